@@ -1,0 +1,13 @@
+//! kvdyno's load engine: what is asked of a store, how the asking is timed, and how every answer
+//! is checked. It knows no store and writes no file.
+//!
+//! Data flows one way: [`suite`] → [`workload`] plan → [`load`] → [`store`] → [`measure`] and
+//! [`verify`] → [`verdict`].
+
+pub mod load;
+pub mod measure;
+pub mod store;
+pub mod suite;
+pub mod verdict;
+pub mod verify;
+pub mod workload;

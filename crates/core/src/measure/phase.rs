@@ -1,0 +1,121 @@
+//! What a phase measured in all: the load's answer, and the report's only source.
+
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::Histogram;
+
+use super::clock::Nanos;
+use super::series::{KindMeasure, Series};
+use crate::store::{Certainty, ErrorClass, Profile};
+use crate::verify::{Anomaly, Tally};
+
+/// One interval of the timeline, all workers together. An operation belongs to the interval in
+/// which it ended. Times are on [`super::now`]'s clock.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Number in the phase, from 0.
+    pub index: u32,
+    /// Begin.
+    pub start: Nanos,
+    /// End; the last one is cut where the phase ended.
+    pub end: Nanos,
+    /// Operations that fell due (open arrivals) or were started (closed).
+    pub offered: u64,
+    /// Operations started.
+    pub started: u64,
+    /// Operations that ended, in whatever way.
+    pub completed: u64,
+    /// Of these, the failed and the indeterminate.
+    pub failed: u64,
+    /// Due by the end of the interval and not started (open arrivals; else 0).
+    pub backlog: u64,
+    /// Each series that had an operation.
+    pub series: Vec<(Series, KindMeasure<u32>)>,
+}
+
+/// Errors of one class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorSummary {
+    /// What kind of trouble.
+    pub class: ErrorClass,
+    /// Whether these requests may have been applied.
+    pub certainty: Certainty,
+    /// How many.
+    pub count: u64,
+    /// What the first one said.
+    pub first_message: String,
+    /// When the first one ended.
+    pub first_at: Nanos,
+    /// When the last one ended.
+    pub last_at: Nanos,
+}
+
+/// What a worker thread did with its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerUse {
+    /// From the start of the phase to this worker's end.
+    pub wall: Duration,
+    /// CPU time of the thread, spinning left out.
+    pub cpu: Duration,
+    /// CPU time spent spinning towards a due time.
+    pub spun: Duration,
+    /// Sum of service times of its operations (in process: the time inside the store).
+    pub in_store: Duration,
+    /// Request slots that it carried.
+    pub clients: u32,
+}
+
+/// Why a phase ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// All requests were made.
+    Requests,
+    /// The time was over.
+    Duration,
+    /// The hard bound was reached with work left.
+    TimeLimit,
+    /// The user stopped it.
+    Interrupted,
+    /// No client could go on.
+    StoreLost,
+}
+
+/// What a phase measured.
+#[derive(Clone, Debug)]
+pub struct PhaseMeasure {
+    /// Begin, by the calendar.
+    pub started_at: SystemTime,
+    /// Begin, on [`super::now`]'s clock.
+    pub start: Nanos,
+    /// End of the last operation, on the same clock.
+    pub end: Nanos,
+    /// Why it ended.
+    pub stopped: StopReason,
+    /// Promises of the store when the phase began.
+    pub profile: Profile,
+    /// Totals of each series.
+    pub series: Vec<(Series, KindMeasure<u64>)>,
+    /// The timeline, without histograms (those were handed over as they came).
+    pub timeline: Vec<Interval>,
+    /// Operations that fell due (open arrivals) or were started (closed).
+    pub offered: u64,
+    /// Operations started.
+    pub started: u64,
+    /// Operations due by the stop and never started: lower bounds (stop − due) of their response
+    /// times, ns; open arrivals only.
+    pub unstarted: Option<Histogram<u64>>,
+    /// How much later than due requests were sent although a client was free, ns; open only.
+    pub send_lag: Option<Histogram<u64>>,
+    /// Errors by class, most frequent first.
+    pub errors: Vec<ErrorSummary>,
+    /// Each worker's use of time.
+    pub workers: Vec<WorkerUse>,
+    /// Operation ids that each group began: 0..n of it.
+    pub issued: Vec<u64>,
+    /// Records that exist from here on: operations of the next phase go to 0..records.
+    pub records: u64,
+    /// What verification saw.
+    pub tally: Tally,
+    /// Anomalies, at most [`crate::verify::ANOMALIES_KEPT`] of them; `tally` counts all.
+    pub anomalies: Vec<Anomaly>,
+}

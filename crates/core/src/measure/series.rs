@@ -1,0 +1,152 @@
+//! Latencies of one operation kind of one client group. Failures have histograms of their own, so
+//! that a fast refusal never flatters a percentile.
+
+use hdrhistogram::{Counter, Histogram};
+
+use super::clock::Nanos;
+use crate::workload::Kind;
+
+/// Longest latency that a histogram can hold; longer ones are counted as this. One hour.
+pub const LONGEST: Nanos = 3_600_000_000_000;
+
+/// A histogram as all of kvdyno's are: unit 1 ns, 1 ns to one hour, 3 significant digits.
+///
+/// # Panics
+/// Never: the bounds are constants that the library accepts.
+#[must_use]
+pub fn latency_histogram<C: Counter>() -> Histogram<C> {
+    Histogram::new_with_bounds(1, LONGEST, 3).expect("constant bounds are valid")
+}
+
+/// Which operations a measure is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Series {
+    /// Number of the client group in the phase.
+    pub group: u16,
+    /// Kind of operation.
+    pub kind: Kind,
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// Answered; `found` is false for a read or delete of a record that is not there.
+    Ok {
+        /// The record was there.
+        found: bool,
+    },
+    /// Surely not applied.
+    Failed,
+    /// Perhaps applied.
+    Indeterminate,
+}
+
+/// Counts and latencies of a series, over an interval (`C` = `u32`) or a phase (`C` = `u64`).
+/// Histograms are made when first used.
+#[derive(Clone, Debug)]
+pub struct KindMeasure<C: Counter> {
+    /// Operations that succeeded, found or not.
+    pub ok: u64,
+    /// Of these, reads and deletes whose record was not there.
+    pub missing: u64,
+    /// Operations surely not applied.
+    pub failed: u64,
+    /// Operations perhaps applied.
+    pub indeterminate: u64,
+    /// Records moved: 1 for each single-record operation that succeeded, n for scans and batches.
+    pub records: u64,
+    /// Service time (sent → answered) of those that succeeded, ns.
+    pub service: Option<Histogram<C>>,
+    /// Response time (due → answered) of those that succeeded, ns; open arrivals only.
+    pub response: Option<Histogram<C>>,
+    /// Service time of those that did not succeed, ns.
+    pub unsuccessful_service: Option<Histogram<C>>,
+    /// Response time of those that did not succeed, ns; open arrivals only.
+    pub unsuccessful_response: Option<Histogram<C>>,
+}
+
+impl<C: Counter> Default for KindMeasure<C> {
+    fn default() -> Self {
+        KindMeasure {
+            ok: 0,
+            missing: 0,
+            failed: 0,
+            indeterminate: 0,
+            records: 0,
+            service: None,
+            response: None,
+            unsuccessful_service: None,
+            unsuccessful_response: None,
+        }
+    }
+}
+
+impl<C: Counter> KindMeasure<C> {
+    /// All operations that ended.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.ok + self.failed + self.indeterminate
+    }
+
+    /// Counts one operation.
+    #[inline]
+    pub fn record(
+        &mut self,
+        ending: Ending,
+        records: u64,
+        service: Nanos,
+        response: Option<Nanos>,
+    ) {
+        let succeeded = matches!(ending, Ending::Ok { .. });
+        match ending {
+            Ending::Ok { found } => {
+                self.ok += 1;
+                self.missing += u64::from(!found);
+                self.records += records;
+            }
+            Ending::Failed => self.failed += 1,
+            Ending::Indeterminate => self.indeterminate += 1,
+        }
+        let (service_to, response_to) = if succeeded {
+            (&mut self.service, &mut self.response)
+        } else {
+            (&mut self.unsuccessful_service, &mut self.unsuccessful_response)
+        };
+        record_into(service_to, service);
+        if let Some(response) = response {
+            record_into(response_to, response);
+        }
+    }
+
+    /// Adds another measure of the same series.
+    pub fn add<D: Counter>(&mut self, other: &KindMeasure<D>)
+    where
+        C: From<D>,
+    {
+        self.ok += other.ok;
+        self.missing += other.missing;
+        self.failed += other.failed;
+        self.indeterminate += other.indeterminate;
+        self.records += other.records;
+        add_into(&mut self.service, other.service.as_ref());
+        add_into(&mut self.response, other.response.as_ref());
+        add_into(&mut self.unsuccessful_service, other.unsuccessful_service.as_ref());
+        add_into(&mut self.unsuccessful_response, other.unsuccessful_response.as_ref());
+    }
+}
+
+#[inline]
+fn record_into<C: Counter>(histogram: &mut Option<Histogram<C>>, latency: Nanos) {
+    histogram.get_or_insert_with(latency_histogram).saturating_record(latency.max(1));
+}
+
+fn add_into<C: Counter + From<D>, D: Counter>(
+    to: &mut Option<Histogram<C>>,
+    from: Option<&Histogram<D>>,
+) {
+    let Some(from) = from else { return };
+    let to = to.get_or_insert_with(latency_histogram);
+    for step in from.iter_recorded() {
+        to.saturating_record_n(step.value_iterated_to(), C::from(step.count_at_value()));
+    }
+}

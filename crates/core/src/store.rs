@@ -1,0 +1,124 @@
+//! What a store must be able to do to be put on the dynamometer.
+//!
+//! A driver author implements two traits: [`Store`] (how to connect, what is promised) and
+//! [`Client`] (one request slot). The rule that keeps every verdict right is Jepsen's: answer `Ok`
+//! when the server said so, [`Fault::failed`] when the request was surely not applied, and
+//! [`Fault::indeterminate`] whenever that is not known.
+
+mod fault;
+mod profile;
+mod transfer;
+
+use std::future::Future;
+use std::task::Context;
+
+pub use fault::{Certainty, ErrorClass, Fault};
+pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
+pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
+
+/// The answer to one wire request.
+pub type Answer<T> = Result<T, Fault>;
+
+/// Which operation of the run a request belongs to; `sim:` logs it with each imperfection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationId {
+    /// Number of the phase in the run, from 0.
+    pub phase: u16,
+    /// Number of the client group in the phase, from 0.
+    pub group: u16,
+    /// Number of the operation in the group, from 0.
+    pub id: u64,
+}
+
+/// A system under test: how to reach it and what it promises.
+pub trait Store: Send + Sync + 'static {
+    /// One request slot of this store.
+    type Client: Client;
+
+    /// Whether a client is an OS thread of its own or one of many on a worker's runtime. Known
+    /// without a connection.
+    fn threading(&self) -> Threading;
+
+    /// Asks the store what it is and what it promises; reads promises back where it can be asked.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the store cannot be reached or refuses.
+    fn profile(&self) -> impl Future<Output = Answer<Profile>>;
+
+    /// Opens one connection that carries `slots` clients (the pipeline depth; 1 for stores without
+    /// pipelining). Called on the worker thread that will use it.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the store cannot be reached or refuses.
+    fn connect(&self, slots: usize) -> impl Future<Output = Answer<Vec<Self::Client>>>;
+}
+
+/// One request slot: at most one request in flight.
+///
+/// Latency is taken by the caller around each method, so a method does what the wire asks and
+/// nothing else. After an answer that lost the connection the next call makes one attempt to
+/// connect again; waiting between attempts is the caller's task.
+pub trait Client {
+    /// Reads the record at `key` into `into` (cleared by the caller). `Ok(true)` if it exists.
+    ///
+    /// # Errors
+    /// Always [`Fault::failed`]: a read changes nothing, so it is never indeterminate.
+    fn get(&mut self, key: &[u8], into: &mut Reading) -> impl Future<Output = Answer<bool>>;
+
+    /// Writes a record, or only the fields that `put` holds if [`Put::partial`].
+    ///
+    /// # Errors
+    /// [`Fault::failed`] if surely not applied, else [`Fault::indeterminate`].
+    fn put(&mut self, put: Put<'_>) -> impl Future<Output = Answer<()>>;
+
+    /// Deletes the record at `key`. `Ok(true)` if there was one.
+    ///
+    /// # Errors
+    /// As [`Client::put`].
+    fn delete(&mut self, key: &[u8]) -> impl Future<Output = Answer<bool>>;
+
+    /// Reads up to `count` records in key order, from the first key at or after `from`.
+    /// Called only if [`Capabilities::scan`].
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    fn scan(
+        &mut self,
+        from: &[u8],
+        count: usize,
+        into: &mut Rows,
+    ) -> impl Future<Output = Answer<()>> {
+        let _ = (from, count, into);
+        async { Err(Fault::unsupported("scan")) }
+    }
+
+    /// Reads several records with one wire request; pushes exactly one row for each key, in the
+    /// order asked. Called only if [`Capabilities::batch_get`].
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> impl Future<Output = Answer<()>> {
+        let _ = (keys, into);
+        async { Err(Fault::unsupported("get-batch")) }
+    }
+
+    /// Writes several records with one wire request. Called only if [`Capabilities::batch_put`].
+    ///
+    /// # Errors
+    /// As [`Client::put`], for the batch as a whole: [`Fault::failed`] only if none was applied.
+    fn put_batch(&mut self, puts: &[Put<'_>]) -> impl Future<Output = Answer<()>> {
+        let _ = puts;
+        async { Err(Fault::unsupported("put-batch")) }
+    }
+
+    /// Told before each operation which one it is. For stores that log what they do, as `sim:`.
+    fn begin(&mut self, operation: OperationId) {
+        let _ = operation;
+    }
+
+    /// Moves bytes for all clients of this connection; called on the connection's first client
+    /// after each of its clients has been polled, so that pipelined requests leave in one write.
+    fn drive(&mut self, context: &mut Context<'_>) {
+        let _ = context;
+    }
+}

@@ -1,0 +1,112 @@
+//! Why a request did not succeed, and whether it may have been applied all the same.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a request that did not succeed may have changed the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// Surely not applied, now or later.
+    Failed,
+    /// May have been applied, may yet be.
+    Indeterminate,
+}
+
+/// What kind of trouble it was; errors are counted by class, and the first message of each class
+/// is always shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorClass {
+    /// No connection could be made.
+    Refused,
+    /// No answer within the time allowed.
+    Timeout,
+    /// The connection was lost with the request in flight.
+    Disconnected,
+    /// The server said that it has too much to do.
+    Overloaded,
+    /// The server said that it cannot serve now (no quorum, no primary, loading).
+    Unavailable,
+    /// The server's answer could not be understood.
+    Protocol,
+    /// The server understood and declined (wrong password, read-only, value too large).
+    Rejected,
+    /// The server has no room left (memory or disk).
+    Full,
+    /// The driver cannot do this operation.
+    Unsupported,
+}
+
+impl ErrorClass {
+    /// Every class, in the order in which reports list them.
+    pub const ALL: [ErrorClass; 9] = [
+        ErrorClass::Refused,
+        ErrorClass::Timeout,
+        ErrorClass::Disconnected,
+        ErrorClass::Overloaded,
+        ErrorClass::Unavailable,
+        ErrorClass::Protocol,
+        ErrorClass::Rejected,
+        ErrorClass::Full,
+        ErrorClass::Unsupported,
+    ];
+
+    /// The word used in results and on the terminal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorClass::Refused => "refused",
+            ErrorClass::Timeout => "timeout",
+            ErrorClass::Disconnected => "disconnected",
+            ErrorClass::Overloaded => "overloaded",
+            ErrorClass::Unavailable => "unavailable",
+            ErrorClass::Protocol => "protocol",
+            ErrorClass::Rejected => "rejected",
+            ErrorClass::Full => "full",
+            ErrorClass::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// A request that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", class.name())]
+pub struct Fault {
+    /// Whether the request may have been applied.
+    pub certainty: Certainty,
+    /// What kind of trouble.
+    pub class: ErrorClass,
+    /// What the server or the system said, for the user.
+    pub message: Cow<'static, str>,
+    /// The connection is gone: the caller waits a back-off before the next attempt.
+    pub connection_lost: bool,
+}
+
+impl Fault {
+    /// The request was surely not applied.
+    pub fn failed(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
+        let message = message.into();
+        Fault { certainty: Certainty::Failed, class, message, connection_lost: false }
+    }
+
+    /// The request may have been applied, or may yet be.
+    pub fn indeterminate(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
+        let message = message.into();
+        Fault { certainty: Certainty::Indeterminate, class, message, connection_lost: false }
+    }
+
+    /// The driver has no such operation.
+    #[must_use]
+    pub fn unsupported(operation: &'static str) -> Self {
+        Fault::failed(ErrorClass::Unsupported, operation)
+    }
+
+    /// Marks the connection as lost.
+    #[must_use]
+    pub fn losing_connection(mut self) -> Self {
+        self.connection_lost = true;
+        self
+    }
+}

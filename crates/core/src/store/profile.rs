@@ -1,0 +1,125 @@
+//! What a store says of itself: operations, durability, consistency, and whether that was read
+//! back from the server or only declared.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How clients are laid onto threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Threading {
+    /// The store lives in this process and its calls block: one client is one OS thread.
+    InProcess,
+    /// The store is reached over a wire: many clients share a worker thread's runtime.
+    Networked,
+}
+
+/// What an acknowledged write survives. Ordered from weak to strong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// Nothing: it may be gone when the process ends.
+    None,
+    /// The end of the server's process, by whatever signal.
+    ProcessKill,
+    /// Loss of power on the machine.
+    PowerLoss,
+}
+
+impl Durability {
+    /// The words used in tables and reports.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Durability::None => "none",
+            Durability::ProcessKill => "survives process kill",
+            Durability::PowerLoss => "survives power loss",
+        }
+    }
+}
+
+/// What a read may return. Ordered from weak to strong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Consistency {
+    /// Some acknowledged or pending write, for a while perhaps an old one.
+    Eventual,
+    /// A read sees every write acknowledged before it was sent.
+    ReadAfterWrite,
+    /// As read-after-write, and reads never go back: each operation takes effect at one instant.
+    Linearizable,
+}
+
+impl Consistency {
+    /// The words used in tables and reports.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Consistency::Eventual => "eventual",
+            Consistency::ReadAfterWrite => "read after write",
+            Consistency::Linearizable => "linearizable",
+        }
+    }
+}
+
+/// A promise and whether the server confirmed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Promise<T> {
+    /// What is promised.
+    pub level: T,
+    /// Read back from the store itself; if not, it is printed *declared, unchecked*.
+    pub checked: bool,
+}
+
+impl<T> Promise<T> {
+    /// A promise that nobody could be asked about.
+    pub fn declared(level: T) -> Self {
+        Promise { level, checked: false }
+    }
+
+    /// A promise read back from the store's own settings, or made by code in this process.
+    pub fn checked(level: T) -> Self {
+        Promise { level, checked: true }
+    }
+}
+
+/// Operations beyond get, put and delete, and what values may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Ordered scans from a key.
+    pub scan: bool,
+    /// Several reads in one wire request.
+    pub batch_get: bool,
+    /// Several writes in one wire request.
+    pub batch_put: bool,
+    /// Records that vanish after a time to live.
+    pub ttl: bool,
+    /// Fields that can be written apart; without it a record's fields are written whole.
+    pub fields: bool,
+    /// Several clients may share a connection.
+    pub pipeline: bool,
+    /// Records may vanish under memory pressure: absence is a miss, never a loss.
+    pub may_forget: bool,
+}
+
+/// What a store is and promises, as found when the run began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// Name of the system, such as `redis`.
+    pub store: String,
+    /// Version that the system names, where it does.
+    pub version: Option<String>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// What an acknowledged write survives.
+    pub durability: Promise<Durability>,
+    /// What a read may return.
+    pub consistency: Promise<Consistency>,
+    /// How much later or earlier than asked a record may expire.
+    pub ttl_precision: Duration,
+    /// Longest time that a request may take before the driver gives up on it.
+    pub timeout: Duration,
+    /// Effective settings worth disclosing, as (name, value).
+    pub settings: Vec<(String, String)>,
+}

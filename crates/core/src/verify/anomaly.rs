@@ -1,0 +1,142 @@
+//! Reads that the ledger does not allow, and the count of all that was checked.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::Nanos;
+use crate::store::OperationId;
+
+/// Anomalies kept with their details in a phase; further ones are counted.
+pub const ANOMALIES_KEPT: usize = 100_000;
+
+/// What is wrong with a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnomalyKind {
+    /// Stamp or bytes are wrong.
+    Corrupt,
+    /// A version never sent, or surely failed, or a record that was never written.
+    Phantom,
+    /// Older than an acknowledged delete.
+    Resurrected,
+    /// Older than the floor.
+    Stale,
+    /// Still old or absent after the load has quiesced.
+    Lost,
+}
+
+impl AnomalyKind {
+    /// Every kind, in the order in which reports list them.
+    pub const ALL: [AnomalyKind; 5] = [
+        AnomalyKind::Corrupt,
+        AnomalyKind::Phantom,
+        AnomalyKind::Resurrected,
+        AnomalyKind::Stale,
+        AnomalyKind::Lost,
+    ];
+
+    /// The word used in results and on the terminal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            AnomalyKind::Corrupt => "corrupt",
+            AnomalyKind::Phantom => "phantom",
+            AnomalyKind::Resurrected => "resurrected",
+            AnomalyKind::Stale => "stale",
+            AnomalyKind::Lost => "lost",
+        }
+    }
+}
+
+/// One illegal read, named once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Anomaly {
+    /// What is wrong.
+    pub kind: AnomalyKind,
+    /// The operation that read it; for [`AnomalyKind::Lost`] found by reading back, the read-back's.
+    pub operation: OperationId,
+    /// For lost writes: the operation whose acknowledged write is gone, where it can be told.
+    pub writer: Option<OperationId>,
+    /// Number of the record.
+    pub record: u64,
+    /// Number of the field.
+    pub field: u16,
+    /// Version that was read; `None` if the record was absent or unreadable.
+    pub seen: Option<u32>,
+    /// Oldest version that would have been legal.
+    pub floor: u32,
+    /// Next version that the record would get: all versions sent are below.
+    pub next: u32,
+    /// When the read was sent.
+    pub sent: Nanos,
+    /// When it was answered.
+    pub answered: Nanos,
+    /// At least how long before the read was sent the floor had been acknowledged.
+    pub behind: Option<Duration>,
+    /// What reading it again at the end of the phase gave.
+    pub again: String,
+    /// What is wrong, in words, where the kind does not say it all.
+    pub detail: String,
+}
+
+/// What verification saw. Reads are counted per record (per field where fields are written apart).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Reads whose answer came.
+    pub reads: u64,
+    /// Bytes of values whose stamp and checksum were checked.
+    pub bytes_checked: u64,
+    /// Reads judged by stamp and ledger: legal or not.
+    pub judged: u64,
+    /// Reads judged by their stamp only (existing data, another part's records).
+    pub stamp_only: u64,
+    /// Reads that could not be judged: the side table was full.
+    pub unknown: u64,
+    /// Reads of an insert not yet acknowledged that found nothing: legal.
+    pub early: u64,
+    /// Reads that found nothing where nothing need be: legal.
+    pub legal_misses: u64,
+    /// Reads that found nothing where the workload expected a record and the ledger cannot judge.
+    pub unexpected_misses: u64,
+    /// Writes acknowledged.
+    pub writes_acknowledged: u64,
+    /// Writes surely not applied.
+    pub writes_failed: u64,
+    /// Writes perhaps applied.
+    pub writes_indeterminate: u64,
+    /// Illegal reads, by [`AnomalyKind::ALL`]'s order.
+    pub anomalies: [u64; 5],
+}
+
+impl Tally {
+    /// Illegal reads of one kind.
+    #[must_use]
+    pub fn of(&self, kind: AnomalyKind) -> u64 {
+        self.anomalies[kind as usize]
+    }
+
+    /// Illegal reads of every kind.
+    #[must_use]
+    pub fn illegal(&self) -> u64 {
+        self.anomalies.iter().sum()
+    }
+
+    /// Adds another worker's or phase's.
+    pub fn add(&mut self, other: &Tally) {
+        self.reads += other.reads;
+        self.bytes_checked += other.bytes_checked;
+        self.judged += other.judged;
+        self.stamp_only += other.stamp_only;
+        self.unknown += other.unknown;
+        self.early += other.early;
+        self.legal_misses += other.legal_misses;
+        self.unexpected_misses += other.unexpected_misses;
+        self.writes_acknowledged += other.writes_acknowledged;
+        self.writes_failed += other.writes_failed;
+        self.writes_indeterminate += other.writes_indeterminate;
+        for (mine, theirs) in self.anomalies.iter_mut().zip(other.anomalies) {
+            *mine += theirs;
+        }
+    }
+}

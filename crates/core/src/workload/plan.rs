@@ -1,0 +1,320 @@
+//! What a phase asks of a store, as plain data: the end of parsing and the start of the load.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// An upsert of a new key.
+    Insert,
+    /// A read of a record.
+    Get,
+    /// A read of a key that was never written.
+    GetAbsent,
+    /// An upsert of a known key.
+    Update,
+    /// A delete of a known key.
+    Delete,
+    /// A put and then a get of the same key.
+    PutGet,
+    /// A get and then a put of the same key.
+    ReadModifyWrite,
+    /// A read of several records in key order.
+    Scan,
+    /// A read of several records with one wire request.
+    GetBatch,
+    /// A write of several known records with one wire request.
+    PutBatch,
+    /// An insert of several new records with one wire request.
+    InsertBatch,
+}
+
+impl Kind {
+    /// Every kind, in the order in which reports list them.
+    pub const ALL: [Kind; 11] = [
+        Kind::Insert,
+        Kind::Get,
+        Kind::GetAbsent,
+        Kind::Update,
+        Kind::Delete,
+        Kind::PutGet,
+        Kind::ReadModifyWrite,
+        Kind::Scan,
+        Kind::GetBatch,
+        Kind::PutBatch,
+        Kind::InsertBatch,
+    ];
+
+    /// The word used in suites, results and on the terminal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Insert => "insert",
+            Kind::Get => "get",
+            Kind::GetAbsent => "get-absent",
+            Kind::Update => "update",
+            Kind::Delete => "delete",
+            Kind::PutGet => "put-get",
+            Kind::ReadModifyWrite => "read-modify-write",
+            Kind::Scan => "scan",
+            Kind::GetBatch => "get-batch",
+            Kind::PutBatch => "put-batch",
+            Kind::InsertBatch => "insert-batch",
+        }
+    }
+
+    /// Makes new records.
+    #[must_use]
+    pub fn inserts(self) -> bool {
+        matches!(self, Kind::Insert | Kind::InsertBatch)
+    }
+
+    /// Only reads.
+    #[must_use]
+    pub fn read_only(self) -> bool {
+        matches!(self, Kind::Get | Kind::GetAbsent | Kind::Scan | Kind::GetBatch)
+    }
+}
+
+/// How keys look. A key is a pure function of the record's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyForm {
+    /// The record's number, padded with zeros; keys sort as records do.
+    Decimal,
+    /// Hexadecimal digits of a one-to-one hash of the record's number.
+    Hash,
+}
+
+/// Form and length of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyModel {
+    /// How keys look.
+    pub form: KeyForm,
+    /// Bytes, 8 to 250.
+    pub length: u16,
+}
+
+/// What all phases of a run share: which records there are and how they are named.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// Tells this dataset's values from any other's; a pure function of seed, keys and fields.
+    pub id: u32,
+    /// Tells this run's writes from those of earlier runs over the same dataset.
+    pub session: u32,
+    /// Form and length of keys.
+    pub key: KeyModel,
+    /// Fields in a record, from 1.
+    pub fields: u16,
+    /// Most records that the run can come to hold: the ledger's size.
+    pub capacity: u64,
+}
+
+/// Which record an operation goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Distribution {
+    /// One after the other, again from the first after the last.
+    Sequential,
+    /// Each record alike.
+    Uniform,
+    /// Record of rank k with weight 1 / k^exponent (Hörmann and Derflinger's rejection-inversion).
+    Zipfian {
+        /// Skew; 0.99 is YCSB's. Above 0.
+        exponent: f64,
+        /// Ranks are spread over the records by a one-to-one shuffle; if not, record 0 is hottest.
+        scrambled: bool,
+    },
+    /// Zipfian over age: the newest record is hottest.
+    Latest {
+        /// Skew; 0.99 is YCSB's. Above 0.
+        exponent: f64,
+    },
+    /// A share of the operations goes to a share of the records, each uniform.
+    Hotspot {
+        /// Share of the records that is hot, 0 to 1.
+        records: f64,
+        /// Share of the operations that goes there, 0 to 1.
+        operations: f64,
+    },
+    /// Exponential from record 0 on.
+    Exponential {
+        /// This share of the operations…
+        percentile: f64,
+        /// …goes to this first share of the records (YCSB: 0.95 and 0.8571428571).
+        share: f64,
+    },
+}
+
+/// How sizes (of values in bytes, of scans in records) are drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum SizeModel {
+    /// Always the same.
+    Fixed {
+        /// The size.
+        size: u32,
+    },
+    /// Uniform from `min` to `max`, both included.
+    Uniform {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
+    /// The n-th request has the n-th `new java.util.Random(seed).nextInt(max - min + 1) + min`.
+    JavaUniform {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+        /// Seed given to java.util.Random.
+        seed: i64,
+    },
+    /// Log-normal, cut to `min`..=`max`.
+    LogNormal {
+        /// Median.
+        median: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
+    /// Each size with its weight.
+    Weighted {
+        /// (size, weight), weights above 0 and of any sum.
+        choices: Vec<(u32, f64)>,
+    },
+}
+
+/// What values are made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValueModel {
+    /// Bytes of one field.
+    pub size: SizeModel,
+    /// Seed of the sizes, apart from the run's (a published run has one for each put phase).
+    pub seed: Option<u64>,
+    /// Share of the bytes that a compressor can remove, 0 to 1.
+    pub compressible: f64,
+}
+
+/// Operation kinds in parts of a thousand; exact within each block of 1,000 operation ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mix {
+    /// (kind, parts of a thousand), each kind once; the parts sum to 1,000.
+    pub parts: Vec<(Kind, u16)>,
+}
+
+/// When requests are due.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Arrival {
+    /// The next request when the last is answered.
+    Closed,
+    /// Evenly spaced.
+    Constant {
+        /// Requests a second, of the whole group.
+        rate: f64,
+    },
+    /// Exponentially distributed gaps.
+    Poisson {
+        /// Requests a second, of the whole group.
+        rate: f64,
+    },
+    /// A rate that changes evenly from one value to another, then stays.
+    Ramp {
+        /// Requests a second at the start.
+        from: f64,
+        /// Requests a second at the end.
+        to: f64,
+        /// How long the change takes.
+        over: Duration,
+    },
+}
+
+impl Arrival {
+    /// Requests have a due time of their own.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        !matches!(self, Arrival::Closed)
+    }
+}
+
+/// Clients that behave alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupPlan {
+    /// Name in reports; the phase's own where it has one group only.
+    pub name: String,
+    /// Request slots.
+    pub clients: u32,
+    /// Clients that share a connection; divides `clients`.
+    pub pipeline: u32,
+    /// What they do.
+    pub mix: Mix,
+    /// Which records they go to.
+    pub keys: Distribution,
+    /// What they write.
+    pub values: ValueModel,
+    /// When their requests are due.
+    pub arrival: Arrival,
+    /// Time to live of what they write.
+    pub ttl: Option<Duration>,
+    /// Updates write one field, drawn uniformly, instead of all.
+    pub one_field: bool,
+    /// Records asked for by a scan.
+    pub scan_length: SizeModel,
+    /// Records in a batch.
+    pub batch: u32,
+    /// Stop after this many operations.
+    pub requests: Option<u64>,
+    /// Records that exist when the phase begins: operations go to 0..records.
+    pub records: u64,
+    /// The k-th insert of this group makes record `insert_first + k * insert_stride`.
+    pub insert_first: u64,
+    /// Number of inserting groups of the phase.
+    pub insert_stride: u64,
+    /// Seed of this group; a pure function of the run's seed, the phase and the group.
+    pub seed: u64,
+}
+
+/// Part `index` of `count` of a load that several processes carry together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// From 0.
+    pub index: u32,
+    /// From 1.
+    pub count: u32,
+}
+
+impl Part {
+    /// The whole load in one process.
+    pub const WHOLE: Part = Part { index: 0, count: 1 };
+}
+
+/// A stretch of load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhasePlan {
+    /// Number in the run, from 0.
+    pub index: u16,
+    /// Name, unique in the suite.
+    pub name: String,
+    /// First column of the table, such as `Put`.
+    pub label: String,
+    /// Warm-up: kept, and left out of the summary.
+    pub warmup: bool,
+    /// Client groups, from 1.
+    pub groups: Vec<GroupPlan>,
+    /// Stop after this long.
+    pub duration: Option<Duration>,
+    /// Hard bound: the phase ends here whatever happens.
+    pub time_limit: Duration,
+    /// Check what is read.
+    pub verify: bool,
+    /// Every record is read back once the phase is over, and what is missing is named.
+    pub read_back: bool,
+}
