@@ -90,7 +90,10 @@ pub enum PlanError {
         count: u32,
     },
     /// A part would have no record of its own to write.
-    #[error("{records} records cannot be shared out to {parts} parts; use at most {records} parts")]
+    #[error(
+        "each of {parts} parts writes records of its own, and there are {records}: load at least \
+         {parts} records first or use fewer parts"
+    )]
     TooManyParts {
         /// Records that exist.
         records: u64,

@@ -68,6 +68,16 @@ impl Mixer {
         }
     }
 
+    /// Some operations go to several records that exist.
+    #[must_use]
+    pub fn has_batches(&self) -> bool {
+        let batched = |kind: &Kind| matches!(kind, Kind::GetBatch | Kind::PutBatch);
+        match &self.sequence {
+            Sequence::Single(kind) => batched(kind),
+            Sequence::Shuffled { kinds, .. } => kinds.iter().any(batched),
+        }
+    }
+
     /// How many records the operations before the n-th insert.
     #[inline]
     #[must_use]
