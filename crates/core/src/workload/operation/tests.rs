@@ -412,3 +412,23 @@ fn plans_that_make_no_sense_are_refused() {
     let part = Part { index: 0, count: 3 };
     assert!(refusal(|plan, _| plan.records = 2, part).contains("load at least 3 records"));
 }
+
+/// Workers on several threads read one workload, each with a drawer of its own.
+#[test]
+fn threads_draw_the_same_operations() {
+    let workload = workload(&plan(&ALL_KINDS, Distribution::Latest { exponent: 0.99 }));
+    let mut drawer = workload.drawer();
+    let alone: Vec<_> = (0..20_000).map(|id| whole(&mut drawer, id)).collect();
+    let together = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4)
+            .map(|worker| {
+                let mut drawer = workload.drawer();
+                let ids = (worker..20_000).step_by(4);
+                scope.spawn(move || ids.map(|id| (id, whole(&mut drawer, id))).collect::<Vec<_>>())
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect::<HashMap<_, _>>()
+    });
+    assert_eq!(together.len(), alone.len());
+    assert!(alone.iter().zip(0..).all(|(operation, id)| together[&id] == *operation));
+}
