@@ -78,7 +78,8 @@ impl Workload {
     /// that leaves (`insert_first` mod `insert_stride`) × `count` + `index` when divided by
     /// `insert_stride` × `count`: parts and groups never meet, and with one part that is
     /// `insert_first` + k × `insert_stride`. Inserts of parts may so reach somewhat further than
-    /// those of the whole load: see [`Workload::records_after`].
+    /// those of the whole load: see [`Workload::records_after`]. Where the plan gives no number of
+    /// requests, it is for the caller to stop before inserts leave the dataset's capacity.
     ///
     /// # Errors
     /// A [`PlanError`] that names the first value that makes no sense.

@@ -352,15 +352,15 @@ fn scrambled_groups_share_their_hot_records() {
     assert_eq!(hottest(1), hottest(2));
 }
 
+/// Java's sequence starts over after 2^36 values; before that, a far one has to be counted up to.
 #[test]
 fn ids_of_any_size_are_drawn() {
     for keys in distributions() {
         let mut drawer = workload(&plan(&ALL_KINDS, keys)).drawer();
-        for id in (0..64).map(|shift| u64::MAX >> shift).filter(|&id| id < 1 << 28 || id > 1 << 60)
-        {
-            // Sizes far on in Java's sequence would have to be counted up to.
-            let id = if id > 1 << 60 { id - id % (1 << 36) + 17 } else { id };
-            let _ = whole(&mut drawer, id);
+        for start in [1 << 24, 1 << 36, 1 << 53, 1 << 63, u64::MAX - ((1 << 36) - 1)] {
+            for id in start..start + 100 {
+                assert_eq!(whole(&mut drawer, id), whole(&mut drawer, id));
+            }
         }
     }
 }
@@ -411,4 +411,24 @@ fn plans_that_make_no_sense_are_refused() {
     assert!(refusal(|_, _| (), Part { index: 0, count: 0 }).starts_with("part 0 of 0"));
     let part = Part { index: 0, count: 3 };
     assert!(refusal(|plan, _| plan.records = 2, part).contains("load at least 3 records"));
+}
+
+/// Workers on several threads read one workload, each with a drawer of its own.
+#[test]
+fn threads_draw_the_same_operations() {
+    let workload = workload(&plan(&ALL_KINDS, Distribution::Latest { exponent: 0.99 }));
+    let mut drawer = workload.drawer();
+    let alone: Vec<_> = (0..20_000).map(|id| whole(&mut drawer, id)).collect();
+    let together = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4)
+            .map(|worker| {
+                let mut drawer = workload.drawer();
+                let ids = (worker..20_000).step_by(4);
+                scope.spawn(move || ids.map(|id| (id, whole(&mut drawer, id))).collect::<Vec<_>>())
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect::<HashMap<_, _>>()
+    });
+    assert_eq!(together.len(), alone.len());
+    assert!(alone.iter().zip(0..).all(|(operation, id)| together[&id] == *operation));
 }
