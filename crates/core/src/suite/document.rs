@@ -123,9 +123,9 @@ impl Document {
         for (depth, key) in path.iter().enumerate() {
             let last = depth + 1 == path.len();
             widen(table, path, depth);
+            let found = table.item.describe();
             let Item::Table(entries) = &mut table.item else {
                 let key = path[..depth].join(".");
-                let found = table.item.describe();
                 let problem = Problem::WrongType { key, expected: "a table here", found };
                 return Err(self.error(mark, problem, ""));
             };
@@ -140,6 +140,24 @@ impl Document {
             }
         }
         Ok(())
+    }
+}
+
+impl Document {
+    /// Removes the list element at `at`.
+    pub(super) fn remove(&mut self, at: &[usize]) {
+        let mut node = &mut self.root;
+        for (depth, index) in at.iter().enumerate() {
+            node = match &mut node.item {
+                Item::Table(entries) => &mut entries[*index].node,
+                Item::List(nodes) if depth + 1 == at.len() => {
+                    nodes.remove(*index);
+                    return;
+                }
+                Item::List(nodes) => &mut nodes[*index],
+                _ => return,
+            };
+        }
     }
 }
 
@@ -206,9 +224,7 @@ fn item(value: &DeValue<'_>, source: usize) -> Item {
         }
         DeValue::Boolean(flag) => Item::Flag(*flag),
         DeValue::Datetime(_) => Item::Date,
-        DeValue::Array(list) => {
-            Item::List(list.iter().map(|v| node(v, source)).collect())
-        }
+        DeValue::Array(list) => Item::List(list.iter().map(|v| node(v, source)).collect()),
         DeValue::Table(table) => table_item(table, source),
     }
 }

@@ -94,9 +94,10 @@ fn mix_of_text(value: Value<'_>, text: &str) -> Result<Vec<(Kind, f64)>, SuiteEr
 }
 
 fn kind(value: Value<'_>, word: &str) -> Result<Kind, SuiteError> {
-    Kind::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| {
-        value.unknown(word, "an operation", &Kind::ALL.map(Kind::name))
-    })
+    Kind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == word)
+        .ok_or_else(|| value.unknown(word, "an operation", &Kind::ALL.map(Kind::name)))
 }
 
 /// A percentage: `80` or `"80%"`.
@@ -127,10 +128,8 @@ pub(super) fn distribution(value: Value<'_>) -> Result<Distribution, SuiteError>
         );
     }
     let chosen = value.fields("`keys`", &DISTRIBUTION_KEYS.map(|(name, _)| name))?.only()?;
-    let (_, keys) = DISTRIBUTION_KEYS[DISTRIBUTION_KEYS
-        .iter()
-        .position(|(name, _)| *name == chosen.key)
-        .unwrap_or_default()];
+    let (_, keys) = DISTRIBUTION_KEYS
+        [DISTRIBUTION_KEYS.iter().position(|(name, _)| *name == chosen.key).unwrap_or_default()];
     let fields = chosen.fields("this distribution", keys)?;
     let exponent = fields.read("exponent", positive)?.unwrap_or(YCSB_EXPONENT);
     let share = |key, default| -> Result<f64, SuiteError> {
@@ -225,11 +224,12 @@ pub(super) fn size(value: Value<'_>, unit: SizeUnit) -> Result<SizeModel, SuiteE
         Item::Table(_) => {
             let chosen = value.fields("a size", &SIZE_KEYS)?.only()?;
             match chosen.key {
-                "uniform" => {
-                    range(chosen, unit).map(|(min, max)| SizeModel::Uniform { min, max })
-                }
-                "java" => range(chosen, unit)
-                    .map(|(min, max)| SizeModel::JavaUniform { min, max, seed: 0 }),
+                "uniform" => range(chosen, unit).map(|(min, max)| SizeModel::Uniform { min, max }),
+                "java" => range(chosen, unit).map(|(min, max)| SizeModel::JavaUniform {
+                    min,
+                    max,
+                    seed: 0,
+                }),
                 "log-normal" => log_normal(chosen, unit),
                 _ => weighted(chosen, unit),
             }

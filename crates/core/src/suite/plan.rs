@@ -54,7 +54,7 @@ impl Plan {
         if !phase.from_empty {
             let planned = phase.groups.first().map_or(0, |group| group.records);
             for group in &mut phase.groups {
-                group.insert_first = group.insert_first - planned + records;
+                group.insert_first = records + group.insert_first.saturating_sub(planned);
                 group.records = records;
             }
         }

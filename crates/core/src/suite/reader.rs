@@ -110,9 +110,7 @@ impl<'a> Value<'a> {
     }
 
     fn unit<T>(&self, read: Result<T, UnitError>) -> Result<T, SuiteError> {
-        read.map_err(|error| {
-            self.error(Problem::Quantity { key: self.key.to_owned(), error }, "")
-        })
+        read.map_err(|error| self.error(Problem::Quantity { key: self.key.to_owned(), error }, ""))
     }
 
     /// This value as a table that has only known keys.
