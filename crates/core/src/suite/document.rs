@@ -75,12 +75,15 @@ impl Document {
         let source = Source::File { name: name.to_owned(), text: text.to_owned() };
         let empty = Node { mark: Mark::default(), item: Item::Table(Vec::new()) };
         let mut document = Document { sources: vec![source], root: empty };
-        let table = DeTable::parse(text).map_err(|error| {
+        let (table, mistakes) = DeTable::parse_recoverable(text);
+        // One missing quote makes many mistakes: the first is the one that was made.
+        let first = mistakes.iter().min_by_key(|error| error.span().map(|span| span.start));
+        if let Some(error) = first {
             let span = error.span().unwrap_or(0..0);
             let mark = Mark { source: 0, start: span.start, end: span.end };
             let message = error.message().trim().replace('\n', ", ");
-            document.error(mark, Problem::Syntax(message), "")
-        })?;
+            return Err(document.error(mark, Problem::Syntax(message), ""));
+        }
         document.root = Node { mark: Mark::default(), item: table_item(table.get_ref(), 0) };
         Ok(document)
     }

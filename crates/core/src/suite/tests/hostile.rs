@@ -88,13 +88,13 @@ fn mutated_suites_never_panic() {
             match suite.and_then(|suite| suite.plan(&overrides)) {
                 Ok(plan) => {
                     good += 1;
-                    plan.describe();
+                    drop(plan.describe());
                 }
                 Err(error) => {
                     bad += 1;
                     let said = error.to_string();
                     assert!(!said.contains('\n'), "one line: {said}");
-                    error.excerpt();
+                    drop(error.excerpt());
                 }
             }
         }
@@ -110,7 +110,7 @@ fn mutated_options_never_panic() {
         let text = mutate("put.value.size=100B..200B", &mut dice);
         let overrides = Overrides { set: vec![text.clone()], ..Overrides::default() };
         if let Ok(plan) = quick.plan(&overrides) {
-            plan.describe();
+            drop(plan.describe());
         }
         let form = QuickForm { mix: Some(text), ..QuickForm::default() };
         let _ = form.suite();

@@ -13,87 +13,83 @@ fn an_unknown_key_shows_its_line_and_the_nearest_key() {
     assert_eq!(error.excerpt().unwrap(), "2 |   recods = 5\n  |   ^^^^^^");
 }
 
+/// A line at the top, the second of the file, and what is said of it.
+const TOP: [(&str, &str); 3] = [
+    ("records = true", "t.toml:2:11: `records` must be a count such as 10M, not true or false"),
+    (
+        "records = \"10 Mio\"",
+        "t.toml:2:11: `records`: `10 Mio` is not a count: unknown unit `Mio`; \
+             did you mean `10M`?",
+    ),
+    ("records = 0", "t.toml:2:11: `records` must be 1 to 1T, not 0"),
+];
+
+/// A line of a phase, the ninth of the file, and what is said of it.
+const PHASE: [(&str, &str); 15] = [
+    (
+        "duration = \"30 sec\"",
+        "t.toml:9:12: `duration`: `30 sec` is not a duration: unknown unit `sec`; \
+             did you mean `30s`?",
+    ),
+    ("duration = 30", "t.toml:9:12: `duration` must be a duration such as \"30s\", not a number"),
+    (
+        "mix = { get = 80, update = 30 }",
+        "t.toml:9:7: the mix sums to 110 %, not to 100 %; \
+             shares are percentages, such as get=80,update=20",
+    ),
+    ("mix = { read = 100 }", "t.toml:9:16: `read` is not an operation; did you mean `get`?"),
+    (
+        "mix = { get = 99.95, update = 0.05 }",
+        "t.toml:9:7: `mix` must be a percentage in steps of 0.1, from 0 to 100, not get=99.95",
+    ),
+    (
+        "keys = \"zipfan\"",
+        "t.toml:9:8: `zipfan` is not a distribution of keys; did you mean `zipfian`?",
+    ),
+    (
+        "keys = { zipfian = { exponent = 0 } }",
+        "t.toml:9:33: `exponent` must be above 0 and at most 10, not 0",
+    ),
+    (
+        "value = \"100B..50B\"",
+        "t.toml:9:9: `value` must be a range from the smaller to the larger, not 100B..50B",
+    ),
+    (
+        "value = { fields = 3 }",
+        "t.toml:9:20: `fields` is the same for all phases; set it in `value` at the top",
+    ),
+    (
+        "arrival = \"closed\"\nrate = 5",
+        "t.toml:9:11: a closed arrival has no rate; leave one of them out",
+    ),
+    (
+        "arrival = \"poisson\"",
+        "t.toml:7:8: phase `get` has an open arrival, no rate; give it rate = \"10k/s\"",
+    ),
+    (
+        "clients = 10\npipeline = 4",
+        "t.toml:7:8: 10 clients do not fill connections of 4; \
+             make clients a multiple of pipeline",
+    ),
+    (
+        "load = true",
+        "t.toml:7:8: phase `get` loads, so its mix may only insert; \
+                          leave out `load` or `mix`",
+    ),
+    ("label = \"a\nb\"", "t.toml:9:11: invalid basic string, expected `\"`"),
+    ("name = \"get\"", "t.toml:9:1: duplicate key"),
+];
+
 #[test]
 fn mistakes_are_told_where_they_are() {
-    let cases = [
-        ("records = true", "t.toml:9:11: `records` must be a count such as 10M, not true or false"),
-        (
-            "records = \"10 Mio\"",
-            "t.toml:9:11: `records`: `10 Mio` is not a count: unknown unit `Mio`; \
-             did you mean `10M`?",
-        ),
-        ("records = 0", "t.toml:9:11: `records` must be 1 to 1T, not 0"),
-        (
-            "duration = \"30 sec\"",
-            "t.toml:9:12: `duration`: `30 sec` is not a duration: unknown unit `sec`; \
-             did you mean `30s`?",
-        ),
-        (
-            "duration = 30",
-            "t.toml:9:12: `duration` must be a duration such as \"30s\", not a number",
-        ),
-        (
-            "mix = { get = 80, update = 30 }",
-            "t.toml:9:7: the mix sums to 110 %, not to 100 %; \
-             shares are percentages, such as get=80,update=20",
-        ),
-        ("mix = { read = 100 }", "t.toml:9:16: `read` is not an operation; did you mean `get`?"),
-        (
-            "mix = { get = 99.95, update = 0.05 }",
-            "t.toml:9:7: `mix` must be a percentage in steps of 0.1, from 0 to 100, not get=99.95",
-        ),
-        (
-            "keys = \"zipfan\"",
-            "t.toml:9:8: `zipfan` is not a distribution of keys; did you mean `zipfian`?",
-        ),
-        (
-            "keys = { zipfian = { exponent = 0 } }",
-            "t.toml:9:33: `exponent` must be above 0 and at most 10, not 0",
-        ),
-        (
-            "value = \"100B..50B\"",
-            "t.toml:9:9: `value` must be a range from the smaller to the larger, not 100B..50B",
-        ),
-        (
-            "value = { fields = 3 }",
-            "t.toml:9:20: `fields` is the same for all phases; set it in `value` at the top",
-        ),
-        (
-            "arrival = \"closed\"\nrate = 5",
-            "t.toml:9:11: a closed arrival has no rate; leave one of them out",
-        ),
-        (
-            "arrival = \"poisson\"",
-            "t.toml:7:8: phase `get` has an open arrival, no rate; give it rate = \"10k/s\"",
-        ),
-        (
-            "clients = 10\npipeline = 4",
-            "t.toml:7:8: 10 clients do not fill connections of 4; \
-             make clients a multiple of pipeline",
-        ),
-        (
-            "load = true",
-            "t.toml:7:8: phase `get` loads, so its mix may only insert; \
-                          leave out `load` or `mix`",
-        ),
-        ("label = \"a\nb\"", "t.toml:9:11: invalid basic string, expected `\"`"),
-        ("name = \"get\"", "t.toml:9:1: duplicate key"),
-    ];
-    for (line, said) in cases {
-        let mut text = SMALL.replace("requests = 5000\n", &format!("requests = 5000\n{line}\n"));
-        if line.starts_with("records") {
-            text = SMALL.replace("records = 1000\n", "") + line;
-            text = text.replace(line, "");
-            text = format!("\n\n\n\n\n\n\n\n{line}\n{text}");
-        } else if line.starts_with("mix") {
-            text = format!("name = \"s\"\n[[phase]]\nname = \"a\"\n\n\n\n\n\n{line}\n");
-        } else {
-            text = text.replace("mix = \"get\"\nrequests = 5000", "mix = \"get\"");
-            if !line.contains("duration") {
-                text += "requests = 5000\n";
-            }
-        }
-        assert_eq!(mistake(&text).to_string(), said, "for {line} in\n{text}");
+    for (line, said) in TOP {
+        let text = SMALL.replace("records = 1000", line);
+        assert_eq!(mistake(&text).to_string(), said, "for {line}");
+    }
+    for (line, said) in PHASE {
+        let eighth = if line.starts_with("mix") { "label = \"Get\"" } else { "mix = \"get\"" };
+        let text = SMALL.replace("mix = \"get\"\n", &format!("{eighth}\n{line}\n"));
+        assert_eq!(mistake(&text).to_string(), said, "for {line}");
     }
 }
 
