@@ -231,11 +231,13 @@ impl Builder<'_> {
             phase.groups.iter().map(|group| group.clients.within(&outer)).collect();
         let own: Vec<u32> = settings.iter().map(|s| s.clients.unwrap_or(1)).collect();
         let inserts_only = settings.iter().all(|s| s.mix.as_ref().is_none_or(only_inserts));
-        let timed = !(phase.load || inserts_only || phase.warmup == Warmup::Itself);
         let mut duration = phase.duration;
         if duration.is_none() && phase.clients.requests.is_none() && !phase.load {
             duration = self.spec.duration;
         }
+        // Inserts that stop by requests make the records of later phases: they stay whole.
+        let makes_records = phase.load || (inserts_only && duration.is_none());
+        let timed = !makes_records && phase.warmup != Warmup::Itself;
         match self.overrides {
             Overrides { duration: Some(length), .. } if timed => duration = Some(*length),
             Overrides { requests: Some(_), .. } if timed => duration = None,

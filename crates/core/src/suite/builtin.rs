@@ -25,10 +25,7 @@ impl Builtin {
         if self.file.ends_with(".toml") {
             return Suite::parse(self.file, self.text);
         }
-        let mut suite = Suite::parse_ycsb(self.file, self.text)?;
-        self.name.clone_into(&mut suite.spec.name);
-        self.title.clone_into(&mut suite.spec.title);
-        Ok(suite)
+        Suite::of_ycsb(self.name, self.title, self.file, self.text)
     }
 }
 

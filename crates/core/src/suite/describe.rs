@@ -13,11 +13,11 @@ use super::units::{
 /// What a plan will take, as far as the plan alone can tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// Phases that stop by time, warm-ups included; those that stop by time or requests count here.
+    /// Phases that stop by time, or by time or requests, warm-ups included.
     pub timed: Duration,
-    /// Requests of the phases that stop by requests alone.
+    /// Requests of closed groups that stop by requests alone: how long they take is the store's.
     pub requests: u64,
-    /// Of these, the time that phases with a rate of their own take.
+    /// Time of phases that stop by requests alone and have a rate.
     pub paced: Duration,
     /// Keys and values that the store comes to hold at most, bytes; its own overhead not counted.
     pub stored_bytes: f64,
@@ -91,7 +91,7 @@ impl Plan {
         }
         lines.push(self.describe_records());
         for phase in &self.phases {
-            describe_phase(phase, &mut lines);
+            describe_phase(phase, self.dataset.fields, &mut lines);
         }
         lines.push(self.describe_estimate());
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
@@ -134,7 +134,7 @@ impl Plan {
             ));
         }
         format!(
-            "for each store: {}; {} written by them",
+            "for each store: {}; at least {} written",
             parts.join(" and "),
             approximate_bytes(estimate.written_bytes),
         )
@@ -160,7 +160,7 @@ fn rate(group: &GroupPlan) -> Option<f64> {
     }
 }
 
-fn describe_phase(phase: &PhasePlan, lines: &mut Vec<String>) {
+fn describe_phase(phase: &PhasePlan, fields: u16, lines: &mut Vec<String>) {
     let number = phase.index + 1;
     let role = match (phase.warmup, phase.load) {
         (true, _) => " (warm-up)",
@@ -169,15 +169,16 @@ fn describe_phase(phase: &PhasePlan, lines: &mut Vec<String>) {
     };
     let mut until = Vec::new();
     until.extend(phase.duration.map(format_duration));
-    let checks = match (phase.verify, phase.read_back) {
-        (true, true) => ", reads checked, all read back at the end",
-        (true, false) => ", reads checked",
-        (false, true) => ", reads not checked, all read back at the end",
-        (false, false) => ", reads not checked",
-    };
+    let mut checks = String::new();
+    if !phase.verify {
+        checks += ", reads not checked";
+    }
+    if phase.read_back {
+        checks += ", then all are read back";
+    }
     if let [group] = &phase.groups[..] {
         until.extend(requests(group, phase));
-        let (name, does) = (&phase.name, describe_group(group));
+        let (name, does) = (&phase.name, describe_group(group, fields));
         let until = until.join(" or ");
         lines.push(format!("{number}. {name}{role}: {until}; {does}{checks}"));
         return;
@@ -187,7 +188,7 @@ fn describe_phase(phase: &PhasePlan, lines: &mut Vec<String>) {
     lines.push(format!("{number}. {name}{role}: {until}; {groups} groups{checks}"));
     for group in &phase.groups {
         let requests = requests(group, phase).map_or(String::new(), |r| format!("{r}; "));
-        lines.push(format!("   {}: {requests}{}", group.name, describe_group(group)));
+        lines.push(format!("   {}: {requests}{}", group.name, describe_group(group, fields)));
     }
 }
 
@@ -197,7 +198,7 @@ fn requests(group: &GroupPlan, phase: &PhasePlan) -> Option<String> {
     group.requests.filter(|_| !bound_only).map(|n| format!("{} requests", format_count(n)))
 }
 
-fn describe_group(group: &GroupPlan) -> String {
+fn describe_group(group: &GroupPlan, fields: u16) -> String {
     let mix: Vec<String> = group
         .mix
         .parts
@@ -215,7 +216,8 @@ fn describe_group(group: &GroupPlan) -> String {
         text += &format!("; {}", describe_keys(group.keys));
     }
     if has(&group.mix, |kind| !kind.read_only() && kind != Kind::Delete) {
-        text += &format!("; values of {}", describe_size(&group.values.size));
+        let each = if fields > 1 { format!("{fields} fields of ") } else { String::new() };
+        text += &format!("; values of {each}{}", describe_size(&group.values.size));
     }
     text += &match group.clients {
         1 => "; 1 client".to_owned(),

@@ -1,9 +1,12 @@
 //! What can be wrong with a suite, and where: every error names its file, line and column (or the
 //! command-line option), shows the offending line and says what to do.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use super::units::UnitError;
+
+/// Most characters of a line that an excerpt shows.
+const EXCERPT: usize = 120;
 
 /// Where a problem is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +125,15 @@ impl std::error::Error for Detail {}
 
 impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.problem)?;
-        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
+        let mut line = format!("{}: {}", self.place, self.problem);
+        if let Some(hint) = &self.hint {
+            line += &format!("; {hint}");
+        }
+        // One line, whatever stands in the file.
+        line.chars().try_for_each(|c| match c {
+            c if c.is_control() => write!(f, "{}", c.escape_default()),
+            c => f.write_char(c),
+        })
     }
 }
 
@@ -163,8 +173,12 @@ impl SuiteError {
         let Place::Line { line, column, text, width, .. } = &self.0.place else { return None };
         let number = line.to_string();
         let margin = " ".repeat(number.len());
-        let text = text.replace('\t', " ");
-        let (skip, mark) = (" ".repeat(column - 1), "^".repeat(*width));
+        // Of a long line only the part around the mistake is shown.
+        let first = (column - 1).saturating_sub(EXCERPT / 2);
+        let printable = |c: char| if c.is_control() { ' ' } else { c };
+        let text: String = text.chars().skip(first).take(EXCERPT).map(printable).collect();
+        let skip = " ".repeat(column - 1 - first);
+        let mark = "^".repeat((*width).min(EXCERPT - skip.len()));
         Some(format!("{number} | {text}\n{margin} | {skip}{mark}"))
     }
 }

@@ -59,7 +59,11 @@ impl Suite {
     /// [`SuiteError`] with the place of the first mistake.
     pub fn parse_ycsb(file: &str, text: &str) -> Result<Suite, SuiteError> {
         let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or("ycsb");
-        let translated = ycsb::translate(stem, file, text)?;
+        Suite::of_ycsb(stem, "YCSB workload file", file, text)
+    }
+
+    fn of_ycsb(name: &str, title: &str, file: &str, text: &str) -> Result<Suite, SuiteError> {
+        let translated = ycsb::translate(name, title, file, text)?;
         let mut suite = Suite::parse(&format!("{file} (as a suite)"), &translated.toml)?;
         suite.notes = translated.notes;
         Ok(suite)

@@ -24,9 +24,11 @@ pub struct Overrides {
     pub threads: Option<u32>,
     /// `--rate`: requests a second of each phase but loads, shared out like clients.
     pub rate: Option<f64>,
-    /// `--duration`: of each phase that does not only insert or load, instead of its requests.
+    /// `--duration`: of each phase but loads and inserts that stop by requests, instead of its
+    /// requests.
     pub duration: Option<Duration>,
-    /// `--requests`: of each phase that does not only insert or load, instead of its duration.
+    /// `--requests`: of each phase but loads and inserts that stop by requests, instead of its
+    /// duration.
     pub requests: Option<u64>,
     /// `--seed`.
     pub seed: Option<u64>,
@@ -93,8 +95,9 @@ impl Overrides {
     pub(super) fn edit(&self, document: &mut Document) -> Result<(), SuiteError> {
         for (key, value) in [("records", self.records), ("seed", self.seed)] {
             if let Some(value) = value {
-                let value = value.to_string();
-                document.set(format!("--{key} {value}"), &[], &[key], &value)?;
+                // As text: TOML's own numbers end at 63 bits.
+                let text = format!("\"{value}\"");
+                document.set(format!("--{key} {value}"), &[], &[key], &text)?;
             }
         }
         self.set.iter().try_for_each(|text| set(document, text))

@@ -188,8 +188,13 @@ impl Properties<'_> {
     }
 }
 
-/// Translates a workload file; `name` becomes the suite's.
-pub(super) fn translate(name: &str, file: &str, text: &str) -> Result<Translated, SuiteError> {
+/// Translates a workload file; `name` and `title` become the suite's.
+pub(super) fn translate(
+    name: &str,
+    title: &str,
+    file: &str,
+    text: &str,
+) -> Result<Translated, SuiteError> {
     let properties = Properties { file, list: parse(text) };
     let p = &properties;
     let mut notes = notes(p);
@@ -201,7 +206,9 @@ pub(super) fn translate(name: &str, file: &str, text: &str) -> Result<Translated
     if time.is_none() && operations.is_none() {
         p.needed("operationcount")?;
     }
-    let mut toml = head(p, name, records)?;
+    let mut toml = String::new();
+    let _ = writeln!(toml, "title = \"{title}\"");
+    head(p, name, records, &mut toml)?;
     let _ = write!(toml, "\n[[phase]]\nname = \"load\"\nlabel = \"Load\"\nload = true\n");
     let _ = write!(toml, "\n[[phase]]\nname = \"run\"\nlabel = \"Run\"\n");
     let _ = writeln!(toml, "mix = {}", mix(p, &mut notes)?);
@@ -237,7 +244,7 @@ pub(super) fn translate(name: &str, file: &str, text: &str) -> Result<Translated
 }
 
 /// Everything above the phases.
-fn head(p: &Properties<'_>, name: &str, records: u64) -> Result<String, SuiteError> {
+fn head(p: &Properties<'_>, name: &str, records: u64, toml: &mut String) -> Result<(), SuiteError> {
     let clients = p.bounded("threadcount", 1, 1, 1_000_000)?;
     let fields = p.bounded("fieldcount", 10, 1, 1_000)?;
     let length = p.bounded("fieldlength", 100, 1, 1 << 30)?;
@@ -248,17 +255,15 @@ fn head(p: &Properties<'_>, name: &str, records: u64) -> Result<String, SuiteErr
         "uniform" => format!("{least}B..{length}B"),
         _ => format!("{length}B"),
     };
-    let mut toml = String::new();
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let name: String = name.chars().map(|c| if fine(c) { c } else { '-' }).take(64).collect();
     let name = if name.is_empty() { "ycsb".to_owned() } else { name };
     let _ = writeln!(toml, "name = \"{name}\"");
-    let _ = writeln!(toml, "title = \"YCSB workload file\"");
     let _ = writeln!(toml, "records = {records}");
     let _ = writeln!(toml, "key = {}", key(p, records)?);
     let _ = writeln!(toml, "value = {{ size = \"{size}\", fields = {fields} }}");
     let _ = writeln!(toml, "clients = {clients}");
-    Ok(toml)
+    Ok(())
 }
 
 /// YCSB's keys are "user" and a hash of up to 19 digits, or "user" and the record's number.

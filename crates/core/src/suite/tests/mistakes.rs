@@ -94,6 +94,19 @@ fn mistakes_are_told_where_they_are() {
 }
 
 #[test]
+fn a_mistake_is_one_line_and_a_short_excerpt() {
+    let error = mistake("name = \"x\"\n\"a\\nb\" = 1\n[[phase]]\nname = \"a\"\n");
+    assert!(error.to_string().starts_with("t.toml:2:1: unknown key `a\\nb` in the suite"));
+    let error = mistake(&format!("x = [{}true]\nnmae = [", "1, ".repeat(500)));
+    assert_eq!(error.to_string(), "t.toml:2:9: unclosed array, expected `]`");
+    let long = format!("title = {}[1]", " ".repeat(500));
+    let excerpt = mistake(&format!("{long}\nname = \"x\"\nphase = [{{ name = \"a\" }}]\n"));
+    let lines: Vec<usize> =
+        excerpt.excerpt().unwrap().lines().map(|line| line.chars().count()).collect();
+    assert!(lines.iter().all(|length| *length < 130), "{lines:?}");
+}
+
+#[test]
 fn what_cannot_run_is_refused() {
     let phase = |lines: &str| format!("name = \"s\"\n[[phase]]\nname = \"a\"\n{lines}\n");
     for (text, said) in [
