@@ -86,7 +86,7 @@ impl Token {
 pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
     let Some(&kind) = input.first() else { return Ok(None) };
     let Some(end) = line_end(input)? else { return Ok(None) };
-    let line = &input[1..end];
+    let Some(line) = input.get(1..end) else { return Err(Malformed("an empty line")) };
     let span = Span { start: 1, end };
     // The line's own end is two bytes: CR LF.
     let after = end + 2;
@@ -190,7 +190,7 @@ pub fn scan(
     input: &[u8],
 ) -> Result<Option<(Token, usize)>, Malformed> {
     if progress.missing == 0 {
-        progress.missing = parts as usize;
+        progress.missing = parts.max(1) as usize;
     }
     loop {
         let Some((found, length)) = token(&input[progress.at..])? else { return Ok(None) };

@@ -16,8 +16,6 @@ mod endpoint;
 mod input;
 mod link;
 mod stream;
-#[cfg(test)]
-mod tests;
 
 use std::future::Future;
 
