@@ -1,6 +1,7 @@
 //! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
 //! the scheme of a URL to the driver.
 
+pub mod conformance;
 mod engine;
 pub mod error;
 #[cfg(feature = "embedded")]
