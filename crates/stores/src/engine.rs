@@ -1,54 +1,30 @@
-//! What the stores in this process share: refusing the network parts of a URL, where an engine
-//! keeps its files, and what an acknowledged write survives there.
+//! What the engines in this process share: where their files lie, and what an acknowledged write
+//! survives there.
 
+#[cfg(feature = "embedded")]
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use kvdyno_core::store::{Durability, ErrorClass};
+use kvdyno_core::store::Durability;
+#[cfg(feature = "embedded")]
+use kvdyno_core::store::ErrorClass;
 use tempfile::TempDir;
 
 use crate::error::StoreError;
+use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
 /// Meaning of the option that all engines share.
 pub(crate) const DURABILITY_OPTION: &str =
     "what an acknowledged write survives: power, process or none; default power";
 
-/// A call in this process is never given up; this is how long the end of a run waits for one.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The class of an error that the system gave an engine.
+#[cfg(feature = "embedded")]
 pub(crate) fn io_class(error: &io::Error) -> ErrorClass {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorClass::Full,
         _ => ErrorClass::Unavailable,
     }
-}
-
-/// A store in this process has no server.
-pub(crate) fn refuse_hosts(url: &StoreUrl) -> Result<(), StoreError> {
-    if url.hosts().is_empty() && url.user().is_none() && url.password().is_none() {
-        return Ok(());
-    }
-    let scheme = url.scheme();
-    Err(url.wrong(
-        format!("`{scheme}` runs in this process and has no host"),
-        format!("write `{scheme}:PATH`, or `{scheme}:///PATH` with three slashes"),
-    ))
-}
-
-/// A store that keeps all in memory has neither host nor path.
-pub(crate) fn refuse_place(url: &StoreUrl) -> Result<(), StoreError> {
-    refuse_hosts(url)?;
-    if url.path().is_empty() {
-        return Ok(());
-    }
-    let scheme = url.scheme();
-    Err(url.wrong(
-        format!("`{scheme}` keeps nothing on disk, so `{}` has no meaning", url.path()),
-        format!("write `{scheme}:` and then options, as in `{scheme}:?name=value`"),
-    ))
 }
 
 /// Takes the option `durability`; `offered` are the levels that the engine can keep exactly.
@@ -191,15 +167,5 @@ mod tests {
         let error = take_durability(&mut url("x:?durability=process"), &offered).unwrap_err();
         assert!(error.to_string().contains("`power`, `none`"), "{error}");
         assert!(take_durability(&mut url("x:?durability=full"), &offered).is_err());
-    }
-
-    #[test]
-    fn network_parts_are_refused() {
-        for text in ["x://host/a", "x://joe@/a"] {
-            assert!(refuse_hosts(&url(text)).unwrap_err().is_usage(), "{text}");
-        }
-        refuse_hosts(&url("x:///a")).unwrap();
-        assert!(refuse_place(&url("x:a")).is_err());
-        refuse_place(&url("x:?a=1")).unwrap();
     }
 }

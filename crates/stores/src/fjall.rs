@@ -10,8 +10,9 @@ use kvdyno_core::store::{
     NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
 };
 
-use crate::engine::{DURABILITY_OPTION, Folder, PATIENCE, io_class, take_durability};
+use crate::engine::{DURABILITY_OPTION, Folder, io_class, take_durability};
 use crate::error::StoreError;
+use crate::in_process::PATIENCE;
 use crate::registry::Entry;
 use crate::url::StoreUrl;
 
@@ -243,4 +244,15 @@ fn failed(error: &fjall::Error) -> Fault {
 
 fn unsure(error: &fjall::Error) -> Fault {
     Fault::indeterminate(class(error), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_one_that_is_built() {
+        let manifest = include_str!("../../../Cargo.toml");
+        assert!(manifest.contains(&format!("fjall = \"={VERSION}\"")), "{VERSION}");
+    }
 }

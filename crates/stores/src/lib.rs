@@ -2,16 +2,21 @@
 //! the scheme of a URL to the driver.
 
 pub mod conformance;
+#[cfg(any(feature = "embedded", feature = "rocksdb"))]
 mod engine;
 pub mod error;
 #[cfg(feature = "embedded")]
 pub mod fjall;
+mod in_process;
 #[cfg(feature = "embedded")]
 pub mod lmdb;
 pub mod map;
+pub mod null;
 #[cfg(feature = "embedded")]
 pub mod redb;
 pub mod registry;
+#[cfg(feature = "rocksdb")]
+pub mod rocksdb;
 mod shards;
 pub mod sim;
 pub mod url;

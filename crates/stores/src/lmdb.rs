@@ -10,8 +10,9 @@ use kvdyno_core::store::{
     NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
 };
 
-use crate::engine::{DURABILITY_OPTION, Folder, PATIENCE, io_class, take_durability};
+use crate::engine::{DURABILITY_OPTION, Folder, io_class, take_durability};
 use crate::error::StoreError;
+use crate::in_process::PATIENCE;
 use crate::registry::Entry;
 use crate::url::StoreUrl;
 

@@ -9,8 +9,8 @@ use kvdyno_core::store::{
     Profile, Promise, Put, Reading, Rows, Store, Threading,
 };
 
-use crate::engine::{PATIENCE, refuse_place};
 use crate::error::StoreError;
+use crate::in_process::{PATIENCE, refuse_place};
 use crate::registry::Entry;
 use crate::shards::Shards;
 use crate::url::StoreUrl;

@@ -12,8 +12,9 @@ use redb::{
     Database, Error, ReadOnlyTable, ReadableDatabase, StorageError, Table, TableDefinition,
 };
 
-use crate::engine::{DURABILITY_OPTION, Folder, PATIENCE, io_class, take_durability};
+use crate::engine::{DURABILITY_OPTION, Folder, io_class, take_durability};
 use crate::error::StoreError;
+use crate::in_process::PATIENCE;
 use crate::registry::Entry;
 use crate::url::StoreUrl;
 
@@ -214,5 +215,16 @@ fn class(error: &Error) -> ErrorClass {
         Error::Io(io) => io_class(io),
         Error::ValueTooLarge(_) => ErrorClass::Rejected,
         _ => ErrorClass::Unavailable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_one_that_is_built() {
+        let manifest = include_str!("../../../Cargo.toml");
+        assert!(manifest.contains(&format!("redb = \"={VERSION}\"")), "{VERSION}");
     }
 }

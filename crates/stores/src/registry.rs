@@ -67,12 +67,14 @@ macro_rules! registry {
 }
 
 registry! {
+    crate::null::ENTRY,
     crate::map::ENTRY,
     crate::sim::ENTRY,
     ;
     "embedded" "lmdb" => crate::lmdb::ENTRY,
     "embedded" "fjall" => crate::fjall::ENTRY,
     "embedded" "redb" => crate::redb::ENTRY,
+    "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
 }
 
 /// The stores of this build.

@@ -1,6 +1,7 @@
 //! Sound stores pass the conformance suite, and a store that breaks a promise fails with that
 //! promise's name.
 
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use kvdyno_core::store::{
@@ -121,6 +122,20 @@ mod engines {
     }
 }
 
+#[cfg(feature = "rocksdb")]
+#[test]
+fn rocksdb_keeps_every_promise() {
+    use kvdyno_stores::rocksdb::RocksStore;
+
+    let store = RocksStore::open(&mut url("rocksdb:?durability=process")).unwrap();
+    let report = conformance(&store).unwrap();
+    assert!(matches!(finding(&report, "second delete"), Finding::KeptWithNote(_)));
+    assert_eq!(*finding(&report, "get batch"), Finding::Kept);
+    let folder = tempfile::tempdir().unwrap();
+    let place = format!("rocksdb:{}", folder.path().display());
+    reopening(|| RocksStore::open(&mut url(&place)).unwrap()).unwrap();
+}
+
 #[test]
 fn a_store_that_forgets_when_it_is_closed_fails_reopening() {
     let failure = reopening(map).unwrap_err();
@@ -148,6 +163,7 @@ enum Flaw {
     AnswersWhatItDoesNotClaim,
     NeverExpires,
     ExpiresAtOnce,
+    ServesOneThread,
     NoClients,
     NoName,
 }
@@ -156,6 +172,7 @@ enum Flaw {
 struct Broken {
     map: MapStore,
     flaw: Flaw,
+    made_by: ThreadId,
 }
 
 struct BrokenClient {
@@ -163,6 +180,8 @@ struct BrokenClient {
     mine: MapClient,
     flaw: Flaw,
     deleted: u64,
+    /// Used by another thread than the one that made the store.
+    foreign: bool,
 }
 
 impl Store for Broken {
@@ -186,7 +205,8 @@ impl Store for Broken {
     async fn connect(&self, slots: usize) -> Answer<Connection<BrokenClient, NoTransport>> {
         let map = self.map.connect(slots).await?.clients.remove(0);
         let mine = MapStore::default().connect(slots).await?.clients.remove(0);
-        let client = BrokenClient { map, mine, flaw: self.flaw, deleted: 0 };
+        let foreign = std::thread::current().id() != self.made_by;
+        let client = BrokenClient { map, mine, flaw: self.flaw, deleted: 0, foreign };
         let mut connection = Connection::direct(client);
         if self.flaw == Flaw::NoClients {
             connection.clients.clear();
@@ -216,6 +236,7 @@ impl Client for BrokenClient {
         match self.flaw {
             Flaw::DropsFields if put.partial => put.partial = false,
             Flaw::ForgetsLongKeys if put.key.len() > 128 => return Ok(()),
+            Flaw::ServesOneThread if self.foreign => return Ok(()),
             Flaw::NeverExpires => put.ttl = None,
             Flaw::ExpiresAtOnce => put.ttl = put.ttl.map(|_| Duration::from_millis(100)),
             _ => {}
@@ -306,11 +327,15 @@ fn each_flaw_breaks_its_promise() {
         (Flaw::DropsTheLastOfABatch, "put batch"),
         (Flaw::NeverExpires, "time to live"),
         (Flaw::ExpiresAtOnce, "time to live"),
+        (Flaw::ServesOneThread, "concurrent clients"),
     ];
     // At once, for the time to live takes seconds.
     std::thread::scope(|scope| {
         for (flaw, promise) in cases {
-            scope.spawn(move || assert_eq!(broken(&Broken { map: map(), flaw }), promise));
+            scope.spawn(move || {
+                let made_by = std::thread::current().id();
+                assert_eq!(broken(&Broken { map: map(), flaw, made_by }), promise);
+            });
         }
     });
 }

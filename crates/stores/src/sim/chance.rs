@@ -52,7 +52,7 @@ impl Chance {
 
     /// True for one in `n`; never if `n` is 0.
     pub(super) fn hits(&self, purpose: Purpose, n: u64) -> bool {
-        n != 0 && self.draw(purpose) % n == 0
+        n != 0 && self.draw(purpose).is_multiple_of(n)
     }
 
     /// From 0 to below 1.

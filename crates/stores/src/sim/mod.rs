@@ -21,8 +21,8 @@ use kvdyno_core::store::{
 use self::cell::Cell;
 use self::chance::{Chance, Purpose};
 use self::settings::Settings;
-use crate::engine::{PATIENCE, refuse_place};
 use crate::error::StoreError;
+use crate::in_process::{PATIENCE, refuse_place};
 use crate::map::Record;
 use crate::registry::Entry;
 use crate::shards::Shards;
