@@ -13,11 +13,31 @@ use std::task::Context;
 use kvdyno_core::store::{Answer, Connection, Profile, Store, Threading, Transport};
 
 use crate::error::StoreError;
+use crate::registry::Entry;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, Malformed, Protocol, Stream, WireTransport};
 
 pub use client::MemcachedClient;
 use codec::{Progress, Token};
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["memcached", "memcacheds"],
+    name: "memcached",
+    summary: "one Memcached server, 1.6 or later; memcacheds is the same over TLS",
+    options: &[
+        ("timeout", "longest time for a request and for an attempt to connect, 2s"),
+        ("ca", "memcacheds: PEM file of the authorities to trust; those that Mozilla trusts"),
+        ("cert", "memcacheds: PEM file of a client certificate; none"),
+        ("key", "memcacheds: PEM file of its private key; none"),
+    ],
+    operations: "mg, ms (T for a time to live), md; a batch is several of them in one write; \
+                 docs/stores/memcached.md",
+    durability: "none",
+    consistency: "linearizable; records may vanish at any time, a miss and not a loss",
+    example: "memcached://127.0.0.1:11211",
+    open: |url| Ok(Box::new(MemcachedStore::open(url)?)),
+};
 
 /// How to reach a Memcached server.
 #[derive(Clone)]

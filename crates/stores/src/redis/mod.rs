@@ -15,11 +15,33 @@ use std::task::Context;
 use kvdyno_core::store::{Answer, Connection, Fault, Profile, Store, Threading, Transport};
 
 use crate::error::StoreError;
+use crate::registry::Entry;
 use crate::url::StoreUrl;
 use crate::wire::{self, Dialogue, Endpoint, Malformed, Protocol, Stream, WireTransport};
 
 pub use client::RedisClient;
 use codec::{Progress, Token};
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["redis", "rediss"],
+    name: "redis",
+    summary: "one Redis server, or one that speaks its protocol; rediss is the same over TLS",
+    options: &[
+        ("timeout", "longest time for a request and for an attempt to connect, 2s"),
+        ("resp", "2 or 3: version of the protocol; the newest that the server knows"),
+        ("ca", "rediss: PEM file of the authorities to trust; those that Mozilla trusts"),
+        ("cert", "rediss: PEM file of a client certificate; none"),
+        ("key", "rediss: PEM file of its private key; none"),
+    ],
+    operations: "GET, SET (PX for a time to live), DEL, MGET, MSET; several fields: HGETALL, HSET, \
+                 with a time to live MULTI HSET PEXPIRE EXEC; docs/stores/redis.md",
+    durability: "read back: appendonly yes with appendfsync always survives power loss, with no \
+                 process kill, everything else nothing for sure",
+    consistency: "linearizable for a primary without replicas, read back",
+    example: "redis://127.0.0.1:6379",
+    open: |url| Ok(Box::new(RedisStore::open(url)?)),
+};
 
 /// Which version of the protocol to speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
