@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
 use super::series::{KindMeasure, Series};
@@ -66,7 +67,8 @@ pub struct WorkerUse {
 }
 
 /// Why a phase ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StopReason {
     /// All requests were made.
     Requests,
