@@ -192,7 +192,7 @@ pub fn duration_text(nanos: f64) -> String {
 }
 
 /// Three significant digits or all digits before the point, in groups of three: `0.0123`, `1.23`,
-/// `12.3`, `123`, `12,345`.
+/// `12.3`, `123`, `12,345`; at most five places after the point.
 #[must_use]
 pub fn significant(value: f64) -> String {
     match value.abs() {
@@ -201,7 +201,8 @@ pub fn significant(value: f64) -> String {
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.9995 => format!("{value:.2}"),
         v if v >= 0.09995 => format!("{value:.3}"),
-        _ => format!("{value:.4}"),
+        v if v >= 0.009_995 => format!("{value:.4}"),
+        _ => format!("{value:.5}"),
     }
 }
 
@@ -241,7 +242,7 @@ mod tests {
             (9.999, "10.0"),
             (12.34, "12.3"),
             (99.99, "100"),
-            (1234.5, "1,234"),
+            (1234.4, "1,234"),
             (5_706_060.0, "5,706,060"),
         ];
         for (value, text) in cases {

@@ -330,3 +330,6 @@ struct DatasetSchema {
     fields: u16,
     capacity: u64,
 }
+
+#[cfg(test)]
+mod schema_tests;

@@ -7,6 +7,9 @@ use crate::lines::{duration_text, grouped, significant};
 use crate::result::{HistogramError, Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::view::{Clock, PhaseView, main_row};
 
+/// Figures whose ratio is below this are called level.
+const LEVEL: f64 = 1.01;
+
 /// How the stores of a result stand against each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
@@ -81,27 +84,37 @@ fn phase_standing(test: &str, rows: &[(&str, PhaseView)]) -> PhaseStanding {
     };
     PhaseStanding {
         test: test.to_owned(),
-        rate: ranked("is ahead", &rates, |rate| format!("{}/s", grouped(rate.round()))),
-        p99: ranked(&format!("has the lowest 99 % {clock} time"), &p99s, duration_text),
+        rate: ranked("throughput", &rates, |rate| format!("{}/s", grouped(rate.round()))),
+        p99: ranked(&format!("99 % {clock} time"), &p99s, duration_text),
     }
 }
 
-/// `lmdb is ahead: 521,000/s, 1.80 × fjall (290,000/s)`. `entries` are in order, the best first.
-fn ranked(verb: &str, entries: &[(&str, f64)], text: impl Fn(f64) -> String) -> String {
-    let [(best, value), rest @ ..] = entries else { return "no figures".to_owned() };
-    if rest.is_empty() {
-        return format!("only {best} has figures: {}", text(*value));
-    }
+/// `lmdb is ahead by throughput: 521,000/s, 1.80 × fjall (290,000/s)`. `entries` are in order, the
+/// best first.
+fn ranked(figure: &str, entries: &[(&str, f64)], text: impl Fn(f64) -> String) -> String {
+    let [(best, value), rest @ ..] = entries else { return format!("no {figure}") };
+    let [(_, second), ..] = rest else {
+        return format!("only {best} has a {figure}: {}", text(*value));
+    };
+    let relation = |other: f64| match (factor(*value, other), *value > other) {
+        (factor, _) if factor < LEVEL => "level with".to_owned(),
+        (factor, true) => format!("{} ×", significant(factor)),
+        (factor, false) => format!("1/{} of", significant(factor)),
+    };
     let rest: Vec<String> = rest
         .iter()
-        .map(|(label, other)| {
-            let (low, high) = (value.min(*other), value.max(*other));
-            let factor = if low > 0.0 { significant(high / low) } else { "∞".to_owned() };
-            let relation = if value > other { "×" } else { "× less than" };
-            format!("{factor} {relation} {label} ({})", text(*other))
-        })
+        .map(|(label, other)| format!("{} {label} ({})", relation(*other), text(*other)))
         .collect();
-    format!("{best} {verb}: {}, {}", text(*value), rest.join(", "))
+    let verb = match factor(*value, *second) < LEVEL {
+        true => format!("no clear leader by {figure}: {best}"),
+        false => format!("{best} is ahead by {figure}:"),
+    };
+    format!("{verb} {}, {}", text(*value), rest.join(", "))
+}
+
+/// How many times the larger is the smaller.
+fn factor(a: f64, b: f64) -> f64 {
+    a.max(b) / a.min(b).max(f64::MIN_POSITIVE)
 }
 
 fn cautions(result: &RunResult, labels: &[String]) -> Vec<String> {
@@ -146,10 +159,24 @@ mod tests {
         result.runs[1].phases[0].wall_ns = 2_000_000_000;
         let standing = Standing::of(&result).unwrap().unwrap();
         let text = &standing.phases[0].rate;
-        assert!(text.starts_with("lmdb is ahead: ") && text.contains("2.00 × fjall"), "{text}");
+        assert!(
+            text.starts_with("lmdb is ahead by throughput: ") && text.contains("2.00 × fjall"),
+            "{text}"
+        );
         result.runs.swap(0, 1);
         let swapped = Standing::of(&result).unwrap().unwrap();
         assert_eq!(&swapped.phases[0].rate, text);
+    }
+
+    #[test]
+    fn figures_within_a_hundredth_have_no_leader() {
+        let text = ranked("throughput", &[("a", 100.5), ("b", 100.0), ("c", 50.0)], significant);
+        assert_eq!(
+            text,
+            "no clear leader by throughput: a 101, level with b (100), 2.01 × c (50.0)"
+        );
+        let text = ranked("99 % time", &[("a", 50.0), ("b", 100.0)], significant);
+        assert_eq!(text, "a is ahead by 99 % time: 50.0, 1/2.00 of b (100)");
     }
 
     #[test]

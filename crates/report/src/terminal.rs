@@ -115,7 +115,22 @@ fn heading(result: &RunResult, style: Style) -> String {
     };
     let suite = printable(&result.suite.name);
     let first = style.bold(&format!("kvdyno {}{git}{debug}", build.version));
-    format!("{first} · suite {suite} · seed {}{parts} · {}\n", result.seed, result.started)
+    format!(
+        "{first} · suite {suite} · seed {}{parts} · {}\n",
+        result.seed,
+        moment_text(&result.started)
+    )
+}
+
+/// An RFC 3339 moment as people read it, to the second.
+pub(crate) fn moment_text(rfc3339: &str) -> String {
+    match humantime::parse_rfc3339(rfc3339) {
+        Ok(moment) => humantime::format_rfc3339_seconds(moment)
+            .to_string()
+            .replace('T', " ")
+            .replace('Z', " UTC"),
+        Err(_) => printable(rfc3339),
+    }
 }
 
 fn verdict(run: &StoreRun, style: Style) -> String {

@@ -9,7 +9,7 @@ use crate::lines::{
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
-    bytes_text, certainty_text, promises, reason_figures, row_cells, verification_line,
+    bytes_text, certainty_text, moment_text, promises, reason_figures, row_cells, verification_line,
 };
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
@@ -105,7 +105,7 @@ impl Page {
                 None => result.kvdyno.version.clone(),
             },
             debug: result.kvdyno.debug,
-            when: cut(&result.started).replacen('T', " ", 1),
+            when: moment_text(&result.started),
             status: status_text(&result.status),
             facts: facts(result),
             stamp: scale_stamp(result),
