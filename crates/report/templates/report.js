@@ -37,7 +37,7 @@
     const seen = values.filter((v) => v > 0);
     const low = seen.length ? Math.min(...seen) : 1;
     const high = seen.length ? Math.max(...seen) : 10;
-    const steps = high / low > 300 ? [1] : high / low > 20 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
+    const steps = high / low > 300 ? [1] : high / low > 8 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
     const at = [];
     for (let power = -3; power <= 10; power++) for (const s of steps) at.push(s * 10 ** power);
     return { ...AXIS, type: "log", tickvals: at, ticktext: at.map(tickText),
@@ -63,8 +63,12 @@
     drawn.add(id);
   }
 
-  const seconds = (title) => ({ ...AXIS, title: { text: title, standoff: 8 }, rangemode: "tozero",
-    hoverformat: ".1f", ticksuffix: " s" });
+  // All charts over time of a phase span the longest of its runs.
+  function seconds(phase) {
+    const ends = phase.runs.flatMap((run) => stepped(run).slice(-1));
+    return { ...AXIS, title: { text: "since the phase began", standoff: 8 }, ticksuffix: " s",
+      hoverformat: ".1f", range: [0, Math.max(...ends, 0.001)] };
+  }
   const amount = (title) => ({ ...AXIS, title: { text: title, standoff: 8 }, rangemode: "tozero",
     tickformat: "~s", hoverformat: ",.0f" });
 
@@ -80,7 +84,7 @@
       hovertemplate: "%{y:,.0f}/s",
     }));
     draw("overview", traces, {
-      barmode: "group", bargap: 0.35, showlegend: several,
+      barmode: "group", bargap: 0.5, showlegend: several,
       xaxis: { ...AXIS, tickvals: phases.map((_, index) => index),
         ticktext: phases.map((phase) => plain(phase.title)), fixedrange: true },
       yaxis: amount("operations/s"),
@@ -95,7 +99,7 @@
       x: stepped(run), y: held(values(run)), line: { color: colour(run.store), width: 2, shape: step },
       connectgaps: false, hovertemplate: "%{y:,.0f}",
     }));
-    draw(id, traces, { showlegend: several, xaxis: seconds("since the phase began"),
+    draw(id, traces, { showlegend: several, xaxis: seconds(phase),
       yaxis: amount(title) });
   }
 
@@ -118,7 +122,7 @@
         const store = plain(data.stores[run.store]);
         traces.push({
           type: "scatter", mode: run.start.length < 3 ? "lines+markers" : "lines",
-          name: several ? store + " " + band.name : band.name, legendgroup: store,
+          name: several ? store + " " + band.name : band.name,
           x: run.start.map((s, i) => s + run.length[i] / 2), y,
           line: { color: colour(run.store), width: band.width, dash: band.dash },
           opacity: band.key === "max" ? 0.6 : 1, connectgaps: false,
@@ -126,7 +130,7 @@
         });
       }
     }
-    draw(id, traces, { xaxis: seconds("since the phase began"), yaxis: latencyAxis(all) });
+    draw(id, traces, { xaxis: seconds(phase), yaxis: latencyAxis(all) });
   }
 
   function curves(phase) {
@@ -143,9 +147,9 @@
           hovertemplate: "%{text}" });
       }
     }
-    const at = [1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
-    const text = ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "10⁻⁶", "10⁻⁷", "10⁻⁸"];
-    draw("curve", traces, { xaxis: { ...AXIS, type: "log", tickvals: at, ticktext: text,
+    const at = [2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
+    const text = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "10⁻⁶", "10⁻⁷", "10⁻⁸"];
+    draw("curve", traces, { xaxis: { ...AXIS, type: "log", tickvals: at, ticktext: text, tickangle: 0,
       title: { text: "percentile", standoff: 8 }, unifiedhovertitle: { text: "1 in %{x:.3s}" } },
       yaxis: latencyAxis(all) });
   }
@@ -181,9 +185,9 @@
   function resizeAll(size) {
     for (const id of drawn) {
       const chart = document.getElementById(id);
-      const wide = id === "overview";
+      const wide = !chart.closest(".charts") || chart.closest(".wide") !== null;
       if (chart.offsetParent === null) continue;
-      Plotly.relayout(chart, size ? { width: wide ? 680 : 334, height: wide ? 220 : 270 }
+      Plotly.relayout(chart, size ? { width: wide ? 680 : 334, height: id === "overview" ? 190 : 235 }
         : { width: null, height: null, autosize: true });
     }
   }
