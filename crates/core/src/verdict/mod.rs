@@ -1,1 +1,148 @@
-//! Stub.
+//! May the measurement be believed? Each doubt is a typed [`Reason`] with its figure, its threshold
+//! and what to do about it; the worst of them gives the level. docs/VERDICT.md lists them all.
+//!
+//! Whether the *store* did right is another question: anomalies are told first as well, but they
+//! are findings about the store, and make no measurement less valid.
+
+mod drift;
+mod judge;
+mod reason;
+
+use serde::{Deserialize, Serialize};
+
+pub use judge::{Evidence, judge_phase};
+pub use reason::{Bounds, Reason, Unit};
+
+/// How far a measurement may be believed. Ordered from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Nothing speaks against it.
+    Valid,
+    /// Something may have bent it: read the reasons before relying on it.
+    Suspect,
+    /// It does not show what it is meant to show.
+    Invalid,
+}
+
+impl Level {
+    /// The word used in results and on the terminal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Valid => "valid",
+            Level::Suspect => "suspect",
+            Level::Invalid => "invalid",
+        }
+    }
+}
+
+/// A reason and where it was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Name of the phase; `None` if it is about the whole run.
+    pub phase: Option<String>,
+    /// What was found.
+    pub reason: Reason,
+}
+
+/// Whether a run may be believed, and why not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The worst level of all reasons.
+    pub level: Level,
+    /// Worst first; those of one level in the order of the phases.
+    pub reasons: Vec<Finding>,
+}
+
+impl Verdict {
+    /// Sums up what was found.
+    #[must_use]
+    pub fn of(mut reasons: Vec<Finding>) -> Verdict {
+        reasons.sort_by_key(|finding| std::cmp::Reverse(finding.reason.level()));
+        let level = reasons.first().map_or(Level::Valid, |worst| worst.reason.level());
+        Verdict { level, reasons }
+    }
+
+    /// Where the store answered a read wrongly. Not part of the level.
+    pub fn anomalies(&self) -> impl Iterator<Item = &Finding> {
+        self.reasons.iter().filter(|finding| matches!(finding.reason, Reason::Anomalies { .. }))
+    }
+
+    /// What takes the level away from valid.
+    pub fn doubts(&self) -> impl Iterator<Item = &Finding> {
+        self.reasons.iter().filter(|finding| finding.reason.level() > Level::Valid)
+    }
+}
+
+/// Judges a run: what was found in each phase, by the phase's name, and what holds for all of it.
+/// `scaled` is the share of the published size at which the suite ran, where that is not 1;
+/// `debug_build` that kvdyno was built without optimisation.
+#[must_use]
+pub fn judge_run(
+    phases: Vec<(String, Vec<Reason>)>,
+    scaled: Option<f64>,
+    debug_build: bool,
+) -> Verdict {
+    let of_run = |reason| Finding { phase: None, reason };
+    let mut findings = Vec::new();
+    findings.extend(debug_build.then_some(Reason::DebugBuild).map(of_run));
+    findings.extend(scaled.map(|scale| Reason::Scaled { scale }).map(of_run));
+    for (name, reasons) in phases {
+        let of_phase = |reason| Finding { phase: Some(name.clone()), reason };
+        findings.extend(reasons.into_iter().map(of_phase));
+    }
+    Verdict::of(findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anomalies() -> Reason {
+        Reason::Anomalies { illegal: 3, counts: [0, 0, 0, 3, 0] }
+    }
+
+    #[test]
+    fn a_run_without_reasons_is_valid() {
+        let verdict = judge_run(vec![("load".to_owned(), vec![])], None, false);
+        assert_eq!(verdict, Verdict { level: Level::Valid, reasons: vec![] });
+    }
+
+    #[test]
+    fn debug_build_makes_the_run_invalid() {
+        let verdict = judge_run(vec![], None, true);
+        assert_eq!(verdict.level, Level::Invalid);
+        assert_eq!(verdict.reasons, [Finding { phase: None, reason: Reason::DebugBuild }]);
+    }
+
+    #[test]
+    fn another_scale_is_stamped() {
+        let verdict = judge_run(vec![], Some(0.01), false);
+        assert_eq!(verdict.level, Level::Suspect);
+        assert!(verdict.reasons[0].reason.text().contains("not comparable"));
+    }
+
+    #[test]
+    fn the_worst_comes_first() {
+        let suspect = Reason::Unjudged { unknown: 1, reads: 10 };
+        let invalid = Reason::ErrorRatio { failed: 9, completed: 10 };
+        let phases = vec![
+            ("a".to_owned(), vec![anomalies(), suspect]),
+            ("b".to_owned(), vec![invalid.clone()]),
+        ];
+        let verdict = judge_run(phases, None, false);
+        assert_eq!(verdict.level, Level::Invalid);
+        assert_eq!(verdict.reasons[0], Finding { phase: Some("b".to_owned()), reason: invalid });
+        assert_eq!(verdict.doubts().count(), 2);
+    }
+
+    #[test]
+    fn anomalies_are_told_and_leave_the_level() {
+        let verdict = judge_run(vec![("a".to_owned(), vec![anomalies()])], None, false);
+        assert_eq!(verdict.level, Level::Valid);
+        assert_eq!(verdict.anomalies().count(), 1);
+        assert_eq!(verdict.doubts().count(), 0);
+        assert!(verdict.reasons[0].reason.text().contains("3 stale"));
+    }
+}

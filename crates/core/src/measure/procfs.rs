@@ -1,0 +1,224 @@
+//! Counters that Linux keeps of the machine and of each process, read without allocation: files
+//! stay open and are read again into one buffer. Formats: proc(5).
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Bytes of a file that are read; what is wanted stands within them.
+const HEAD: usize = 4096;
+
+/// Why this machine's resources cannot be sampled.
+#[derive(Debug, thiserror::Error)]
+pub enum NotSampled {
+    /// Counters are read from /proc, which only Linux has.
+    #[error("processor time and memory are sampled on Linux only")]
+    Platform,
+    /// A file under /proc cannot be read.
+    #[error("cannot read {}: {source}; mount /proc to have resources sampled", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Time of all processors together since the machine started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MachineTimes {
+    /// In programs, niced ones and guests included.
+    pub user: Duration,
+    /// In the kernel, interrupts included.
+    pub system: Duration,
+    /// Nothing to do.
+    pub idle: Duration,
+    /// Nothing to do but wait for a disk.
+    pub iowait: Duration,
+    /// Wanted, and given to another virtual machine.
+    pub steal: Duration,
+}
+
+impl MachineTimes {
+    /// All processors' time, whatever they did.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        self.user + self.system + self.idle + self.iowait + self.steal
+    }
+
+    /// What was added since `earlier`; nothing where a counter went back, as idle time may.
+    #[must_use]
+    pub fn since(&self, earlier: &MachineTimes) -> MachineTimes {
+        MachineTimes {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+            idle: self.idle.saturating_sub(earlier.idle),
+            iowait: self.iowait.saturating_sub(earlier.iowait),
+            steal: self.steal.saturating_sub(earlier.steal),
+        }
+    }
+
+    /// Parses the first line of /proc/stat.
+    pub(super) fn parse(text: &str) -> Option<MachineTimes> {
+        let mut fields = text.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
+        let mut next = || fields.next()?.parse().ok().map(ticks);
+        let (user, nice, system) = (next()?, next()?, next()?);
+        let (idle, iowait, irq, softirq) = (next()?, next()?, next()?, next()?);
+        let steal = next().unwrap_or_default();
+        Some(MachineTimes {
+            user: user + nice,
+            system: system + irq + softirq,
+            idle,
+            iowait,
+            steal,
+        })
+    }
+}
+
+/// What a process used since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessCounters {
+    /// Processor time in the program.
+    pub user: Duration,
+    /// Processor time in the kernel on its behalf.
+    pub system: Duration,
+    /// Memory that it holds now, bytes.
+    pub rss: u64,
+    /// Bytes that it had read from storage; `None` where that may not be asked.
+    pub read_bytes: Option<u64>,
+    /// Bytes that it sent to storage; `None` where that may not be asked.
+    pub written_bytes: Option<u64>,
+    /// Context switches of all its threads; known of this process only.
+    pub context_switches: Option<u64>,
+}
+
+impl ProcessCounters {
+    /// Parses /proc/PID/stat; the name in parentheses may itself hold spaces and parentheses.
+    pub(super) fn parse(stat: &str) -> Option<ProcessCounters> {
+        let after_name = &stat[stat.rfind(')')? + 1..];
+        let mut fields = after_name.split_ascii_whitespace();
+        // The first field after the name is number 3, state.
+        let user = ticks(fields.nth(14 - 3)?.parse().ok()?);
+        let system = ticks(fields.next()?.parse().ok()?);
+        let pages: u64 = fields.nth(24 - 16)?.parse().ok()?;
+        Some(ProcessCounters { user, system, rss: pages * page_bytes(), ..Default::default() })
+    }
+}
+
+/// Reads (`read_bytes`, `write_bytes`) from /proc/PID/io.
+pub(super) fn parse_io(text: &str) -> Option<(u64, u64)> {
+    let find = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.trim().parse().ok());
+    Some((find("read_bytes:")?, find("write_bytes:")?))
+}
+
+/// A file under /proc, kept open. A process that ended answers with an error from then on, even
+/// when another one has got its number.
+#[derive(Debug)]
+pub(super) struct ProcFile {
+    file: File,
+    buffer: Box<[u8; HEAD]>,
+}
+
+impl ProcFile {
+    pub(super) fn open(path: impl Into<PathBuf>) -> Result<ProcFile, NotSampled> {
+        if !cfg!(target_os = "linux") {
+            return Err(NotSampled::Platform);
+        }
+        let path = path.into();
+        match File::open(&path) {
+            Ok(file) => Ok(ProcFile { file, buffer: Box::new([0; HEAD]) }),
+            Err(source) => Err(NotSampled::Unreadable { path, source }),
+        }
+    }
+
+    /// The first bytes of the file as it is now; `None` if it can no longer be read.
+    pub(super) fn read(&mut self) -> Option<&str> {
+        let length = self.file.read_at(&mut self.buffer[..], 0).ok().filter(|&n| n > 0)?;
+        let valid = match std::str::from_utf8(&self.buffer[..length]) {
+            Ok(_) => length,
+            Err(cut) => cut.valid_up_to(),
+        };
+        std::str::from_utf8(&self.buffer[..valid]).ok()
+    }
+}
+
+/// The files that tell of one process.
+#[derive(Debug)]
+pub(super) struct ProcessFiles {
+    stat: ProcFile,
+    io: Option<ProcFile>,
+}
+
+impl ProcessFiles {
+    /// `who` is a process number or `self`.
+    pub(super) fn open(who: &str) -> Result<ProcessFiles, NotSampled> {
+        let stat = ProcFile::open(format!("/proc/{who}/stat"))?;
+        Ok(ProcessFiles { stat, io: ProcFile::open(format!("/proc/{who}/io")).ok() })
+    }
+
+    /// `None` once the process has ended.
+    pub(super) fn read(&mut self) -> Option<ProcessCounters> {
+        let mut counters = ProcessCounters::parse(self.stat.read()?)?;
+        let io = self.io.as_mut().and_then(|file| parse_io(file.read()?));
+        counters.read_bytes = io.map(|(read, _)| read);
+        counters.written_bytes = io.map(|(_, written)| written);
+        Some(counters)
+    }
+}
+
+/// Clock ticks, the unit of /proc's processor times, as time.
+fn ticks(count: u64) -> Duration {
+    // SAFETY: sysconf only looks up a constant of the system.
+    let a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    Duration::from_nanos(count.saturating_mul(1_000_000_000 / a_second.max(1) as u64))
+}
+
+fn page_bytes() -> u64 {
+    // SAFETY: sysconf only looks up a constant of the system.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hundredths(n: u64) -> Duration {
+        ticks(n)
+    }
+
+    #[test]
+    fn machine_times_come_from_the_first_line() {
+        let text = "cpu  10 5 20 300 40 3 7 50 2 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        let times = MachineTimes::parse(text).unwrap();
+        assert_eq!(times.user, hundredths(15));
+        assert_eq!(times.system, hundredths(30));
+        assert_eq!(times.idle, hundredths(300));
+        assert_eq!(times.iowait, hundredths(40));
+        assert_eq!(times.steal, hundredths(50));
+        assert_eq!(times.total(), hundredths(435));
+        assert_eq!(MachineTimes::parse("cpu0 1 2 3"), None);
+        assert_eq!(MachineTimes::parse("cpu  1 2 x"), None);
+    }
+
+    #[test]
+    fn process_times_are_found_behind_any_name() {
+        let stat = "42 (odd) name) R 1 1 1 0 -1 4194304 100 0 0 0 17 4 0 0 20 0 1 0 900 1000 25 \
+                    18446744073709551615 1 1";
+        let counters = ProcessCounters::parse(stat).unwrap();
+        assert_eq!(counters.user, hundredths(17));
+        assert_eq!(counters.system, hundredths(4));
+        assert_eq!(counters.rss, 25 * page_bytes());
+        assert_eq!(ProcessCounters::parse("42 (cut) R 1 1"), None);
+        assert_eq!(ProcessCounters::parse(""), None);
+    }
+
+    #[test]
+    fn storage_bytes_leave_out_the_cancelled_ones() {
+        let io = "rchar: 9\nwchar: 9\nread_bytes: 4096\nwrite_bytes: 8192\n\
+                  cancelled_write_bytes: 77\n";
+        assert_eq!(parse_io(io), Some((4096, 8192)));
+        assert_eq!(parse_io("rchar: 9\n"), None);
+    }
+}

@@ -1,0 +1,390 @@
+//! What a run takes from the machine: processors, memory and storage, of the machine as a whole,
+//! of this process and of the servers. The verdict needs it (was the client the limit, did another
+//! machine take our time?), and so does whoever pays for the servers.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::{Nanos, now};
+use super::procfs::{MachineTimes, NotSampled, ProcFile, ProcessCounters, ProcessFiles};
+
+/// Time between two samples, as long as there are few.
+const EVERY: Duration = Duration::from_secs(1);
+/// Samples kept; at this number each two become one, and samples are taken half as often.
+const SAMPLES_KEPT: usize = 4096;
+
+/// Processor time of the calling thread since it started, to the nanosecond; zero where the
+/// system does not tell.
+#[must_use]
+pub fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec, which the call fills.
+    let told = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) } == 0;
+    if told { Duration::new(time.tv_sec as u64, time.tv_nsec as u32) } else { Duration::ZERO }
+}
+
+/// Processor time and context switches of this process, exact where /proc counts in ticks.
+fn own_use() -> (Duration, Duration, u64) {
+    // SAFETY: a rusage of zeros is a valid value.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live rusage, which the call fills.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut used) };
+    let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
+    (time(used.ru_utime), time(used.ru_stime), (used.ru_nvcsw + used.ru_nivcsw) as u64)
+}
+
+/// Counters at one moment. They only grow (memory excepted), so any two samples tell what
+/// happened between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When, on [`super::now`]'s clock.
+    pub at: Nanos,
+    /// All processors of the machine.
+    pub machine: MachineTimes,
+    /// This process. Its `rss` is the highest seen since the sample before.
+    pub own: ProcessCounters,
+    /// Each server, in the order given; `None` from when it ended. `rss` as for `own`.
+    pub servers: Vec<Option<ProcessCounters>>,
+}
+
+/// What a process used over a span.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProcessUse {
+    /// Processors kept busy: 1.5 is one and a half, whatever the machine has.
+    pub processors: f64,
+    /// Processor time in the program.
+    pub user: Duration,
+    /// Processor time in the kernel on its behalf.
+    pub system: Duration,
+    /// Most memory held at a sample, bytes.
+    pub peak_rss: u64,
+    /// Bytes read from storage, where that may be asked.
+    pub read_bytes: Option<u64>,
+    /// Bytes sent to storage, where that may be asked.
+    pub written_bytes: Option<u64>,
+    /// Context switches; known of this process only.
+    pub context_switches: Option<u64>,
+}
+
+impl ProcessUse {
+    fn between(first: &ProcessCounters, last: &ProcessCounters, peak: u64, span: f64) -> Self {
+        let user = last.user.saturating_sub(first.user);
+        let system = last.system.saturating_sub(first.system);
+        let grown = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?));
+        ProcessUse {
+            processors: share((user + system).as_secs_f64(), span),
+            user,
+            system,
+            peak_rss: peak,
+            read_bytes: grown(first.read_bytes, last.read_bytes),
+            written_bytes: grown(first.written_bytes, last.written_bytes),
+            context_switches: grown(first.context_switches, last.context_switches),
+        }
+    }
+}
+
+/// What a server process used.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerUse {
+    /// Number of the process.
+    pub pid: u32,
+    /// From the first sample to the last that found it; `None` if fewer than two did.
+    pub used: Option<ProcessUse>,
+    /// It was still there at the last sample.
+    pub alive: bool,
+}
+
+/// What a phase took from the machine. Shares are of all processors' time, 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResourceSummary {
+    /// From the first sample to the last.
+    pub span: Duration,
+    /// Share spent working, whoever for.
+    pub busy: f64,
+    /// Share wanted and given to other virtual machines (`st` in top).
+    pub steal: f64,
+    /// Share idle while waiting for storage.
+    pub iowait: f64,
+    /// This process.
+    pub own: ProcessUse,
+    /// The servers, in the order given.
+    pub servers: Vec<ServerUse>,
+}
+
+/// The samples of a phase and what they come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resources {
+    /// In order of time, at most 4,096.
+    pub samples: Vec<Sample>,
+    /// From the first sample to the last.
+    pub summary: ResourceSummary,
+}
+
+/// Samples this machine once a second on a thread of its own, from [`Sampler::start`] to
+/// [`Sampler::stop`]. Its own cost is a few file reads a second.
+#[derive(Debug)]
+pub struct Sampler {
+    stop: Sender<()>,
+    thread: JoinHandle<Vec<Sample>>,
+    servers: Arc<[u32]>,
+}
+
+impl Sampler {
+    /// Takes the first sample and goes on by itself. `servers` are process numbers, of any process
+    /// on this machine; one that is not there is reported as such, not an error.
+    ///
+    /// # Errors
+    /// [`NotSampled`] where the machine's own counters cannot be read.
+    pub fn start(servers: &[u32]) -> Result<Sampler, NotSampled> {
+        Sampler::start_every(EVERY, SAMPLES_KEPT, servers)
+    }
+
+    fn start_every(every: Duration, keep: usize, servers: &[u32]) -> Result<Sampler, NotSampled> {
+        let servers: Arc<[u32]> = servers.into();
+        let mut sources = Sources::open(&servers)?;
+        let mut samples = Thinned::new(keep, sources.sample()?);
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || {
+            loop {
+                let over = match stopped.recv_timeout(every * samples.stride) {
+                    Err(RecvTimeoutError::Timeout) => false,
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
+                };
+                if let Ok(sample) = sources.sample() {
+                    samples.push(sample);
+                }
+                if over {
+                    return samples.kept;
+                }
+            }
+        });
+        Ok(Sampler { stop, thread, servers })
+    }
+
+    /// Takes the last sample and sums up.
+    ///
+    /// # Panics
+    /// If the sampling thread did.
+    #[must_use]
+    pub fn stop(self) -> Resources {
+        // An error means that the thread is over already; joining tells why.
+        let _ = self.stop.send(());
+        let samples = self.thread.join().expect("the sampling thread does not panic");
+        let summary = summarize(&samples, &self.servers);
+        Resources { samples, summary }
+    }
+}
+
+/// Open files behind a sample.
+#[derive(Debug)]
+struct Sources {
+    machine: ProcFile,
+    own: ProcessFiles,
+    servers: Vec<Option<ProcessFiles>>,
+}
+
+impl Sources {
+    fn open(servers: &[u32]) -> Result<Sources, NotSampled> {
+        Ok(Sources {
+            machine: ProcFile::open("/proc/stat")?,
+            own: ProcessFiles::open("self")?,
+            servers: servers.iter().map(|pid| ProcessFiles::open(&pid.to_string()).ok()).collect(),
+        })
+    }
+
+    fn sample(&mut self) -> Result<Sample, NotSampled> {
+        let gone = |path: &str| NotSampled::Unreadable {
+            path: path.into(),
+            source: std::io::ErrorKind::InvalidData.into(),
+        };
+        let machine = self.machine.read().and_then(MachineTimes::parse);
+        let machine = machine.ok_or_else(|| gone("/proc/stat"))?;
+        let mut own = self.own.read().ok_or_else(|| gone("/proc/self/stat"))?;
+        let (user, system, switches) = own_use();
+        (own.user, own.system, own.context_switches) = (user, system, Some(switches));
+        let servers = self.servers.iter_mut().map(|files| files.as_mut()?.read()).collect();
+        Ok(Sample { at: now(), machine, own, servers })
+    }
+}
+
+/// Samples in bounded memory: when full, every second one goes, and the highest memory seen is
+/// kept in the one that stays. The first sample is never dropped, nor is the last.
+#[derive(Debug)]
+struct Thinned {
+    kept: Vec<Sample>,
+    keep: usize,
+    /// How many times rarer than at the start samples now are.
+    stride: u32,
+}
+
+impl Thinned {
+    fn new(keep: usize, first: Sample) -> Thinned {
+        let mut kept = Vec::with_capacity(keep.max(3));
+        kept.push(first);
+        Thinned { kept, keep: keep.max(3), stride: 1 }
+    }
+
+    fn push(&mut self, sample: Sample) {
+        if self.kept.len() == self.keep {
+            self.halve();
+        }
+        self.kept.push(sample);
+    }
+
+    fn halve(&mut self) {
+        let mut to = 1;
+        let mut from = 1;
+        while from < self.kept.len() {
+            if from + 1 < self.kept.len() {
+                let (head, tail) = self.kept.split_at_mut(from + 1);
+                tail[0].take_peaks(&head[from]);
+                self.kept.swap(to, from + 1);
+            } else {
+                self.kept.swap(to, from);
+            }
+            (to, from) = (to + 1, from + 2);
+        }
+        self.kept.truncate(to);
+        self.stride = self.stride.saturating_mul(2);
+    }
+}
+
+impl Sample {
+    /// Takes over the memory peaks of the sample before, which is about to be dropped.
+    fn take_peaks(&mut self, dropped: &Sample) {
+        self.own.rss = self.own.rss.max(dropped.own.rss);
+        for (mine, theirs) in self.servers.iter_mut().zip(&dropped.servers) {
+            if let (Some(mine), Some(theirs)) = (mine, theirs) {
+                mine.rss = mine.rss.max(theirs.rss);
+            }
+        }
+    }
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn summarize(samples: &[Sample], servers: &[u32]) -> ResourceSummary {
+    let (first, last) = (&samples[0], &samples[samples.len() - 1]);
+    let span = Duration::from_nanos(last.at - first.at);
+    let machine = last.machine.since(&first.machine);
+    let total = machine.total().as_secs_f64();
+    let of_all = |part: Duration| share(part.as_secs_f64(), total);
+    let peak = samples.iter().map(|s| s.own.rss).max().unwrap_or_default();
+    ResourceSummary {
+        span,
+        busy: of_all(machine.user + machine.system),
+        steal: of_all(machine.steal),
+        iowait: of_all(machine.iowait),
+        own: ProcessUse::between(&first.own, &last.own, peak, span.as_secs_f64()),
+        servers: (servers.iter().enumerate())
+            .map(|(index, &pid)| server_use(samples, index, pid))
+            .collect(),
+    }
+}
+
+fn server_use(samples: &[Sample], index: usize, pid: u32) -> ServerUse {
+    let seen = || samples.iter().filter_map(|s| Some((s.at, s.servers[index].as_ref()?)));
+    let used = seen().next().zip(seen().next_back()).filter(|((from, _), (to, _))| from < to);
+    let used = used.map(|((from, first), (to, last))| {
+        let peak = seen().map(|(_, counters)| counters.rss).max().unwrap_or_default();
+        ProcessUse::between(first, last, peak, Duration::from_nanos(to - from).as_secs_f64())
+    });
+    let alive = samples.last().is_some_and(|s| s.servers[index].is_some());
+    ServerUse { pid, used, alive }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at: Nanos, rss: u64) -> Sample {
+        let own = ProcessCounters { rss, user: Duration::from_nanos(at), ..Default::default() };
+        Sample { at, machine: MachineTimes::default(), own, servers: vec![Some(own)] }
+    }
+
+    #[test]
+    fn thread_cpu_counts_work_and_not_sleep() {
+        let before = thread_cpu();
+        std::thread::sleep(Duration::from_millis(30));
+        let slept = thread_cpu() - before;
+        while thread_cpu() - before < slept + Duration::from_millis(20) {
+            std::hint::spin_loop();
+        }
+        assert!(slept < Duration::from_millis(20), "sleeping took {slept:?} of processor time");
+    }
+
+    #[test]
+    fn own_use_is_seen() {
+        let sampler = Sampler::start_every(Duration::from_millis(10), 100, &[]).unwrap();
+        let mut ballast = vec![1_u8; 32 << 20];
+        let before = thread_cpu();
+        while thread_cpu() - before < Duration::from_millis(60) {
+            ballast.rotate_left(1);
+        }
+        let resources = sampler.stop();
+        let own = resources.summary.own;
+        assert!(own.user + own.system >= Duration::from_millis(50), "{own:?}");
+        assert!(own.peak_rss >= 32 << 20, "{own:?}");
+        assert!(own.processors > 0.0);
+        let seen = resources.summary.span.as_secs_f64() * own.processors;
+        let told = (own.user + own.system).as_secs_f64();
+        assert!((seen - told).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_server_is_followed_to_its_end() {
+        let mut server = std::process::Command::new("sh")
+            .args(["-c", "i=0; while :; do i=$((i+1)); done"])
+            .spawn()
+            .unwrap();
+        let pids = [server.id(), u32::MAX - 1];
+        let sampler = Sampler::start_every(Duration::from_millis(10), 1000, &pids).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let summary = sampler.stop().summary;
+        let used = summary.servers[0].used.unwrap();
+        assert!(!summary.servers[0].alive);
+        assert!(used.user + used.system > Duration::ZERO, "{used:?}");
+        assert!(used.peak_rss > 0);
+        assert_eq!(summary.servers[1], ServerUse { pid: u32::MAX - 1, used: None, alive: false });
+    }
+
+    #[test]
+    fn thinning_keeps_ends_peaks_and_memory_bounded() {
+        let mut thinned = Thinned::new(8, sample(0, 1));
+        for at in 1..=1000 {
+            thinned.push(sample(at, if at == 501 { 99 } else { 1 }));
+        }
+        assert!(thinned.kept.len() <= 8);
+        assert!(thinned.stride > 1);
+        assert!(thinned.kept.is_sorted_by(|a, b| a.at < b.at));
+        let summary = summarize(&thinned.kept, &[7]);
+        assert_eq!(summary.span, Duration::from_nanos(1000));
+        assert_eq!(summary.own.peak_rss, 99);
+        assert_eq!(summary.servers[0].used.unwrap().peak_rss, 99);
+        assert_eq!(summary.own.processors, 1.0);
+    }
+
+    #[test]
+    fn shares_are_of_all_processors() {
+        let (first, mut last) = (sample(0, 1), sample(1_000_000_000, 1));
+        let seconds = Duration::from_secs;
+        last.machine = MachineTimes {
+            user: seconds(2),
+            system: seconds(1),
+            idle: seconds(5),
+            iowait: seconds(1),
+            steal: seconds(1),
+        };
+        let summary = summarize(&[first, last], &[7]);
+        assert_eq!((summary.busy, summary.steal, summary.iowait), (0.3, 0.1, 0.1));
+    }
+}

@@ -1,0 +1,117 @@
+//! Does the throughput drift over a phase? Single slow intervals must not say so, so that the
+//! halves are compared by rank and by median, not by mean.
+
+use crate::measure::Interval;
+
+/// Fewest whole intervals in a half: with three, no order of theirs would be rare enough.
+const FEWEST: usize = 4;
+/// Two-sided 1 % point of the normal distribution: a steady store passes 99 of 100 times even
+/// before its medians are looked at.
+const RARE: f64 = 2.576;
+/// With four intervals in a half the most extreme order there is (2 in 70) only reaches 2.31, so
+/// that a complete separation of the halves counts as rare, too.
+const SEPARATED: f64 = 1.0;
+
+/// Median throughput of both halves, in operations a second, if they surely differ.
+pub(super) fn halves_that_differ(timeline: &[Interval]) -> Option<(f64, f64)> {
+    let rates = whole_interval_rates(timeline);
+    let half = rates.len() / 2;
+    if half < FEWEST {
+        return None;
+    }
+    let (first, second) = (&rates[..half], &rates[rates.len() - half..]);
+    differ(first, second).then(|| (median(first), median(second)))
+}
+
+/// Operations a second in each interval but the last one, if that was cut.
+fn whole_interval_rates(timeline: &[Interval]) -> Vec<f64> {
+    let length = |interval: &Interval| interval.end.saturating_sub(interval.start);
+    let whole = timeline.iter().map(length).max().unwrap_or_default();
+    timeline
+        .iter()
+        .filter(|interval| length(interval) > 0 && length(interval) * 100 >= whole * 95)
+        .map(|interval| interval.completed as f64 * 1e9 / length(interval) as f64)
+        .collect()
+}
+
+/// Mann and Whitney's test (Annals of Mathematical Statistics 18, 1947) by its normal
+/// approximation. Takes intervals for independent, which they are not quite; the threshold on the
+/// medians makes up for that.
+fn differ(first: &[f64], second: &[f64]) -> bool {
+    let (n, m) = (first.len() as f64, second.len() as f64);
+    let wins = |x: f64, y: f64| {
+        if x > y {
+            1.0
+        } else if x < y {
+            0.0
+        } else {
+            0.5
+        }
+    };
+    let u: f64 = first.iter().flat_map(|&x| second.iter().map(move |&y| wins(x, y))).sum();
+    let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
+    let z = (u - n * m / 2.0).abs() / deviation;
+    let separation = (2.0 * u / (n * m) - 1.0).abs();
+    z >= RARE || separation >= SEPARATED
+}
+
+fn median(rates: &[f64]) -> f64 {
+    let mut sorted = rates.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline(rates: &[u64]) -> Vec<Interval> {
+        (rates.iter().enumerate())
+            .map(|(index, &completed)| Interval {
+                index: index as u32,
+                start: index as u64 * 1_000_000_000,
+                end: (index as u64 + 1) * 1_000_000_000,
+                offered: completed,
+                started: completed,
+                completed,
+                failed: 0,
+                backlog: 0,
+                series: vec![],
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_step_is_seen_and_its_medians_told() {
+        let steps = timeline(&[100, 101, 99, 100, 70, 71, 69, 70]);
+        assert_eq!(halves_that_differ(&steps), Some((100.0, 70.0)));
+    }
+
+    #[test]
+    fn steady_noise_is_no_drift() {
+        assert_eq!(halves_that_differ(&timeline(&[100, 80, 120, 90, 110, 85, 115, 95])), None);
+    }
+
+    #[test]
+    fn a_single_stall_is_no_drift() {
+        let stall = timeline(&[100, 101, 99, 100, 102, 100, 1, 101, 99, 103]);
+        assert_eq!(halves_that_differ(&stall), None);
+    }
+
+    #[test]
+    fn three_intervals_a_half_are_too_few() {
+        assert_eq!(halves_that_differ(&timeline(&[100, 100, 100, 10, 10, 10])), None);
+    }
+
+    #[test]
+    fn a_cut_last_interval_is_left_out() {
+        let mut cut = timeline(&[100, 100, 100, 100, 100, 100, 100, 100, 7]);
+        cut[8].end = cut[8].start + 70_000_000;
+        assert_eq!(whole_interval_rates(&cut), [100.0; 8]);
+    }
+}

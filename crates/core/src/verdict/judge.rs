@@ -1,0 +1,227 @@
+//! Which reasons hold for a phase. Each rule only gathers its figures; whether they are good or bad
+//! is decided by [`Reason::bounds`], in one place for all.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use super::drift;
+use super::reason::Reason;
+use crate::measure::{KindMeasure, PhaseMeasure, ResourceSummary};
+use crate::store::Threading;
+use crate::workload::{GroupPlan, Kind, PhasePlan};
+
+/// Lateness in sending that no one need care about, ns: a timer's own wake-up takes as long.
+const LAG_IGNORED: u64 = 100_000;
+/// Where more than this share failed, clients waited between attempts: idle ones are explained.
+const BACK_OFF_EXPLAINS: f64 = 0.001;
+
+/// All that a phase is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// What was asked for.
+    pub plan: &'a PhasePlan,
+    /// What was measured.
+    pub measure: &'a PhaseMeasure,
+    /// How the store's clients were laid onto threads.
+    pub threading: Threading,
+    /// What the machine did meanwhile, where that could be sampled.
+    pub resources: Option<&'a ResourceSummary>,
+    /// The phase only prepares (it loads records): how fast it was does not matter. Warm-up phases
+    /// are taken so of themselves.
+    pub prepares: bool,
+}
+
+/// Every reason that holds for a phase.
+#[must_use]
+pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
+    let mut found = vec![cut_short(evidence), error_ratio(evidence)];
+    found.extend([unjudged(evidence), anomalies(evidence)]);
+    if !evidence.prepares && !evidence.plan.warmup {
+        found.extend([client_limited(evidence), harness_share(evidence)]);
+        found.extend([missed_schedule(evidence), late_sends(evidence)]);
+        found.extend([unexpected_misses(evidence), too_few_samples(evidence)]);
+        found.extend([too_short(evidence), drift(evidence)]);
+        found.extend([littles_law(evidence), idle_clients(evidence), disturbed(evidence)]);
+    }
+    found.into_iter().flatten().filter(|reason| reason.threshold().is_some()).collect()
+}
+
+impl Evidence<'_> {
+    fn span(&self) -> Duration {
+        Duration::from_nanos(self.measure.end.saturating_sub(self.measure.start))
+    }
+
+    fn open(&self) -> bool {
+        self.plan.groups.iter().any(|group| group.arrival.is_open())
+    }
+
+    fn clients(&self) -> u32 {
+        self.plan.groups.iter().map(|group| group.clients).sum()
+    }
+
+    fn measures(&self) -> impl Iterator<Item = &KindMeasure<u64>> {
+        self.measure.series.iter().map(|(_, measure)| measure)
+    }
+
+    fn failed_and_completed(&self) -> (u64, u64) {
+        self.measures().fold((0, 0), |(failed, completed), measure| {
+            (failed + measure.failed + measure.indeterminate, completed + measure.completed())
+        })
+    }
+
+    fn busiest_worker(&self) -> Option<(u32, f64)> {
+        (self.measure.workers.iter().enumerate())
+            .filter(|(_, worker)| !worker.wall.is_zero())
+            .map(|(n, worker)| (n as u32, worker.cpu.as_secs_f64() / worker.wall.as_secs_f64()))
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Little's law: service times summed up, over the time that went by.
+    fn in_flight(&self) -> f64 {
+        let sum = |histogram: &Option<Histogram<u64>>| {
+            histogram.as_ref().map_or(0.0, |h| h.mean() * h.len() as f64)
+        };
+        let in_service: f64 =
+            self.measures().map(|m| sum(&m.service) + sum(&m.unsuccessful_service)).sum();
+        in_service / self.span().as_nanos().max(1) as f64
+    }
+}
+
+fn cut_short(evidence: &Evidence<'_>) -> Option<Reason> {
+    Some(Reason::CutShort { stopped: evidence.measure.stopped })
+}
+
+fn error_ratio(evidence: &Evidence<'_>) -> Option<Reason> {
+    let (failed, completed) = evidence.failed_and_completed();
+    Some(Reason::ErrorRatio { failed, completed })
+}
+
+fn unjudged(evidence: &Evidence<'_>) -> Option<Reason> {
+    let tally = &evidence.measure.tally;
+    Some(Reason::Unjudged { unknown: tally.unknown, reads: tally.reads })
+}
+
+fn anomalies(evidence: &Evidence<'_>) -> Option<Reason> {
+    let tally = &evidence.measure.tally;
+    Some(Reason::Anomalies { illegal: tally.illegal(), counts: tally.anomalies })
+}
+
+fn client_limited(evidence: &Evidence<'_>) -> Option<Reason> {
+    let (worker, busy) = evidence.busiest_worker()?;
+    (evidence.threading == Threading::Networked).then_some(Reason::ClientLimited { worker, busy })
+}
+
+/// Closed arrivals only: a client that waits for the next due time is outside the store, too.
+fn harness_share(evidence: &Evidence<'_>) -> Option<Reason> {
+    if evidence.threading != Threading::InProcess || evidence.open() {
+        return None;
+    }
+    let workers = &evidence.measure.workers;
+    let total: f64 = workers.iter().map(|worker| worker.wall.as_secs_f64()).sum();
+    let in_store: f64 = workers.iter().map(|worker| worker.in_store.as_secs_f64()).sum();
+    (total > 0.0).then(|| Reason::HarnessShare { outside: 1.0 - in_store / total })
+}
+
+fn missed_schedule(evidence: &Evidence<'_>) -> Option<Reason> {
+    let PhaseMeasure { offered, started, .. } = *evidence.measure;
+    let span = evidence.span();
+    evidence.open().then_some(Reason::MissedSchedule { offered, started, span })
+}
+
+fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {
+    let lag_p99 = evidence.measure.send_lag.as_ref()?.value_at_quantile(0.99);
+    let mut response: Option<Histogram<u64>> = None;
+    for histogram in evidence.measures().filter_map(|measure| measure.response.as_ref()) {
+        match &mut response {
+            None => response = Some(histogram.clone()),
+            Some(all) => all.add(histogram).ok()?,
+        }
+    }
+    let response_p99 = response?.value_at_quantile(0.99);
+    (lag_p99 > LAG_IGNORED).then_some(Reason::LateSends { lag_p99, response_p99 })
+}
+
+/// From verification; without it from the answers, where the mix itself makes no misses.
+fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
+    let tally = &evidence.measure.tally;
+    if evidence.plan.verify {
+        return Some(Reason::UnexpectedMisses {
+            missed: tally.unexpected_misses,
+            reads: tally.reads,
+        });
+    }
+    if !evidence.plan.groups.iter().all(expects_every_record) {
+        return None;
+    }
+    let reads = evidence.measure.series.iter().filter(|(series, _)| {
+        matches!(series.kind, Kind::Get | Kind::PutGet | Kind::ReadModifyWrite)
+    });
+    let (missed, reads) =
+        reads.fold((0, 0), |(missed, reads), (_, m)| (missed + m.missing, reads + m.ok));
+    Some(Reason::UnexpectedMisses { missed, reads })
+}
+
+fn expects_every_record(group: &GroupPlan) -> bool {
+    let removes_or_adds = |kind: Kind| kind == Kind::Delete || kind.inserts();
+    group.ttl.is_none() && !group.mix.parts.iter().any(|&(kind, _)| removes_or_adds(kind))
+}
+
+fn too_few_samples(evidence: &Evidence<'_>) -> Option<Reason> {
+    let mut kinds = BTreeMap::<Kind, u64>::new();
+    for group in &evidence.plan.groups {
+        for &(kind, parts) in &group.mix.parts {
+            if parts > 0 {
+                kinds.entry(kind).or_default();
+            }
+        }
+    }
+    for (series, measure) in &evidence.measure.series {
+        *kinds.entry(series.kind).or_default() += measure.ok;
+    }
+    let (kind, samples) = kinds.into_iter().min_by_key(|&(_, samples)| samples)?;
+    Some(Reason::TooFewSamples { kind, samples })
+}
+
+fn too_short(evidence: &Evidence<'_>) -> Option<Reason> {
+    Some(Reason::TooShort { span: evidence.span() })
+}
+
+/// Closed arrivals only: with open ones the schedule gives the throughput.
+fn drift(evidence: &Evidence<'_>) -> Option<Reason> {
+    if evidence.open() {
+        return None;
+    }
+    let (first, second) = drift::halves_that_differ(&evidence.measure.timeline)?;
+    (first > 0.0).then_some(Reason::Drift { first, second })
+}
+
+fn littles_law(evidence: &Evidence<'_>) -> Option<Reason> {
+    let (in_flight, clients) = (evidence.in_flight(), evidence.clients());
+    (clients > 0).then_some(Reason::LittlesLaw { in_flight, clients })
+}
+
+/// Clients are idle for a reason with open arrivals, in process, in a back-off after errors, when
+/// client threads are busy, when groups end at different times, and in a phase that is mostly start.
+fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
+    let (failed, completed) = evidence.failed_and_completed();
+    let (in_flight, clients) = (evidence.in_flight(), evidence.clients());
+    let busy = evidence.busiest_worker().map_or(0.0, |(_, busy)| busy);
+    let limited = Reason::ClientLimited { worker: 0, busy }.threshold().is_some();
+    let short = Reason::TooShort { span: evidence.span() }.threshold().is_some();
+    let explained = evidence.open()
+        || evidence.threading == Threading::InProcess
+        || evidence.plan.groups.len() > 1
+        || failed as f64 > completed as f64 * BACK_OFF_EXPLAINS
+        || limited
+        || short;
+    (!explained && clients > 0).then_some(Reason::IdleClients { in_flight, clients })
+}
+
+fn disturbed(evidence: &Evidence<'_>) -> Option<Reason> {
+    evidence.resources.map(|resources| Reason::Disturbed { steal: resources.steal })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,443 @@
+//! Each reason is made to appear, and each threshold is shown to be still good.
+
+use std::time::SystemTime;
+
+use super::*;
+use crate::measure::{Interval, ProcessUse, Series, StopReason, WorkerUse, latency_histogram};
+use crate::store::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
+use crate::verdict::Level;
+use crate::verify::Tally;
+use crate::workload::{Arrival, Distribution, Mix, SizeModel, ValueModel};
+
+const CLIENTS: u32 = 10;
+const SECONDS: u64 = 10;
+const SECOND: u64 = 1_000_000_000;
+
+/// A phase that nothing speaks against; each test spoils one thing.
+struct Phase {
+    plan: PhasePlan,
+    measure: PhaseMeasure,
+    threading: Threading,
+    resources: ResourceSummary,
+    prepares: bool,
+}
+
+fn healthy() -> Phase {
+    let plan = PhasePlan {
+        index: 0,
+        name: "get".to_owned(),
+        label: "Get".to_owned(),
+        warmup: false,
+        groups: vec![group()],
+        duration: None,
+        time_limit: Duration::from_secs(60),
+        verify: true,
+        read_back: false,
+        load: false,
+        from_empty: false,
+    };
+    let mut phase = Phase {
+        plan,
+        measure: measure(),
+        threading: Threading::Networked,
+        resources: resources(),
+        prepares: false,
+    };
+    phase.set_gets(100_000, 0);
+    phase.measure.tally = Tally { reads: 100_000, judged: 100_000, ..Tally::default() };
+    phase
+}
+
+fn group() -> GroupPlan {
+    GroupPlan {
+        name: "get".to_owned(),
+        clients: CLIENTS,
+        pipeline: 1,
+        mix: Mix { parts: vec![(Kind::Get, 1000)] },
+        keys: Distribution::Uniform,
+        values: ValueModel { size: SizeModel::Fixed { size: 100 }, seed: None, compressible: 0.0 },
+        arrival: Arrival::Closed,
+        ttl: None,
+        one_field: false,
+        scan_length: SizeModel::Fixed { size: 1 },
+        batch: 1,
+        requests: Some(100_000),
+        records: 1000,
+        insert_first: 1000,
+        insert_stride: 1,
+        seed: 1,
+    }
+}
+
+fn measure() -> PhaseMeasure {
+    let worker = WorkerUse {
+        wall: Duration::from_secs(SECONDS),
+        cpu: Duration::from_secs(SECONDS / 2),
+        spun: Duration::ZERO,
+        in_store: Duration::from_secs(SECONDS * 9 / 10),
+        clients: CLIENTS,
+    };
+    PhaseMeasure {
+        started_at: SystemTime::UNIX_EPOCH,
+        start: SECOND,
+        end: (SECONDS + 1) * SECOND,
+        stopped: StopReason::Requests,
+        profile: Profile {
+            store: "test".to_owned(),
+            version: None,
+            capabilities: Capabilities::default(),
+            durability: Promise::declared(Durability::None),
+            consistency: Promise::declared(Consistency::Linearizable),
+            ttl_precision: Duration::ZERO,
+            timeout: Duration::from_secs(1),
+            settings: vec![],
+        },
+        series: vec![],
+        timeline: (0..SECONDS as u32).map(|n| interval(n, 10_000)).collect(),
+        offered: 100_000,
+        started: 100_000,
+        unstarted: None,
+        send_lag: None,
+        errors: vec![],
+        workers: vec![worker],
+        issued: vec![100_000],
+        records: 1000,
+        tally: Tally::default(),
+        anomalies: vec![],
+    }
+}
+
+fn interval(index: u32, completed: u64) -> Interval {
+    let start = SECOND + u64::from(index) * SECOND;
+    Interval {
+        index,
+        start,
+        end: start + SECOND,
+        offered: completed,
+        started: completed,
+        completed,
+        failed: 0,
+        backlog: 0,
+        series: vec![],
+    }
+}
+
+fn resources() -> ResourceSummary {
+    let own = ProcessUse {
+        processors: 0.5,
+        user: Duration::from_secs(3),
+        system: Duration::from_secs(2),
+        peak_rss: 1 << 24,
+        read_bytes: None,
+        written_bytes: None,
+        context_switches: None,
+    };
+    let span = Duration::from_secs(SECONDS);
+    ResourceSummary { span, busy: 0.6, steal: 0.0, iowait: 0.0, own, servers: vec![] }
+}
+
+impl Phase {
+    /// Gets that keep 9 of 10 clients busy all the time, and failures that take no time.
+    fn set_gets(&mut self, ok: u64, failed: u64) {
+        let mut gets = KindMeasure::<u64> { ok, failed, ..KindMeasure::default() };
+        let in_flight = f64::from(CLIENTS) * 0.9;
+        gets.service = Some(busy(in_flight, ok));
+        self.measure.series = vec![(Series { group: 0, kind: Kind::Get }, gets)];
+    }
+
+    fn gets(&mut self) -> &mut KindMeasure<u64> {
+        &mut self.measure.series[0].1
+    }
+
+    fn open(&mut self) {
+        self.plan.groups[0].arrival = Arrival::Constant { rate: 10_000.0 };
+    }
+
+    fn reasons(&self) -> Vec<Reason> {
+        judge_phase(&Evidence {
+            plan: &self.plan,
+            measure: &self.measure,
+            threading: self.threading,
+            resources: Some(&self.resources),
+            prepares: self.prepares,
+        })
+    }
+
+    #[track_caller]
+    fn only(&self, name: &str, level: Level) -> Reason {
+        let reasons = self.reasons();
+        assert_eq!(reasons.len(), 1, "{reasons:?}");
+        assert_eq!((reasons[0].name(), reasons[0].level()), (name, level), "{reasons:?}");
+        reasons[0].clone()
+    }
+
+    #[track_caller]
+    fn none(&self) {
+        assert_eq!(self.reasons(), []);
+    }
+}
+
+/// Service times of `n` operations that keep `in_flight` requests in flight over the phase.
+fn busy(in_flight: f64, n: u64) -> Histogram<u64> {
+    let mut histogram = latency_histogram();
+    histogram.record_n((in_flight * (SECONDS * SECOND) as f64 / n as f64) as u64, n).unwrap();
+    histogram
+}
+
+#[test]
+fn nothing_speaks_against_a_healthy_phase() {
+    healthy().none();
+}
+
+#[test]
+fn a_busy_client_thread() {
+    let mut phase = healthy();
+    phase
+        .measure
+        .workers
+        .push(WorkerUse { cpu: Duration::from_secs(9), ..phase.measure.workers[0] });
+    phase.none();
+    phase.measure.workers[1].cpu = Duration::from_millis(9_010);
+    let reason = phase.only("client-limited", Level::Suspect);
+    assert!(matches!(reason, Reason::ClientLimited { worker: 1, .. }));
+    assert!(reason.text().contains("90.1 %"), "{}", reason.text());
+}
+
+#[test]
+fn in_process_the_time_outside_the_store_counts_and_busy_threads_do_not() {
+    let mut phase = healthy();
+    phase.threading = Threading::InProcess;
+    phase.measure.workers[0].cpu = Duration::from_secs(10);
+    phase.measure.workers[0].in_store = Duration::from_secs(8);
+    phase.none();
+    phase.measure.workers[0].in_store = Duration::from_millis(7_900);
+    phase.only("harness-share", Level::Suspect);
+    phase.open();
+    phase.none();
+}
+
+#[test]
+fn requests_that_were_due_and_not_sent() {
+    let mut phase = healthy();
+    phase.open();
+    phase.measure.started = 99_900;
+    phase.none();
+    phase.measure.started = 99_899;
+    phase.only("missed-schedule", Level::Suspect);
+    phase.measure.started = 95_000;
+    phase.only("missed-schedule", Level::Suspect);
+    phase.measure.started = 80_000;
+    let text = phase.only("missed-schedule", Level::Invalid).text();
+    assert!(text.contains("8,000 of 10,000 ops/s; backlog 20,000 at the end"), "{text}");
+    phase.plan.groups[0].arrival = Arrival::Closed;
+    phase.none();
+}
+
+#[test]
+fn requests_sent_late_by_kvdyno_itself() {
+    let mut phase = healthy();
+    phase.open();
+    let all_at = |ns: u64| {
+        let mut histogram = latency_histogram();
+        histogram.record_n(ns, 1000).unwrap();
+        Some(histogram)
+    };
+    phase.gets().response = all_at(2_000_000);
+    phase.measure.send_lag = all_at(190_000);
+    phase.none();
+    phase.measure.send_lag = all_at(210_000);
+    phase.only("late-sends", Level::Suspect);
+    phase.measure.send_lag = all_at(1_100_000);
+    phase.only("late-sends", Level::Invalid);
+    // Lateness of a timer's size is nobody's concern, however fast the store.
+    phase.gets().response = all_at(100_000);
+    phase.measure.send_lag = all_at(99_000);
+    phase.none();
+}
+
+#[test]
+fn reads_that_miss_as_verification_saw_them() {
+    let mut phase = healthy();
+    phase.measure.tally.unexpected_misses = 100;
+    phase.none();
+    phase.measure.tally.unexpected_misses = 101;
+    phase.only("unexpected-misses", Level::Suspect);
+    phase.measure.tally.unexpected_misses = 1_001;
+    phase.only("unexpected-misses", Level::Invalid);
+}
+
+#[test]
+fn reads_that_miss_without_verification() {
+    let mut phase = healthy();
+    phase.plan.verify = false;
+    phase.measure.tally = Tally::default();
+    phase.gets().missing = 100;
+    phase.none();
+    phase.gets().missing = 90_000;
+    phase.only("unexpected-misses", Level::Invalid);
+    phase.plan.groups[0].mix.parts = vec![(Kind::Get, 1000), (Kind::Delete, 0)];
+    phase.none();
+}
+
+#[test]
+fn operations_that_fail() {
+    let mut phase = healthy();
+    phase.set_gets(99_900, 100);
+    phase.none();
+    phase.set_gets(99_899, 101);
+    phase.only("error-ratio", Level::Suspect);
+    phase.set_gets(95_000, 5_000);
+    phase.only("error-ratio", Level::Suspect);
+    phase.set_gets(94_000, 3_000);
+    phase.gets().indeterminate = 3_000;
+    phase.only("error-ratio", Level::Invalid);
+}
+
+#[test]
+fn too_few_of_a_kind() {
+    let mut phase = healthy();
+    phase.set_gets(10_000, 0);
+    phase.none();
+    phase.set_gets(9_999, 0);
+    let remark = phase.only("too-few-samples", Level::Valid);
+    assert!(remark.text().contains("p99.9 and above"), "{}", remark.text());
+    phase.set_gets(1_000, 0);
+    phase.only("too-few-samples", Level::Valid);
+    phase.set_gets(999, 0);
+    let reason = phase.only("too-few-samples", Level::Suspect);
+    assert!(reason.text().contains("p99 and above"), "{}", reason.text());
+}
+
+#[test]
+fn a_kind_that_never_came_is_the_fewest() {
+    let mut phase = healthy();
+    phase.plan.groups[0].mix.parts = vec![(Kind::Get, 999), (Kind::Update, 1)];
+    let reason = phase.only("too-few-samples", Level::Suspect);
+    assert_eq!(reason, Reason::TooFewSamples { kind: Kind::Update, samples: 0 });
+}
+
+#[test]
+fn a_phase_under_a_second() {
+    let mut phase = healthy();
+    phase.threading = Threading::InProcess;
+    phase.gets().service = Some(busy(0.5, 100_000));
+    phase.measure.end = phase.measure.start + SECOND;
+    phase.none();
+    phase.measure.end -= 1;
+    phase.only("too-short", Level::Suspect);
+}
+
+#[test]
+fn a_phase_that_was_cut() {
+    let mut phase = healthy();
+    phase.measure.stopped = StopReason::Duration;
+    phase.none();
+    for stopped in [StopReason::TimeLimit, StopReason::Interrupted] {
+        phase.measure.stopped = stopped;
+        phase.only("cut-short", Level::Suspect);
+    }
+    phase.measure.stopped = StopReason::StoreLost;
+    phase.only("cut-short", Level::Invalid);
+}
+
+#[test]
+fn throughput_that_drifts() {
+    let mut phase = healthy();
+    let second_half = |phase: &mut Phase, completed| {
+        for index in SECONDS as u32 / 2..SECONDS as u32 {
+            phase.measure.timeline[index as usize] = interval(index, completed);
+        }
+    };
+    second_half(&mut phase, 8_000);
+    phase.none();
+    second_half(&mut phase, 7_900);
+    let text = phase.only("drift", Level::Suspect).text();
+    assert!(text.contains("fell by 21.0 %, from 10,000 to 7,900 ops/s"), "{text}");
+    second_half(&mut phase, 12_100);
+    assert!(phase.only("drift", Level::Suspect).text().contains("rose"));
+    phase.open();
+    phase.none();
+}
+
+#[test]
+fn more_in_flight_than_clients() {
+    let mut phase = healthy();
+    phase.gets().service = Some(busy(f64::from(CLIENTS) * 1.005, 100_000));
+    phase.none();
+    phase.gets().service = Some(busy(f64::from(CLIENTS) * 1.02, 100_000));
+    phase.only("littles-law", Level::Invalid);
+    // Failed requests are in flight as well.
+    phase.gets().service = Some(busy(f64::from(CLIENTS) * 0.6, 100_000));
+    phase.none();
+    phase.gets().unsuccessful_service = Some(busy(f64::from(CLIENTS) * 0.6, 100));
+    phase.only("littles-law", Level::Invalid);
+}
+
+#[test]
+fn clients_without_a_request() {
+    let mut phase = healthy();
+    phase.gets().service = Some(busy(f64::from(CLIENTS) * 0.51, 100_000));
+    phase.none();
+    phase.gets().service = Some(busy(f64::from(CLIENTS) * 0.49, 100_000));
+    phase.only("idle-clients", Level::Suspect);
+    phase.measure.workers[0].cpu = Duration::from_millis(9_500);
+    phase.only("client-limited", Level::Suspect);
+    phase.open();
+    phase.measure.workers[0].cpu = Duration::from_secs(5);
+    phase.none();
+}
+
+#[test]
+fn processor_time_that_others_took() {
+    let mut phase = healthy();
+    phase.resources.steal = 0.02;
+    phase.none();
+    phase.resources.steal = 0.021;
+    phase.only("disturbed", Level::Suspect);
+    phase.resources.steal = 0.10;
+    phase.only("disturbed", Level::Suspect);
+    phase.resources.steal = 0.11;
+    phase.only("disturbed", Level::Invalid);
+}
+
+#[test]
+fn reads_that_could_not_be_judged() {
+    let mut phase = healthy();
+    phase.measure.tally.unknown = 1;
+    phase.only("unjudged", Level::Suspect);
+}
+
+#[test]
+fn wrong_answers_are_told_and_doubt_nothing() {
+    let mut phase = healthy();
+    phase.measure.tally.anomalies = [1, 0, 0, 2, 0];
+    let text = phase.only("anomalies", Level::Valid).text();
+    assert!(text.contains("3 reads wrongly: 1 corrupt, 2 stale"), "{text}");
+}
+
+#[test]
+fn phases_that_prepare_are_judged_by_their_errors_only() {
+    for warmup in [false, true] {
+        let mut phase = healthy();
+        phase.plan.warmup = warmup;
+        phase.prepares = !warmup;
+        phase.resources.steal = 0.5;
+        phase.measure.workers[0].cpu = Duration::from_secs(10);
+        phase.measure.tally.unexpected_misses = 50_000;
+        phase.none();
+        phase.set_gets(50_000, 50_000);
+        phase.only("error-ratio", Level::Invalid);
+    }
+}
+
+#[test]
+fn a_phase_without_any_operation_is_judged_and_does_not_panic() {
+    let mut phase = healthy();
+    phase.measure.series.clear();
+    phase.measure.workers.clear();
+    phase.measure.timeline.clear();
+    phase.measure.end = phase.measure.start;
+    phase.measure.stopped = StopReason::StoreLost;
+    let names: Vec<_> = phase.reasons().iter().map(Reason::name).collect();
+    assert_eq!(names, ["cut-short", "too-few-samples", "too-short"]);
+}

@@ -1,0 +1,459 @@
+//! Why a measurement may not be believed: one variant for each cause, with the figures that show it.
+//! All thresholds stand in [`Reason::bounds`].
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Level;
+use crate::measure::StopReason;
+use crate::verify::AnomalyKind;
+use crate::workload::Kind;
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A part of a whole; 1 is all of it.
+    Share,
+    /// A number of things.
+    Count,
+    /// Seconds.
+    Seconds,
+}
+
+/// From where on a figure counts as a reason. Each bound itself is still good.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// Figures below these speak against the measurement; else figures above them do.
+    pub below: bool,
+    /// Worth telling, and no reason to doubt.
+    pub remark: Option<f64>,
+    /// Suspect from here on.
+    pub suspect: Option<f64>,
+    /// Invalid from here on.
+    pub invalid: Option<f64>,
+}
+
+impl Bounds {
+    fn above(suspect: f64, invalid: f64) -> Bounds {
+        Bounds { suspect: Some(suspect), invalid: Some(invalid), ..Bounds::default() }
+    }
+
+    fn suspect_above(bound: f64) -> Bounds {
+        Bounds { suspect: Some(bound), ..Bounds::default() }
+    }
+
+    fn suspect_below(bound: f64) -> Bounds {
+        Bounds { below: true, ..Bounds::suspect_above(bound) }
+    }
+
+    /// The worst level whose bound the figure has crossed, with that bound.
+    fn crossed_by(&self, figure: f64) -> Option<(Level, f64)> {
+        [
+            (Level::Invalid, self.invalid),
+            (Level::Suspect, self.suspect),
+            (Level::Valid, self.remark),
+        ]
+        .into_iter()
+        .filter_map(|(level, bound)| Some((level, bound?)))
+        .find(|&(_, bound)| if self.below { figure < bound } else { figure > bound })
+    }
+}
+
+/// A doubt, or a remark, about a measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "name")]
+pub enum Reason {
+    /// A client thread had hardly any processor time left (stores behind a wire).
+    ClientLimited {
+        /// Number of the busiest worker, from 0.
+        worker: u32,
+        /// Share of its time that it worked, spinning left out.
+        busy: f64,
+    },
+    /// A notable share of the time went by outside the store (stores in this process).
+    HarnessShare {
+        /// Share of the client threads' time.
+        outside: f64,
+    },
+    /// Requests that were due were not sent: the store, or too few clients, did not keep up.
+    MissedSchedule {
+        /// Requests due.
+        offered: u64,
+        /// Requests sent.
+        started: u64,
+        /// How long the phase took.
+        span: Duration,
+    },
+    /// Requests were sent late although a client was free: kvdyno's own lateness is in the figures.
+    LateSends {
+        /// 99th percentile of the lateness, ns.
+        lag_p99: u64,
+        /// 99th percentile of the response time, ns.
+        response_p99: u64,
+    },
+    /// Reads found nothing where the workload expected a record: misses are cheaper than hits.
+    UnexpectedMisses {
+        /// Reads that found nothing.
+        missed: u64,
+        /// Reads in all.
+        reads: u64,
+    },
+    /// Operations failed, or may have.
+    ErrorRatio {
+        /// Operations that did not succeed.
+        failed: u64,
+        /// Operations in all.
+        completed: u64,
+    },
+    /// Too few operations for the high percentiles.
+    TooFewSamples {
+        /// The kind of operation with the fewest.
+        kind: Kind,
+        /// How many of it succeeded.
+        samples: u64,
+    },
+    /// The phase was too short to say much.
+    TooShort {
+        /// How long it took.
+        span: Duration,
+    },
+    /// The phase ended before its time.
+    CutShort {
+        /// What ended it.
+        stopped: StopReason,
+    },
+    /// Throughput changed from the first half to the second.
+    Drift {
+        /// Median throughput of the first half, operations a second.
+        first: f64,
+        /// Median throughput of the second half, operations a second.
+        second: f64,
+    },
+    /// kvdyno was built without optimisation.
+    DebugBuild,
+    /// More requests were in flight than there are clients (Little's law): counts or clocks err.
+    LittlesLaw {
+        /// Requests in flight on average: service times summed up, over the time that went by.
+        in_flight: f64,
+        /// Clients, each with at most one request in flight.
+        clients: u32,
+    },
+    /// Clients were without a request half of the time, and nothing explains it.
+    IdleClients {
+        /// Requests in flight on average.
+        in_flight: f64,
+        /// Clients.
+        clients: u32,
+    },
+    /// Processor time was given to other virtual machines.
+    Disturbed {
+        /// Share of all processors' time.
+        steal: f64,
+    },
+    /// The suite ran at another size than the published one.
+    Scaled {
+        /// Share of the published size.
+        scale: f64,
+    },
+    /// Reads could not be judged.
+    Unjudged {
+        /// How many.
+        unknown: u64,
+        /// Reads in all.
+        reads: u64,
+    },
+    /// The store answered reads wrongly. A finding about the store: the measurement may be fine.
+    Anomalies {
+        /// How many reads.
+        illegal: u64,
+        /// Of each kind, in [`AnomalyKind::ALL`]'s order.
+        counts: [u64; 5],
+    },
+}
+
+impl Reason {
+    /// Stable name in results, suites and the documentation.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Reason::ClientLimited { .. } => "client-limited",
+            Reason::HarnessShare { .. } => "harness-share",
+            Reason::MissedSchedule { .. } => "missed-schedule",
+            Reason::LateSends { .. } => "late-sends",
+            Reason::UnexpectedMisses { .. } => "unexpected-misses",
+            Reason::ErrorRatio { .. } => "error-ratio",
+            Reason::TooFewSamples { .. } => "too-few-samples",
+            Reason::TooShort { .. } => "too-short",
+            Reason::CutShort { .. } => "cut-short",
+            Reason::Drift { .. } => "drift",
+            Reason::DebugBuild => "debug-build",
+            Reason::LittlesLaw { .. } => "littles-law",
+            Reason::IdleClients { .. } => "idle-clients",
+            Reason::Disturbed { .. } => "disturbed",
+            Reason::Scaled { .. } => "scaled",
+            Reason::Unjudged { .. } => "unjudged",
+            Reason::Anomalies { .. } => "anomalies",
+        }
+    }
+
+    /// The thresholds. Reasons that are facts (a debug build) have bounds that their figure crosses.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        match self {
+            Reason::ClientLimited { .. } => Bounds::suspect_above(0.90),
+            Reason::HarnessShare { .. } => Bounds::suspect_above(0.20),
+            Reason::MissedSchedule { .. } => Bounds::above(0.001, 0.05),
+            Reason::LateSends { .. } => Bounds::above(0.10, 0.50),
+            Reason::UnexpectedMisses { .. } => Bounds::above(0.001, 0.01),
+            Reason::ErrorRatio { .. } => Bounds::above(0.001, 0.05),
+            Reason::TooFewSamples { .. } => {
+                Bounds { remark: Some(10_000.0), ..Bounds::suspect_below(1_000.0) }
+            }
+            Reason::TooShort { .. } => Bounds::suspect_below(1.0),
+            Reason::CutShort { .. } => Bounds::above(0.0, 1.0),
+            Reason::Drift { .. } => Bounds::suspect_above(0.20),
+            Reason::DebugBuild => Bounds { invalid: Some(0.0), ..Bounds::default() },
+            Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
+            Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
+            Reason::Disturbed { .. } => Bounds::above(0.02, 0.10),
+            Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
+            Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
+        }
+    }
+
+    /// The figure that is held against [`Reason::bounds`], and its unit.
+    #[must_use]
+    pub fn figure(&self) -> (f64, Unit) {
+        match *self {
+            Reason::ClientLimited { busy, .. } => (busy, Unit::Share),
+            Reason::HarnessShare { outside } => (outside, Unit::Share),
+            Reason::MissedSchedule { offered, started, .. } => {
+                (share(offered.saturating_sub(started), offered), Unit::Share)
+            }
+            Reason::LateSends { lag_p99, response_p99 } => {
+                (share(lag_p99, response_p99), Unit::Share)
+            }
+            Reason::UnexpectedMisses { missed, reads } => (share(missed, reads), Unit::Share),
+            Reason::ErrorRatio { failed, completed } => (share(failed, completed), Unit::Share),
+            Reason::TooFewSamples { samples, .. } => (samples as f64, Unit::Count),
+            Reason::TooShort { span } => (span.as_secs_f64(), Unit::Seconds),
+            Reason::CutShort { stopped } => (cut(stopped), Unit::Count),
+            Reason::Drift { first, second } => ((second - first).abs() / first, Unit::Share),
+            Reason::DebugBuild => (1.0, Unit::Count),
+            Reason::LittlesLaw { in_flight, clients }
+            | Reason::IdleClients { in_flight, clients } => {
+                (in_flight / f64::from(clients), Unit::Share)
+            }
+            Reason::Disturbed { steal } => (steal, Unit::Share),
+            Reason::Scaled { scale } => (scale, Unit::Share),
+            Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
+            Reason::Anomalies { illegal, .. } => (illegal as f64, Unit::Count),
+        }
+    }
+
+    /// The bound that was crossed; `None` if the figure is good, which is then no reason at all.
+    #[must_use]
+    pub fn threshold(&self) -> Option<f64> {
+        self.bounds().crossed_by(self.figure().0).map(|(_, bound)| bound)
+    }
+
+    /// How much it takes away: [`Level::Valid`] for a remark.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.bounds().crossed_by(self.figure().0).map_or(Level::Valid, |(level, _)| level)
+    }
+
+    /// What was found, in one sentence.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match *self {
+            Reason::ClientLimited { worker, .. } => {
+                let busy = self.percent();
+                format!("client thread {worker} worked {busy} of the time: kvdyno may be the limit")
+            }
+            Reason::HarnessShare { .. } => {
+                let outside = self.percent();
+                format!("{outside} of the clients' time went by in kvdyno, outside the store")
+            }
+            Reason::MissedSchedule { offered, started, span } => {
+                missed_text(offered, started, span)
+            }
+            Reason::LateSends { lag_p99, response_p99 } => format!(
+                "kvdyno itself sent requests up to {} late (p99), beside a response time of {} (p99)",
+                time(lag_p99),
+                time(response_p99)
+            ),
+            Reason::UnexpectedMisses { missed, reads } => {
+                let of_all = self.percent();
+                let (missed, reads) = (grouped(missed), grouped(reads));
+                format!("{missed} of {reads} reads ({of_all}) found no record where one should be")
+            }
+            Reason::ErrorRatio { failed, completed } => {
+                let of_all = self.percent();
+                let (failed, completed) = (grouped(failed), grouped(completed));
+                format!("{failed} of {completed} operations ({of_all}) did not succeed")
+            }
+            Reason::TooFewSamples { kind, samples } => self.few_text(kind, samples),
+            Reason::TooShort { span } => {
+                format!("the phase took only {}", time(span.as_nanos() as u64))
+            }
+            Reason::CutShort { stopped } => cut_text(stopped).to_owned(),
+            Reason::Drift { first, second } => {
+                let (word, by) = (if second < first { "fell" } else { "rose" }, self.percent());
+                let (first, second) = (grouped(first as u64), grouped(second as u64));
+                format!("throughput {word} by {by}, from {first} to {second} ops/s (half medians)")
+            }
+            Reason::DebugBuild => "kvdyno was built without optimisation".to_owned(),
+            Reason::LittlesLaw { in_flight, clients } => format!(
+                "{in_flight:.2} requests in flight on average with {clients} clients: impossible"
+            ),
+            Reason::IdleClients { in_flight, clients } => format!(
+                "only {in_flight:.2} of {clients} clients had a request in flight on average"
+            ),
+            Reason::Disturbed { .. } => {
+                let steal = self.percent();
+                format!("{steal} of the processors' time went to other virtual machines (steal)")
+            }
+            Reason::Scaled { scale } => {
+                format!("scaled: not comparable; ran at {scale} of the published size")
+            }
+            Reason::Unjudged { unknown, reads } => {
+                let (unknown, reads) = (grouped(unknown), grouped(reads));
+                format!("{unknown} of {reads} reads could not be judged right or wrong")
+            }
+            Reason::Anomalies { illegal, counts } => anomalies_text(illegal, counts),
+        }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Reason::ClientLimited { .. } => {
+                "give kvdyno more threads (--threads) or processors, or a machine of its own"
+            }
+            Reason::HarnessShare { .. } => {
+                "compare with the same run on null: to see what kvdyno takes; larger values or \
+                 slower storage make it matter less"
+            }
+            Reason::MissedSchedule { .. } => {
+                "ask for a lower --rate than a closed run reaches, or more --clients if the \
+                 server was not busy"
+            }
+            Reason::LateSends { .. } => {
+                "leave a processor free for kvdyno, or give it more threads (--threads)"
+            }
+            Reason::UnexpectedMisses { .. } => {
+                "load the records first, check the number of records, and whether the store evicts"
+            }
+            Reason::ErrorRatio { .. } => {
+                "read the first message of each error class, and mend that"
+            }
+            Reason::TooFewSamples { .. } => "run longer (--duration) or with more requests",
+            Reason::TooShort { .. } => "run at least ten seconds (--duration) or more requests",
+            Reason::CutShort { .. } => "let it run to its end, or ask for less",
+            Reason::Drift { .. } => {
+                "look at the throughput over time; warm up longer, or run until it settles"
+            }
+            Reason::DebugBuild => "build with cargo build --release",
+            Reason::LittlesLaw { .. } => {
+                "do not use these figures; report it as a fault of kvdyno with the result folder"
+            }
+            Reason::IdleClients { .. } => {
+                "look at the throughput over time for stretches without load; report it if none"
+            }
+            Reason::Disturbed { .. } => {
+                "run on a machine of your own or at a quieter time, and repeat"
+            }
+            Reason::Scaled { .. } => {
+                "run it with --scale 1 before you compare with published figures"
+            }
+            Reason::Unjudged { .. } => {
+                "fewer timeouts, or fewer clients on the same records, leave less in doubt"
+            }
+            Reason::Anomalies { .. } => "read anomalies.jsonl in the result folder",
+        }
+    }
+
+    fn percent(&self) -> String {
+        percent(self.figure().0)
+    }
+
+    fn few_text(&self, kind: Kind, samples: u64) -> String {
+        let from = if self.level() == Level::Valid { "p99.9" } else { "p99" };
+        let (kind, samples) = (kind.name(), grouped(samples));
+        format!("{samples} {kind} operations: too few to believe their {from} and above")
+    }
+}
+
+/// A cut by the store itself weighs more than one by the clock or the user.
+fn cut(stopped: StopReason) -> f64 {
+    match stopped {
+        StopReason::Requests | StopReason::Duration => 0.0,
+        StopReason::TimeLimit | StopReason::Interrupted => 1.0,
+        StopReason::StoreLost => 2.0,
+    }
+}
+
+fn cut_text(stopped: StopReason) -> &'static str {
+    match stopped {
+        StopReason::Requests | StopReason::Duration => "the phase ended as planned",
+        StopReason::TimeLimit => "the phase reached its time limit with requests left",
+        StopReason::Interrupted => "the phase was interrupted",
+        StopReason::StoreLost => "no client could go on: the store was lost",
+    }
+}
+
+fn missed_text(offered: u64, started: u64, span: Duration) -> String {
+    let a_second = |n: u64| grouped((n as f64 / span.as_secs_f64().max(1e-9)).round() as u64);
+    format!(
+        "the store kept up with {} of {} ops/s; backlog {} at the end; response time here measures \
+         the queue",
+        a_second(started),
+        a_second(offered),
+        grouped(offered.saturating_sub(started))
+    )
+}
+
+fn anomalies_text(illegal: u64, counts: [u64; 5]) -> String {
+    let kinds: Vec<_> = (AnomalyKind::ALL.iter().zip(counts))
+        .filter(|&(_, count)| count > 0)
+        .map(|(kind, count)| format!("{} {}", grouped(count), kind.name()))
+        .collect();
+    format!("the store answered {} reads wrongly: {}", grouped(illegal), kinds.join(", "))
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn percent(share: f64) -> String {
+    let digits = if share >= 0.01 { 1 } else { 3 };
+    format!("{:.digits$} %", share * 100.0)
+}
+
+/// With a comma between thousands.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn time(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Names, sentences and the page that explains them.
+
+use super::*;
+
+/// One of each variant, past its threshold.
+fn each() -> Vec<Reason> {
+    let clients = 10;
+    let span = Duration::from_millis(400);
+    vec![
+        Reason::ClientLimited { worker: 1, busy: 0.95 },
+        Reason::HarnessShare { outside: 0.4 },
+        Reason::MissedSchedule { offered: 10_000, started: 9_000, span },
+        Reason::LateSends { lag_p99: 300_000, response_p99: 1_000_000 },
+        Reason::UnexpectedMisses { missed: 9_000, reads: 10_000 },
+        Reason::ErrorRatio { failed: 1_000, completed: 10_000 },
+        Reason::TooFewSamples { kind: Kind::Get, samples: 500 },
+        Reason::TooShort { span },
+        Reason::CutShort { stopped: StopReason::TimeLimit },
+        Reason::Drift { first: 1000.0, second: 700.0 },
+        Reason::DebugBuild,
+        Reason::LittlesLaw { in_flight: 12.0, clients },
+        Reason::IdleClients { in_flight: 3.0, clients },
+        Reason::Disturbed { steal: 0.05 },
+        Reason::Scaled { scale: 0.01 },
+        Reason::Unjudged { unknown: 4, reads: 10_000 },
+        Reason::Anomalies { illegal: 1, counts: [1, 0, 0, 0, 0] },
+    ]
+}
+
+/// Fails to compile when a variant is added, so that it is added to [`each`] too.
+fn position(reason: &Reason) -> usize {
+    match reason {
+        Reason::ClientLimited { .. } => 0,
+        Reason::HarnessShare { .. } => 1,
+        Reason::MissedSchedule { .. } => 2,
+        Reason::LateSends { .. } => 3,
+        Reason::UnexpectedMisses { .. } => 4,
+        Reason::ErrorRatio { .. } => 5,
+        Reason::TooFewSamples { .. } => 6,
+        Reason::TooShort { .. } => 7,
+        Reason::CutShort { .. } => 8,
+        Reason::Drift { .. } => 9,
+        Reason::DebugBuild => 10,
+        Reason::LittlesLaw { .. } => 11,
+        Reason::IdleClients { .. } => 12,
+        Reason::Disturbed { .. } => 13,
+        Reason::Scaled { .. } => 14,
+        Reason::Unjudged { .. } => 15,
+        Reason::Anomalies { .. } => 16,
+    }
+}
+
+#[test]
+fn every_variant_is_tried_here() {
+    let order: Vec<_> = each().iter().map(position).collect();
+    assert_eq!(order, (0..each().len()).collect::<Vec<_>>());
+}
+
+#[test]
+fn each_has_a_threshold_it_crossed_a_sentence_and_advice() {
+    for reason in each() {
+        let name = reason.name();
+        assert!(reason.threshold().is_some(), "{name}");
+        let text = reason.text();
+        assert!(!text.is_empty() && !text.contains('\n') && !text.ends_with('.'), "{name}: {text}");
+        assert!(reason.advice().len() > 10, "{name}");
+    }
+}
+
+#[test]
+fn only_remarks_leave_the_level() {
+    for reason in each() {
+        let remark = matches!(reason, Reason::Anomalies { .. });
+        assert_eq!(reason.level() == Level::Valid, remark, "{}", reason.name());
+    }
+}
+
+#[test]
+fn names_are_those_of_the_result_file() {
+    for reason in each() {
+        let written = toml::Table::try_from(&reason).unwrap();
+        assert_eq!(written["name"].as_str(), Some(reason.name()));
+        assert_eq!(written.try_into::<Reason>().unwrap(), reason);
+    }
+}
+
+#[test]
+fn every_reason_and_its_advice_is_on_the_page() {
+    let page = include_str!("../../../../../docs/VERDICT.md");
+    for reason in each() {
+        let name = reason.name();
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("docs/VERDICT.md has no row for {name}"));
+        assert!(row.contains(reason.advice()), "docs/VERDICT.md tells {name} other advice");
+    }
+}
+
+#[test]
+fn figures_read_well() {
+    assert_eq!(grouped(0), "0");
+    assert_eq!(grouped(999), "999");
+    assert_eq!(grouped(1_000), "1,000");
+    assert_eq!(grouped(12_345_678), "12,345,678");
+    assert_eq!(percent(0.973), "97.3 %");
+    assert_eq!(percent(0.0015), "0.150 %");
+    assert_eq!(time(1_500), "1.5 µs");
+    assert_eq!(time(2_000_000_000), "2.0 s");
+}
