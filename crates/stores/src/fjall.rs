@@ -35,6 +35,8 @@ pub const ENTRY: Entry = Entry {
                  fjall's default; none: manual_journal_persist, the journal stays in a buffer",
     consistency: "linearizable: a write is seen when it is acknowledged, reads see the newest",
     example: "fjall:?durability=process",
+    batch_put: true,
+    request: |r| r.calls("Keyspace::get", "Keyspace::insert", "Keyspace::remove", "Keyspace::range"),
     open: |url| Ok(Box::new(FjallStore::open(url)?)),
 };
 

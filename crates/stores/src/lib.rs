@@ -19,6 +19,7 @@ pub mod redb;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod registry;
+mod request;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 mod shards;
@@ -29,4 +30,5 @@ pub mod wire;
 
 pub use error::StoreError;
 pub use registry::{Entry, LeftOut, Opened, entry, left_out, open, stores};
+pub use request::Request;
 pub use url::{Host, StoreUrl};

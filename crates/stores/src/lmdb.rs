@@ -36,6 +36,8 @@ pub const ENTRY: Entry = Entry {
                  is handed to the system; none: as process, for LMDB has nothing faster",
     consistency: "linearizable: one writer at a time, each read sees the last commit",
     example: "lmdb:?durability=process",
+    batch_put: true,
+    request: |r| r.calls("mdb_get", "mdb_put", "mdb_del", "cursor"),
     open: |url| Ok(Box::new(LmdbStore::open(url)?)),
 };
 

@@ -26,6 +26,8 @@ pub const ENTRY: Entry = Entry {
     durability: "none: all is gone when kvdyno ends",
     consistency: "linearizable for each record and each scan; a batch is not atomic",
     example: "map:",
+    batch_put: true,
+    request: |request| request.plain(),
     open: |url| Ok(Box::new(MapStore::open(url)?)),
 };
 

@@ -25,6 +25,8 @@ pub const ENTRY: Entry = Entry {
     durability: "none: nothing is stored",
     consistency: "none: a read never sees a write",
     example: "null:?length=100",
+    batch_put: true,
+    request: |request| request.plain(),
     open: |url| Ok(Box::new(NullStore::open(url)?)),
 };
 

@@ -34,6 +34,8 @@ pub const ENTRY: Entry = Entry {
                  the next synced commit or a clean end only; redb has nothing between",
     consistency: "linearizable: one writer at a time, each read sees the last commit",
     example: "redb:?durability=none",
+    batch_put: true,
+    request: |r| r.calls("Table::get", "Table::insert", "Table::remove", "Table::range"),
     open: |url| Ok(Box::new(RedbStore::open(url)?)),
 };
 

@@ -4,6 +4,7 @@
 use kvdyno_core::load::AnyStore;
 
 use crate::error::StoreError;
+use crate::request::Request;
 use crate::url::{StoreUrl, nearest};
 
 /// What opening a URL gives.
@@ -28,6 +29,10 @@ pub struct Entry {
     pub consistency: &'static str,
     /// A URL that works.
     pub example: &'static str,
+    /// Several records can be written with one request.
+    pub batch_put: bool,
+    /// What a request becomes, in the store's own words.
+    pub request: fn(&Request<'_>) -> String,
     /// Takes the options from the URL, refuses unknown ones, then opens the store.
     pub open: fn(&mut StoreUrl) -> Result<Opened, StoreError>,
 }

@@ -37,6 +37,8 @@ pub const ENTRY: Entry = Entry {
                  system; none: WriteOptions.disableWAL",
     consistency: "linearizable: a write is seen when it is acknowledged, reads see the newest",
     example: "rocksdb:?durability=process",
+    batch_put: true,
+    request: |r| r.calls("Get", "Put", "Delete", "iterator"),
     open: |url| Ok(Box::new(RocksStore::open(url)?)),
 };
 

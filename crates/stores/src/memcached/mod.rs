@@ -6,6 +6,7 @@ pub mod codec;
 mod errors;
 mod handshake;
 mod profile;
+mod words;
 
 use std::sync::Arc;
 use std::task::Context;
@@ -36,6 +37,8 @@ pub const ENTRY: Entry = Entry {
     durability: "none",
     consistency: "linearizable; records may vanish at any time, a miss and not a loss",
     example: "memcached://127.0.0.1:11211",
+    batch_put: true,
+    request: words::of,
     open: |url| Ok(Box::new(MemcachedStore::open(url)?)),
 };
 

@@ -7,6 +7,7 @@ pub mod codec;
 mod errors;
 mod handshake;
 mod profile;
+mod words;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -40,6 +41,8 @@ pub const ENTRY: Entry = Entry {
                  process kill, everything else nothing for sure",
     consistency: "linearizable for a primary without replicas, read back",
     example: "redis://127.0.0.1:6379",
+    batch_put: true,
+    request: words::of,
     open: |url| Ok(Box::new(RedisStore::open(url)?)),
 };
 

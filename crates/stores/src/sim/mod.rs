@@ -42,6 +42,8 @@ pub const ENTRY: Entry = Entry {
     durability: "none, whatever `durability` declares",
     consistency: "linearizable where no imperfection strikes; `consistency` declares another",
     example: "sim:?service=100us&stale=1000&log=sim.jsonl",
+    batch_put: true,
+    request: |request| request.plain(),
     open: |url| Ok(Box::new(SimStore::open(url)?)),
 };
 

@@ -1,0 +1,34 @@
+//! A request in Redis' own words, for `--dry-run`: the commands that `client.rs` sends.
+
+use kvdyno_core::workload::Kind;
+
+use crate::request::Request;
+
+/// The commands of a request.
+pub(super) fn of(request: &Request<'_>) -> String {
+    let Request { key, value, count, .. } = request;
+    let expiring = request.ttl.map_or(String::new(), |ttl| format!(" PX {}", ttl.as_millis()));
+    let several = request.fields > 1;
+    match request.kind {
+        Kind::Delete => format!("DEL {key}"),
+        Kind::Scan => "not supported: Redis keeps no order of keys".to_owned(),
+        Kind::GetBatch => format!("MGET {key} … ({count} keys)"),
+        Kind::PutBatch | Kind::InsertBatch if request.ttl.is_some() => {
+            format!("MULTI, {count} × SET ({value}){expiring}, the first {key}, EXEC")
+        }
+        Kind::PutBatch | Kind::InsertBatch => format!("MSET {key} ({value}) … ({count} records)"),
+        kind if kind.read_only() && several => format!("HGETALL {key}"),
+        kind if kind.read_only() => format!("GET {key}"),
+        _ if several => {
+            let hset = match request.field {
+                Some(field) => format!("HSET {key} f{field} ({value})"),
+                None => format!("HSET {key} f0 … f{} ({value})", request.fields - 1),
+            };
+            match request.ttl {
+                Some(ttl) => format!("MULTI, {hset}, PEXPIRE {key} {}, EXEC", ttl.as_millis()),
+                None => hset,
+            }
+        }
+        _ => format!("SET {key} ({value}){expiring}"),
+    }
+}
