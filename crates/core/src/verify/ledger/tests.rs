@@ -240,6 +240,21 @@ fn a_seen_delete_is_done_with_under_a_linearizable_store() {
 }
 
 #[test]
+fn a_delete_under_a_seen_put_still_explains_an_old_read() {
+    let bench = bench(LedgerConfig { linearizable: true, ..config() });
+    bench.write(Put, Acknowledged);
+    let sent_before = bench.ledger.begin_read(0);
+    bench.write(Delete, Acknowledged);
+    let put = bench.begin(Put);
+    assert_eq!(bench.read(ours(3)), Judgement::Legal);
+    let other = bench.begin(Put);
+    assert_eq!(bench.answer(sent_before, Read::Absent), Judgement::LegalMiss);
+    assert_eq!(kind(bench.read(Read::Absent)), STALE);
+    bench.end(put, Acknowledged);
+    bench.end(other, Acknowledged);
+}
+
+#[test]
 fn a_late_write_that_was_seen_is_done_with_under_a_linearizable_store() {
     let bench = bench(LedgerConfig { linearizable: true, ..config() });
     bench.write(Put, Acknowledged);
