@@ -55,7 +55,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::judgement::{Expiry, Rules, SlotState, Tick, WriteEnd, WriteKind};
 use super::overlap::{Entry, Shard, Table};
-use crate::measure::Nanos;
+use crate::measure::{Nanos, now};
 pub use reading::ReadTicket;
 use slots::Slots;
 use word::{MOST_VERSIONS, Word};
@@ -256,6 +256,8 @@ impl Ledger {
         if self.may_apply_again {
             return again::end_write(cell, ticket.kind, end, done);
         }
+        // If a read has seen it, it took effect by now, but perhaps only after its client gave up.
+        let done = if end == WriteEnd::Indeterminate { done.max(now()) } else { done };
         loop {
             let word = load(cell);
             if word.is_unknown() {

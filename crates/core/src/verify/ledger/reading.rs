@@ -224,7 +224,7 @@ impl Ledger {
         let times = Times { sent, answered: Nanos::MAX };
         let sent = Tick::of(sent);
         let (judgement, in_order) = if self.may_apply_again {
-            let judgement = again::judge(cell, last, read, &self.rules, times);
+            let judgement = again::judge(cell, last.acknowledged_only(), read, &self.rules, times);
             (judgement, last.tick() < sent)
         } else if last.is_unknown() {
             return self.judge_unknown(read, last);

@@ -384,6 +384,34 @@ fn a_row_without_a_ticket_is_judged_only_a_tick_after_the_acknowledgement() {
 }
 
 #[test]
+fn what_a_read_has_told_is_not_held_against_rows_of_earlier_scans() {
+    for end in [None, Some(Acknowledged), Some(Indeterminate)] {
+        let mut bench = bench(LedgerConfig { linearizable: true, ..config() });
+        bench.now = 3 * MS;
+        bench.write(Put, Acknowledged);
+        let put = bench.begin(Put);
+        // The scan is sent at 10 ms; a read sees the put at 20 ms, and its end is told after that.
+        bench.now = 20 * MS;
+        assert_eq!(bench.read(ours(2)), Judgement::Legal);
+        let late = || bench.ledger.judge_late(0, ours(1), 10 * MS);
+        assert_eq!(late(), Judgement::Legal);
+        let Some(end) = end else {
+            let other = bench.begin(Put);
+            assert_eq!(late(), Judgement::StampOnly);
+            bench.end(other, Failed);
+            bench.end(put, Failed);
+            continue;
+        };
+        bench.end(put, end);
+        assert_eq!(late(), Judgement::StampOnly);
+    }
+    let bench =
+        bench(LedgerConfig { may_apply_again: true, initial: Initial::Unjudged, ..config() });
+    assert_eq!(bench.read(earlier()), Judgement::StampOnly);
+    assert_eq!(bench.ledger.judge_late(0, Read::Absent, 10 * MS), Judgement::UnexpectedMiss);
+}
+
+#[test]
 fn a_full_table_makes_slots_unknown_and_says_so() {
     let bench = bench(LedgerConfig { overlap_capacity: 0, ..config() });
     bench.write(Put, Acknowledged);
