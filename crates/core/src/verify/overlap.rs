@@ -90,6 +90,8 @@ pub(super) struct Entry {
     known_from: u32,
     /// Latest acknowledgement or telling read.
     latest: Tick,
+    /// A read had told something before the slot came here, and nobody knows when.
+    told_before: bool,
 }
 
 /// The driver said that a write had surely failed which a read had found before.
@@ -102,6 +104,7 @@ impl Entry {
         self.clear();
         self.known_from = word.current();
         self.latest = word.tick();
+        self.told_before = word.observed();
         let base = |number, kind| Version {
             number,
             kind,
@@ -441,7 +444,7 @@ impl View<'_> {
 
     /// All writes that were acknowledged, and all that reads have told, was so before `sent`.
     pub(super) fn settled_before(&self, sent: Tick) -> bool {
-        self.entry.latest < sent
+        !self.entry.told_before && self.entry.latest < sent
     }
 
     fn kept(&self, number: u32, kind: WriteKind) -> Option<&Version> {

@@ -2,16 +2,22 @@
 //! record, field and version it is, of which dataset and run, and whether a bit has changed.
 //!
 //! The form depends on the length of the value (of the field, where a record has several). All
-//! numbers are little endian; the checksum is CRC-32C (RFC 3720) over every byte but its own four.
+//! numbers are little endian.
 //!
 //! | form  | length  | at the front of the value |
 //! | ----- | ------- | ------------------------- |
-//! | full  | ≥ 32    | magic u16, field u16, length u32, dataset u32, session u32, record u64, version u32, checksum u32 |
-//! | short | 16…31   | record (low 32 bits) u32, version u32, session u32, checksum u32 salted with dataset, field, length, record (high 32 bits) |
-//! | tiny  | 8…15    | version u32, checksum u32 salted with dataset, record, field, length |
+//! | full  | ≥ 32    | checksum u32, magic u16, field u16, length u32, dataset u32, record u64, session u32, version u32 |
+//! | short | 16…31   | checksum u32 salted with dataset, field, length, record (high 32 bits); version u32, session u32, record (low 32 bits) u32 |
+//! | tiny  | 8…15    | checksum u32 salted with dataset, record, field, length; version u32 |
 //!
-//! A store that answers without storing fabricates values: magic of its own, the length, a hash of
-//! the key asked for, and a checksum that leaves the hash out, so that one template serves all keys.
+//! The checksum is a CRC-32C (RFC 3720) of every byte behind it, to which the salt is the state to
+//! begin from. It comes first so that one call computes it; the full form takes its second word
+//! as the state, so that the rest is aligned when the value is. A changed state, as a changed bit,
+//! always changes the sum, and salts of records with the same high bits differ.
+//!
+//! A store that answers without storing fabricates values: checksum, a hash of the key asked for,
+//! and in full forms the length's complement (which no stamp has in its place) and magic of its
+//! own. The checksum leaves the hash out, so that one template serves all keys.
 
 use crc32c::{crc32c, crc32c_append};
 
@@ -21,7 +27,8 @@ pub const SMALLEST: usize = 8;
 const SHORT: usize = 16;
 const FULL: usize = 32;
 const MAGIC: u16 = 0x4b9d;
-const MAGIC_FABRICATED: u16 = 0x4bfa;
+const MAGIC_FABRICATED: u32 = 0x7cfa_4b9d;
+const LOW: u64 = 0xffff_ffff;
 
 /// How much of a stamp a value of a given length has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -187,27 +194,27 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
     match Form::of(length) {
         None => {}
         Some(Form::Full) => {
-            put16(bytes, 0, MAGIC);
-            put16(bytes, 2, identity.field);
-            put32(bytes, 4, length as u32);
-            put32(bytes, 8, identity.dataset);
-            put32(bytes, 12, identity.session);
+            put16(bytes, 4, MAGIC);
+            put16(bytes, 6, identity.field);
+            put32(bytes, 8, length as u32);
+            put32(bytes, 12, identity.dataset);
             bytes[16..24].copy_from_slice(&identity.record.to_le_bytes());
-            put32(bytes, 24, identity.version);
-            put32(bytes, 28, checksum(0, bytes, 28));
+            put32(bytes, 24, identity.session);
+            put32(bytes, 28, identity.version);
+            put32(bytes, 0, crc32c_append(get32(bytes, 4), &bytes[8..]));
         }
         Some(Form::Short) => {
-            put32(bytes, 0, identity.record as u32);
             put32(bytes, 4, identity.version);
             put32(bytes, 8, identity.session);
-            let high = identity.record >> 32;
+            put32(bytes, 12, identity.record as u32);
+            let high = identity.record & !LOW;
             let salt = salt(identity.dataset, high, identity.field, length);
-            put32(bytes, 12, checksum(salt, bytes, 12));
+            put32(bytes, 0, crc32c_append(salt, &bytes[4..]));
         }
         Some(Form::Tiny) => {
-            put32(bytes, 0, identity.version);
+            put32(bytes, 4, identity.version);
             let salt = salt(identity.dataset, identity.record, identity.field, length);
-            put32(bytes, 4, checksum(salt, bytes, 4));
+            put32(bytes, 0, crc32c_append(salt, &bytes[4..]));
         }
     }
 }
@@ -231,15 +238,15 @@ pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> 
 
 fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
     let length = bytes.len();
-    if get16(bytes, 0) != MAGIC {
+    if get16(bytes, 4) != MAGIC {
         return Err(StampFault::Missing { length });
     }
-    let stamped = get32(bytes, 4);
+    let stamped = get32(bytes, 8);
     if stamped as usize != length {
         return Err(StampFault::Length { stamped, found: length });
     }
-    matches_checksum(bytes, 28, checksum(0, bytes, 28))?;
-    let dataset = get32(bytes, 8);
+    matches_checksum(bytes, crc32c_append(get32(bytes, 4), &bytes[8..]))?;
+    let dataset = get32(bytes, 12);
     if dataset != expected.dataset {
         return Err(StampFault::OtherDataset { dataset });
     }
@@ -247,21 +254,22 @@ fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault>
     if record != expected.record {
         return Err(StampFault::OtherRecord { record });
     }
-    let field = get16(bytes, 2);
+    let field = get16(bytes, 6);
     if field != expected.field {
         return Err(StampFault::OtherField { field });
     }
-    let session = session(get32(bytes, 12), expected);
-    Ok(Seen { version: get32(bytes, 24), session, fabricated: false })
+    let session = session(get32(bytes, 24), expected);
+    Ok(Seen { version: get32(bytes, 28), session, fabricated: false })
 }
 
 fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
-    let high = expected.record >> 32;
+    let high = expected.record & !LOW;
     let salt = salt(expected.dataset, high, expected.field, bytes.len());
-    matches_checksum(bytes, 12, checksum(salt, bytes, 12)).map_err(|fault| cut(bytes, fault))?;
-    let low = get32(bytes, 0);
-    if low != expected.record as u32 {
-        return Err(StampFault::OtherRecord { record: high << 32 | u64::from(low) });
+    let sound = matches_checksum(bytes, crc32c_append(salt, &bytes[4..]));
+    sound.map_err(|fault| cut(bytes, fault))?;
+    let record = high | u64::from(get32(bytes, 12));
+    if record != expected.record {
+        return Err(StampFault::OtherRecord { record });
     }
     let session = session(get32(bytes, 8), expected);
     Ok(Seen { version: get32(bytes, 4), session, fabricated: false })
@@ -269,17 +277,17 @@ fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault
 
 fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
     let salt = salt(expected.dataset, expected.record, expected.field, bytes.len());
-    matches_checksum(bytes, 4, checksum(salt, bytes, 4)).map_err(|fault| cut(bytes, fault))?;
-    Ok(Seen { version: get32(bytes, 0), session: Session::Unseen, fabricated: false })
+    let sound = matches_checksum(bytes, crc32c_append(salt, &bytes[4..]));
+    sound.map_err(|fault| cut(bytes, fault))?;
+    Ok(Seen { version: get32(bytes, 4), session: Session::Unseen, fabricated: false })
 }
 
-/// A value that was cut to less than a full stamp still tells the length it once had.
+/// A value that was cut to less than a full stamp may still tell the length it once had.
 fn cut(bytes: &[u8], fault: StampFault) -> StampFault {
-    let stamped = get32(bytes, 4);
-    if get16(bytes, 0) == MAGIC && (FULL..1 << 30).contains(&(stamped as usize)) {
-        return StampFault::Length { stamped, found: bytes.len() };
+    if bytes.len() < 12 || get16(bytes, 4) != MAGIC || (get32(bytes, 8) as usize) < FULL {
+        return fault;
     }
-    fault
+    StampFault::Length { stamped: get32(bytes, 8), found: bytes.len() }
 }
 
 /// Makes up a value for `key`, for a store that answers without storing. Fewer than [`SMALLEST`]
@@ -295,35 +303,25 @@ pub fn fabricate_template(bytes: &mut [u8]) {
     if length < SMALLEST {
         return;
     }
-    if length < FULL {
-        let crc = fabricated_checksum(bytes);
-        return put32(bytes, 4, crc);
+    if length >= FULL {
+        put32(bytes, 8, !(length as u32));
+        put32(bytes, 12, MAGIC_FABRICATED);
     }
-    bytes[..FULL].fill(0);
-    put16(bytes, 0, MAGIC_FABRICATED);
-    put32(bytes, 4, length as u32);
-    let crc = fabricated_checksum(bytes);
-    put32(bytes, 28, crc);
+    put32(bytes, 0, fabricated_checksum(bytes));
 }
 
 /// Makes a template (see [`fabricate_template`]) the value of `key`.
 #[inline]
 pub fn fabricate_for(bytes: &mut [u8], key: &[u8]) {
-    match bytes.len() {
-        0..SMALLEST => {}
-        SMALLEST..FULL => put32(bytes, 0, crc32c(key)),
-        _ => put32(bytes, 24, crc32c(key)),
+    if bytes.len() >= SMALLEST {
+        put32(bytes, 4, crc32c(key));
     }
 }
 
-/// Checksum of a fabricated value: all bytes but the key's hash and the checksum, which lie side
-/// by side.
+/// Checksum of a fabricated value: all bytes but itself and the key's hash, which lie in front.
+#[inline]
 fn fabricated_checksum(bytes: &[u8]) -> u32 {
-    let salt = salt(u32::from(MAGIC_FABRICATED), 0, 0, bytes.len());
-    if bytes.len() < FULL {
-        return crc32c_append(salt, &bytes[8..]);
-    }
-    crc32c_append(crc32c_append(salt, &bytes[..24]), &bytes[FULL..])
+    crc32c_append(MAGIC_FABRICATED ^ bytes.len() as u32, &bytes[8..])
 }
 
 fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<Seen, StampFault> {
@@ -331,18 +329,17 @@ fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<Seen, StampFault> {
     if length < SMALLEST {
         return Err(StampFault::Missing { length });
     }
-    let hash_at = if length < FULL { 0 } else { 24 };
     if length >= FULL {
-        if get16(bytes, 0) != MAGIC_FABRICATED {
+        if get32(bytes, 12) != MAGIC_FABRICATED {
             return Err(StampFault::Missing { length });
         }
-        let stamped = get32(bytes, 4);
+        let stamped = !get32(bytes, 8);
         if stamped as usize != length {
             return Err(StampFault::Length { stamped, found: length });
         }
     }
-    matches_checksum(bytes, hash_at + 4, fabricated_checksum(bytes))?;
-    if get32(bytes, hash_at) != crc32c(key) {
+    matches_checksum(bytes, fabricated_checksum(bytes))?;
+    if get32(bytes, 4) != crc32c(key) {
         return Err(StampFault::OtherKey);
     }
     Ok(Seen { version: 0, session: Session::Ours, fabricated: true })
@@ -392,10 +389,13 @@ impl<'a> Iterator for Split<'a> {
 }
 
 fn stamped_length(bytes: &[u8]) -> Option<usize> {
-    if bytes.len() < FULL || ![MAGIC, MAGIC_FABRICATED].contains(&get16(bytes, 0)) {
+    if bytes.len() < FULL {
         return None;
     }
-    Some(get32(bytes, 4) as usize).filter(|length| *length >= FULL)
+    let stamped = (get16(bytes, 4) == MAGIC).then(|| get32(bytes, 8) as usize);
+    let fits = |length: &usize| (FULL..=bytes.len()).contains(length);
+    let fabricated = || (get32(bytes, 12) == MAGIC_FABRICATED).then(|| !get32(bytes, 8) as usize);
+    stamped.filter(fits).or_else(|| fabricated().filter(fits))
 }
 
 #[inline]
@@ -403,31 +403,24 @@ fn session(stamped: u32, expected: &Expected<'_>) -> Session {
     if stamped == expected.session { Session::Ours } else { Session::Earlier }
 }
 
-/// Checksum over all bytes but the four at `at`, on top of `salt`.
 #[inline]
-fn checksum(salt: u32, bytes: &[u8], at: usize) -> u32 {
-    crc32c_append(crc32c_append(salt, &bytes[..at]), &bytes[at + 4..])
-}
-
-#[inline]
-fn matches_checksum(bytes: &[u8], at: usize, computed: u32) -> Result<(), StampFault> {
-    let stamped = get32(bytes, at);
+fn matches_checksum(bytes: &[u8], computed: u32) -> Result<(), StampFault> {
+    let stamped = get32(bytes, 0);
     if stamped == computed {
         return Ok(());
     }
     Err(StampFault::Checksum { stamped, computed, length: bytes.len() })
 }
 
-/// What a short form has no room for enters its checksum.
+/// What a short form has no room for. Records that differ in their low 32 bits only always get
+/// different salts; all else does but for one case in 2^32 (SplitMix64's finalizer).
 #[inline]
 fn salt(dataset: u32, record: u64, field: u16, length: usize) -> u32 {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&record.to_le_bytes());
-    bytes[8..12].copy_from_slice(&dataset.to_le_bytes());
-    bytes[12..14].copy_from_slice(&field.to_le_bytes());
-    // Only forms below 32 bytes and fabricated values, which tell their length besides, use this.
-    bytes[14..].copy_from_slice(&(length as u16).to_le_bytes());
-    crc32c(&bytes)
+    let mut mixed = u64::from(dataset) << 32 | u64::from(field) << 16 | length as u64;
+    mixed = mixed.wrapping_add((record >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed >> 32) as u32 ^ record as u32
 }
 
 #[inline]

@@ -249,12 +249,12 @@ impl Reference {
         let begin = candidates.iter().map(|c| c.1).min().unwrap().max(snapshot);
         let spares: fn(&Write, u32) -> bool = |w, _| w.kind == WriteKind::Delete || w.number == 0;
         self.superseders.push(Superseder { begin, end: now, spares, number: 0 });
-        if let [(number, begin)] = candidates[..] {
-            if number > 0 {
-                self.settle(number, now);
-                let spares = |w: &Write, number| w.number == number;
-                self.superseders.push(Superseder { begin, end: now, spares, number });
-            }
+        if let [(number, begin)] = candidates[..]
+            && number > 0
+        {
+            self.settle(number, now);
+            let spares = |w: &Write, number| w.number == number;
+            self.superseders.push(Superseder { begin, end: now, spares, number });
         }
     }
 }

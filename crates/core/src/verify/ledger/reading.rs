@@ -1,0 +1,267 @@
+//! The ledger's reads: the ticket taken before one is sent, the verdict when it has ended, and what
+//! it tells of the slot.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::word::{Base, Flight, Now, Snapshot, Word};
+use super::{Ledger, again, load, replace};
+use crate::measure::Nanos;
+use crate::verify::anomaly::AnomalyKind;
+use crate::verify::judgement::{Found, Judgement, Past, Read, Tick, Times};
+use crate::verify::overlap::{Entry, Registered, View};
+
+/// A read in flight. Give it to [`Ledger::end_read`] or [`Ledger::abandon_read`].
+#[derive(Debug)]
+#[must_use = "a read that never ends keeps versions in memory"]
+pub struct ReadTicket {
+    word: Word,
+    /// Of the slot's entry when the read began, if the word says that it had one.
+    clock: u64,
+}
+
+impl ReadTicket {
+    fn registered(&self) -> Registered {
+        Registered { at: self.clock, next: self.word.issued() + 1 }
+    }
+}
+
+impl Ledger {
+    /// A read is about to be sent.
+    #[inline]
+    pub fn begin_read(&self, slot: u64) -> ReadTicket {
+        let word = load(self.slots.word(slot));
+        if !word.is_overlapped() {
+            return ReadTicket { word, clock: 0 };
+        }
+        let mut shard = self.table.lock(slot);
+        let word = load(self.slots.word(slot));
+        let registered = match shard.get(slot) {
+            Some(entry) if word.is_overlapped() => entry.register(word.issued()).at,
+            _ => 0,
+        };
+        ReadTicket { word, clock: registered }
+    }
+
+    /// A read has found something: may it? `sent` is when it was sent, taken before
+    /// [`Ledger::begin_read`] or right after it; `answered` when the answer came.
+    #[inline]
+    pub fn end_read(
+        &self,
+        slot: u64,
+        ticket: ReadTicket,
+        read: Read,
+        sent: Nanos,
+        answered: Nanos,
+    ) -> Judgement {
+        let cell = self.slots.word(slot);
+        let times = Times { sent, answered };
+        let then = ticket.word;
+        if self.may_apply_again {
+            return again::judge(cell, then, read, &self.rules, times);
+        }
+        if then.is_overlapped() {
+            return self.end_registered(slot, &ticket, read, times);
+        }
+        loop {
+            let last = load(cell);
+            let judgement = if then.is_unknown() {
+                Some(self.judge_unknown(read, last))
+            } else if last.is_overlapped() {
+                self.end_in_entry(slot, then, read, times)
+            } else {
+                self.end_plain(cell, then, last, read, times)
+            };
+            if let Some(judgement) = judgement {
+                return judgement;
+            }
+        }
+    }
+
+    /// The slot is not in the side table; `None`: it has changed, try again.
+    #[inline]
+    fn end_plain(
+        &self,
+        cell: &AtomicU64,
+        then: Word,
+        last: Word,
+        read: Read,
+        times: Times,
+    ) -> Option<Judgement> {
+        let found = Found::of(read, self.rules.existing_data, last.issued());
+        let rested = last.base() == Base::Present && last.flight() == Flight::None;
+        let current = found == Found::Ours(last.current());
+        if then == last && rested && current && self.rules.expiry.is_none() {
+            return Some(Judgement::Legal);
+        }
+        let snapshot = self.snapshot(then, last, Now::Word(last));
+        let judgement = self.rules.judge(found, &snapshot, times);
+        let next = self.told(found, judgement, &snapshot);
+        (next == last || replace(cell, last, next)).then_some(judgement)
+    }
+
+    /// What the word becomes by what a read has told.
+    fn told(&self, found: Found, judgement: Judgement, snapshot: &Snapshot<'_>) -> Word {
+        let last = snapshot.last;
+        if !last.is_plain() || matches!(judgement, Judgement::Illegal { .. }) {
+            return last;
+        }
+        match found {
+            Found::Earlier if last.base() == Base::Pristine => last.with_base(Base::Found),
+            Found::Ours(version)
+                if self.rules.linearizable
+                    && last.flight() == Flight::Put
+                    && version == last.issued() =>
+            {
+                last.seen()
+            }
+            Found::Absent if self.rules.absence_tells() && snapshot.only_delete_in_flight() => {
+                last.seen()
+            }
+            _ => last,
+        }
+    }
+
+    /// The slot came to the side table after the read was sent; `None`: it has left, try again.
+    fn end_in_entry(&self, slot: u64, then: Word, read: Read, times: Times) -> Option<Judgement> {
+        let mut shard = self.table.lock(slot);
+        let last = load(self.slots.word(slot));
+        let entry = shard.get(slot).filter(|_| last.is_overlapped())?;
+        let found = Found::of(read, self.rules.existing_data, last.issued());
+        let snapshot = self.snapshot(then, last, Now::Entry(entry));
+        let judgement = self.rules.judge(found, &snapshot, times);
+        let blank = snapshot.blank();
+        let deleted = then.base() == Base::Deleted && !then.observed();
+        let open = then.open();
+        // Everything that explains finding nothing is kept.
+        let only =
+            entry.keeps_deletes_since(if deleted { then.current() } else { then.deletes_from() })
+                && (!blank || entry.keeps_blank());
+        let legal = |number: u32, _| match number {
+            0 => blank,
+            _ => number >= open || deleted && number == then.current(),
+        };
+        self.observe(entry, found, judgement, None, times.answered, (&legal, only));
+        self.rest(slot, &mut shard);
+        Some(judgement)
+    }
+
+    /// The read began when the slot was in the side table, and so it still is, unless it was lost.
+    fn end_registered(
+        &self,
+        slot: u64,
+        ticket: &ReadTicket,
+        read: Read,
+        times: Times,
+    ) -> Judgement {
+        let mut shard = self.table.lock(slot);
+        let last = load(self.slots.word(slot));
+        let issued = last.issued();
+        let Some(entry) = shard.get(slot).filter(|_| last.is_overlapped()) else {
+            return self.judge_unknown(read, last);
+        };
+        let found = Found::of(read, self.rules.existing_data, issued);
+        let registered = ticket.registered();
+        let view = View { entry, read: registered, issued };
+        let judgement = self.rules.judge(found, &view, times);
+        let only = !view.dropped_delete();
+        let legal = |_, superseded_at| superseded_at > registered.at;
+        let at = Some(registered.at);
+        self.observe(entry, found, judgement, at, times.answered, (&legal, only));
+        entry.unregister(registered);
+        self.rest(slot, &mut shard);
+        judgement
+    }
+
+    /// Enters what a legal read has told into the slot's entry. `deletes`: which deletes it may
+    /// have found, and whether the entry keeps all of them.
+    fn observe(
+        &self,
+        entry: &mut Entry,
+        found: Found,
+        judgement: Judgement,
+        at: Option<u64>,
+        answered: Nanos,
+        deletes: (&dyn Fn(u32, u64) -> bool, bool),
+    ) {
+        if matches!(judgement, Judgement::Illegal { .. }) {
+            return;
+        }
+        match found {
+            Found::Earlier => {
+                entry.observe_existing(at.filter(|_| self.rules.linearizable), answered);
+            }
+            Found::Ours(version) if self.rules.linearizable => {
+                entry.observe_put(version, at, answered, self.rules.expiry.is_none());
+            }
+            Found::Absent if self.rules.absence_tells() => {
+                entry.observe_absence(deletes.0, deletes.1, at, answered);
+            }
+            _ => {}
+        }
+    }
+
+    /// A read has failed, or its answer is not looked at.
+    pub fn abandon_read(&self, slot: u64, ticket: ReadTicket) {
+        if self.may_apply_again || !ticket.word.is_overlapped() {
+            return;
+        }
+        let mut shard = self.table.lock(slot);
+        if !load(self.slots.word(slot)).is_overlapped() {
+            return;
+        }
+        if let Some(entry) = shard.get(slot) {
+            entry.unregister(ticket.registered());
+            self.rest(slot, &mut shard);
+        }
+    }
+
+    /// Judges a row of a scan, which had no ticket: its order only if all that the ledger knows of
+    /// the slot was acknowledged at least a tick (1 ms) before `sent`.
+    pub fn judge_late(&self, slot: u64, read: Read, sent: Nanos) -> Judgement {
+        let cell = self.slots.word(slot);
+        let last = load(cell);
+        // When the answer came is not told: whatever may have expired has.
+        let times = Times { sent, answered: Nanos::MAX };
+        let sent = Tick::of(sent);
+        let (judgement, in_order) = if self.may_apply_again {
+            let judgement = again::judge(cell, last.acknowledged_only(), read, &self.rules, times);
+            (judgement, last.tick() < sent)
+        } else if last.is_unknown() {
+            return self.judge_unknown(read, last);
+        } else if last.is_overlapped() {
+            let mut shard = self.table.lock(slot);
+            let last = load(cell);
+            let Some(entry) = shard.get(slot).filter(|_| last.is_overlapped()) else {
+                return Judgement::StampOnly;
+            };
+            let found = Found::of(read, self.rules.existing_data, last.issued());
+            let view = View::now(entry, last.issued());
+            (self.rules.judge(found, &view, times), view.settled_before(sent))
+        } else {
+            let found = Found::of(read, self.rules.existing_data, last.issued());
+            let snapshot = self.snapshot(last.acknowledged_only(), last, Now::Word(last));
+            (self.rules.judge(found, &snapshot, times), last.tick() < sent)
+        };
+        match judgement {
+            Judgement::Illegal { kind: AnomalyKind::Phantom, .. } => judgement,
+            Judgement::Illegal { .. } if !in_order => Judgement::StampOnly,
+            _ => judgement,
+        }
+    }
+
+    fn snapshot<'a>(&self, then: Word, last: Word, now: Now<'a>) -> Snapshot<'a> {
+        let deletes = self.deletes.load(Ordering::SeqCst);
+        Snapshot { then, last, now, existing_data: self.rules.existing_data, deletes }
+    }
+
+    /// Of an unknown slot only this is known: which versions were sent.
+    fn judge_unknown(&self, read: Read, last: Word) -> Judgement {
+        let next = last.issued() + 1;
+        match Found::of(read, self.rules.existing_data, last.issued()) {
+            Found::Ours(version) if version >= next => {
+                Judgement::Illegal { kind: AnomalyKind::Phantom, floor: 0, next, behind: None }
+            }
+            _ => Judgement::Unknown,
+        }
+    }
+}
