@@ -230,7 +230,7 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
 
 #[test]
 fn nothing_is_left_to_do_once_all_is_answered() {
-    let url = serve(vec![Box::new(|stream| until_closed(stream))]);
+    let url = serve(vec![Box::new(until_closed)]);
     run(async {
         let mut connection = connect(&url, 1).await;
         let idle = std::future::poll_fn(|context| {

@@ -10,6 +10,7 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Consistency, Durability, ErrorClass, Promise, Reading, Rows, Store,
 };
 use kvdyno_stores::StoreUrl;
+use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::memcached::{MemcachedClient, MemcachedStore, MemcachedTransport};
 use kvdyno_testbed::{MemcachedServer, MemcachedSettings};
 
@@ -30,6 +31,12 @@ async fn connect(url: &str) -> Memcached {
 /// Bytes that are not text and differ by seed.
 fn binary(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|at| (at as u32).wrapping_mul(31).wrapping_add(seed.into()) as u8).collect()
+}
+
+#[test]
+fn it_conforms() {
+    let server = start(MemcachedSettings::default());
+    conformance(&store(&server.url())).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use kvdyno_core::store::{
     Reading, Rows, Store, Value,
 };
 use kvdyno_stores::StoreUrl;
+use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
 use kvdyno_testbed::{AppendOnly, RedisServer, RedisSettings};
 
@@ -36,6 +37,15 @@ async fn profile(settings: RedisSettings) -> Profile {
 /// Bytes that are not text and differ by seed.
 fn binary(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|at| (at as u32).wrapping_mul(31).wrapping_add(seed.into()) as u8).collect()
+}
+
+#[test]
+fn it_conforms() {
+    let server = start(RedisSettings::default());
+    for resp in ["2", "3"] {
+        let store = store(&format!("{}?resp={resp}", server.url()));
+        conformance(&store).unwrap_or_else(|failure| panic!("RESP{resp}: {failure}"));
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use kvdyno_core::store::{Answer, Connection, Profile, Store, Threading, Transpor
 use crate::error::StoreError;
 use crate::registry::Entry;
 use crate::url::StoreUrl;
-use crate::wire::{self, Endpoint, Malformed, Protocol, Stream, WireTransport};
+use crate::wire::{self, Endpoint, Malformed, Protocol, ReachOptions, Stream, WireTransport};
 
 pub use client::MemcachedClient;
 use codec::{Progress, Token};
@@ -63,7 +63,9 @@ impl MemcachedStore {
     /// # Errors
     /// [`StoreError::Url`] if the URL names no single server or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<MemcachedStore, StoreError> {
-        let endpoint = Endpoint::from_url(url, 11211, url.scheme() == "memcacheds")?;
+        let reach = ReachOptions::take(url, "memcacheds")?;
+        url.finish()?;
+        let endpoint = reach.endpoint(url, 11211)?;
         if !url.path().trim_matches('/').is_empty() {
             return Err(url.wrong("a path", "Memcached has one name space: leave the path out"));
         }
@@ -77,7 +79,6 @@ impl MemcachedStore {
                 ));
             }
         };
-        url.finish()?;
         Ok(MemcachedStore::new(MemcachedOptions { endpoint, credentials }))
     }
 

@@ -1,7 +1,7 @@
 //! The operations of one Redis client: which commands each sends and what their answers mean.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kvdyno_core::store::{Answer, Client, Fault, Put, Reading, Rows};
@@ -63,9 +63,9 @@ impl RedisClient {
     }
 
     async fn put_fields(&mut self, put: Put<'_>) -> Answer<()> {
-        self.learned.hashes.store(true, Ordering::Release);
+        learn(&self.learned.hashes, true);
         if put.ttl.is_some() {
-            self.learned.expiring_hashes.store(true, Ordering::Release);
+            learn(&self.learned.expiring_hashes, true);
         }
         // HSET leaves an earlier time to live as it is, so a whole write without one ends it.
         let persist = put.ttl.is_none()
@@ -111,7 +111,7 @@ impl Client for RedisClient {
                 Found::Nothing => return Ok(false),
                 Found::OtherType => hashes = !hashes,
             }
-            self.learned.hashes.store(hashes, Ordering::Release);
+            learn(&self.learned.hashes, hashes);
         }
         Err(errors::fault(b"WRONGTYPE neither a string nor a hash lies under this key"))
     }
@@ -120,6 +120,7 @@ impl Client for RedisClient {
         if put.record_fields > 1 {
             return self.put_fields(put).await;
         }
+        learn(&self.learned.hashes, false);
         let encode = |out: &mut Vec<u8>| push_set(out, &put);
         let read = |first: Token, answer: &[u8]| match first {
             Token::Status(_) => Ok(()),
@@ -164,6 +165,7 @@ impl Client for RedisClient {
         if puts.is_empty() {
             return Ok(());
         }
+        learn(&self.learned.hashes, false);
         if puts.iter().any(|put| put.ttl.is_some()) {
             let encode = |out: &mut Vec<u8>| {
                 out.extend_from_slice(MULTI);
@@ -188,6 +190,13 @@ impl Client for RedisClient {
             _ => Err(unexpected(Effect::Write)),
         };
         self.link.request(Effect::Write, 1, encode, read).await
+    }
+}
+
+/// Sets a flag that all workers read with each operation: written only if that changes it.
+fn learn(flag: &AtomicBool, value: bool) {
+    if flag.load(Ordering::Acquire) != value {
+        flag.store(value, Ordering::Release);
     }
 }
 

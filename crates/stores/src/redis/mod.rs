@@ -18,7 +18,9 @@ use kvdyno_core::store::{Answer, Connection, Fault, Profile, Store, Threading, T
 use crate::error::StoreError;
 use crate::registry::Entry;
 use crate::url::StoreUrl;
-use crate::wire::{self, Dialogue, Endpoint, Malformed, Protocol, Stream, WireTransport};
+use crate::wire::{
+    self, Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Stream, WireTransport,
+};
 
 pub use client::RedisClient;
 use codec::{Progress, Token};
@@ -103,15 +105,16 @@ impl RedisStore {
     /// # Errors
     /// [`StoreError::Url`] if the URL names no single server or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<RedisStore, StoreError> {
-        let endpoint = Endpoint::from_url(url, 6379, url.scheme() == "rediss")?;
+        let reach = ReachOptions::take(url, "rediss")?;
         let resp = url.take_choice("resp", &[("2", Resp::Two), ("3", Resp::Three)])?;
+        url.finish()?;
+        let endpoint = reach.endpoint(url, 6379)?;
         let database = match url.path().trim_matches('/') {
             "" => 0,
             number => number.parse().map_err(|_| {
                 url.wrong("a path that is no database number", "write it like `redis://host/0`")
             })?,
         };
-        url.finish()?;
         Ok(RedisStore::new(RedisOptions {
             endpoint,
             user: url.user().map(str::to_owned),
@@ -231,7 +234,7 @@ mod tests {
             ("redis://h?resp=4", "`2`"),
             ("redis://h?timeout=0", "timeout of 0"),
             ("redis://h?timout=1s", "did you mean `timeout`?"),
-            ("redis://h?ca=/x", "unknown option `ca`"),
+            ("redis://h?ca=/x", "write `rediss://…`"),
             ("rediss://h?ca=/no/such/file", "/no/such/file"),
             ("rediss://h?cert=/no/such/file", "key=FILE"),
         ] {

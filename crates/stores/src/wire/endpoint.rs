@@ -30,6 +30,51 @@ pub struct TlsFiles {
     pub key: Option<PathBuf>,
 }
 
+/// The options of a URL that decide how a server is reached.
+pub(crate) struct ReachOptions {
+    timeout: Duration,
+    tls: Option<TlsFiles>,
+}
+
+impl ReachOptions {
+    /// Takes `timeout`, `ca`, `cert` and `key` from a URL; the last three only go with `tls_scheme`.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if a value is wrong, or a TLS file is named for a plain connection.
+    pub(crate) fn take(url: &mut StoreUrl, tls_scheme: &str) -> Result<ReachOptions, StoreError> {
+        let timeout = url.take_duration("timeout")?.unwrap_or(DEFAULT_TIMEOUT);
+        if timeout.is_zero() {
+            return Err(url.wrong("a timeout of 0", "write a time such as `500ms` or `2s`"));
+        }
+        let mut file = |name| url.take(name).map(PathBuf::from);
+        let files = TlsFiles { authority: file("ca"), certificate: file("cert"), key: file("key") };
+        let tls = url.scheme() == tls_scheme;
+        if !tls && files != TlsFiles::default() {
+            let advice = format!("write `{tls_scheme}://…` for TLS");
+            return Err(url.wrong("a TLS file for a connection without TLS", advice));
+        }
+        Ok(ReachOptions { timeout, tls: tls.then_some(files) })
+    }
+
+    /// The one server that the URL names. Call when the URL's options are finished.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if the URL does not name exactly one server, or a file cannot be used.
+    pub(crate) fn endpoint(
+        &self,
+        url: &StoreUrl,
+        default_port: u16,
+    ) -> Result<Endpoint, StoreError> {
+        let [host] = url.hosts() else {
+            let example = format!("write it like `{}://host:{default_port}`", url.scheme());
+            return Err(url.wrong("not exactly one server", example));
+        };
+        let port = host.port.unwrap_or(default_port);
+        Endpoint::new(host.name.clone(), port, self.timeout, self.tls.as_ref())
+            .map_err(|problem| url.wrong(problem, "name PEM files with `ca`, `cert` and `key`"))
+    }
+}
+
 /// A server's address and how to reach it. Cheap to clone.
 #[derive(Clone)]
 pub struct Endpoint {
@@ -53,33 +98,6 @@ impl Endpoint {
     ) -> Result<Endpoint, String> {
         let tls = tls.map(client_config).transpose()?;
         Ok(Endpoint { host: host.into(), port, timeout, tls })
-    }
-
-    /// Takes host, port and the options `timeout`, and over TLS `ca`, `cert` and `key`, from a URL.
-    ///
-    /// # Errors
-    /// [`StoreError::Url`] if the URL does not name exactly one server, or an option is wrong.
-    pub(crate) fn from_url(
-        url: &mut StoreUrl,
-        default_port: u16,
-        tls: bool,
-    ) -> Result<Endpoint, StoreError> {
-        let [host] = url.hosts() else {
-            let example = format!("write it like `{}://host:{default_port}`", url.scheme());
-            return Err(url.wrong("not exactly one server", example));
-        };
-        let (name, port) = (host.name.clone(), host.port.unwrap_or(default_port));
-        let timeout = url.take_duration("timeout")?.unwrap_or(DEFAULT_TIMEOUT);
-        if timeout.is_zero() {
-            return Err(url.wrong("a timeout of 0", "write a time such as `500ms` or `2s`"));
-        }
-        let files = tls.then(|| TlsFiles {
-            authority: url.take("ca").map(PathBuf::from),
-            certificate: url.take("cert").map(PathBuf::from),
-            key: url.take("key").map(PathBuf::from),
-        });
-        Endpoint::new(name, port, timeout, files.as_ref())
-            .map_err(|problem| url.wrong(problem, "name PEM files with `ca`, `cert` and `key`"))
     }
 
     /// Longest time that a request, or an attempt to connect, may take.

@@ -24,6 +24,7 @@ use kvdyno_core::store::Answer;
 pub(crate) use connection::Effect;
 pub(crate) use decimal::{parse_decimal, push_decimal};
 pub(crate) use dialogue::Dialogue;
+pub(crate) use endpoint::ReachOptions;
 pub use endpoint::{Endpoint, TlsFiles};
 pub(crate) use link::{Link, WireTransport, open, unexpected};
 pub(crate) use stream::Stream;
