@@ -75,14 +75,24 @@ fn sims_break_the_promise_that_their_imperfection_is_about() {
 
 #[cfg(feature = "embedded")]
 mod engines {
+    use kvdyno_stores::StoreError;
     use kvdyno_stores::fjall::FjallStore;
     use kvdyno_stores::lmdb::LmdbStore;
     use kvdyno_stores::redb::RedbStore;
 
     use super::*;
 
-    fn at(scheme: &str, folder: &tempfile::TempDir) -> StoreUrl {
-        url(&format!("{scheme}:{}", folder.path().display()))
+    /// A folder on a disk, or a weaker durability where there is none.
+    fn reopens<S: Store>(scheme: &str, open: impl Fn(&mut StoreUrl) -> Result<S, StoreError>) {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let mut place = format!("{scheme}:{}", folder.path().display());
+        match open(&mut url(&place)) {
+            Err(error) if error.to_string().contains("lies in memory") => {
+                place.push_str("?durability=none");
+            }
+            opened => drop(opened.unwrap()),
+        }
+        reopening(|| open(&mut url(&place)).unwrap()).unwrap();
     }
 
     #[test]
@@ -113,12 +123,9 @@ mod engines {
 
     #[test]
     fn engines_still_hold_what_they_held_when_they_are_opened_again() {
-        let folder = tempfile::tempdir().unwrap();
-        reopening(|| LmdbStore::open(&mut at("lmdb", &folder)).unwrap()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        reopening(|| FjallStore::open(&mut at("fjall", &folder)).unwrap()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        reopening(|| RedbStore::open(&mut at("redb", &folder)).unwrap()).unwrap();
+        reopens("lmdb", LmdbStore::open);
+        reopens("fjall", FjallStore::open);
+        reopens("redb", RedbStore::open);
     }
 }
 
@@ -132,7 +139,7 @@ fn rocksdb_keeps_every_promise() {
     assert!(matches!(finding(&report, "second delete"), Finding::KeptWithNote(_)));
     assert_eq!(*finding(&report, "get batch"), Finding::Kept);
     let folder = tempfile::tempdir().unwrap();
-    let place = format!("rocksdb:{}", folder.path().display());
+    let place = format!("rocksdb:{}?durability=process", folder.path().display());
     reopening(|| RocksStore::open(&mut url(&place)).unwrap()).unwrap();
 }
 
