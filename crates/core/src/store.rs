@@ -35,7 +35,7 @@ pub trait Store: Send + Sync + 'static {
     /// One request slot of this store.
     type Client: Client;
     /// What moves the bytes of a connection's clients; [`NoTransport`] where calls do it themselves.
-    type Transport: Transport;
+    type Transport: Transport + Unpin;
 
     /// Whether a client is an OS thread of its own or one of many on a worker's runtime. Known
     /// without a connection.

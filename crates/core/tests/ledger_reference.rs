@@ -33,6 +33,8 @@ struct Reading {
     snapshot: u64,
     found: Option<Read>,
     issued: u32,
+    /// Sent while the slot was in the side table: judged exactly.
+    registered: bool,
 }
 
 #[derive(Default)]
@@ -44,6 +46,8 @@ struct Counts {
 
 struct Bench<'a> {
     mode: Mode,
+    /// Slots of earlier histories that stay in the side table.
+    others: usize,
     ledger: &'a Ledger,
     slot: u64,
     random: Random,
@@ -53,6 +57,8 @@ struct Bench<'a> {
     /// Indeterminate writes that may yet be applied.
     loose: Vec<(u32, WriteKind)>,
     reading: Vec<Reading>,
+    /// The two sides no longer know the same.
+    stop: bool,
 }
 
 impl Bench<'_> {
@@ -73,7 +79,8 @@ impl Bench<'_> {
                 let ticket = self.ledger.begin_read(self.slot);
                 let snapshot = self.reference.begin_read();
                 let issued = self.reference.issued;
-                self.reading.push(Reading { ticket, snapshot, found: None, issued });
+                let registered = self.ledger.overlapping() > self.others;
+                self.reading.push(Reading { ticket, snapshot, found: None, issued, registered });
             }
             8 if !self.reading.is_empty() => {
                 let place = self.random.below(self.reading.len() as u64) as usize;
@@ -147,35 +154,45 @@ impl Bench<'_> {
         let judged = self.ledger.end_read(self.slot, reading.ticket, found, 0, 0);
         counts.reads += 1;
         counts.illegal += u64::from(illegal(expected));
-        let overtaken = self.reference.issued >= reading.issued + 2;
-        let given_away = match (found, expected) {
-            (Read::Absent, Judgement::Illegal { .. }) => {
-                self.mode.deletes && overtaken && judged == Judgement::LegalMiss
+        let given_away = !reading.registered && self.forgotten(found, reading.issued);
+        let named_stale = matches!(found, Read::Version { version, .. } if
+            self.failed_and_replaced(version) && illegal(judged) && illegal(expected));
+        assert!(
+            same(self.mode, judged, expected)
+                || named_stale
+                || given_away && (!illegal(judged) || illegal(expected)),
+            "read {found:?}: {judged:?}, by definition {expected:?}"
+        );
+        counts.given_away += u64::from(illegal(expected) && !illegal(judged));
+        self.reference.end_read(found, reading.snapshot, expected);
+        // What the read would have told is given away with it.
+        self.stop |= given_away && self.mode.linearizable;
+    }
+
+    /// What a read whose ticket is a word may miss, as the ledger's documentation says.
+    fn forgotten(&self, found: Read, issued: u32) -> bool {
+        match found {
+            Read::Absent => {
+                let overtaken = self.mode.deletes && self.reference.issued >= issued + 2;
+                let mut writes = self.reference.writes.iter();
+                overtaken
+                    || writes.any(|w| {
+                        w.kind == WriteKind::Delete
+                            && w.number >= issued
+                            && self.failed_and_replaced(w.number)
+                    })
             }
-            (Read::Version { version, .. }, Judgement::Illegal { .. }) => {
-                let failed_then_acknowledged =
-                    self.failed(version)
-                        && self.reference.writes.iter().any(|w| {
-                            w.number > version && w.outcome == Some(WriteEnd::Acknowledged)
-                        });
-                failed_then_acknowledged && (overtaken && !illegal(judged) || illegal(judged))
-            }
-            _ => false,
-        };
-        counts.given_away += u64::from(given_away && !illegal(judged));
-        let same = same(self.mode, judged, expected);
-        assert!(same || given_away, "read {found:?}: {judged:?}, by definition {expected:?}");
-        // After what was given away the two no longer know the same.
-        let legal = if given_away { expected } else { judged };
-        self.reference.end_read(found, reading.snapshot, legal);
-        if given_away && !illegal(judged) && self.mode.linearizable {
-            self.reference.contradicted = true;
+            Read::Version { version, .. } => self.failed_and_replaced(version),
         }
     }
 
-    fn failed(&self, version: u32) -> bool {
+    /// It failed, and a later write was acknowledged: a word no longer knows.
+    fn failed_and_replaced(&self, version: u32) -> bool {
         let failed = Some(WriteEnd::Failed);
-        self.reference.writes.iter().any(|w| w.number == version && w.outcome == failed)
+        let acknowledged = Some(WriteEnd::Acknowledged);
+        let mut writes = self.reference.writes.iter();
+        writes.clone().any(|w| w.number == version && w.outcome == failed)
+            && writes.any(|w| w.number > version && w.outcome == acknowledged)
     }
 }
 
@@ -215,11 +232,13 @@ fn run(mode: Mode, histories: u64, steps: u64) -> Counts {
     })
     .unwrap();
     let mut counts = Counts::default();
+    let mut contradicted = 0;
     for slot in 0..histories {
         let mut random = Random(slot);
         let there = mode.existing_data && random.chance(50);
         let mut bench = Bench {
             mode,
+            others: ledger.overlapping(),
             ledger: &ledger,
             slot,
             random,
@@ -228,21 +247,26 @@ fn run(mode: Mode, histories: u64, steps: u64) -> Counts {
             writing: Vec::new(),
             loose: Vec::new(),
             reading: Vec::new(),
+            stop: false,
         };
+        let mut stopped = false;
         let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..steps {
                 bench.step(&mut counts);
-                if bench.reference.contradicted {
+                if bench.reference.contradicted || bench.stop {
+                    stopped = bench.reference.contradicted;
                     break;
                 }
             }
         }));
+        contradicted += u64::from(stopped);
         if let Err(panic) = told {
             eprintln!("history {slot} of {mode:?}");
             std::panic::resume_unwind(panic);
         }
     }
-    assert_eq!(ledger.lost(), 0, "a slot became unknown in {mode:?}");
+    assert!(ledger.lost() <= contradicted, "{} slots unknown in {mode:?}", ledger.lost());
+    assert!(mode.faulty > 0 || contradicted == 0);
     counts
 }
 

@@ -11,15 +11,21 @@ mod in_process;
 #[cfg(feature = "embedded")]
 pub mod lmdb;
 pub mod map;
+#[cfg(feature = "memcached")]
+pub mod memcached;
 pub mod null;
 #[cfg(feature = "embedded")]
 pub mod redb;
+#[cfg(feature = "redis")]
+pub mod redis;
 pub mod registry;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 mod shards;
 pub mod sim;
 pub mod url;
+#[cfg(feature = "wire")]
+pub mod wire;
 
 pub use error::StoreError;
 pub use registry::{AnyStore, Entry, LeftOut, Opened, entry, left_out, open, stores};

@@ -75,6 +75,8 @@ registry! {
     "embedded" "fjall" => crate::fjall::ENTRY,
     "embedded" "redb" => crate::redb::ENTRY,
     "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
+    "redis" "redis" | "rediss" => crate::redis::ENTRY,
+    "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
 }
 
 /// The stores of this build.

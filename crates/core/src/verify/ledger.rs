@@ -39,11 +39,12 @@
 //!
 //! # What is given away, always towards *legal*
 //!
-//! A read whose ticket is a word, and which is overtaken by two or more further writes of its slot:
-//! a version that failed among them is no longer known to have failed once a later one was
-//! acknowledged; and nothing found passes if the ledger has seen any delete, for the kinds of
-//! versions between are not kept. Later reads see the same failed version as stale instead of
-//! phantom. All other reads with a ticket are judged exactly.
+//! Of a read whose ticket is a word (no overlap when it was sent): a version that failed while the
+//! read was in flight is no longer known to have failed once a later write was acknowledged too;
+//! and if two or more writes began meanwhile, finding nothing passes if the ledger has seen any
+//! delete in any slot, for the kinds of versions between are not kept. A failed version that is
+//! read after a later one was acknowledged is named stale instead of phantom. All else that has a
+//! ticket is judged exactly.
 
 mod again;
 mod slots;
@@ -427,14 +428,16 @@ impl Ledger {
         let found = Found::of(read, self.rules.existing_data, last.issued());
         let snapshot = self.snapshot(then, last, Now::Entry(entry));
         let judgement = self.rules.judge(found, &snapshot, times);
-        let (blank, deleted) = (snapshot.blank(), then.base() == Base::Deleted);
+        let blank = snapshot.blank();
+        let deleted = then.base() == Base::Deleted && !then.observed();
         let open = then.open();
         // Everything that explains finding nothing is kept.
-        let only = entry.keeps_deletes_since(if deleted { then.current() } else { open })
-            && (!blank || entry.keeps_blank());
+        let only =
+            entry.keeps_deletes_since(if deleted { then.current() } else { then.deletes_from() })
+                && (!blank || entry.keeps_blank());
         let legal = |number: u32, _| match number {
             0 => blank,
-            _ => number >= open || deleted && !then.observed() && number == then.current(),
+            _ => number >= open || deleted && number == then.current(),
         };
         self.observe(entry, found, judgement, None, times.answered, (&legal, only));
         self.rest(slot, &mut shard);

@@ -225,6 +225,12 @@ impl Word {
         if self.base() == Base::Found { word.with_base(Base::Pristine) } else { word }
     }
 
+    /// Versions from here on may be deletes that had not ended when this word was read: a put that
+    /// was in flight is none, whatever has become of it.
+    pub(in crate::verify) fn deletes_from(self) -> u32 {
+        self.open() + u32::from(self.flight_kind() == Some(WriteKind::Put))
+    }
+
     /// The word still remembers that `version` surely failed.
     fn remembers_failed(self, version: u32) -> bool {
         version > self.current() && version < self.open()
@@ -271,11 +277,13 @@ impl Snapshot<'_> {
     /// Exactly one delete can explain that the read found nothing, and it is in flight.
     pub(in crate::verify) fn only_delete_in_flight(&self) -> bool {
         let (then, last) = (self.then, self.last);
-        last.flight() == Flight::Delete
-            && matches!(last.base(), Base::Present | Base::Found)
-            && last.base() == then.base()
-            && last.current() == then.current()
-            && !then.observed()
+        let others = self.blank() || then.base() == Base::Deleted && !then.observed();
+        let between = match last.base() {
+            Base::Found => false,
+            Base::Present => last.current() > then.deletes_from(),
+            Base::Pristine | Base::Deleted => true,
+        };
+        last.flight() == Flight::Delete && !others && !between
     }
 }
 
@@ -317,10 +325,11 @@ impl Past for Snapshot<'_> {
         if self.then.base() == Base::Deleted && !self.then.observed() {
             return true;
         }
+        let from = self.then.deletes_from();
         let since = match self.now {
-            Now::Word(word) if word.is_plain() => word.delete_since(self.then.open()),
+            Now::Word(word) if word.is_plain() => word.delete_since(from),
             Now::Word(_) => None,
-            Now::Entry(entry) => entry.delete_since(self.then.open()),
+            Now::Entry(entry) => entry.delete_since(from),
         };
         since.unwrap_or(self.deletes)
     }

@@ -1,0 +1,214 @@
+//! What this machine is, as each result tells it, and on which processors a thread may run.
+
+use std::fs::read_to_string;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The machine that kvdyno runs on. What the system does not tell is `None`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Operating system, such as `Debian GNU/Linux 12 (bookworm)`.
+    pub os: String,
+    /// Release of the kernel.
+    pub kernel: Option<String>,
+    /// Instruction set, such as `x86_64`.
+    pub architecture: String,
+    /// Name that the processor gives itself.
+    pub cpu_model: Option<String>,
+    /// Processors on line.
+    pub processors: u32,
+    /// Processors that this process may run on.
+    pub allowed_processors: u32,
+    /// Processors' worth of time that the control group allows; `None` if it sets no limit.
+    pub cgroup_processors: Option<f64>,
+    /// Main memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// What decides the processors' frequency, such as `performance`.
+    pub governor: Option<String>,
+    /// What the kernel reads the time from, such as `tsc`.
+    pub clock_source: Option<String>,
+    /// kvdyno was built with optimisation (`release`) or without (`debug`).
+    pub build: String,
+}
+
+impl Machine {
+    /// Asks the system.
+    #[must_use]
+    pub fn describe() -> Machine {
+        let line = |path: &str| read_to_string(path).ok().map(|text| text.trim().to_owned());
+        let os = read_to_string("/etc/os-release").ok();
+        let allowed = allowed_cpus().len() as u32;
+        Machine {
+            os: os.as_deref().and_then(os_name).unwrap_or_else(|| std::env::consts::OS.to_owned()),
+            kernel: line("/proc/sys/kernel/osrelease"),
+            architecture: std::env::consts::ARCH.to_owned(),
+            cpu_model: read_to_string("/proc/cpuinfo").ok().as_deref().and_then(cpu_model),
+            processors: asked(libc::_SC_NPROCESSORS_ONLN).map_or(allowed, |n| n as u32),
+            allowed_processors: allowed,
+            cgroup_processors: cgroup_limit(),
+            memory_bytes: asked(libc::_SC_PHYS_PAGES)
+                .zip(asked(libc::_SC_PAGESIZE))
+                .map(|(pages, bytes)| pages * bytes),
+            governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+        }
+    }
+}
+
+/// A figure that the system knows; `None` if it does not.
+fn asked(name: libc::c_int) -> Option<u64> {
+    // SAFETY: sysconf only looks up a figure of the system.
+    u64::try_from(unsafe { libc::sysconf(name) }).ok()
+}
+
+fn os_name(os_release: &str) -> Option<String> {
+    let name = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(name.trim_matches('"').to_owned())
+}
+
+fn cpu_model(cpuinfo: &str) -> Option<String> {
+    let (_, name) = cpuinfo.lines().find(|line| line.starts_with("model name"))?.split_once(':')?;
+    Some(name.trim().to_owned())
+}
+
+/// The tightest limit of this process's control group and those above it (cgroup v2, then v1).
+fn cgroup_limit() -> Option<f64> {
+    let root = Path::new("/sys/fs/cgroup");
+    let groups = read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let v2 = ancestors_within(root, &root.join(own))
+        .filter_map(|folder| quota_v2(&read_to_string(folder.join("cpu.max")).ok()?))
+        .min_by(f64::total_cmp);
+    let v1 = |name: &str| read_to_string(root.join("cpu").join(name)).ok()?.trim().parse().ok();
+    v2.or_else(|| quota(v1("cpu.cfs_quota_us")?, v1("cpu.cfs_period_us")?))
+}
+
+fn ancestors_within(root: &Path, folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let inside = |path: &&Path| path.starts_with(root);
+    folder.ancestors().take_while(inside).map(Path::to_path_buf).collect::<Vec<_>>().into_iter()
+}
+
+/// Parses `QUOTA PERIOD` or `max PERIOD`.
+fn quota_v2(text: &str) -> Option<f64> {
+    let (allowed, period) = text.trim().split_once(' ')?;
+    quota(allowed.parse().ok()?, period.parse().ok()?)
+}
+
+/// Microseconds in each period of microseconds; a quota of −1 is none.
+fn quota(allowed: f64, period: f64) -> Option<f64> {
+    (allowed > 0.0 && period > 0.0).then(|| allowed / period)
+}
+
+/// Numbers of the processors that this thread may run on, in order; never empty.
+#[must_use]
+pub fn allowed_cpus() -> Vec<usize> {
+    let cpus = affinity();
+    if cpus.is_empty() {
+        (0..std::thread::available_parallelism().map_or(1, usize::from)).collect()
+    } else {
+        cpus
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn affinity() -> Vec<usize> {
+    // SAFETY: a cpu_set_t of zeros is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: the pointer is to a live set of the size given, which the call fills.
+    if unsafe { libc::sched_getaffinity(0, size, &raw mut set) } != 0 {
+        return Vec::new();
+    }
+    let held = |&cpu: &usize| {
+        // SAFETY: the number is below the set's size, as the range below sees to.
+        unsafe { libc::CPU_ISSET(cpu, &set) }
+    };
+    (0..libc::CPU_SETSIZE as usize).filter(held).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn affinity() -> Vec<usize> {
+    Vec::new()
+}
+
+/// Keeps the calling thread on one processor, so that its caches stay warm and a worker has a
+/// processor of its own.
+///
+/// # Errors
+/// If this thread may not run there, or the system cannot do it.
+#[cfg(target_os = "linux")]
+pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: a cpu_set_t of zeros is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the number is below the set's size, as tested above.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: the pointer is to a live set of the size given.
+    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Keeps the calling thread on one processor, so that its caches stay warm and a worker has a
+/// processor of its own.
+///
+/// # Errors
+/// Always: this system has no such call.
+#[cfg(not(target_os = "linux"))]
+pub fn pin_current_thread(_cpu: usize) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_described() {
+        let machine = Machine::describe();
+        assert!(machine.processors >= 1);
+        assert_eq!(machine.allowed_processors as usize, allowed_cpus().len());
+        assert!(machine.memory_bytes.unwrap() > 64 << 20);
+        assert!(!machine.kernel.unwrap().is_empty());
+    }
+
+    #[test]
+    fn names_are_found() {
+        let release = "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n";
+        assert_eq!(os_name(release).unwrap(), "Debian GNU/Linux 12 (bookworm)");
+        let cpuinfo = "processor\t: 0\nmodel name\t: A CPU @ 2.0 GHz\nprocessor\t: 1\n";
+        assert_eq!(cpu_model(cpuinfo).unwrap(), "A CPU @ 2.0 GHz");
+        assert_eq!(cpu_model("processor: 0\n"), None);
+    }
+
+    #[test]
+    fn limits_of_control_groups() {
+        assert_eq!(quota_v2("150000 100000\n"), Some(1.5));
+        assert_eq!(quota_v2("max 100000\n"), None);
+        assert_eq!(quota_v2(""), None);
+        assert_eq!(quota(-1.0, 100_000.0), None);
+        let folders: Vec<_> = ancestors_within(Path::new("/a"), Path::new("/a/b/c")).collect();
+        assert_eq!(folders, [Path::new("/a/b/c"), Path::new("/a/b"), Path::new("/a")]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_pinned_thread_stays() {
+        std::thread::spawn(|| {
+            let cpu = *allowed_cpus().last().unwrap();
+            pin_current_thread(cpu).unwrap();
+            assert_eq!(allowed_cpus(), [cpu]);
+            // SAFETY: the call has no preconditions.
+            assert_eq!(unsafe { libc::sched_getcpu() } as usize, cpu);
+            assert!(pin_current_thread(1 << 20).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+}
