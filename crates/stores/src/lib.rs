@@ -28,5 +28,5 @@ pub mod url;
 pub mod wire;
 
 pub use error::StoreError;
-pub use registry::{AnyStore, Entry, LeftOut, Opened, entry, left_out, open, stores};
+pub use registry::{Entry, LeftOut, Opened, entry, left_out, open, stores};
 pub use url::{Host, StoreUrl};

@@ -8,7 +8,7 @@ use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
     Promise, Put, Reading, Rows, Store, Threading,
 };
-use kvdyno_core::verify::{fabricate_for, fabricate_template};
+use kvdyno_core::verify::stamp::{fabricate_for, fabricate_template};
 
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
@@ -131,7 +131,7 @@ impl Client for NullClient {
 
 #[cfg(test)]
 mod tests {
-    use kvdyno_core::verify::{Expected, check};
+    use kvdyno_core::verify::stamp::{Expected, check};
 
     use super::*;
 

@@ -1,15 +1,10 @@
 //! Which stores there are: from the scheme of a URL to the driver, one line for each. What
 //! `kvdyno stores` lists comes from the entries here.
 
-use kvdyno_core::store::Store;
+use kvdyno_core::load::AnyStore;
 
 use crate::error::StoreError;
 use crate::url::{StoreUrl, nearest};
-
-/// A store of any kind, opened.
-pub trait AnyStore: Send + Sync {}
-
-impl<S: Store> AnyStore for S {}
 
 /// What opening a URL gives.
 pub type Opened = Box<dyn AnyStore>;
