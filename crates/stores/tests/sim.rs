@@ -126,7 +126,7 @@ fn lie_stores_nothing() {
 }
 
 #[test]
-fn lose_undoes_a_put_that_could_be_read() {
+fn lose_undoes_a_put_later() {
     let store = open("lose=20&lose-after=40ms");
     let mut driver = Driver::new(&store, 0);
     for number in 0..500 {
@@ -146,6 +146,15 @@ fn lose_undoes_a_put_that_could_be_read() {
     let second: BTreeSet<_> = all.into_iter().filter(|write| writes.contains(write)).collect();
     assert_eq!(second, undone);
     assert!(!undone.is_empty() && undone.len() < 100, "{}", undone.len());
+}
+
+#[test]
+fn what_will_be_lost_can_be_read_until_then() {
+    let store = open("lose=1&lose-after=1h");
+    let mut driver = Driver::new(&store, 0);
+    driver.put("key", "value").1.unwrap();
+    assert_eq!(driver.read("key").1.as_deref(), Some("value"));
+    assert!(logged(&store, &[Imperfection::Lose]).is_empty(), "it is not lost yet");
 }
 
 #[test]
