@@ -1,3 +1,5 @@
+//! Results keep to their published schema, and take plans and verdicts as core makes them.
+
 use super::*;
 use crate::sample;
 
