@@ -166,17 +166,25 @@ impl LatencyUnit {
     }
 }
 
-/// Published figures stand beside measured ones at full scale only.
+/// Published figures stand beside measured ones only where nothing differs from the suite.
 #[must_use]
 pub fn shows_published(result: &RunResult) -> bool {
-    result.suite.scale.is_none()
+    result.suite.scale.is_none() && result.suite.changes.is_empty()
 }
 
-/// What a scaled result is stamped with.
+/// What a result that differs from its suite is stamped with.
 #[must_use]
-pub fn scale_stamp(result: &RunResult) -> Option<String> {
-    let scale = result.suite.scale?;
-    Some(format!("scaled ×{scale}: not comparable with the published figures"))
+pub fn difference_stamp(result: &RunResult) -> Option<String> {
+    let suite = &result.suite;
+    match (suite.scale, suite.changes.is_empty()) {
+        (Some(scale), _) => {
+            Some(format!("scaled ×{scale}: not comparable with the published figures"))
+        }
+        (None, false) => {
+            Some(format!("not the suite as it is defined: {}", suite.changes.join(" ")))
+        }
+        (None, true) => None,
+    }
 }
 
 /// A latency in the unit that suits it, such as `8.19 µs`.
@@ -261,7 +269,12 @@ mod tests {
         assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Millis);
         result.suite.scale = Some(0.001);
         assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Micros);
-        let stamp = scale_stamp(&result).unwrap();
+        let stamp = difference_stamp(&result).unwrap();
         assert_eq!(stamp, "scaled ×0.001: not comparable with the published figures");
+        result.suite.scale = None;
+        result.suite.changes.push("--clients 7".into());
+        assert!(!shows_published(&result));
+        let stamp = difference_stamp(&result).unwrap();
+        assert_eq!(stamp, "not the suite as it is defined: --clients 7");
     }
 }

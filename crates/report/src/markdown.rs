@@ -1,6 +1,6 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
-use crate::lines::{LatencyUnit, REPORT_LINES, scale_stamp, shows_published};
+use crate::lines::{LatencyUnit, REPORT_LINES, difference_stamp, shows_published};
 use crate::result::{HistogramError, RunResult};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{heading_cells, promises, row_cells, verification_line};
@@ -32,8 +32,8 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
         }
         text.push_str(&format!("\n{}\n\n", verification_line(run.tally().as_ref())));
     }
-    if let Some(stamp) = scale_stamp(result) {
-        text.push_str(&format!("**{stamp}**\n\n"));
+    if let Some(stamp) = difference_stamp(result) {
+        text.push_str(&format!("**{}**\n\n", escaped(&stamp)));
     }
     if let Some(standing) = Standing::of(result)? {
         for phase in &standing.phases {

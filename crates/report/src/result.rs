@@ -11,12 +11,15 @@ mod redact;
 use std::time::SystemTime;
 
 use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile};
+use kvdyno_core::suite::Plan;
+use kvdyno_core::verdict;
 use kvdyno_core::verify::Tally;
 use kvdyno_core::workload::{Dataset, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use host::Host;
+pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};
 pub use load::LoadError;
 pub use merge::{Absent, MergeError, merge};
@@ -94,8 +97,12 @@ pub enum Status {
 pub struct SuiteResult {
     /// Its name.
     pub name: String,
+    /// What it is, in a line.
+    pub title: String,
     /// Share of the published size; `None` at full scale or if there is no published size.
     pub scale: Option<f64>,
+    /// Options that made it differ from the suite as it is defined.
+    pub changes: Vec<String>,
     /// The whole plan, as the suite was resolved. Equal in all parts of a load.
     pub plan: serde_json::Value,
 }
@@ -162,23 +169,10 @@ pub struct StoreResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The worst of the reasons' levels; valid if there is none.
+    #[schemars(with = "LevelSchema")]
     pub level: Level,
-    /// What speaks against it.
+    /// What speaks against it, and remarks, worst first.
     pub reasons: Vec<Reason>,
-}
-
-/// Levels of a verdict, from good to bad.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// It may be believed.
-    Valid,
-    /// It may be believed with the reasons in mind.
-    Suspect,
-    /// It must not be believed.
-    Invalid,
 }
 
 /// What speaks against a measurement.
@@ -186,7 +180,8 @@ pub enum Level {
 pub struct Reason {
     /// Short name, such as `client-limited`.
     pub name: String,
-    /// How bad it is.
+    /// How bad it is; `valid` for a remark.
+    #[schemars(with = "LevelSchema")]
     pub level: Level,
     /// Name of the phase; `None` if it is about the whole run.
     pub phase: Option<String>,
@@ -194,11 +189,11 @@ pub struct Reason {
     pub figure: Option<f64>,
     /// Where suspicion begins.
     pub threshold: Option<f64>,
-    /// Unit of both.
+    /// Unit of both: `share` (1 is all), `count` or `seconds`.
     pub unit: String,
-    /// What is wrong, in one sentence.
+    /// What is wrong, in one sentence without a stop.
     pub text: String,
-    /// What to do, in one sentence.
+    /// What to do, in one sentence without a stop.
     pub advice: String,
 }
 
@@ -214,24 +209,61 @@ impl Build {
     }
 }
 
-impl Level {
-    /// The word used in results and on the terminal.
+impl Verdict {
+    /// The verdict that these reasons lead to.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Valid => "valid",
-            Level::Suspect => "suspect",
-            Level::Invalid => "invalid",
+    pub fn of(mut reasons: Vec<Reason>) -> Verdict {
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.level));
+        let level = reasons.first().map_or(Level::Valid, |worst| worst.level);
+        Verdict { level, reasons }
+    }
+}
+
+impl From<&verdict::Verdict> for Verdict {
+    fn from(judged: &verdict::Verdict) -> Verdict {
+        Verdict::of(judged.reasons.iter().map(Reason::from).collect())
+    }
+}
+
+impl From<&verdict::Finding> for Reason {
+    fn from(finding: &verdict::Finding) -> Reason {
+        let reason = &finding.reason;
+        let (figure, unit) = reason.figure();
+        Reason {
+            name: reason.name().to_owned(),
+            level: reason.level(),
+            phase: finding.phase.clone(),
+            figure: latency::finite(figure),
+            threshold: reason.threshold().and_then(latency::finite),
+            unit: unit_name(unit).to_owned(),
+            text: reason.text(),
+            advice: reason.advice().to_owned(),
         }
     }
 }
 
-impl Verdict {
-    /// The verdict that these reasons lead to.
+fn unit_name(unit: verdict::Unit) -> &'static str {
+    match unit {
+        verdict::Unit::Share => "share",
+        verdict::Unit::Count => "count",
+        verdict::Unit::Seconds => "seconds",
+    }
+}
+
+impl SuiteResult {
+    /// What a plan runs. The part of the load is left to [`RunResult::part`], so that the suites of
+    /// all parts are equal.
     #[must_use]
-    pub fn of(reasons: Vec<Reason>) -> Verdict {
-        let level = reasons.iter().map(|r| r.level).max().unwrap_or(Level::Valid);
-        Verdict { level, reasons }
+    pub fn new(plan: &Plan) -> SuiteResult {
+        let whole = Plan { part: Part::WHOLE, ..plan.clone() };
+        SuiteResult {
+            name: plan.suite.clone(),
+            title: plan.title.clone(),
+            scale: plan.scale,
+            changes: plan.changes.clone(),
+            // Numbers that JSON lacks become null; maps with other keys than text do not occur.
+            plan: serde_json::to_value(&whole).unwrap_or_default(),
+        }
     }
 }
 
@@ -299,6 +331,16 @@ pub fn rfc3339(moment: SystemTime) -> String {
     humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + since.min(last)).to_string()
 }
 
+/// The shape of [`Level`] in a result file, for the schema.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+enum LevelSchema {
+    Valid,
+    Suspect,
+    Invalid,
+}
+
 /// The shape of [`Part`] in a result file, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
@@ -332,4 +374,4 @@ struct DatasetSchema {
 }
 
 #[cfg(test)]
-mod schema_tests;
+mod tests;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::measure::{
-    Ending, ErrorSummary, Interval, KindMeasure, Nanos, PhaseMeasure, Series, StopReason,
-    WorkerUse, latency_histogram,
+    Ending, ErrorSummary, Interval, KindMeasure, Nanos, PhaseMeasure, ProcessUse, ResourceSummary,
+    Series, StopReason, WorkerUse, latency_histogram,
 };
 use kvdyno_core::store::{
     Capabilities, Certainty, Consistency, Durability, ErrorClass, OperationId, Profile, Promise,
@@ -51,7 +51,7 @@ pub fn two_stores() -> RunResult {
         let mut run = StoreRun::begin(result, Some(dataset()), started());
         run.phases = recordings(store)
             .iter()
-            .map(|r| PhaseResult::new(&r.plan, &r.measure, ORIGIN))
+            .map(|r| PhaseResult::new(&r.plan, &r.measure, Some(&resources()), ORIGIN))
             .collect();
         run.ended = Some(rfc3339(started() + Duration::from_secs(60)));
         run.status = Status::Complete;
@@ -78,7 +78,9 @@ pub fn two_stores() -> RunResult {
         seed: 42,
         suite: SuiteResult {
             name: "quick".into(),
+            title: "Fill, mix and an open load".into(),
             scale: None,
+            changes: Vec::new(),
             plan: serde_json::json!({ "name": "quick", "phases": ["load", "mixed", "open"] }),
         },
         part: Part::WHOLE,
@@ -117,9 +119,9 @@ pub fn reason(figure: f64, threshold: f64) -> Reason {
         phase: Some("mixed".into()),
         figure: Some(figure),
         threshold: Some(threshold),
-        unit: "of a core".into(),
-        text: "the busiest worker thread had little time left".into(),
-        advice: "give the load more threads, or run it from more machines".into(),
+        unit: "share".into(),
+        text: "client thread 0 worked 93 % of the time: kvdyno may be the limit".into(),
+        advice: "give kvdyno more threads (--threads) or processors".into(),
     }
 }
 
@@ -362,12 +364,28 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
         name: name.into(),
         label: label.into(),
         warmup: false,
+        load: false,
+        from_empty: false,
         groups: vec![group],
         duration: None,
         time_limit: Duration::from_secs(60),
         verify: true,
         read_back: false,
     }
+}
+
+fn resources() -> ResourceSummary {
+    let own = ProcessUse {
+        processors: 1.25,
+        user: Duration::from_secs(12),
+        system: Duration::from_secs(3),
+        peak_rss: 64 << 20,
+        read_bytes: Some(0),
+        written_bytes: Some(12 << 20),
+        context_switches: Some(1_000),
+    };
+    let span = Duration::from_secs(12);
+    ResourceSummary { span, busy: 0.62, steal: 0.01, iowait: 0.02, own, servers: Vec::new() }
 }
 
 /// Knuth's 64-bit linear congruence (MMIX); enough for made-up latencies.

@@ -52,7 +52,7 @@ impl Standing {
         }
         let labels = store_labels(result);
         let mut phases = Vec::new();
-        for phase in result.runs[0].phases.iter().filter(|phase| !phase.warmup) {
+        for phase in result.runs[0].phases.iter().filter(|phase| !phase.prepares()) {
             let mut rows = Vec::new();
             for (label, run) in labels.iter().zip(&result.runs) {
                 if let Some(same) = same_phase(run, phase) {

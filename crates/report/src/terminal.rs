@@ -6,7 +6,9 @@ mod layout;
 use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
-use crate::lines::{LatencyUnit, REPORT_LINES, grouped, scale_stamp, shows_published, significant};
+use crate::lines::{
+    LatencyUnit, REPORT_LINES, difference_stamp, grouped, shows_published, significant,
+};
 use crate::result::{
     ErrorResult, HistogramError, Level, Reason, RunResult, Status, StoreResult, StoreRun,
 };
@@ -75,8 +77,8 @@ pub fn render_store(
     let mut text = verdict(run, style);
     text.push('\n');
     text.push_str(&table(result, run, style)?);
-    if let Some(stamp) = scale_stamp(result) {
-        text.push_str(&format!("{}\n", style.bold(&stamp)));
+    if let Some(stamp) = difference_stamp(result) {
+        text.push_str(&format!("{}\n", style.bold(&printable(&stamp))));
     }
     text.push_str(&verification(run.tally().as_ref(), style));
     for phase in &run.phases {
@@ -187,11 +189,15 @@ fn reason_line(reason: &Reason) -> String {
 
 /// Figure and threshold of a reason, where it has them.
 pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
-    let unit = if reason.unit.is_empty() { String::new() } else { format!(" {}", reason.unit) };
-    let figure = significant(reason.figure?);
+    let value = |figure: f64| match reason.unit.as_str() {
+        "share" => format!("{} %", significant(figure * 100.0)),
+        "seconds" => crate::lines::duration_text(figure * 1e9),
+        _ => significant(figure),
+    };
+    let figure = value(reason.figure?);
     Some(match reason.threshold {
-        Some(threshold) => format!("{figure}{unit}, threshold {}{unit}", significant(threshold)),
-        None => format!("{figure}{unit}"),
+        Some(threshold) => format!("{figure}, threshold {}", value(threshold)),
+        None => figure,
     })
 }
 

@@ -51,8 +51,8 @@ pub struct PhaseView {
     pub scope: Scope,
     /// Which time its latencies are.
     pub clock: Clock,
-    /// Part of a warm-up.
-    pub warmup: bool,
+    /// Of a warm-up or a load: how fast it was does not matter.
+    pub prepares: bool,
     /// Latencies of operations that were never started are in it, as lower bounds.
     pub lower_bound: bool,
     /// Successful operations a second.
@@ -137,10 +137,14 @@ fn phase_row(phase: &PhaseResult, test: String, clock: Clock) -> Result<PhaseVie
     let latency = phase_latency(phase, clock)?;
     let failures = phase.tally.as_ref().map(|t| t.illegal().saturating_add(t.unexpected_misses));
     Ok(PhaseView {
-        test: if phase.warmup { format!("{test} (warm-up)") } else { test },
+        test: match (phase.warmup, phase.load) {
+            (true, _) => format!("{test} (warm-up)"),
+            (false, true) => format!("{test} (load)"),
+            (false, false) => test,
+        },
         scope: Scope::Phase,
         clock,
-        warmup: phase.warmup,
+        prepares: phase.prepares(),
         lower_bound: clock == Clock::Response && phase.unstarted.is_some(),
         rate: phase.rate(),
         wall_ms: Some(phase.wall_ns as f64 / 1e6),
@@ -165,7 +169,7 @@ fn series_row(phase: &PhaseResult, series: &SeriesResult) -> PhaseView {
         test,
         scope: Scope::Series,
         clock: if open { Clock::Response } else { Clock::Service },
-        warmup: phase.warmup,
+        prepares: phase.prepares(),
         lower_bound: false,
         rate: series.rate,
         wall_ms: None,
@@ -183,7 +187,7 @@ fn published_row(figures: &Published) -> PhaseView {
         test: format!("  published: {}", figures.store),
         scope: Scope::Published,
         clock: Clock::Service,
-        warmup: false,
+        prepares: false,
         lower_bound: false,
         rate: figures.rate,
         wall_ms: figures.wall_ms,

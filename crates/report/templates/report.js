@@ -73,7 +73,7 @@
     tickformat: "~s", hoverformat: ",.0f" });
 
   function overview() {
-    const phases = data.phases.filter((phase) => !phase.warmup);
+    const phases = data.phases.filter((phase) => !phase.prepares);
     const figure = document.getElementById("overview-figure");
     figure.hidden = phases.length === 0 || (phases.length === 1 && !several);
     if (figure.hidden) return;
@@ -193,8 +193,8 @@
   }
 
   phasePicker.replaceChildren(...data.phases.map((phase, index) =>
-    new Option(phase.title + (phase.warmup ? " (warm-up)" : ""), index)));
-  const first = data.phases.findIndex((phase) => !phase.warmup);
+    new Option(phase.title + (phase.prepares ? " (preparation)" : ""), index)));
+  const first = data.phases.findIndex((phase) => !phase.prepares);
   phasePicker.value = String(Math.max(first, 0));
   phasePicker.addEventListener("change", () => { offerKinds(); show(); });
   kindPicker.addEventListener("change", show);

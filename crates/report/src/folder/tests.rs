@@ -1,3 +1,5 @@
+//! What a run leaves in its folder, also when the disk is full.
+
 use super::*;
 use crate::sample;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};

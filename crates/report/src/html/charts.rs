@@ -22,7 +22,7 @@ pub(super) struct Charts {
 #[derive(Serialize)]
 struct PhaseCharts {
     title: String,
-    warmup: bool,
+    prepares: bool,
     open: bool,
     runs: Vec<RunCharts>,
 }
@@ -97,7 +97,7 @@ fn title(phase: &PhaseResult) -> String {
 fn phase_charts(phase: &PhaseResult, charts: RunCharts) -> PhaseCharts {
     PhaseCharts {
         title: title(phase),
-        warmup: phase.warmup,
+        prepares: phase.prepares(),
         open: phase.open(),
         runs: vec![charts],
     }

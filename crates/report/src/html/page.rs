@@ -1,10 +1,12 @@
 //! What the page's template is filled with: words and figures, the same as on the terminal.
 
 use askama::Template;
+use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, ReportLine, duration_text, grouped, scale_stamp, shows_published,
+    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, grouped,
+    shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -23,6 +25,8 @@ const ANOMALIES_ON_PAGE: usize = 100;
 const PLAN_ON_PAGE: usize = 60_000;
 /// Most characters of an outside message on the page.
 const MESSAGE_ON_PAGE: usize = 500;
+/// Most rows of resources on the page.
+const RESOURCES_ON_PAGE: usize = 200;
 /// Most rows of errors on the page.
 const ERRORS_ON_PAGE: usize = 200;
 
@@ -30,6 +34,8 @@ const ERRORS_ON_PAGE: usize = 200;
 #[template(path = "report.html")]
 pub(super) struct Page {
     suite: String,
+    title: String,
+    resources: Vec<[String; 7]>,
     version: String,
     debug: bool,
     when: String,
@@ -100,6 +106,8 @@ impl Page {
             .fold(0, u64::saturating_add);
         Ok(Page {
             suite: cut(&result.suite.name),
+            title: cut(&result.suite.title),
+            resources: resources(result, &labels),
             version: match &result.kvdyno.git {
                 Some(git) => format!("{} ({})", result.kvdyno.version, git),
                 None => result.kvdyno.version.clone(),
@@ -108,7 +116,7 @@ impl Page {
             when: moment_text(&result.started),
             status: status_text(&result.status),
             facts: facts(result),
-            stamp: scale_stamp(result),
+            stamp: difference_stamp(result),
             unit: unit.name(),
             columns: &REPORT_LINES,
             stores,
@@ -140,7 +148,7 @@ fn store_card(
         for view in rows(phase, shows_published(result))? {
             lower_bounds |= view.lower_bound;
             let class = match view.scope {
-                _ if view.warmup => "warmup",
+                _ if view.prepares => "prepares",
                 Scope::Phase => "phase",
                 Scope::Series => "series",
                 Scope::Published => "published",
@@ -272,6 +280,47 @@ fn capabilities(has: Capabilities) -> String {
     } else {
         words.join(", ")
     }
+}
+
+/// For each phase what the machine, kvdyno and the servers used.
+fn resources(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {
+    let mut lines = Vec::new();
+    for (run, label) in result.runs.iter().zip(labels) {
+        for phase in &run.phases {
+            let Some(used) = &phase.resources else { continue };
+            let percent = |share: f64| format!("{:.1} %", share * 100.0);
+            let machine = format!(
+                "{} busy, {} waiting for storage, {} stolen",
+                percent(used.busy),
+                percent(used.iowait),
+                percent(used.steal)
+            );
+            let place = || [cut(label), cut(&phase.name)];
+            let [store, name] = place();
+            let none = String::new;
+            lines.push([store, name, "whole machine".into(), machine, none(), none(), none()]);
+            lines.push(process_line(place(), "kvdyno".to_owned(), &used.own));
+            for server in &used.servers {
+                let who = format!("server {}", server.pid);
+                lines.extend(server.used.map(|used| process_line(place(), who, &used)));
+            }
+        }
+    }
+    lines.truncate(RESOURCES_ON_PAGE);
+    lines
+}
+
+fn process_line([store, phase]: [String; 2], who: String, used: &ProcessUse) -> [String; 7] {
+    let bytes = |bytes: Option<u64>| bytes.map_or(String::new(), bytes_text);
+    [
+        store,
+        phase,
+        who,
+        format!("{:.2} CPUs", used.processors),
+        bytes_text(used.peak_rss),
+        bytes(used.read_bytes),
+        bytes(used.written_bytes),
+    ]
 }
 
 fn errors(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {

@@ -1,3 +1,5 @@
+//! The page: complete, small enough, and harmless whatever text comes in.
+
 use super::*;
 use crate::result::Status;
 use crate::sample;

@@ -176,6 +176,8 @@ fn merge_phase(phase: &mut PhaseResult, other: &PhaseResult) -> Result<(), Histo
     }
     phase.anomalies.extend(other.anomalies.iter().cloned());
     phase.anomalies.truncate(ANOMALIES_SHOWN);
+    // Each part's machine is another; their results keep them.
+    phase.resources = None;
     Ok(())
 }
 

@@ -3,9 +3,10 @@
 use std::time::SystemTime;
 
 use kvdyno_core::measure::{
-    ErrorSummary, KindMeasure, Nanos, PhaseMeasure, Series, StopReason, WorkerUse,
+    ErrorSummary, KindMeasure, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason, WorkerUse,
 };
 use kvdyno_core::store::{Certainty, ErrorClass};
+use kvdyno_core::suite::{self, Plan};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
 use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
 use schemars::JsonSchema;
@@ -28,6 +29,8 @@ pub struct PhaseResult {
     pub label: String,
     /// Warm-up: kept, and left out of the summary.
     pub warmup: bool,
+    /// Load: only makes records that later phases need.
+    pub load: bool,
     /// Begin, RFC 3339, UTC.
     pub started: String,
     /// Begin, ns since the run began.
@@ -63,6 +66,9 @@ pub struct PhaseResult {
     pub tally: Option<Tally>,
     /// The first [`ANOMALIES_SHOWN`] anomalies.
     pub anomalies: Vec<AnomalyResult>,
+    /// What it took from the machine, where that could be sampled.
+    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub resources: Option<ResourceSummary>,
     /// Figures that somebody published for this phase.
     pub published: Vec<Published>,
 }
@@ -239,13 +245,19 @@ struct TallySchema {
 impl PhaseResult {
     /// What a phase measured. `origin` is when the run began, on core's clock.
     #[must_use]
-    pub fn new(plan: &PhasePlan, measure: &PhaseMeasure, origin: Nanos) -> PhaseResult {
+    pub fn new(
+        plan: &PhasePlan,
+        measure: &PhaseMeasure,
+        resources: Option<&ResourceSummary>,
+        origin: Nanos,
+    ) -> PhaseResult {
         let wall_ns = measure.end.saturating_sub(measure.start);
         PhaseResult {
             index: plan.index,
             name: plan.name.clone(),
             label: plan.label.clone(),
             warmup: plan.warmup,
+            load: plan.load,
             started: rfc3339(measure.started_at),
             offset_ns: measure.start.saturating_sub(origin),
             wall_ns,
@@ -267,8 +279,31 @@ impl PhaseResult {
                 .take(ANOMALIES_SHOWN)
                 .map(|a| AnomalyResult::new(a, measure.start))
                 .collect(),
+            resources: resources.filter(|r| shares_are_finite(r)).cloned(),
             published: Vec::new(),
         }
+    }
+
+    /// Sets the figures that `plan` has for this phase beside it: those published for `store`, or
+    /// for all stores if there are none for it. Nothing if the plan differs from the published
+    /// suite.
+    pub fn publish(&mut self, plan: &Plan, store: &str) {
+        self.published.clear();
+        if !plan.as_published() {
+            return;
+        }
+        let of_store = |published: &&suite::Published| published.store == store;
+        let own = plan.published.iter().any(|published| of_store(&published));
+        for published in plan.published.iter().filter(|p| !own || of_store(p)) {
+            let rows = published.rows.iter().filter(|row| row.phase == self.name);
+            self.published.extend(rows.map(|row| Published::new(&published.title, row)));
+        }
+    }
+
+    /// It makes something ready; how fast it was does not matter.
+    #[must_use]
+    pub fn prepares(&self) -> bool {
+        self.warmup || self.load
     }
 
     /// Clients of all groups.
@@ -304,6 +339,35 @@ impl PhaseResult {
     /// Moment when the phase began.
     pub(crate) fn started_at(&self) -> Option<SystemTime> {
         humantime::parse_rfc3339(&self.started).ok()
+    }
+}
+
+/// JSON has no other numbers; a summary without a span of time has some.
+fn shares_are_finite(resources: &ResourceSummary) -> bool {
+    let servers = resources.servers.iter().filter_map(|server| server.used);
+    let processors = servers.map(|used| used.processors).chain([resources.own.processors]);
+    let shares = [resources.busy, resources.steal, resources.iowait];
+    processors.chain(shares).all(f64::is_finite)
+}
+
+impl Published {
+    fn new(title: &str, row: &suite::PublishedRow) -> Published {
+        Published {
+            store: title.to_owned(),
+            rate: row.rate,
+            wall_ms: row.millis,
+            p50_ms: row.p50,
+            p90_ms: row.p90,
+            p99_ms: row.p99,
+            p99_5_ms: row.p99_5,
+            p99_9_ms: row.p99_9,
+            max_ms: row.max,
+            mean_ms: row.mean,
+            errors: row.err.map(|n| n as u64),
+            failures: row.fail.map(|n| n as u64),
+            clients: row.threads.map(|n| n as u32),
+            value_seed: row.value_seed.map(|n| n as i64),
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+//! The terminal's text against files that a person has looked at.
+
 use super::*;
 use crate::sample;
 

@@ -1,3 +1,5 @@
+//! Results keep to their published schema, and take plans and verdicts as core makes them.
+
 use super::*;
 use crate::sample;
 
@@ -57,4 +59,44 @@ fn the_schema_refuses_what_is_no_result() {
 
 fn two_parts(result: &RunResult) -> [RunResult; 2] {
     [0, 1].map(|index| RunResult { part: Part { index, count: 2 }, ..result.clone() })
+}
+
+#[test]
+fn a_plan_s_part_is_no_part_of_its_suite() {
+    let mut plan = builtin_plan();
+    let whole = SuiteResult::new(&plan);
+    plan.part = Part { index: 1, count: 3 };
+    assert_eq!(SuiteResult::new(&plan), whole);
+    assert!(whole.plan.is_object());
+}
+
+#[test]
+fn published_figures_are_set_beside_the_phase_that_they_are_about() {
+    let mut plan = builtin_plan();
+    let mut phase = sample::two_stores().runs[0].phases[0].clone();
+    phase.name = plan.published[0].rows[0].phase.clone();
+    phase.publish(&plan, &plan.published[0].store);
+    assert_eq!(phase.published.len(), 1);
+    assert_eq!(phase.published[0].rate, plan.published[0].rows[0].rate);
+    phase.publish(&plan, "some other store");
+    assert_eq!(phase.published.len(), plan.published.len());
+    plan.scale = Some(0.5);
+    phase.publish(&plan, "some other store");
+    assert!(phase.published.is_empty());
+}
+
+#[test]
+fn a_verdict_keeps_its_figures_and_words() {
+    let judged = verdict::judge_run(Vec::new(), Some(0.01), true);
+    let verdict = Verdict::from(&judged);
+    assert_eq!(verdict.level, Level::Invalid);
+    let names: Vec<&str> = verdict.reasons.iter().map(|reason| reason.name.as_str()).collect();
+    assert_eq!(names, ["debug-build", "scaled"]);
+    assert_eq!(verdict.reasons[1].figure, Some(0.01));
+    assert!(verdict.reasons.iter().all(|reason| !reason.advice.is_empty()));
+}
+
+fn builtin_plan() -> Plan {
+    let suite = kvdyno_core::suite::Suite::find("amesar-2011").unwrap();
+    suite.plan(&kvdyno_core::suite::Overrides::default()).unwrap()
 }
