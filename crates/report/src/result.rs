@@ -58,6 +58,8 @@ pub struct RunResult {
     /// The part of the load that this process carried.
     #[schemars(with = "PartSchema")]
     pub part: Part,
+    /// Stores of unequal durability or consistency are set against each other all the same.
+    pub compare_unequal: bool,
     /// If this result was merged: where from.
     pub merged_from: Vec<MergedPart>,
     /// Each store's run, in order.
@@ -312,6 +314,26 @@ impl StoreRun {
 }
 
 impl RunResult {
+    /// The result of a run that begins now, without any figures yet.
+    #[must_use]
+    pub fn begin(plan: &Plan, command: &[String], started: SystemTime) -> RunResult {
+        RunResult {
+            schema_version: SCHEMA_VERSION,
+            kvdyno: Build::current(option_env!("KVDYNO_GIT")),
+            command: redact_command(command.iter().cloned()),
+            started: rfc3339(started),
+            ended: None,
+            status: Status::Running,
+            host: Host::of_this_machine(),
+            seed: plan.seed,
+            suite: SuiteResult::new(plan),
+            part: plan.part,
+            compare_unequal: false,
+            merged_from: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
     /// The JSON schema of `result.json`, as `docs/result.schema.json` holds it.
     #[must_use]
     pub fn schema() -> String {

@@ -84,6 +84,7 @@ pub fn two_stores() -> RunResult {
             plan: serde_json::json!({ "name": "quick", "phases": ["load", "mixed", "open"] }),
         },
         part: Part::WHOLE,
+        compare_unequal: false,
         merged_from: Vec::new(),
         runs: vec![run(0), run(1)],
     }

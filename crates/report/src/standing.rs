@@ -52,6 +52,11 @@ impl Standing {
         }
         let labels = store_labels(result);
         let mut phases = Vec::new();
+        if !result.compare_unequal && is_unequal(result) {
+            let mut cautions = cautions(result, &labels);
+            cautions.insert(0, "not compared; --allow-unequal compares them".to_owned());
+            return Ok(Some(Standing { phases, cautions }));
+        }
         for phase in result.runs[0].phases.iter().filter(|phase| !phase.prepares()) {
             let mut rows = Vec::new();
             for (label, run) in labels.iter().zip(&result.runs) {
@@ -65,6 +70,12 @@ impl Standing {
         }
         Ok(Some(Standing { phases, cautions: cautions(result, &labels) }))
     }
+}
+
+/// The stores promise different things.
+fn is_unequal(result: &RunResult) -> bool {
+    let promises = |run: &StoreRun| (run.store.durability.level, run.store.consistency.level);
+    result.runs.windows(2).any(|pair| promises(&pair[0]) != promises(&pair[1]))
 }
 
 fn same_phase<'a>(run: &'a StoreRun, phase: &PhaseResult) -> Option<&'a PhaseResult> {

@@ -23,6 +23,8 @@ pub const ENTRY: Entry = Entry {
     durability: "process: the system has each file, but nothing is synced",
     consistency: "linearizable: a rename takes effect at one instant",
     example: "files:/tmp/records",
+    batch_put: false,
+    request: |request| request.plain(),
     open: |url| Ok(Box::new(FileStore::open(url)?)),
 };
 

@@ -36,7 +36,9 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable: a write is seen when it is acknowledged, reads see the newest",
     example: "fjall:?durability=process",
     batch_put: true,
-    request: |r| r.calls("Keyspace::get", "Keyspace::insert", "Keyspace::remove", "Keyspace::range"),
+    request: |r| {
+        r.calls("Keyspace::get", "Keyspace::insert", "Keyspace::remove", "Keyspace::range")
+    },
     open: |url| Ok(Box::new(FjallStore::open(url)?)),
 };
 

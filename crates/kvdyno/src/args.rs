@@ -1,0 +1,204 @@
+//! The command line. What is typed here is stored in the result, so that `rerun` can do it again.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use kvdyno_core::suite::units;
+
+/// Puts a key-value store on the dynamometer: how fast, how predictable, with every read checked.
+#[derive(Parser, Debug)]
+#[command(name = "kvdyno", version, about, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run a suite against one store or several.
+    Run(Box<RunArguments>),
+    /// Show a result again, and write its report anew.
+    Report(ReportArguments),
+    /// Do the run of a result again.
+    Rerun(RerunArguments),
+    /// Bring the parts of one load together.
+    Merge(MergeArguments),
+    /// List the stores: what each can do and promises.
+    Stores,
+    /// List the built-in suites.
+    Suites,
+    /// Find out whether this machine, and a store, are fit to measure.
+    Check(CheckArguments),
+}
+
+/// What becomes of records that are in the store already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DataPolicy {
+    /// Refuse if there are any.
+    #[default]
+    Fresh,
+    /// Measure over them; they are checked by their stamps only, until a first read or write.
+    Reuse,
+    /// Delete those that kvdyno's keys name, and no others.
+    Wipe,
+}
+
+/// `kvdyno run`.
+#[derive(Args, Debug)]
+pub struct RunArguments {
+    /// A built-in suite, a suite file, or `ycsb:FILE` [default: quick, or the load that --records
+    /// and the options below it describe].
+    pub suite: Option<String>,
+    /// Store to measure, such as redis://127.0.0.1:6379; may be given several times.
+    #[arg(long, value_name = "URL")]
+    pub store: Vec<String>,
+    /// How it is carried out.
+    #[command(flatten)]
+    pub shape: ShapeArguments,
+    /// Without a suite.
+    #[command(flatten)]
+    pub quick: QuickArguments,
+    /// Where to and how.
+    #[command(flatten)]
+    pub conduct: ConductArguments,
+}
+
+/// What of a suite is changed.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Changes to the suite")]
+pub struct ShapeArguments {
+    /// Run this share of the records and requests.
+    #[arg(long, value_name = "SHARE")]
+    pub scale: Option<f64>,
+    /// Request slots of each client group.
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+    /// Open arrivals at this rate, such as 50k/s.
+    #[arg(long, value_name = "RATE", value_parser = units::parse_rate)]
+    pub rate: Option<f64>,
+    /// Stop each measured phase after this time.
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    pub duration: Option<Duration>,
+    /// Stop each measured phase after this many requests.
+    #[arg(long, value_name = "COUNT", value_parser = units::parse_count)]
+    pub requests: Option<u64>,
+    /// Seed of all that is drawn.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change one setting of one phase: --set get.clients=50; may be given several times.
+    #[arg(long, value_name = "PHASE.KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// A load without a suite.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "A load without a suite")]
+pub struct QuickArguments {
+    /// Records of the dataset; those that are missing are loaded first.
+    #[arg(long, value_name = "COUNT", conflicts_with = "suite")]
+    pub records: Option<String>,
+    /// Size of values: 100B, or 100B..1899B.
+    #[arg(long, value_name = "SIZE", requires = "records")]
+    pub value: Option<String>,
+    /// Operations in percent: get=80,update=20.
+    #[arg(long, value_name = "MIX", requires = "records")]
+    pub mix: Option<String>,
+    /// Which records: uniform, zipfian, latest, hotspot, exponential, sequential.
+    #[arg(long, value_name = "NAME", requires = "records")]
+    pub keys: Option<String>,
+    /// Clients that share a connection.
+    #[arg(long, value_name = "N", requires = "records")]
+    pub pipeline: Option<u32>,
+}
+
+/// How a run is conducted.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Conduct")]
+pub struct ConductArguments {
+    /// Records that are in the store already.
+    #[arg(long, value_enum, default_value_t)]
+    pub data: DataPolicy,
+    /// Worker threads for stores behind a network [default: half of the processors].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// Do not check what is read.
+    #[arg(long)]
+    pub no_verify: bool,
+    /// Carry only part I of N of the load; `kvdyno merge` brings the results together.
+    #[arg(long, value_name = "I/N")]
+    pub part: Option<String>,
+    /// Start at this time (seconds since 1970), so that parts start together.
+    #[arg(long, value_name = "SECONDS")]
+    pub start_at: Option<f64>,
+    /// Give up when nothing has succeeded for this long.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::parse_duration)]
+    pub give_up: Duration,
+    /// How long an eventually consistent store may take to settle after the load.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::parse_duration)]
+    pub settle: Duration,
+    /// Folder for the result [default: a new one under kvdyno-results/].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Show the plan, the first operations and their requests, and what it needs; run nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// No progress line.
+    #[arg(long)]
+    pub quiet: bool,
+    /// Print the result as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// A suspect measurement ends with exit code 2, too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Compare stores although their durability or consistency differ.
+    #[arg(long)]
+    pub allow_unequal: bool,
+}
+
+/// `kvdyno report`.
+#[derive(Args, Debug)]
+pub struct ReportArguments {
+    /// Result folders or their result.json.
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Where to write: a name that ends in .html or .md [default: report.html beside the result].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `kvdyno rerun`.
+#[derive(Args, Debug)]
+pub struct RerunArguments {
+    /// Result folder or its result.json.
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+    /// Folder for the new result [default: a new one under kvdyno-results/].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `kvdyno merge`.
+#[derive(Args, Debug)]
+pub struct MergeArguments {
+    /// The results of all parts.
+    #[arg(required = true, num_args = 2.., value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Folder for the merged result [default: a new one under kvdyno-results/].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `kvdyno check`.
+#[derive(Args, Debug)]
+pub struct CheckArguments {
+    /// Store to look at, too.
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+    /// Folder whose disk is looked at.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+}

@@ -1,0 +1,75 @@
+//! `kvdyno check`: is this machine, is this store fit to measure? A smoke test before the real one.
+
+use std::sync::Arc;
+
+use kvdyno_core::load::AnyStore;
+use kvdyno_core::measure::{FitWarning, Fitness, Spread, check_machine};
+use kvdyno_core::store::Promise;
+use kvdyno_stores::{StoreUrl, registry};
+
+use crate::args::CheckArguments;
+use crate::exit::{Exit, Failure};
+use crate::run::about_store;
+use crate::session::about;
+
+/// Probes the machine, and the store if one is named.
+///
+/// # Errors
+/// [`Failure`] if the store cannot be opened or reached.
+pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
+    let fitness = check_machine(&arguments.folder);
+    print_machine(&fitness);
+    for warning in &fitness.warnings {
+        println!("suspect: {}; {}", FitWarning::text(warning), warning.advice());
+    }
+    if fitness.warnings.is_empty() {
+        println!("This machine is fit to measure.");
+    }
+    if let Some(url) = &arguments.store {
+        check_store(url)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn print_machine(fitness: &Fitness) {
+    let (machine, probes) = (&fitness.machine, &fitness.probes);
+    let cpu = machine.cpu_model.as_deref().unwrap_or("unknown processor");
+    println!("machine       {}, {} × {cpu}", machine.os, machine.allowed_processors);
+    println!("build         {}", machine.build);
+    println!("clock         {:.0} ns for a pair of readings", probes.clock_pair_ns);
+    let spread = |what: &str, spread: Option<Spread>| {
+        if let Some(Spread { p50, p99 }) = spread {
+            println!("{what:13} {p50:?} (median), {p99:?} (99 %)");
+        }
+    };
+    spread("oversleep", probes.oversleep);
+    spread("loopback", probes.loopback.map(|loopback| loopback.round_trip));
+    spread("disk sync", probes.sync);
+    if let Some(files) = probes.open_files {
+        println!("open files    {} allowed, {} at most", files.soft, files.hard);
+    }
+    if let Some(steal) = probes.steal {
+        println!("steal         {:.1} % of the machine's time", steal * 100.0);
+    }
+}
+
+fn check_store(url: &str) -> Result<(), Failure> {
+    let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
+    let store: Arc<dyn AnyStore> =
+        Arc::from(registry::open(url).map_err(|error| about_store(&error))?);
+    let profile = store.profile().map_err(|error| about(&shown, &error))?;
+    let version = profile.version.as_deref().unwrap_or("of unknown version");
+    println!("store         {} {version} at {shown}", profile.store);
+    println!("durability    {}", promise(&profile.durability, |level| level.describe()));
+    println!("consistency   {}", promise(&profile.consistency, |level| level.describe()));
+    for (name, value) in &profile.settings {
+        println!("  {name} = {value}");
+    }
+    println!("The store answers.");
+    Ok(())
+}
+
+fn promise<T: Copy>(promise: &Promise<T>, describe: impl Fn(T) -> &'static str) -> String {
+    let unchecked = if promise.checked { "" } else { " (declared, unchecked)" };
+    format!("{}{unchecked}", describe(promise.level))
+}

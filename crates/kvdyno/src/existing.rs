@@ -1,0 +1,148 @@
+//! Records that are in the store before a run: refused, reused or wiped, as the user says. kvdyno
+//! only ever touches keys that it would write itself.
+
+use std::sync::Arc;
+
+use kvdyno_core::load::{AnyStore, Context, Job, Observer, Progress};
+use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason};
+use kvdyno_core::suite::Plan;
+use kvdyno_core::workload::{Distribution, Kind, PhasePlan};
+
+use crate::added::Pass;
+use crate::args::DataPolicy;
+use crate::exit::Failure;
+use crate::progress::ProgressLine;
+use crate::session::{Setting, about};
+
+/// Keys looked at to learn whether records exist.
+const PROBES: u64 = 1_000;
+/// Records taken to exist where a plan reads none that it did not make.
+const AT_MOST: u64 = 100_000;
+/// Clients that look and delete.
+const CLIENTS: u32 = 8;
+
+/// How many of the records that were looked for exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// None.
+    None,
+    /// Some.
+    Some,
+    /// All.
+    All,
+}
+
+/// Records that the plan reads or writes over without making them first, or makes in all.
+pub fn planned_records(plan: &Plan) -> u64 {
+    let of_group = plan.phases.iter().flat_map(|phase| &phase.groups).map(|group| group.records);
+    of_group.max().filter(|&records| records > 0).unwrap_or(plan.dataset.capacity.min(AT_MOST))
+}
+
+/// Looks for existing records and deals with them as the user says.
+///
+/// # Errors
+/// [`Failure`] if there are records that must not be there, or the store cannot be asked.
+pub fn prepare(
+    setting: &Setting<'_>,
+    store: &Arc<dyn AnyStore>,
+    url: &str,
+    context: &Context,
+) -> Result<Existing, Failure> {
+    let records = planned_records(setting.plan);
+    if setting.conduct.part.count > 1 {
+        // The other parts load their own records at this very time.
+        return Ok(Existing::None);
+    }
+    let found = probe(store, url, context, records)?;
+    match (setting.data, found) {
+        (_, Existing::None) | (DataPolicy::Reuse, _) => Ok(found),
+        (DataPolicy::Fresh, _) => Err(Failure::usage(format!(
+            "{url} holds records of this dataset already; use --data reuse to measure over them, \
+             or --data wipe to delete them first"
+        ))),
+        (DataPolicy::Wipe, _) => {
+            wipe(setting, store, url, context, records)?;
+            Ok(Existing::None)
+        }
+    }
+}
+
+fn probe(
+    store: &Arc<dyn AnyStore>,
+    url: &str,
+    context: &Context,
+    records: u64,
+) -> Result<Existing, Failure> {
+    let keys = if records <= PROBES { Distribution::Sequential } else { Distribution::Uniform };
+    let requests = records.min(PROBES);
+    let pass = Pass { keys, requests, ..Pass::over_all("probe", Kind::Get, records, CLIENTS) };
+    let mut phase = pass.phase("Probe", 0);
+    phase.verify = false;
+    let measure = run(store, url, context, &phase, true)?;
+    let (ok, missing) = measure
+        .series
+        .iter()
+        .fold((0, 0), |(ok, missing), (_, series)| (ok + series.ok, missing + series.missing));
+    Ok(match missing {
+        0 if ok > 0 => Existing::All,
+        missing if missing < ok => Existing::Some,
+        _ => Existing::None,
+    })
+}
+
+/// Deletes the records of the plan. Earlier runs may have made more: it goes on over twice as many
+/// for as long as that finds any.
+fn wipe(
+    setting: &Setting<'_>,
+    store: &Arc<dyn AnyStore>,
+    url: &str,
+    context: &Context,
+    records: u64,
+) -> Result<(), Failure> {
+    let capacity = setting.plan.dataset.capacity.max(records);
+    let mut end = records;
+    loop {
+        let phase = Pass::over_all("wipe", Kind::Delete, end, CLIENTS).phase("Wipe", 0);
+        let measure = run(store, url, context, &phase, false)?;
+        let deleted: u64 = measure.series.iter().map(|(_, s)| s.ok - s.missing).sum();
+        if end >= capacity || (end > records && deleted == 0) {
+            return Ok(());
+        }
+        end = (end * 2).min(capacity);
+    }
+}
+
+/// Runs an added phase whose figures nobody keeps.
+fn run(
+    store: &Arc<dyn AnyStore>,
+    url: &str,
+    context: &Context,
+    phase: &PhasePlan,
+    quiet: bool,
+) -> Result<PhaseMeasure, Failure> {
+    let job = Arc::new(Job::new(phase.clone(), context.clone()).map_err(|e| about(url, &e))?);
+    let mut watcher = OnlyProgress(ProgressLine::new(&context.profile.store, phase, quiet));
+    let measure = Arc::clone(store).load(&job, &mut watcher).map_err(|error| about(url, &error))?;
+    match (measure.stopped, measure.errors.first()) {
+        (StopReason::Interrupted, _) => Err(Failure::interrupted()),
+        (_, Some(error)) => Err(Failure::unavailable(format!(
+            "{url}: {} of {} requests failed while kvdyno looked at existing records; the first: {}",
+            measure.errors.iter().map(|error| error.count).sum::<u64>(),
+            measure.started,
+            error.first_message
+        ))),
+        _ => Ok(measure),
+    }
+}
+
+struct OnlyProgress(ProgressLine);
+
+impl Observer for OnlyProgress {
+    fn interval(&mut self, interval: &Interval) {
+        self.0.interval(interval);
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.0.show(progress);
+    }
+}

@@ -1,0 +1,121 @@
+//! One line that tells how far a phase has come; nothing when it is not looked at.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kvdyno_core::load::Progress;
+use kvdyno_core::measure::{Interval, KindMeasure};
+use kvdyno_core::suite::units;
+use kvdyno_core::workload::PhasePlan;
+
+/// The progress line of one phase.
+pub struct ProgressLine {
+    bar: ProgressBar,
+    duration: Option<Duration>,
+    last_interval: String,
+}
+
+impl ProgressLine {
+    /// A line for `phase` against `store`; silent if `quiet` or if standard error is no terminal.
+    pub fn new(store: &str, phase: &PhasePlan, quiet: bool) -> Self {
+        let shown = !quiet && std::io::stderr().is_terminal();
+        let target =
+            if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(format!("{store} {}", phase.name));
+        ProgressLine { bar, duration: phase.duration, last_interval: String::new() }
+    }
+
+    /// Takes in the latest complete interval.
+    pub fn interval(&mut self, interval: &Interval) {
+        let seconds = (interval.end - interval.start) as f64 / 1e9;
+        let rate = units::format_rate((interval.completed as f64 / seconds).round());
+        let p99 = p99(interval).map(units::format_latency);
+        self.last_interval = match p99 {
+            Some(p99) => format!(", {rate}, p99 {p99}"),
+            None => format!(", {rate}"),
+        };
+    }
+
+    /// Shows how far the phase has come.
+    pub fn show(&self, progress: &Progress) {
+        self.bar.set_message(self.line(progress));
+        self.bar.tick();
+    }
+
+    fn line(&self, progress: &Progress) -> String {
+        let done = units::approximate_count(progress.completed as f64);
+        let of = match (progress.requests, self.duration) {
+            (Some(requests), _) => format!(" of {}", units::approximate_count(requests as f64)),
+            (None, Some(duration)) => format!(
+                " in {} of {}",
+                units::approximate_duration(progress.elapsed.as_secs_f64()),
+                units::format_duration(duration)
+            ),
+            (None, None) => String::new(),
+        };
+        let errors = match progress.unsuccessful {
+            0 => String::new(),
+            n => format!(", {} errors", units::approximate_count(n as f64)),
+        };
+        let left = self
+            .left(progress)
+            .map_or(String::new(), |left| format!(", {} left", units::approximate_duration(left)));
+        format!("{done}{of}{}{errors}{left}", self.last_interval)
+    }
+
+    /// Seconds that the phase will still take, going on as it did.
+    fn left(&self, progress: &Progress) -> Option<f64> {
+        let elapsed = progress.elapsed.as_secs_f64();
+        let by_time = self.duration.map(|duration| (duration.as_secs_f64() - elapsed).max(0.0));
+        let by_count = progress.requests.filter(|_| progress.completed > 0).map(|requests| {
+            let to_do = requests.saturating_sub(progress.completed) as f64;
+            to_do * elapsed / progress.completed as f64
+        });
+        match (by_time, by_count) {
+            (Some(time), Some(count)) => Some(time.min(count)),
+            (time, count) => time.or(count),
+        }
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The 99th percentile of the successful operations of an interval, ns: response time where there
+/// is one.
+fn p99(interval: &Interval) -> Option<u64> {
+    let mut all = KindMeasure::<u64>::default();
+    interval.series.iter().for_each(|(_, measure)| all.add(measure));
+    let histogram = all.response.or(all.service)?;
+    Some(histogram.value_at_quantile(0.99))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_done_rate_errors_and_time_left() {
+        let line = ProgressLine {
+            bar: ProgressBar::hidden(),
+            duration: None,
+            last_interval: ", 10k/s, p99 1.5 ms".to_owned(),
+        };
+        let progress = Progress {
+            elapsed: Duration::from_secs(10),
+            completed: 100_000,
+            unsuccessful: 3,
+            requests: Some(400_000),
+        };
+        let text = line.line(&progress);
+        assert_eq!(text, "100k of 400k, 10k/s, p99 1.5 ms, 3 errors, 30s left");
+    }
+}

@@ -1,0 +1,249 @@
+//! `kvdyno run` and `kvdyno rerun`: from arguments to a plan, over the stores, to the exit code.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Parser;
+use kvdyno_core::load::{AnyStore, Conduct};
+use kvdyno_core::measure;
+use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
+use kvdyno_core::workload::Part;
+use kvdyno_report::folder::ResultFolder;
+use kvdyno_report::result::{RunResult, Status};
+use kvdyno_report::terminal;
+use kvdyno_stores::{StoreError, StoreUrl, registry};
+
+use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
+use crate::dry_run;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::session::{Session, Setting};
+use crate::signals;
+use crate::terminal_style::style_of_terminal;
+
+/// Records loaded with one request where every store can.
+const LOAD_BATCH: u32 = 100;
+
+/// `kvdyno run`.
+///
+/// # Errors
+/// [`Failure`] if nothing could be measured.
+pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
+    let part = part(arguments.conduct.part.as_deref())?;
+    let suite = suite(arguments)?;
+    let plan = suite.plan(&overrides(arguments, part)).map_err(Failure::usage)?;
+    let stores =
+        if arguments.store.is_empty() { plan.stores.clone() } else { arguments.store.clone() };
+    if stores.is_empty() {
+        return Err(Failure::usage(format!(
+            "suite {} names no store; add --store URL (`kvdyno stores` lists them)",
+            plan.suite
+        )));
+    }
+    let command = std::env::args().collect::<Vec<_>>();
+    carry_out(&plan, &stores, &arguments.conduct, command)
+}
+
+/// `kvdyno rerun`: the recorded plan, with the recorded stores and conduct.
+///
+/// # Errors
+/// [`Failure`] if the result cannot be read or nothing could be measured.
+pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
+    let result = RunResult::load(&arguments.result).map_err(Failure::usage)?;
+    let unreadable = |what: &str| {
+        let path = arguments.result.display();
+        Failure::usage(format!("{path}: {what}; it may be of another version of kvdyno"))
+    };
+    let plan: Plan = serde_json::from_value(result.suite.plan.clone())
+        .map_err(|error| unreadable(&format!("its plan cannot be read: {error}")))?;
+    let recorded = Arguments::try_parse_from(&result.command)
+        .map_err(|_| unreadable("its command line cannot be read"))?;
+    let Command::Run(mut recorded) = recorded.command else {
+        return Err(unreadable("it was not made by `kvdyno run`"));
+    };
+    let stores: Vec<String> = result.runs.iter().map(|run| run.store.url.clone()).collect();
+    if let Some(url) = stores.iter().find(|url| url.contains(":***@")) {
+        return Err(Failure::usage(format!(
+            "{url}: passwords are not kept in results; do it again with `kvdyno run`"
+        )));
+    }
+    recorded.conduct.out = arguments.out.clone();
+    carry_out(&plan, &stores, &recorded.conduct, result.command)
+}
+
+fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
+    let quick = &arguments.quick;
+    let suite = match (&arguments.suite, &quick.records) {
+        (Some(word), _) => Suite::find(word),
+        (None, None) => Suite::find("quick"),
+        (None, Some(records)) => QuickForm {
+            records: Some(records.clone()),
+            value: quick.value.clone(),
+            mix: quick.mix.clone(),
+            keys: quick.keys.clone(),
+            load_batch: all_take_batches(&arguments.store).then_some(LOAD_BATCH),
+        }
+        .suite(),
+    };
+    suite.map_err(Failure::usage)
+}
+
+fn all_take_batches(urls: &[String]) -> bool {
+    let takes = |url: &String| {
+        let scheme = StoreUrl::parse(url).ok().map(|url| url.scheme().to_owned());
+        scheme.and_then(|scheme| registry::entry(&scheme).ok()).is_some_and(|entry| entry.batch_put)
+    };
+    urls.iter().all(takes)
+}
+
+fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
+    let shape = &arguments.shape;
+    let mut set = shape.set.clone();
+    set.extend(arguments.quick.pipeline.map(|pipeline| format!("pipeline={pipeline}")));
+    Overrides {
+        scale: shape.scale,
+        records: None,
+        clients: shape.clients,
+        threads: arguments.conduct.threads,
+        rate: shape.rate,
+        duration: shape.duration,
+        requests: shape.requests,
+        seed: shape.seed,
+        set,
+        part: Some(part),
+        processors: None,
+    }
+}
+
+/// Reads `2/3`.
+fn part(text: Option<&str>) -> Result<Part, Failure> {
+    let Some(text) = text else { return Ok(Part::WHOLE) };
+    let numbers = text.split_once('/').and_then(|(index, count)| {
+        Some((index.trim().parse::<u32>().ok()?, count.trim().parse::<u32>().ok()?))
+    });
+    match numbers {
+        Some((index, count)) if (1..=count).contains(&index) => {
+            Ok(Part { index: index - 1, count })
+        }
+        _ => {
+            Err(Failure::usage(format!("--part {text}: write I/N with I from 1 to N, such as 2/3")))
+        }
+    }
+}
+
+fn conduct(plan: &Plan, arguments: &ConductArguments) -> Conduct {
+    let processors = measure::allowed_cpus().len();
+    let threads = plan.threads.map_or((processors / 2).max(1), |threads| threads as usize);
+    Conduct {
+        threads,
+        interval: Duration::from_secs(1),
+        part: plan.part,
+        start_at: arguments.start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at.max(0.0))),
+        give_up: arguments.give_up,
+        settle: arguments.settle,
+    }
+}
+
+/// One line about a store that cannot be opened, and the exit code for it.
+pub fn about_store(error: &StoreError) -> Failure {
+    if error.is_usage() { Failure::usage(error) } else { Failure::unavailable(error) }
+}
+
+/// A store and its URL without a password.
+struct OpenStore {
+    url: String,
+    store: Arc<dyn AnyStore>,
+}
+
+/// Opens every store first, so that a wrong URL ends the run before anything is measured.
+fn open_all(urls: &[String]) -> Result<Vec<OpenStore>, Failure> {
+    let open = |url: &String| {
+        let store = registry::open(url).map_err(|error| about_store(&error))?;
+        let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
+        Ok(OpenStore { url: shown, store: Arc::from(store) })
+    };
+    urls.iter().map(open).collect()
+}
+
+fn carry_out(
+    plan: &Plan,
+    urls: &[String],
+    arguments: &ConductArguments,
+    command: Vec<String>,
+) -> Result<Exit, Failure> {
+    for note in &plan.notes {
+        eprintln!("kvdyno: {note}");
+    }
+    if arguments.dry_run {
+        return dry_run::show(plan, urls);
+    }
+    let stores = open_all(urls)?;
+    let interrupt = signals::watch().map_err(Failure::internal)?;
+    let setting = Setting {
+        plan,
+        conduct: conduct(plan, arguments),
+        interrupt,
+        data: arguments.data,
+        verify: !arguments.no_verify,
+        session: session_number(),
+    };
+    let mut output = begin(plan, arguments, command)?;
+    let mut exit = Exit::Done;
+    for OpenStore { url, store } in stores {
+        match Session::open(&setting, store, url) {
+            Ok(session) => exit = exit.max(session.run(&mut output)),
+            Err(failure) => {
+                eprintln!("kvdyno: {failure}");
+                exit = exit.max(failure.exit);
+            }
+        }
+        if exit == Exit::Interrupted {
+            break;
+        }
+    }
+    end(output, exit, arguments)
+}
+
+/// Differs from run to run, so that this run's writes can be told from earlier ones'.
+fn session_number() -> u32 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32)) as u32
+}
+
+fn begin(
+    plan: &Plan,
+    arguments: &ConductArguments,
+    command: Vec<String>,
+) -> Result<Output, Failure> {
+    let (started, origin) = (SystemTime::now(), measure::now());
+    let mut result = RunResult::begin(plan, &command, started);
+    result.compare_unequal = arguments.allow_unequal;
+    let folder = ResultFolder::create(arguments.out.as_deref(), &plan.suite, started, origin)
+        .map_err(Failure::usage)?;
+    let quiet = arguments.quiet || arguments.json;
+    Ok(Output::new(folder, result, origin, quiet, arguments.strict))
+}
+
+fn end(output: Output, exit: Exit, arguments: &ConductArguments) -> Result<Exit, Failure> {
+    let status = match exit {
+        Exit::Interrupted => Status::Interrupted,
+        Exit::Unavailable | Exit::Usage | Exit::Internal => {
+            Status::Failed { message: "see the stores' own status".to_owned() }
+        }
+        Exit::Done | Exit::Failed | Exit::Undecided => Status::Complete,
+    };
+    let (result, report) = output.finish(status);
+    if result.runs.is_empty() {
+        return Ok(exit);
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&result).map_err(Failure::internal)?);
+        return Ok(exit);
+    }
+    let text = terminal::render(&result, style_of_terminal()).map_err(Failure::internal)?;
+    println!("{text}");
+    if let Some(report) = report {
+        println!("Report: {}", report.display());
+    }
+    Ok(exit)
+}

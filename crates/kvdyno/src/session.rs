@@ -1,0 +1,290 @@
+//! All phases of a plan against one store: existing data, ledger, phases, reading back, verdict.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, LoadError, Ran, writers};
+use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Sampler, StopReason};
+use kvdyno_core::store::{Consistency, Profile};
+use kvdyno_core::suite::Plan;
+use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
+use kvdyno_core::verify::{AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
+use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
+use kvdyno_report::result::{PhaseResult, Status, StoreResult, StoreRun};
+
+use crate::added::Pass;
+use crate::args::DataPolicy;
+use crate::existing::{self, Existing};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
+const OVERLAP_CAPACITY: usize = 1 << 20;
+
+/// What all stores of a run have in common.
+pub struct Setting<'a> {
+    /// What is run.
+    pub plan: &'a Plan,
+    /// How it is carried.
+    pub conduct: Conduct,
+    /// The user's wish to stop.
+    pub interrupt: Arc<Interrupt>,
+    /// What becomes of existing records.
+    pub data: DataPolicy,
+    /// Check what is read.
+    pub verify: bool,
+    /// Tells this run's writes from those of earlier ones.
+    pub session: u32,
+}
+
+/// One store's run.
+pub struct Session<'a> {
+    setting: &'a Setting<'a>,
+    store: Arc<dyn AnyStore>,
+    url: String,
+    context: Context,
+    existing: Existing,
+    /// Records that exist by now.
+    records: u64,
+    ran: Vec<(PhasePlan, Vec<u64>)>,
+    reasons: Vec<(String, Vec<Reason>)>,
+    status: Status,
+    exit: Exit,
+}
+
+impl<'a> Session<'a> {
+    /// Makes ready: asks the store what it is, deals with existing records, makes the ledger.
+    /// `url` has no password in it.
+    ///
+    /// # Errors
+    /// [`Failure`] if the store cannot be reached, holds records although it must not, or the
+    /// ledger is larger than the machine.
+    pub fn open(
+        setting: &'a Setting<'a>,
+        store: Arc<dyn AnyStore>,
+        url: String,
+    ) -> Result<Self, Failure> {
+        let profile = store.profile().map_err(|error| about(&url, &error))?;
+        let dataset = Dataset { session: setting.session, ..setting.plan.dataset };
+        let mut groups = setting.plan.phases.iter().flat_map(|phase| &phase.groups);
+        let fields_apart = dataset.fields > 1
+            && profile.capabilities.fields
+            && groups.any(|group| group.one_field);
+        let mut context = Context {
+            dataset,
+            ledger: None,
+            fields_apart,
+            profile,
+            conduct: setting.conduct.clone(),
+            interrupt: Arc::clone(&setting.interrupt),
+        };
+        let existing = existing::prepare(setting, &store, &url, &context)?;
+        if setting.verify {
+            let config = ledger_config(setting, &context, existing);
+            context.ledger = Some(Arc::new(Ledger::new(config).map_err(Failure::unavailable)?));
+        }
+        Ok(Session {
+            setting,
+            store,
+            url,
+            context,
+            existing,
+            records: existing::planned_records(setting.plan),
+            ran: Vec::new(),
+            reasons: Vec::new(),
+            status: Status::Complete,
+            exit: Exit::Done,
+        })
+    }
+
+    /// Runs every phase; what was measured is in `output` whatever happens.
+    pub fn run(mut self, output: &mut Output) -> Exit {
+        let store = StoreResult::new(&self.url, &self.context.profile);
+        output.begin_store(StoreRun::begin(store, Some(self.context.dataset), SystemTime::now()));
+        let plan = self.setting.plan;
+        for index in 0..plan.phases.len() {
+            let phase = plan.phase_with(index, self.records_before(index));
+            if phase.load && self.existing == Existing::All {
+                continue;
+            }
+            self.phase(&phase, output);
+            if phase.read_back && self.setting.verify && self.status == Status::Complete {
+                let number = (plan.phases.len() + self.ran.len()) as u16;
+                let pass = Pass::reading_back(&phase, self.records);
+                self.phase(&pass.phase("Read back", number), output);
+            }
+            if self.status != Status::Complete {
+                break;
+            }
+        }
+        self.conclude(output)
+    }
+
+    /// The first phase finds what the plan says; each later one what those before have made.
+    fn records_before(&self, index: usize) -> u64 {
+        let planned = self.setting.plan.phases[index].groups.first().map_or(0, |g| g.records);
+        if self.ran.is_empty() { planned } else { self.records }
+    }
+
+    fn phase(&mut self, phase: &PhasePlan, output: &mut Output) {
+        let (measure, resources) = match self.load(phase, output) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                let failure = about(&self.url, &error);
+                self.exit = failure.exit;
+                self.status = Status::Failed { message: failure.to_string() };
+                return;
+            }
+        };
+        self.records = measure.records;
+        self.status = status_after(&self.url, phase, &measure);
+        if let Status::Failed { .. } = self.status {
+            self.exit = Exit::Unavailable;
+        }
+        if self.is_failure(&measure) {
+            self.exit = self.exit.max(Exit::Failed);
+        }
+        let mut result = PhaseResult::new(phase, &measure, resources.as_ref(), output.origin());
+        result.publish(self.setting.plan, &self.context.profile.store);
+        output.add_phase(phase, &measure, result);
+        self.ran.push((phase.clone(), measure.issued));
+    }
+
+    fn load(
+        &mut self,
+        phase: &PhasePlan,
+        output: &mut Output,
+    ) -> Result<(PhaseMeasure, Option<ResourceSummary>), LoadError> {
+        let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
+        let sampler = Sampler::start(&[]).ok();
+        let mut observer = output.observer(&self.context.profile.store, phase);
+        let measure = Arc::clone(&self.store).load(&job, &mut observer);
+        drop(observer);
+        let resources = sampler.map(|sampler| sampler.stop().summary);
+        let mut measure = measure?;
+        self.name_writers(phase, &mut measure);
+        self.judge(phase, &measure, resources.as_ref());
+        Ok((measure, resources))
+    }
+
+    fn judge(
+        &mut self,
+        phase: &PhasePlan,
+        measure: &PhaseMeasure,
+        resources: Option<&ResourceSummary>,
+    ) {
+        let added = usize::from(phase.index) >= self.setting.plan.phases.len();
+        let evidence = Evidence {
+            plan: phase,
+            measure,
+            threading: self.store.threading(),
+            resources,
+            prepares: phase.load || added,
+        };
+        self.reasons.push((phase.name.clone(), judge_phase(&evidence)));
+    }
+
+    /// Lost writes are named by the operation that made them, where it can be told.
+    fn name_writers(&self, phase: &PhasePlan, measure: &mut PhaseMeasure) {
+        let lost = measure.anomalies.iter().filter(|a| a.kind == AnomalyKind::Lost);
+        let wanted: HashMap<u64, u32> = lost.map(|lost| (lost.record, lost.floor)).collect();
+        if wanted.is_empty() || self.context.fields_apart || self.existing != Existing::None {
+            return;
+        }
+        let issued = measure.issued.clone();
+        let mut ran: Vec<Ran<'_>> =
+            self.ran.iter().map(|(plan, issued)| Ran { plan, issued }).collect();
+        ran.push(Ran { plan: phase, issued: &issued });
+        let part = self.context.conduct.part;
+        let Ok(writers) = writers(&ran, &self.context.dataset, part, &wanted) else { return };
+        for anomaly in measure.anomalies.iter_mut().filter(|a| a.kind == AnomalyKind::Lost) {
+            anomaly.writer = writers.get(&anomaly.record).copied();
+        }
+    }
+
+    /// A wrong read, unless it is what the store's consistency allows.
+    fn is_failure(&self, measure: &PhaseMeasure) -> bool {
+        let allowed = match self.context.profile.consistency.level {
+            Consistency::Eventual => measure.tally.of(AnomalyKind::Stale),
+            _ => 0,
+        };
+        measure.tally.illegal() > allowed
+    }
+
+    fn conclude(mut self, output: &mut Output) -> Exit {
+        let scale = self.setting.plan.scale;
+        let verdict = judge_run(self.reasons, scale, cfg!(debug_assertions));
+        self.exit = match (&self.status, self.exit) {
+            (Status::Interrupted, _) => Exit::Interrupted,
+            (_, Exit::Done) if verdict.level == verdict::Level::Invalid => Exit::Undecided,
+            (_, Exit::Done) if verdict.level == verdict::Level::Suspect && output.strict() => {
+                Exit::Undecided
+            }
+            (_, exit) => exit,
+        };
+        output.end_store(&verdict, self.status);
+        self.exit
+    }
+}
+
+fn ledger_config(setting: &Setting<'_>, context: &Context, existing: Existing) -> LedgerConfig {
+    let words = if context.fields_apart { u64::from(context.dataset.fields) } else { 1 };
+    let profile = &context.profile;
+    LedgerConfig {
+        slots: context.dataset.capacity.max(existing::planned_records(setting.plan)) * words,
+        linearizable: profile.consistency.level == Consistency::Linearizable,
+        may_forget: profile.capabilities.may_forget,
+        overlap_capacity: OVERLAP_CAPACITY,
+        initial: match (existing, setting.data) {
+            (Existing::None, DataPolicy::Fresh | DataPolicy::Wipe) => Initial::Never,
+            _ => Initial::Unjudged,
+        },
+        expiry: expiry(setting.plan, profile),
+        may_apply_again: false,
+    }
+}
+
+/// What times to live the plan's writes have.
+fn expiry(plan: &Plan, profile: &Profile) -> Option<Expiry> {
+    let writing = plan.phases.iter().flat_map(|phase| &phase.groups).filter(|group| {
+        group.mix.parts.iter().any(|&(kind, _)| !kind.read_only() && kind != Kind::Delete)
+    });
+    let ttls: Vec<Option<Duration>> = writing.map(|group| group.ttl).collect();
+    let shortest = ttls.iter().flatten().min().copied()?;
+    let longest = if ttls.contains(&None) { None } else { ttls.iter().flatten().max().copied() };
+    let slack = profile.timeout + Duration::from_secs(1);
+    Some(Expiry { shortest, longest, precision: profile.ttl_precision, slack })
+}
+
+fn status_after(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> Status {
+    match measure.stopped {
+        StopReason::Interrupted => Status::Interrupted,
+        StopReason::StoreLost => Status::Failed {
+            message: format!(
+                "{url}: nothing succeeded any more in phase {}: {}; see whether the server runs",
+                phase.name,
+                measure.errors.first().map_or("no answer", |error| &error.first_message)
+            ),
+        },
+        StopReason::TimeLimit => Status::Failed {
+            message: format!(
+                "phase {} did not end within {}; give it fewer requests or a --duration",
+                phase.name,
+                kvdyno_core::suite::units::format_duration(phase.time_limit)
+            ),
+        },
+        StopReason::Requests | StopReason::Duration => Status::Complete,
+    }
+}
+
+/// One line about what went wrong with a store, and the exit code for it.
+pub fn about(url: &str, error: &LoadError) -> Failure {
+    match error {
+        LoadError::Plan(error) => Failure::usage(error),
+        LoadError::Unsupported { .. } | LoadError::Unavailable(_) => {
+            Failure::unavailable(format!("{url}: {error}"))
+        }
+        LoadError::System { .. } | LoadError::Panicked => Failure::internal(error),
+    }
+}
