@@ -9,6 +9,7 @@ use crate::steps::{self, Failure};
 /// If one of them is broken; what and where is printed.
 pub fn lint() -> Result<(), Failure> {
     steps::run(steps::cargo().args(["fmt", "--all", "--check"]))?;
+    steps::run(steps::cargo().args(["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"]))?;
     println!("\nhouse rules");
     let breaches = house_rules::check(steps::root())?;
     if !breaches.is_empty() {
@@ -17,6 +18,8 @@ pub fn lint() -> Result<(), Failure> {
         }
         return Err(Failure::Found(format!("{} breaches of the house rules", breaches.len())));
     }
-    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    steps::run(steps::cargo().args(clippy))
+    let denied = ["--all-targets", "--", "-D", "warnings"];
+    steps::run(steps::cargo().args(["clippy", "--workspace"]).args(denied))?;
+    let fuzz = ["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"];
+    steps::run(steps::cargo().args(fuzz).args(denied))
 }
