@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use heed::types::Bytes;
-use heed::{Database, EnvOpenOptions};
+use heed::{CommitOrAbort, EnvOpenOptions};
 
 /// Addresses reserved for the data file, as `lmdb:` does.
 const MAP_SIZE: usize = 64 << 30;
@@ -23,9 +23,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     options.map_size(MAP_SIZE);
     // SAFETY: nothing but LMDB changes the files while this runs.
     let env = unsafe { options.open(folder) }?;
+    let records = env
+        .open_databases_and_commit(env.read_txn()?, |opener, txn| {
+            opener.open_database::<Bytes, Bytes>(txn, None).map(CommitOrAbort::<_, ()>::Commit)
+        })?
+        .unwrap_commit()
+        .ok_or("the folder holds no records")?;
     let txn = env.read_txn()?;
-    let records: Database<Bytes, Bytes> =
-        env.open_database(&txn, None)?.ok_or("the folder holds no records")?;
     let keys: Vec<Box<[u8]>> =
         records.iter(&txn)?.map(|row| row.map(|(key, _)| key.into())).collect::<Result<_, _>>()?;
     drop(txn);
