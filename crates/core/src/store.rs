@@ -34,6 +34,8 @@ pub struct OperationId {
 pub trait Store: Send + Sync + 'static {
     /// One request slot of this store.
     type Client: Client;
+    /// What moves the bytes of a connection's clients; [`NoTransport`] where calls do it themselves.
+    type Transport: Transport + Unpin;
 
     /// Whether a client is an OS thread of its own or one of many on a worker's runtime. Known
     /// without a connection.
@@ -50,7 +52,47 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// A [`Fault`] if the store cannot be reached or refuses.
-    fn connect(&self, slots: usize) -> impl Future<Output = Answer<Vec<Self::Client>>>;
+    fn connect(
+        &self,
+        slots: usize,
+    ) -> impl Future<Output = Answer<Connection<Self::Client, Self::Transport>>>;
+}
+
+/// A connection as [`Store::connect`] opens it.
+#[derive(Debug)]
+pub struct Connection<C, T> {
+    /// Its request slots, as many as were asked for.
+    pub clients: Vec<C>,
+    /// Moves the bytes of all of them.
+    pub transport: T,
+}
+
+impl<C> Connection<C, NoTransport> {
+    /// A connection of one client whose calls do all there is to do.
+    pub fn direct(client: C) -> Self {
+        Connection { clients: vec![client], transport: NoTransport }
+    }
+}
+
+/// Moves the bytes of all clients of a connection. The load polls each client, then the transport:
+/// so the requests of all slots leave in one write. A client's future therefore only queues its
+/// request and waits for its answer.
+pub trait Transport {
+    /// Writes what is queued, reads what has come, hands answers to the clients' slots. `true` if
+    /// an answer (or a lost connection) was handed over, so that clients must be polled again;
+    /// `false` if there is nothing to do until the waker in `context` is called.
+    fn poll(&mut self, context: &mut Context<'_>) -> bool;
+}
+
+/// For stores whose calls answer at once or wait by themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTransport;
+
+impl Transport for NoTransport {
+    #[inline]
+    fn poll(&mut self, _context: &mut Context<'_>) -> bool {
+        false
+    }
 }
 
 /// One request slot: at most one request in flight.
@@ -114,11 +156,5 @@ pub trait Client {
     /// Told before each operation which one it is. For stores that log what they do, as `sim:`.
     fn begin(&mut self, operation: OperationId) {
         let _ = operation;
-    }
-
-    /// Moves bytes for all clients of this connection; called on the connection's first client
-    /// after each of its clients has been polled, so that pipelined requests leave in one write.
-    fn drive(&mut self, context: &mut Context<'_>) {
-        let _ = context;
     }
 }

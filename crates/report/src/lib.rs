@@ -1,1 +1,16 @@
-//! Stub.
+//! Results on disk and every way of showing them. The result model ([`result`]) and the one list of
+//! report lines ([`lines`]) feed the terminal, HTML and Markdown alike, so that no two of them tell
+//! different figures.
+
+pub mod folder;
+pub mod html;
+pub mod lines;
+pub mod markdown;
+pub mod result;
+#[cfg(any(test, feature = "server-tests"))]
+#[doc(hidden)]
+pub mod sample;
+pub mod standing;
+pub mod terminal;
+pub mod timeline;
+pub mod view;

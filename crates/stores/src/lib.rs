@@ -1,1 +1,32 @@
-//! Stub.
+//! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
+//! the scheme of a URL to the driver.
+
+pub mod conformance;
+#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+mod engine;
+pub mod error;
+#[cfg(feature = "embedded")]
+pub mod fjall;
+mod in_process;
+#[cfg(feature = "embedded")]
+pub mod lmdb;
+pub mod map;
+#[cfg(feature = "memcached")]
+pub mod memcached;
+pub mod null;
+#[cfg(feature = "embedded")]
+pub mod redb;
+#[cfg(feature = "redis")]
+pub mod redis;
+pub mod registry;
+#[cfg(feature = "rocksdb")]
+pub mod rocksdb;
+mod shards;
+pub mod sim;
+pub mod url;
+#[cfg(feature = "wire")]
+pub mod wire;
+
+pub use error::StoreError;
+pub use registry::{Entry, LeftOut, Opened, entry, left_out, open, stores};
+pub use url::{Host, StoreUrl};

@@ -1,1 +1,26 @@
-//! Stub.
+//! The one load loop and what carries it: worker threads, schedules, pacing, stop conditions.
+
+mod any_store;
+mod backoff;
+mod client_loop;
+mod compose;
+mod controls;
+mod crew;
+mod desk;
+mod job;
+mod lane;
+mod layout;
+mod pace;
+mod phase;
+mod recheck;
+mod schedule;
+mod threads;
+mod timer;
+mod trace;
+mod worker;
+
+pub use any_store::AnyStore;
+pub use controls::Interrupt;
+pub use job::{Conduct, Context, Job, LoadError};
+pub use phase::{Observer, Progress};
+pub use trace::{Ran, writers};

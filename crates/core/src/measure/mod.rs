@@ -2,19 +2,23 @@
 //! measured in all; and what the machine it ran on is and gave.
 
 mod clock;
+mod collector;
 mod machine;
 mod phase;
 mod probes;
 mod procfs;
+mod recorder;
 mod resources;
 mod series;
 
 pub use clock::{Nanos, now};
+pub use collector::Collector;
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
 pub use phase::{ErrorSummary, Interval, PhaseMeasure, StopReason, WorkerUse};
 pub use probes::{FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine};
 pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
+pub use recorder::{Batch, Recorder, Timing};
 pub use resources::{
     ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse, thread_cpu,
 };
-pub use series::{Ending, KindMeasure, Series, latency_histogram};
+pub use series::{Ending, KindMeasure, LONGEST, Series, latency_histogram};

@@ -1,1 +1,142 @@
-//! Stub.
+//! Suites: files that say which phases of load a run is made of, and the plan that they become.
+//!
+//! A suite is found by name ([`Suite::find`]), changed by the command line ([`Overrides`]) and
+//! turned into a [`Plan`], which is plain data: [`Suite::plan`]. The format is in docs/SUITES.md.
+
+mod build;
+mod builtin;
+mod describe;
+mod document;
+mod error;
+mod file;
+mod models;
+mod overrides;
+mod plan;
+mod published;
+mod reader;
+mod suggest;
+#[cfg(test)]
+mod tests;
+pub mod units;
+mod ycsb;
+
+use std::path::Path;
+
+pub use builtin::{Builtin, builtin, builtins};
+pub use describe::Estimate;
+pub use error::{Place, Problem, SuiteError};
+pub use overrides::{Overrides, QuickForm};
+pub use plan::{Plan, records_after};
+pub use published::{Published, PublishedRow};
+
+use document::Document;
+use file::SuiteSpec;
+
+/// Largest suite file that is read, bytes.
+const LARGEST_FILE: u64 = 16 << 20;
+
+/// A suite: phases of load, in order.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    document: Document,
+    spec: SuiteSpec,
+    notes: Vec<String>,
+}
+
+impl Suite {
+    /// Reads a suite from `text`; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// [`SuiteError`] with the place of the first mistake.
+    pub fn parse(file: &str, text: &str) -> Result<Suite, SuiteError> {
+        Suite::of(Document::parse(file, text)?)
+    }
+
+    /// Reads a YCSB workload file (Java properties); `file` is its name in messages, and the stem
+    /// of its last part names the suite.
+    ///
+    /// # Errors
+    /// [`SuiteError`] with the place of the first mistake.
+    pub fn parse_ycsb(file: &str, text: &str) -> Result<Suite, SuiteError> {
+        let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or("ycsb");
+        Suite::of_ycsb(stem, "YCSB workload file", file, text)
+    }
+
+    fn of_ycsb(name: &str, title: &str, file: &str, text: &str) -> Result<Suite, SuiteError> {
+        let translated = ycsb::translate(name, title, file, text)?;
+        let mut suite = Suite::parse(&format!("{file} (as a suite)"), &translated.toml)?;
+        suite.notes = translated.notes;
+        Ok(suite)
+    }
+
+    /// The suite that `word` means: a built-in's name, `ycsb:FILE`, or a file.
+    ///
+    /// # Errors
+    /// [`SuiteError`] if there is none such, or if it has a mistake.
+    pub fn find(word: &str) -> Result<Suite, SuiteError> {
+        if let Some(file) = word.strip_prefix("ycsb:") {
+            return Suite::parse_ycsb(file, &read(file)?);
+        }
+        if let Some(builtin) = builtin(word) {
+            return builtin.suite();
+        }
+        if word.ends_with(".toml") || word.contains('/') || Path::new(word).is_file() {
+            return Suite::parse(word, &read(word)?);
+        }
+        let names: Vec<&str> = builtins().iter().map(|builtin| builtin.name).collect();
+        let what = "a built-in suite or a file".to_owned();
+        let problem = Problem::UnknownWord { word: word.to_owned(), what };
+        Err(SuiteError::new(Place::Suite(word.to_owned()), problem, suggest::hint(word, &names)))
+    }
+
+    fn of(document: Document) -> Result<Suite, SuiteError> {
+        let spec = SuiteSpec::read(&document)?;
+        Ok(Suite { document, spec, notes: Vec::new() })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// What it is, in a line; may be empty.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.spec.title
+    }
+
+    /// What the user should know of how it was read: YCSB properties without effect.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Everything decided.
+    ///
+    /// # Errors
+    /// [`SuiteError`] if an override does not fit, or if phases do not fit together.
+    pub fn plan(&self, overrides: &Overrides) -> Result<Plan, SuiteError> {
+        overrides.check()?;
+        let mut document = self.document.clone();
+        overrides.edit(&mut document)?;
+        let spec = SuiteSpec::read(&document)?;
+        let mut plan = build::plan(&document, &spec, overrides)?;
+        plan.notes.clone_from(&self.notes);
+        Ok(plan)
+    }
+}
+
+/// The text of a suite file.
+fn read(file: &str) -> Result<String, SuiteError> {
+    let fail = |message: String| {
+        let hint = "check the name, or see `kvdyno suites` for the built-in ones";
+        SuiteError::new(Place::Suite(file.to_owned()), Problem::Unreadable(message), hint)
+    };
+    let length = std::fs::metadata(file).map_err(|error| fail(error.to_string()))?.len();
+    if length > LARGEST_FILE {
+        return Err(fail("it is larger than 16 MiB".to_owned()));
+    }
+    let bytes = std::fs::read(file).map_err(|error| fail(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| fail("it is not UTF-8 text".to_owned()))
+}

@@ -2,5 +2,14 @@
 //! record, what a read may return.
 
 mod anomaly;
+mod examiner;
+mod judgement;
+mod ledger;
+mod overlap;
+pub mod stamp;
 
 pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
+pub use examiner::{AnsweredRead, Examination, Examiner, ReadTickets, WriteSlot};
+pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};
+pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, WriteTicket};
+pub use stamp::{Expected, SMALLEST, Session};

@@ -1,9 +1,29 @@
 //! What is asked of a store: keys, distributions, values, operation mixes. Everything here is a
 //! pure function of (seed, operation id), so that a run can be repeated and traced.
 
+mod batch;
+mod distribution;
+mod filler;
+mod invalid;
+mod java_random;
+mod key;
+mod mix;
+mod operation;
 mod plan;
+mod random;
+mod reach;
+mod size;
 
+pub use distribution::Chooser;
+pub use filler::Filler;
+pub use invalid::PlanError;
+pub use java_random::{JavaCursor, JavaSequence};
+pub use key::KeyWriter;
+pub use mix::Mixer;
+pub use operation::{Drawer, Operation, Workload};
 pub use plan::{
     Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
     SizeModel, ValueModel,
 };
+pub use random::{Permutation, Random, mix64, unmix64};
+pub use size::Sizes;

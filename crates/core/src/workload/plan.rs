@@ -307,6 +307,10 @@ pub struct PhasePlan {
     pub label: String,
     /// Warm-up: kept, and left out of the summary.
     pub warmup: bool,
+    /// Load: only makes records that later phases need; skipped when they are all there.
+    pub load: bool,
+    /// Inserts begin at record 0 again, whatever the phases before made: they deleted it.
+    pub from_empty: bool,
     /// Client groups, from 1.
     pub groups: Vec<GroupPlan>,
     /// Stop after this long.

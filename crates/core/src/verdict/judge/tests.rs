@@ -33,6 +33,8 @@ fn healthy() -> Phase {
         time_limit: Duration::from_secs(60),
         verify: true,
         read_back: false,
+        load: false,
+        from_empty: false,
     };
     let mut phase = Phase {
         plan,

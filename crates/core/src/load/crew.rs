@@ -1,0 +1,50 @@
+//! The clients of one connection, polled together in one task: each queues its request, then the
+//! connection's transport writes them all at once. No waker and no task of a client's own.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::store::Transport;
+
+/// Polls every client, then the transport, until all clients have ended.
+pub(super) struct Crew<'a, T> {
+    clients: Vec<Option<Pin<Box<dyn Future<Output = ()> + 'a>>>>,
+    transport: T,
+    left: usize,
+}
+
+impl<'a, T: Transport + Unpin> Crew<'a, T> {
+    pub fn new(clients: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>>, transport: T) -> Self {
+        let left = clients.len();
+        Crew { clients: clients.into_iter().map(Some).collect(), transport, left }
+    }
+
+    fn poll_clients(&mut self, context: &mut Context<'_>) {
+        for slot in &mut self.clients {
+            if let Some(client) = slot
+                && client.as_mut().poll(context).is_ready()
+            {
+                *slot = None;
+                self.left -= 1;
+            }
+        }
+    }
+}
+
+impl<T: Transport + Unpin> Future for Crew<'_, T> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let crew = &mut *self;
+        loop {
+            crew.poll_clients(context);
+            if crew.left == 0 {
+                return Poll::Ready(());
+            }
+            if !crew.transport.poll(context) {
+                return Poll::Pending;
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! One phase ready to run: its plan compiled for one store, and what it shares with its workers.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::controls::{Controls, Interrupt};
+use crate::measure::Nanos;
+use crate::store::{Capabilities, Fault, Profile};
+use crate::verify::{Examination, Ledger};
+use crate::workload::{Dataset, GroupPlan, Kind, Part, PhasePlan, PlanError, Workload};
+
+/// Why a phase could not be run at all.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The plan asks for what cannot be.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The plan asks for what the store cannot do.
+    #[error("phase {phase}: {store} has no {operation}; `kvdyno stores` lists what it has")]
+    Unsupported {
+        /// Name of the phase.
+        phase: String,
+        /// Name of the store.
+        store: String,
+        /// What is missing.
+        operation: &'static str,
+    },
+    /// No connection could be made.
+    #[error("cannot reach the store: {0}")]
+    Unavailable(Fault),
+    /// The system refused a thread, a timer or a runtime.
+    #[error("the system refused {what}: {source}; fewer clients or a higher limit may help")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What it answered.
+        source: std::io::Error,
+    },
+    /// A worker thread panicked before it had begun.
+    #[error("a worker thread panicked; this is a fault of kvdyno or of the store's driver")]
+    Panicked,
+}
+
+/// How a phase is carried.
+#[derive(Clone, Debug)]
+pub struct Conduct {
+    /// Worker threads for networked stores; in process each client is a thread.
+    pub threads: usize,
+    /// Width of the timeline's intervals.
+    pub interval: Duration,
+    /// This process's share of the load.
+    pub part: Part,
+    /// Do not start before this time.
+    pub start_at: Option<SystemTime>,
+    /// Give the phase up when nothing has succeeded for this long while errors came.
+    pub give_up: Duration,
+    /// How long after the load has ended an eventually consistent store may take to settle.
+    pub settle: Duration,
+}
+
+/// What all phases of a run against one store share.
+#[derive(Clone)]
+pub struct Context {
+    /// Which records there are and how they are named.
+    pub dataset: Dataset,
+    /// What records may legally hold; `None` if verification is off for the whole run.
+    pub ledger: Option<Arc<Ledger>>,
+    /// Each field has a ledger word of its own, because some phase writes fields apart.
+    pub fields_apart: bool,
+    /// What the store said of itself.
+    pub profile: Profile,
+    /// How phases are carried.
+    pub conduct: Conduct,
+    /// The user's wish to stop.
+    pub interrupt: Arc<Interrupt>,
+}
+
+/// A phase compiled for one store.
+pub struct Job {
+    /// What it asks, with what the store cannot do apart written whole.
+    pub(super) plan: PhasePlan,
+    pub(super) groups: Vec<(Arc<GroupPlan>, Workload)>,
+    pub(super) context: Context,
+    pub(super) controls: Controls,
+}
+
+impl Job {
+    /// Compiles `plan`.
+    ///
+    /// # Errors
+    /// [`LoadError::Plan`] or [`LoadError::Unsupported`].
+    pub fn new(mut plan: PhasePlan, context: Context) -> Result<Self, LoadError> {
+        let capabilities = context.profile.capabilities;
+        let mut groups = Vec::with_capacity(plan.groups.len());
+        for group in &mut plan.groups {
+            group.one_field &= capabilities.fields;
+            if let Some(operation) = missing(group, &context.dataset, capabilities) {
+                let (phase, store) = (plan.name.clone(), context.profile.store.clone());
+                return Err(LoadError::Unsupported { phase, store, operation });
+            }
+            let workload = Workload::new(group, &context.dataset, context.conduct.part)?;
+            groups.push((Arc::new(group.clone()), workload));
+        }
+        Ok(Job { plan, groups, context, controls: Controls::default() })
+    }
+
+    /// Which records there are and how they are named.
+    pub(super) fn dataset(&self) -> Dataset {
+        self.context.dataset
+    }
+
+    /// What the examiners of this phase go by.
+    pub(super) fn examination(&self) -> Examination {
+        Examination {
+            dataset: self.context.dataset,
+            ledger: self.context.ledger.clone(),
+            fields_apart: self.context.fields_apart,
+            check_reads: self.plan.verify,
+            part: self.context.conduct.part,
+            fabricated: self.context.profile.store == "null",
+        }
+    }
+
+    /// Width of an interval, ns.
+    pub(super) fn interval(&self) -> Nanos {
+        self.context.conduct.interval.as_nanos() as Nanos
+    }
+
+    /// Operations that the phase will make, where it is bounded by count.
+    pub(super) fn requests(&self) -> Option<u64> {
+        let part = self.context.conduct.part;
+        let of_part = |n: u64| n.saturating_sub(u64::from(part.index)).div_ceil(part.count.into());
+        self.groups.iter().map(|(group, _)| group.requests.map(of_part)).sum()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.groups.iter().any(|(group, _)| group.arrival.is_open())
+    }
+}
+
+/// What the group needs and the store has not.
+fn missing(
+    group: &GroupPlan,
+    dataset: &Dataset,
+    capabilities: Capabilities,
+) -> Option<&'static str> {
+    let apart = capabilities.fields && dataset.fields > 1;
+    for &(kind, _) in &group.mix.parts {
+        match kind {
+            Kind::Scan if !capabilities.scan => return Some("scan"),
+            Kind::GetBatch if !capabilities.batch_get => return Some("batches of gets"),
+            Kind::PutBatch | Kind::InsertBatch if !capabilities.batch_put => {
+                return Some("batches of writes");
+            }
+            Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch if apart => {
+                return Some("batches of records with several fields");
+            }
+            _ => {}
+        }
+    }
+    if group.ttl.is_some() && !capabilities.ttl {
+        return Some("time to live");
+    }
+    if group.pipeline > 1 && !capabilities.pipeline {
+        return Some("pipelining");
+    }
+    None
+}

@@ -1,0 +1,122 @@
+//! One worker's share of a client group: it gives out operation ids in order to whichever of the
+//! group's clients on this worker is free, so that one stalled client delays nobody's schedule.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+
+use super::schedule::Dues;
+use crate::measure::{Nanos, latency_histogram};
+use crate::workload::{Drawer, GroupPlan, Operation, Workload};
+
+/// An operation id given to a client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// Number of the operation in its group.
+    pub id: u64,
+    /// When it is due; `None` for closed arrivals: now.
+    pub due: Option<Nanos>,
+}
+
+/// One worker's share of a group.
+pub(super) struct Lane {
+    /// Number of the group in the phase.
+    pub group: u16,
+    pub plan: Arc<GroupPlan>,
+    pub workload: Workload,
+    drawer: RefCell<Drawer>,
+    dues: RefCell<Dues>,
+    /// A second cursor over the same due times, which tells how many fell due in an interval.
+    offered: RefCell<Dues>,
+    limit: u64,
+    issued: Cell<u64>,
+    claimed: Cell<u64>,
+    claimed_and_offered: Cell<u64>,
+}
+
+impl Lane {
+    pub fn new(group: u16, plan: Arc<GroupPlan>, workload: Workload, dues: Dues) -> Self {
+        Lane {
+            group,
+            drawer: RefCell::new(workload.drawer()),
+            limit: plan.requests.unwrap_or(u64::MAX),
+            plan,
+            workload,
+            offered: RefCell::new(dues.clone()),
+            dues: RefCell::new(dues),
+            issued: Cell::new(0),
+            claimed: Cell::new(0),
+            claimed_and_offered: Cell::new(0),
+        }
+    }
+
+    /// The next operation for a free client, unless the limit or the deadline is reached.
+    #[inline]
+    pub fn claim(&self, now: Nanos, deadline: Nanos) -> Option<Turn> {
+        if now >= deadline {
+            return None;
+        }
+        let mut dues = self.dues.borrow_mut();
+        let (id, due) = dues.peek();
+        if id >= self.limit || due >= deadline {
+            return None;
+        }
+        dues.advance();
+        self.issued.set(id + 1);
+        self.claimed.set(self.claimed.get() + 1);
+        Some(Turn { id, due: self.plan.arrival.is_open().then_some(due) })
+    }
+
+    /// What operation `id` is.
+    #[inline]
+    pub fn draw(&self, id: u64) -> Operation {
+        self.drawer.borrow_mut().draw(id)
+    }
+
+    /// The `i`-th record of a batch.
+    pub fn batch_record(&self, id: u64, operation: &Operation, i: u32) -> u64 {
+        self.drawer.borrow_mut().batch_record(id, operation, i)
+    }
+
+    /// Operations that fell due before `end` (closed arrivals: were started) and have not been
+    /// counted before.
+    pub fn offered_before(&self, end: Nanos) -> u64 {
+        if !self.plan.arrival.is_open() {
+            return self.claimed.get() - self.claimed_and_offered.replace(self.claimed.get());
+        }
+        let mut offered = self.offered.borrow_mut();
+        let mut count = 0;
+        while let (id, due) = offered.peek()
+            && due < end
+            && id < self.limit
+        {
+            count += 1;
+            offered.advance();
+        }
+        count
+    }
+
+    /// One more than the highest id given out.
+    pub fn issued(&self) -> u64 {
+        self.issued.get()
+    }
+
+    /// Lower bounds of the response times of operations due before `stop` and never started, ns.
+    pub fn unstarted(&self, stop: Nanos) -> Option<Histogram<u64>> {
+        if !self.plan.arrival.is_open() {
+            return None;
+        }
+        let mut bounds = None;
+        let mut dues = self.dues.borrow().clone();
+        while let (id, due) = dues.peek()
+            && due < stop
+            && id < self.limit
+        {
+            let bounds = bounds.get_or_insert_with(latency_histogram::<u64>);
+            bounds.saturating_record((stop - due).max(1));
+            dues.advance();
+        }
+        bounds
+    }
+}

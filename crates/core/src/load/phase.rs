@@ -1,0 +1,328 @@
+//! Runs one phase from first connection to last verdict: starts the workers, watches them, brings
+//! their measurements together.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::Histogram;
+
+use super::job::{Job, LoadError};
+use super::layout::lay_out;
+use super::recheck::recheck;
+use super::threads::{self, Assignment, Ended, Gate, Report};
+use crate::measure::{
+    self, Batch, Collector, ErrorSummary, Interval, Nanos, PhaseMeasure, StopReason, WorkerUse, now,
+};
+use crate::store::{Store, Threading};
+use crate::verify::{Anomaly, Tally};
+
+/// How often the phase's thread looks after its workers.
+const WATCH: Duration = Duration::from_millis(50);
+/// How much later than its workers' last possible answer a phase gives up waiting for them.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How far a phase has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Time since the start.
+    pub elapsed: Duration,
+    /// Operations that have ended.
+    pub completed: u64,
+    /// Of these, those that did not succeed.
+    pub unsuccessful: u64,
+    /// Operations that the phase will make, where it is bounded by count.
+    pub requests: Option<u64>,
+}
+
+/// Told of a phase's course while it runs.
+pub trait Observer {
+    /// An interval is complete: each worker has passed it. In order.
+    fn interval(&mut self, interval: &Interval);
+
+    /// Several times a second.
+    fn progress(&mut self, progress: &Progress);
+}
+
+/// Runs `job` on `store`; blocks until it is over.
+///
+/// # Errors
+/// [`LoadError`] if the phase could not begin; what went wrong later is in the measure.
+pub(super) fn run<S: Store>(
+    store: &Arc<S>,
+    job: &Arc<Job>,
+    observer: &mut dyn Observer,
+) -> Result<PhaseMeasure, LoadError> {
+    let started = start(store, job)?;
+    let mut watch = Watch::new(started, job);
+    watch.until_the_end(job, observer);
+    let mut measure = watch.into_measure(job);
+    let recheck = recheck(&**store, job, &mut measure);
+    match store.threading() {
+        Threading::InProcess => threads::block_on_calling_thread(recheck),
+        Threading::Networked => threads::runtime()?.block_on(recheck),
+    }
+    Ok(measure)
+}
+
+/// A phase whose workers have been let go.
+struct Started {
+    workers: usize,
+    start: Nanos,
+    started_at: SystemTime,
+    batches: Receiver<Batch>,
+    reports: Receiver<Report>,
+}
+
+fn start<S: Store>(store: &Arc<S>, job: &Arc<Job>) -> Result<Started, LoadError> {
+    let conduct = &job.context.conduct;
+    let seats = lay_out(job, store.threading(), conduct.threads);
+    let workers = seats.len();
+    let pins = pins(store.threading(), workers);
+    let gate = Arc::new(Gate::default());
+    let (batch_sink, batches) = channel();
+    let (report_sink, reports) = channel();
+    for (worker, seats) in seats.into_iter().enumerate() {
+        let assignment = Assignment {
+            store: Arc::clone(store),
+            job: Arc::clone(job),
+            worker,
+            seats,
+            gate: Arc::clone(&gate),
+            batches: batch_sink.clone(),
+            reports: report_sink.clone(),
+            pin: pins.as_ref().map(|cpus| cpus[worker]),
+        };
+        let thread = std::thread::Builder::new().name(format!("worker-{worker}"));
+        if let Err(source) = thread.spawn(move || threads::carry(assignment)) {
+            gate.open(None);
+            return Err(LoadError::System { what: "a worker thread", source });
+        }
+    }
+    for _ in 0..workers {
+        if let Ok(Report::Refused(error)) = reports.recv() {
+            gate.open(None);
+            return Err(error);
+        }
+    }
+    drop((batch_sink, report_sink));
+    let (start, started_at) = start_time(conduct.start_at);
+    if let Some(duration) = job.plan.duration {
+        job.controls.stop_at(start + duration.as_nanos() as Nanos);
+    }
+    gate.open(Some(start));
+    Ok(Started { workers, start, started_at, batches, reports })
+}
+
+/// A networked worker stays on a processor of its own, where there are enough; from the last one
+/// down, because interrupts tend to be served by the first. In process the threads are the store's
+/// as much as kvdyno's, and stay free.
+fn pins(threading: Threading, workers: usize) -> Option<Vec<usize>> {
+    let mut cpus = measure::allowed_cpus();
+    cpus.reverse();
+    (threading == Threading::Networked && workers <= cpus.len()).then_some(cpus)
+}
+
+fn start_time(asked: Option<SystemTime>) -> (Nanos, SystemTime) {
+    let calendar = SystemTime::now();
+    let wait = asked
+        .and_then(|asked| asked.duration_since(calendar).ok())
+        .unwrap_or(Duration::from_millis(2));
+    (now() + wait.as_nanos() as Nanos, calendar + wait)
+}
+
+/// The phase's thread while the workers work.
+struct Watch {
+    started: Started,
+    collector: Collector,
+    timeline: Vec<Interval>,
+    ended: Vec<Ended>,
+    stopped: Option<StopReason>,
+}
+
+impl Watch {
+    fn new(started: Started, job: &Job) -> Self {
+        let collector =
+            Collector::new(started.start, job.interval(), started.workers, job.is_open());
+        Watch { started, collector, timeline: Vec::new(), ended: Vec::new(), stopped: None }
+    }
+
+    fn until_the_end(&mut self, job: &Job, observer: &mut dyn Observer) {
+        while self.ended.len() < self.started.workers {
+            match self.started.reports.recv_timeout(WATCH) {
+                Ok(Report::Ended(ended)) => self.ended.push(*ended),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.collect(observer);
+            observer.progress(&Progress {
+                elapsed: Duration::from_nanos(now().saturating_sub(self.started.start)),
+                completed: self.collector.completed(),
+                unsuccessful: self.collector.unsuccessful(),
+                requests: job.requests(),
+            });
+            if !self.may_go_on(job) {
+                break;
+            }
+        }
+        for worker in 0..self.started.workers {
+            self.collector.worker_ended(worker);
+        }
+        self.collect(observer);
+    }
+
+    fn collect(&mut self, observer: &mut dyn Observer) {
+        for batch in self.started.batches.try_iter() {
+            self.collector.add(batch);
+        }
+        for ended in &self.ended {
+            self.collector.worker_ended(ended.worker);
+        }
+        for mut interval in self.collector.closed() {
+            observer.interval(&interval);
+            interval.series.clear();
+            self.timeline.push(interval);
+        }
+    }
+
+    /// Stops the load where there is a reason to; `false` once waiting any longer is hopeless.
+    fn may_go_on(&mut self, job: &Job) -> bool {
+        let now = now();
+        let interrupt = &job.context.interrupt;
+        let limit = self.started.start + job.plan.time_limit.as_nanos() as Nanos;
+        let give_up = job.context.conduct.give_up.as_nanos() as Nanos;
+        let last_success = self.collector.last_success();
+        if interrupt.is_raised() {
+            self.stop(job, now, StopReason::Interrupted);
+        } else if now >= limit {
+            self.stop(job, now, StopReason::TimeLimit);
+        } else if self.collector.unsuccessful() > 0 && now > last_success + give_up {
+            self.stop(job, now, StopReason::StoreLost);
+        }
+        if interrupt.is_urgent() {
+            job.controls.abandon();
+        }
+        let deadline = job.controls.deadline();
+        let patience = job.context.profile.timeout + GRACE;
+        let hopeless = deadline.saturating_add(patience.as_nanos() as Nanos);
+        if now > hopeless {
+            job.controls.abandon();
+        }
+        // Abandoned workers get a moment to hand over; a thread stuck inside a store is left behind.
+        now <= hopeless.saturating_add(WATCH.as_nanos() as Nanos * 10)
+            && !(interrupt.is_urgent() && now > deadline + GRACE.as_nanos() as Nanos)
+    }
+
+    fn stop(&mut self, job: &Job, now: Nanos, reason: StopReason) {
+        if self.stopped.is_none() {
+            self.stopped = Some(reason);
+            job.controls.stop_at(now);
+        }
+    }
+
+    fn into_measure(self, job: &Job) -> PhaseMeasure {
+        let Watch { started, collector, timeline, mut ended, stopped } = self;
+        ended.sort_by_key(|ended| ended.worker);
+        let reached_deadline = job.plan.duration.is_some() && now() >= job.controls.deadline();
+        let by_plan = if reached_deadline { StopReason::Duration } else { StopReason::Requests };
+        let (offered, begun) = collector.offered_and_started();
+        let mut sum = Sum::new(job);
+        for worker in ended {
+            sum.add(worker, &collector);
+        }
+        PhaseMeasure {
+            started_at: started.started_at,
+            start: started.start,
+            end: collector.last_end(),
+            stopped: stopped.unwrap_or(by_plan),
+            profile: job.context.profile.clone(),
+            series: collector.totals(),
+            timeline,
+            offered,
+            started: begun,
+            unstarted: sum.unstarted,
+            send_lag: sum.lag,
+            errors: sum.errors,
+            workers: sum.workers,
+            records: records_after(job, &sum.issued),
+            issued: sum.issued,
+            tally: sum.tally,
+            anomalies: sum.anomalies,
+        }
+    }
+}
+
+/// The workers' remains, added up.
+struct Sum {
+    unstarted: Option<Histogram<u64>>,
+    lag: Option<Histogram<u64>>,
+    errors: Vec<ErrorSummary>,
+    workers: Vec<WorkerUse>,
+    issued: Vec<u64>,
+    tally: Tally,
+    anomalies: Vec<Anomaly>,
+}
+
+impl Sum {
+    fn new(job: &Job) -> Self {
+        Sum {
+            unstarted: None,
+            lag: None,
+            errors: Vec::new(),
+            workers: Vec::new(),
+            issued: vec![0; job.groups.len()],
+            tally: Tally::default(),
+            anomalies: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, ended: Ended, collector: &Collector) {
+        let in_store = Duration::from_nanos(collector.in_store(ended.worker));
+        self.workers.push(WorkerUse { in_store, ..ended.used });
+        merge(&mut self.unstarted, ended.remains.unstarted);
+        merge(&mut self.lag, ended.remains.lag);
+        for error in ended.remains.errors {
+            self.add_error(error);
+        }
+        for (group, issued) in ended.remains.issued {
+            let most = &mut self.issued[usize::from(group)];
+            *most = issued.max(*most);
+        }
+        let (tally, anomalies) = ended.remains.examiner.into_findings();
+        self.tally.add(&tally);
+        let room = crate::verify::ANOMALIES_KEPT.saturating_sub(self.anomalies.len());
+        self.anomalies.extend(anomalies.into_iter().take(room));
+    }
+
+    fn add_error(&mut self, error: ErrorSummary) {
+        let same = |e: &&mut ErrorSummary| (e.class, e.certainty) == (error.class, error.certainty);
+        match self.errors.iter_mut().find(same) {
+            Some(known) => {
+                known.count += error.count;
+                known.last_at = known.last_at.max(error.last_at);
+                if error.first_at < known.first_at {
+                    known.first_at = error.first_at;
+                    known.first_message = error.first_message;
+                }
+            }
+            None => self.errors.push(error),
+        }
+        self.errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    }
+}
+
+fn merge(to: &mut Option<Histogram<u64>>, from: Option<Histogram<u64>>) {
+    match (to.as_mut(), from) {
+        (Some(to), Some(from)) => to.add(from).expect("same bounds"),
+        (None, from) => *to = from,
+        (Some(_), None) => {}
+    }
+}
+
+/// Records 0..n exist after the phase, where n takes in all that its inserts reached.
+fn records_after(job: &Job, issued: &[u64]) -> u64 {
+    let reached = job.groups.iter().zip(issued);
+    let reached = reached.map(|((_, workload), &issued)| workload.records_after(issued));
+    let before = job.plan.groups.iter().map(|group| group.records);
+    reached.chain(before).max().unwrap_or(0)
+}

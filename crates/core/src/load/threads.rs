@@ -1,0 +1,257 @@
+//! The worker threads of a phase: connect, wait for the common start, run the loop, hand over.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use tokio::task::{JoinSet, LocalSet};
+
+use super::client_loop::run_client;
+use super::crew::Crew;
+use super::job::{Job, LoadError};
+use super::lane::Lane;
+use super::layout::Seat;
+use super::pace::{RuntimePace, ThreadPace};
+use super::schedule::Dues;
+use super::timer::Timer;
+use super::worker::{Remains, Worker};
+use crate::measure::{Batch, Nanos, Recorder, WorkerUse, now};
+use crate::store::{Connection, Store, Threading};
+
+/// What a worker thread tells the phase's thread.
+pub(super) enum Report {
+    /// Connected, waiting for the start.
+    Ready,
+    /// Could not begin.
+    Refused(LoadError),
+    /// All of its clients have ended.
+    Ended(Box<Ended>),
+}
+
+/// A worker's last words.
+pub(super) struct Ended {
+    pub worker: usize,
+    pub remains: Remains,
+    pub used: WorkerUse,
+}
+
+/// Holds all workers until each is connected.
+#[derive(Default)]
+pub(super) struct Gate {
+    start: Mutex<Option<Option<Nanos>>>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Lets everyone go at `start`, or sends everyone home.
+    pub fn open(&self, start: Option<Nanos>) {
+        *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
+        self.opened.notify_all();
+    }
+
+    /// Waits for the start.
+    pub fn wait(&self) -> Option<Nanos> {
+        let guard = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self
+            .opened
+            .wait_while(guard, |start| start.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        guard.flatten()
+    }
+}
+
+/// What a worker thread is given.
+pub(super) struct Assignment<S> {
+    pub store: Arc<S>,
+    pub job: Arc<Job>,
+    pub worker: usize,
+    pub seats: Vec<Seat>,
+    pub gate: Arc<Gate>,
+    pub batches: Sender<Batch>,
+    pub reports: Sender<Report>,
+    /// Processor to stay on.
+    pub pin: Option<usize>,
+}
+
+/// A worker thread's whole life.
+pub(super) fn carry<S: Store>(assignment: Assignment<S>) {
+    if let Some(cpu) = assignment.pin {
+        // Where the system forbids it the worker runs unpinned, which costs precision only.
+        let _ = crate::measure::pin_current_thread(cpu);
+    }
+    let reports = assignment.reports.clone();
+    // A panic in a driver must not leave the phase's thread waiting.
+    let ended = catch_unwind(AssertUnwindSafe(|| match assignment.store.threading() {
+        Threading::InProcess => block_on_calling_thread(carry_in_process(assignment)),
+        Threading::Networked => carry_networked(assignment),
+    }));
+    let report = match ended {
+        Ok(Ok(Some(ended))) => Report::Ended(Box::new(ended)),
+        Ok(Ok(None)) => return,
+        Ok(Err(error)) => Report::Refused(error),
+        Err(_) => Report::Refused(LoadError::Panicked),
+    };
+    // The phase's thread may have given up on this worker: then nobody listens.
+    let _ = reports.send(report);
+}
+
+/// Runs a future whose waits block the thread themselves.
+pub(super) fn block_on_calling_thread<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut context = std::task::Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// A runtime as every worker thread has one.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, LoadError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .event_interval(31)
+        .build()
+        .map_err(|source| LoadError::System { what: "a runtime", source })
+}
+
+async fn connect_all<S: Store>(
+    assignment: &Assignment<S>,
+) -> Result<Vec<(usize, Connection<S::Client, S::Transport>)>, LoadError> {
+    let mut connections = Vec::new();
+    for (lane, seat) in assignment.seats.iter().enumerate() {
+        for _ in 0..seat.connections {
+            let connection = assignment.store.connect(seat.slots as usize).await;
+            connections.push((lane, connection.map_err(LoadError::Unavailable)?));
+        }
+    }
+    Ok(connections)
+}
+
+impl<S: Store> Assignment<S> {
+    fn begin(&self) -> Option<(Nanos, Worker)> {
+        let _ = self.reports.send(Report::Ready);
+        let start = self.gate.wait()?;
+        let part = self.job.context.conduct.part;
+        let lanes = self.seats.iter().map(|seat| {
+            let (plan, workload) = &self.job.groups[seat.group];
+            let first = u64::from(part.index) + u64::from(part.count) * seat.lane;
+            let stride = u64::from(part.count) * seat.lanes;
+            let dues = Dues::new(plan.arrival, start, first, stride, plan.seed);
+            Lane::new(seat.group as u16, Arc::clone(plan), workload.clone(), dues)
+        });
+        let recorder = Recorder::new(
+            self.worker,
+            self.job.groups.len(),
+            start,
+            self.job.interval(),
+            self.batches.clone(),
+        );
+        Some((start, Worker::new(Arc::clone(&self.job), lanes.collect(), recorder)))
+    }
+
+    fn clients(&self) -> u32 {
+        self.seats.iter().map(|seat| seat.connections * seat.slots).sum()
+    }
+
+    fn end(&self, worker: Worker, start: Nanos, cpu: Duration, spun: Nanos) -> Ended {
+        let end = now();
+        let spun = Duration::from_nanos(spun);
+        let used = WorkerUse {
+            wall: Duration::from_nanos(end.saturating_sub(start)),
+            cpu: cpu.saturating_sub(spun),
+            spun,
+            in_store: Duration::ZERO,
+            clients: self.clients(),
+        };
+        let stop = worker.deadline().min(end);
+        Ended { worker: self.worker, remains: worker.finish(stop), used }
+    }
+}
+
+async fn carry_in_process<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>, LoadError> {
+    let mut connections = connect_all(&assignment).await?;
+    let Some((start, worker)) = assignment.begin() else { return Ok(None) };
+    let cpu = crate::measure::thread_cpu();
+    let pace = ThreadPace { deadline: || worker.deadline(), spun: Cell::new(0) };
+    wait_for_start(start);
+    for (lane, connection) in connections.drain(..) {
+        for client in connection.clients {
+            run_client(&worker, &worker.lanes()[lane], &pace, client).await;
+        }
+    }
+    let (cpu, spun) = (crate::measure::thread_cpu().saturating_sub(cpu), pace.spun.get());
+    Ok(Some(assignment.end(worker, start, cpu, spun)))
+}
+
+fn wait_for_start(start: Nanos) {
+    while let Some(left) = start.checked_sub(now()).filter(|&left| left > 0) {
+        std::thread::sleep(Duration::from_nanos(left));
+    }
+}
+
+fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>, LoadError> {
+    let runtime = runtime()?;
+    let local = LocalSet::new();
+    local.block_on(&runtime, async {
+        let connections = connect_all(&assignment).await?;
+        let timer = Timer::new().map_err(timer_refused)?;
+        let Some((start, worker)) = assignment.begin() else { return Ok(None) };
+        let worker = Rc::new(worker);
+        wait_for_start(start);
+        let cpu = crate::measure::thread_cpu();
+        let job = Arc::clone(&assignment.job);
+        let pace = Rc::new(RuntimePace::new(move || job.controls.deadline()));
+        let mut crews = JoinSet::new();
+        for (lane, connection) in connections {
+            crews.spawn_local(crew_of::<S>(&worker, lane, &pace, connection));
+        }
+        let mut server = JoinSet::new();
+        let serving = Rc::clone(&pace);
+        server.spawn_local(async move { serving.run(timer).await });
+        tokio::select! {
+            // A crew that panicked takes its own clients with it, not the process.
+            () = async { while crews.join_next().await.is_some() {} } => {}
+            () = abandoned(&worker) => {}
+        }
+        crews.shutdown().await;
+        server.shutdown().await;
+        let cpu = crate::measure::thread_cpu().saturating_sub(cpu);
+        let spun = pace.spun();
+        Ok(Rc::into_inner(worker).map(|worker| assignment.end(worker, start, cpu, spun)))
+    })
+}
+
+fn timer_refused(source: io::Error) -> LoadError {
+    LoadError::System { what: "a timer", source }
+}
+
+fn crew_of<S: Store>(
+    worker: &Rc<Worker>,
+    lane: usize,
+    pace: &Rc<RuntimePace<impl Fn() -> Nanos + 'static>>,
+    connection: Connection<S::Client, S::Transport>,
+) -> Crew<'static, S::Transport> {
+    let clients = connection.clients.into_iter().map(|client| {
+        let (worker, pace) = (Rc::clone(worker), Rc::clone(pace));
+        let client = async move {
+            run_client(&worker, &worker.lanes()[lane], &*pace, client).await;
+        };
+        Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>
+    });
+    Crew::new(clients.collect(), connection.transport)
+}
+
+async fn abandoned(worker: &Worker) {
+    while !worker.job().controls.is_abandoned() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

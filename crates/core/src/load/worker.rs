@@ -1,0 +1,158 @@
+//! What the clients of one worker thread share: the lanes, the recorder, the examiner. All of it
+//! belongs to that thread alone.
+
+use std::cell::{RefCell, RefMut};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+
+use super::job::Job;
+use super::lane::Lane;
+use crate::measure::{Ending, ErrorSummary, Nanos, Recorder, Series, Timing, latency_histogram};
+use crate::store::{Certainty, ErrorClass, Fault};
+use crate::verify::Examiner;
+
+/// Shared by the clients of one thread.
+pub(super) struct Worker {
+    job: Arc<Job>,
+    lanes: Vec<Lane>,
+    recorder: RefCell<Recorder>,
+    examiner: RefCell<Examiner>,
+    errors: RefCell<BTreeMap<(ErrorClass, bool), ErrorSummary>>,
+    lag: RefCell<Option<Histogram<u64>>>,
+}
+
+/// What is left of a worker when its clients have ended.
+pub(super) struct Remains {
+    pub examiner: Examiner,
+    pub errors: Vec<ErrorSummary>,
+    pub lag: Option<Histogram<u64>>,
+    pub unstarted: Option<Histogram<u64>>,
+    /// For each lane: number of the group, and one more than its highest id given out.
+    pub issued: Vec<(u16, u64)>,
+}
+
+impl Worker {
+    pub fn new(job: Arc<Job>, lanes: Vec<Lane>, recorder: Recorder) -> Self {
+        let examiner = Examiner::new(job.examination());
+        Worker {
+            job,
+            lanes,
+            recorder: RefCell::new(recorder),
+            examiner: RefCell::new(examiner),
+            errors: RefCell::default(),
+            lag: RefCell::new(None),
+        }
+    }
+
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// Number of the phase.
+    #[inline]
+    pub fn phase(&self) -> u16 {
+        self.job.plan.index
+    }
+
+    /// The time from which no operation starts.
+    #[inline]
+    pub fn deadline(&self) -> Nanos {
+        self.job.controls.deadline()
+    }
+
+    #[inline]
+    pub fn examiner(&self) -> RefMut<'_, Examiner> {
+        self.examiner.borrow_mut()
+    }
+
+    /// Notes how late a request that waited for its due time leaves, if its client waited for it.
+    pub fn note_lag(&self, due: Nanos, claimed: Nanos) {
+        if claimed < due {
+            let lag = crate::measure::now().saturating_sub(due).max(1);
+            let mut histogram = self.lag.borrow_mut();
+            histogram.get_or_insert_with(latency_histogram).saturating_record(lag);
+        }
+    }
+
+    /// Records an operation that has ended.
+    #[inline]
+    pub fn record(
+        &self,
+        series: Series,
+        ending: Ending,
+        records: u64,
+        timing: Timing,
+        fault: Option<&Fault>,
+    ) {
+        let mut recorder = self.recorder.borrow_mut();
+        while recorder.is_over(timing.done) {
+            self.hand_over(&mut recorder);
+        }
+        recorder.end(series, ending, records, timing);
+        if let Some(fault) = fault {
+            self.note_error(fault, timing.done);
+        }
+    }
+
+    fn hand_over(&self, recorder: &mut Recorder) {
+        let end = recorder.interval_end();
+        recorder.hand_over(self.offered_before(end));
+    }
+
+    fn offered_before(&self, end: Nanos) -> u64 {
+        // What falls due after the stop is asked of nobody.
+        let end = end.min(self.deadline());
+        self.lanes.iter().map(|lane| lane.offered_before(end)).sum()
+    }
+
+    /// Counts an operation that is about to be sent.
+    #[inline]
+    pub fn note_start(&self) {
+        self.recorder.borrow_mut().start();
+    }
+
+    #[cold]
+    fn note_error(&self, fault: &Fault, at: Nanos) {
+        let key = (fault.class, fault.certainty == Certainty::Indeterminate);
+        let mut errors = self.errors.borrow_mut();
+        let summary = errors.entry(key).or_insert_with(|| ErrorSummary {
+            class: fault.class,
+            certainty: fault.certainty,
+            count: 0,
+            first_message: fault.message.to_string(),
+            first_at: at,
+            last_at: at,
+        });
+        summary.count += 1;
+        summary.last_at = at;
+    }
+
+    /// Ends the measurement at `stop`, hands the last interval over and gives up the rest.
+    pub fn finish(self, stop: Nanos) -> Remains {
+        let unstarted =
+            self.lanes.iter().filter_map(|lane| lane.unstarted(stop)).reduce(|mut all, lane| {
+                all.add(&lane).expect("same bounds");
+                all
+            });
+        {
+            let mut recorder = self.recorder.borrow_mut();
+            while recorder.is_over(stop) {
+                self.hand_over(&mut recorder);
+            }
+            recorder.hand_over(self.offered_before(stop));
+        }
+        Remains {
+            examiner: self.examiner.into_inner(),
+            errors: self.errors.into_inner().into_values().collect(),
+            lag: self.lag.into_inner(),
+            unstarted,
+            issued: self.lanes.iter().map(|lane| (lane.group, lane.issued())).collect(),
+        }
+    }
+}

@@ -1,0 +1,525 @@
+//! From a suite file to a plan: what is left unsaid is decided here, records are chained from
+//! phase to phase, and every loop gets its bounds.
+
+use std::time::Duration;
+
+use crate::workload::{
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, Kind, Mix, Part, PhasePlan, SizeModel,
+    ValueModel,
+};
+
+use super::document::{Document, Mark};
+use super::error::{Problem, SuiteError};
+use super::file::{
+    ArrivalWord, ClientSpec, GroupSpec, MOST, PhaseSpec, Requests, SuiteSpec, Sweep, Warmup,
+};
+use super::overrides::Overrides;
+use super::plan::{Plan, has, inserted, only_inserts, records_after};
+use super::units::format_count;
+
+/// Added to the duration of a phase for the hard bound: time to drain requests in flight.
+const GRACE: Duration = Duration::from_secs(60);
+/// The hard bound of a phase that stops by requests. The longest published one took 13.3 hours.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// No store makes more records a second: bounds the requests of a phase that inserts for a time.
+const MOST_A_SECOND: f64 = 5e6;
+/// The least such bound.
+const LEAST_BOUND: u64 = 10_000_000;
+/// Up to this many records, all are read back after the last phase that writes.
+const READ_BACK_RECORDS: u64 = 1_000_000;
+
+/// The plan of a suite.
+pub(super) fn plan(
+    document: &Document,
+    spec: &SuiteSpec,
+    overrides: &Overrides,
+) -> Result<Plan, SuiteError> {
+    let mut builder = Builder { document, spec, overrides, phases: Vec::new(), records: None };
+    for (number, step) in steps(spec.sweep.as_ref(), overrides).into_iter().enumerate() {
+        for phase in &spec.phases {
+            if phase.load && number > 0 {
+                continue;
+            }
+            builder.warm_up(phase, step, number)?;
+            builder.phase(phase, step)?;
+        }
+    }
+    let capacity = builder.capacity();
+    builder.check_keys(capacity)?;
+    let mut phases = builder.phases;
+    read_back(&mut phases, spec, capacity);
+    let dataset =
+        Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
+    Ok(Plan {
+        suite: spec.name.clone(),
+        title: spec.title.clone(),
+        source: spec.source.clone(),
+        dataset,
+        phases,
+        stores: spec.stores.clone(),
+        published: spec.published.clone(),
+        scale: overrides.scale.filter(|scale| *scale != 1.0),
+        seed: spec.seed,
+        part: overrides.part.unwrap_or(Part::WHOLE),
+        threads: overrides.threads,
+        changes: overrides.changes(),
+        notes: Vec::new(),
+    })
+}
+
+/// The numbers of clients to go through; `None`: as each phase says.
+fn steps(sweep: Option<&Sweep>, overrides: &Overrides) -> Vec<Option<u32>> {
+    let Some(sweep) = sweep else { return vec![overrides.clients] };
+    if overrides.clients.is_some() {
+        return vec![overrides.clients];
+    }
+    let mut clients = sweep.clients.clone();
+    if sweep.within_processors {
+        let here = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let processors = overrides.processors.unwrap_or_else(here);
+        let least = clients.iter().copied().min().unwrap_or(1);
+        clients.retain(|clients| *clients <= processors.max(least));
+    }
+    clients.into_iter().map(Some).collect()
+}
+
+/// Splitmix64's finalizer (Steele, Lea, Flood 2014) over a running sum.
+fn mix_seed(parts: &[u64]) -> u64 {
+    parts.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, part| {
+        let mut z = state.wrapping_add(*part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    })
+}
+
+fn dataset_id(spec: &SuiteSpec) -> u32 {
+    let form = matches!(spec.key.form, KeyForm::Hash).into();
+    mix_seed(&[spec.seed, form, spec.key.length.into(), spec.fields.into()]) as u32
+}
+
+/// Marks the last phase that writes, where the suite says so or is small enough.
+fn read_back(phases: &mut [PhasePlan], spec: &SuiteSpec, capacity: u64) {
+    let writes = |phase: &PhasePlan| phase.groups.iter().any(|g| has(&g.mix, |k| !k.read_only()));
+    if spec.read_back.unwrap_or(capacity <= READ_BACK_RECORDS)
+        && let Some(last) = phases.iter_mut().rev().find(|phase| writes(phase))
+        && spec.phases.iter().all(|p| !is_of(&last.name, &p.name) || p.read_back != Some(false))
+    {
+        last.read_back = true;
+    }
+}
+
+/// `planned` is phase `name` or its repetition in a sweep.
+fn is_of(planned: &str, name: &str) -> bool {
+    planned.split('@').next() == Some(name)
+}
+
+struct Builder<'a> {
+    document: &'a Document,
+    spec: &'a SuiteSpec,
+    overrides: &'a Overrides,
+    phases: Vec<PhasePlan>,
+    /// Records that exist; none: no phase has said yet.
+    records: Option<u64>,
+}
+
+impl Builder<'_> {
+    fn conflict(&self, mark: Mark, message: String, hint: &str) -> SuiteError {
+        self.document.error(mark, Problem::Conflict(message), hint)
+    }
+
+    fn scaled(&self, count: u64) -> u64 {
+        let scale = self.overrides.scale.unwrap_or(1.0);
+        if scale == 1.0 { count } else { ((count as f64 * scale).round() as u64).clamp(1, MOST) }
+    }
+
+    fn capacity(&self) -> u64 {
+        self.phases.iter().map(records_after).max().unwrap_or(0)
+    }
+
+    /// Keys must be long enough to tell the records apart.
+    fn check_keys(&self, capacity: u64) -> Result<(), SuiteError> {
+        let base: u128 = match self.spec.key.form {
+            KeyForm::Decimal => 10,
+            KeyForm::Hash => 16,
+        };
+        let names = base.checked_pow(self.spec.key.length.into()).unwrap_or(u128::MAX);
+        if u128::from(capacity) <= names {
+            return Ok(());
+        }
+        let (records, length) = (format_count(capacity), self.spec.key.length);
+        let message = format!("{records} records have not enough keys of {length} bytes");
+        Err(self.conflict(self.spec.key_mark, message, "set a larger key.length"))
+    }
+
+    /// Adds the warm-up that goes before `phase`, if one does.
+    fn warm_up(
+        &mut self,
+        phase: &PhaseSpec,
+        step: Option<u32>,
+        number: usize,
+    ) -> Result<(), SuiteError> {
+        let explicit = |p: &PhaseSpec| {
+            matches!(p.warmup, Warmup::Itself)
+                || matches!(p.warmup, Warmup::Before(length) if !length.is_zero())
+        };
+        let length = match phase.warmup {
+            Warmup::Before(length) => length,
+            Warmup::Unsaid
+                if number == 0
+                    && !phase.load
+                    && !self.spec.phases.iter().any(explicit)
+                    && !self.phases.iter().any(|p| p.warmup) =>
+            {
+                self.spec.warmup
+            }
+            _ => return Ok(()),
+        };
+        if length.is_zero() {
+            return Ok(());
+        }
+        let mut plan = self.resolve(phase, step)?;
+        let reads = |group: &GroupPlan| has(&group.mix, reads_something);
+        if phase.warmup == Warmup::Unsaid && !plan.groups.iter().any(reads) {
+            return Ok(());
+        }
+        plan.groups.retain_mut(|group| quietened(&mut group.mix));
+        if plan.groups.is_empty() {
+            let message = format!("a warm-up of phase `{}` would have nothing to do", phase.name);
+            let hint = "a warm-up neither inserts nor deletes; set warmup = false";
+            return Err(self.conflict(phase.mark, message, hint));
+        }
+        for group in &mut plan.groups {
+            group.requests = None;
+            if let Arrival::Ramp { from, .. } = group.arrival {
+                group.arrival = Arrival::Constant { rate: from };
+            }
+        }
+        plan.name = format!("{}:warm-up", self.name(phase, step));
+        plan.label = "Warm-up".to_owned();
+        plan.warmup = true;
+        plan.read_back = false;
+        plan.from_empty = false;
+        plan.duration = Some(length);
+        plan.time_limit = length + GRACE;
+        self.push(plan, phase)
+    }
+
+    fn phase(&mut self, phase: &PhaseSpec, step: Option<u32>) -> Result<(), SuiteError> {
+        let mut plan = self.resolve(phase, step)?;
+        plan.name = self.name(phase, step);
+        self.push(plan, phase)
+    }
+
+    /// The phase's name; in a sweep with the number of clients.
+    fn name(&self, phase: &PhaseSpec, step: Option<u32>) -> String {
+        match step.filter(|_| self.sweeps(phase)) {
+            Some(step) => format!("{}@{step}", phase.name),
+            None => phase.name.clone(),
+        }
+    }
+
+    /// The phase is repeated for each step of a sweep.
+    fn sweeps(&self, phase: &PhaseSpec) -> bool {
+        self.spec.sweep.is_some() && self.overrides.clients.is_none() && !phase.load
+    }
+
+    /// Everything of a phase but where its records begin.
+    fn resolve(&self, phase: &PhaseSpec, step: Option<u32>) -> Result<PhasePlan, SuiteError> {
+        let outer = self.outer(phase);
+        let settings: Vec<ClientSpec> =
+            phase.groups.iter().map(|group| group.clients.within(&outer)).collect();
+        let own: Vec<u32> = settings.iter().map(|s| s.clients.unwrap_or(1)).collect();
+        let inserts_only = settings.iter().all(|s| s.mix.as_ref().is_none_or(only_inserts));
+        let mut duration = phase.duration;
+        if duration.is_none() && phase.clients.requests.is_none() && !phase.load {
+            duration = self.spec.duration;
+        }
+        // Inserts that stop by requests make the records of later phases: they stay whole.
+        let makes_records = phase.load || (inserts_only && duration.is_none());
+        let timed = !makes_records && phase.warmup != Warmup::Itself;
+        match self.overrides {
+            Overrides { duration: Some(length), .. } if timed => duration = Some(*length),
+            Overrides { requests: Some(_), .. } if timed => duration = None,
+            _ => {}
+        }
+        let mut groups = Vec::with_capacity(settings.len());
+        for (index, (group, settings)) in phase.groups.iter().zip(&settings).enumerate() {
+            let draft = Draft { phase, group, settings, own: &own, index, timed, duration };
+            groups.push(self.group(&draft, step)?);
+        }
+        let limit = phase.time_limit.or(self.spec.time_limit);
+        Ok(PhasePlan {
+            index: 0,
+            name: phase.name.clone(),
+            label: phase.label.clone(),
+            warmup: phase.warmup == Warmup::Itself,
+            load: phase.load,
+            from_empty: phase.from_empty,
+            groups,
+            duration,
+            time_limit: limit.unwrap_or_else(|| duration.map_or(LONGEST, |d| d + GRACE)),
+            verify: phase.verify.unwrap_or(self.spec.verify),
+            read_back: phase.read_back.unwrap_or(false),
+        })
+    }
+
+    /// The settings around a phase's groups. A phase that says when it stops takes no stop
+    /// condition from the top.
+    fn outer(&self, phase: &PhaseSpec) -> ClientSpec {
+        let mut outer = phase.clients.within(&self.spec.clients);
+        if phase.duration.is_some() {
+            outer.requests = phase.clients.requests;
+        }
+        if phase.load {
+            let insert = || Mix { parts: vec![(Kind::Insert, 1_000)] };
+            outer.mix = phase.clients.mix.clone().or_else(|| Some(insert()));
+            outer.requests = phase.clients.requests.or(Some(Requests::Records));
+            outer.rate = phase.clients.rate;
+            outer.ramp = phase.clients.ramp;
+            outer.arrival = phase.clients.arrival;
+        }
+        outer
+    }
+
+    fn group(&self, draft: &Draft<'_>, step: Option<u32>) -> Result<GroupPlan, SuiteError> {
+        let (phase, settings, mark) = (draft.phase, draft.settings, draft.group.mark);
+        let Some(mix) = settings.mix.clone() else {
+            let table = format!("phase `{}`", phase.name);
+            let problem = Problem::Missing { key: "mix", table };
+            return Err(self.document.error(mark, problem, "for example mix = { get = 100 }"));
+        };
+        if phase.load && !only_inserts(&mix) {
+            let message = format!("phase `{}` loads, so its mix may only insert", phase.name);
+            return Err(self.conflict(mark, message, "leave out `load` or `mix`"));
+        }
+        let step = step.filter(|_| self.sweeps(phase) || self.overrides.clients.is_some());
+        let clients = step.map_or(draft.own[draft.index], |all| draft.share(all).max(1));
+        let pipeline = settings.pipeline.unwrap_or(1);
+        if !clients.is_multiple_of(pipeline) {
+            let message = format!("{clients} clients do not fill connections of {pipeline}");
+            return Err(self.conflict(mark, message, "make clients a multiple of pipeline"));
+        }
+        let arrival = self.arrival(draft, mark)?;
+        let batch = self.batch(settings, &mix);
+        let requests = self.requests(draft, &mix, batch, arrival, mark)?;
+        Ok(GroupPlan {
+            name: draft.group.name.clone(),
+            clients,
+            pipeline,
+            keys: settings.keys.unwrap_or(Distribution::Uniform),
+            values: self.values(settings),
+            arrival,
+            ttl: settings.ttl,
+            one_field: settings.one_field.unwrap_or(false),
+            scan_length: settings
+                .scan_length
+                .clone()
+                .unwrap_or(SizeModel::Uniform { min: 1, max: 100 }),
+            batch,
+            requests,
+            mix,
+            records: 0,
+            insert_first: 0,
+            insert_stride: 1,
+            seed: 0,
+        })
+    }
+
+    /// A batch is never larger than the records that there are to be.
+    fn batch(&self, settings: &ClientSpec, mix: &Mix) -> u32 {
+        let batch = settings.batch.unwrap_or(100);
+        match self.spec.records.map(|records| self.scaled(records)) {
+            Some(records) if has(mix, |kind| kind == Kind::InsertBatch) => {
+                u64::from(batch).min(records) as u32
+            }
+            _ => batch,
+        }
+    }
+
+    fn values(&self, settings: &ClientSpec) -> ValueModel {
+        let mut size = settings.value.size.clone().unwrap_or(SizeModel::Fixed { size: 100 });
+        if let SizeModel::JavaUniform { seed, .. } = &mut size {
+            *seed = settings.value.seed.unwrap_or(self.spec.seed) as i64;
+        }
+        let compressible = settings.value.compressible.unwrap_or(0.0);
+        ValueModel { size, seed: settings.value.seed, compressible }
+    }
+
+    fn arrival(&self, draft: &Draft<'_>, mark: Mark) -> Result<Arrival, SuiteError> {
+        let settings = draft.settings;
+        let mut rate = settings.rate;
+        let mut word = settings.arrival;
+        if let (Some(all), false) = (self.overrides.rate, draft.phase.load) {
+            let shares: f64 = draft.own.iter().copied().map(f64::from).sum();
+            rate = Some(all * f64::from(draft.own[draft.index]) / shares);
+            word = word.filter(|word| *word == ArrivalWord::Poisson);
+        } else if let Some(ramp) = settings.ramp {
+            return Ok(Arrival::Ramp { from: ramp.from, to: ramp.to, over: ramp.over });
+        }
+        match (word, rate) {
+            (None, None) | (Some(ArrivalWord::Closed), _) => Ok(Arrival::Closed),
+            (None | Some(ArrivalWord::Constant), Some(rate)) => Ok(Arrival::Constant { rate }),
+            (Some(ArrivalWord::Poisson), Some(rate)) => Ok(Arrival::Poisson { rate }),
+            (Some(_), None) => {
+                let message = format!("phase `{}` has an open arrival, no rate", draft.phase.name);
+                Err(self.conflict(mark, message, "give it rate = \"10k/s\""))
+            }
+        }
+    }
+
+    /// How many requests a group makes at most; none only where time alone may stop it.
+    fn requests(
+        &self,
+        draft: &Draft<'_>,
+        mix: &Mix,
+        batch: u32,
+        arrival: Arrival,
+        mark: Mark,
+    ) -> Result<Option<u64>, SuiteError> {
+        let name = &draft.phase.name;
+        let mut requests = match draft.settings.requests {
+            Some(Requests::Count(count)) => Some(self.scaled(count)),
+            Some(Requests::Records) => {
+                let Some(records) = self.spec.records else {
+                    let message = format!("phase `{name}` goes over the suite's records");
+                    return Err(self.conflict(mark, message, "say how many: records = \"1M\""));
+                };
+                let batches =
+                    |kind| matches!(kind, Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch);
+                let each = if has(mix, |kind| !batches(kind)) { 1 } else { u64::from(batch) };
+                Some(self.scaled(records).div_ceil(each))
+            }
+            None => None,
+        };
+        match self.overrides {
+            Overrides { requests: Some(all), .. } if draft.timed => {
+                requests = Some(draft.share_of(*all).max(1));
+            }
+            Overrides { duration: Some(_), .. } if draft.timed => requests = None,
+            _ => {}
+        }
+        match (requests, draft.duration) {
+            (None, None) => {
+                let message = format!("phase `{name}` would never end");
+                Err(self.conflict(mark, message, "give it requests or a duration"))
+            }
+            (None, Some(duration)) if has(mix, Kind::inserts) => {
+                Ok(Some(most_requests(arrival, duration)))
+            }
+            (requests, _) => Ok(requests),
+        }
+    }
+
+    /// Places a phase behind the others: records, numbers, seeds.
+    fn push(&mut self, mut plan: PhasePlan, phase: &PhaseSpec) -> Result<(), SuiteError> {
+        let index = u16::try_from(self.phases.len()).map_err(|_| {
+            self.conflict(phase.mark, "the suite has more than 65,535 phases".to_owned(), "")
+        })?;
+        let needs = |group: &GroupPlan| has(&group.mix, needs_records);
+        let reads_first = plan.groups.iter().any(needs);
+        let existing = match self.records {
+            _ if plan.from_empty => 0,
+            Some(records) => records,
+            None if reads_first => self.spec.records.map_or(0, |records| self.scaled(records)),
+            None => 0,
+        };
+        if existing == 0 && plan.groups.iter().all(needs) {
+            let message = format!("phase `{}` needs records, and there are none", phase.name);
+            let hint = "insert them in a phase before, or say how many exist: records = \"1M\"";
+            return Err(self.conflict(phase.mark, message, hint));
+        }
+        let stride = plan.groups.iter().filter(|group| has(&group.mix, Kind::inserts)).count();
+        let mut inserting = 0;
+        for (number, group) in plan.groups.iter_mut().enumerate() {
+            group.records = existing;
+            group.insert_first = existing;
+            if has(&group.mix, Kind::inserts) {
+                group.insert_first += inserting;
+                group.insert_stride = stride as u64;
+                inserting += 1;
+            }
+            group.seed = mix_seed(&[self.spec.seed, index.into(), number as u64]);
+            let ends = inserted(group).checked_mul(group.insert_stride);
+            if ends.is_none_or(|ends| ends > MOST) {
+                let message = format!("phase `{}` would insert too many records", phase.name);
+                return Err(self.conflict(phase.mark, message, "the most is 1T"));
+            }
+        }
+        plan.index = index;
+        self.records = Some(records_after(&plan));
+        self.phases.push(plan);
+        Ok(())
+    }
+}
+
+/// A group on its way into the plan.
+struct Draft<'a> {
+    phase: &'a PhaseSpec,
+    group: &'a GroupSpec,
+    settings: &'a ClientSpec,
+    /// Clients of each group of the phase, as the suite says.
+    own: &'a [u32],
+    index: usize,
+    /// `--duration` and `--requests` apply.
+    timed: bool,
+    duration: Option<Duration>,
+}
+
+impl Draft<'_> {
+    /// This group's share of something of the whole phase, in proportion to its clients; what
+    /// rounding leaves over goes to the first groups.
+    fn share_of(&self, all: u64) -> u64 {
+        let sum: u128 = self.own.iter().map(|own| u128::from(*own)).sum();
+        let up_to = |index: usize| {
+            let before: u128 = self.own[..index].iter().map(|own| u128::from(*own)).sum();
+            (u128::from(all) * before).div_ceil(sum)
+        };
+        (up_to(self.index + 1) - up_to(self.index)) as u64
+    }
+
+    fn share(&self, all: u32) -> u32 {
+        self.share_of(all.into()) as u32
+    }
+}
+
+/// More requests than a phase can make in its duration.
+fn most_requests(arrival: Arrival, duration: Duration) -> u64 {
+    let rate = match arrival {
+        Arrival::Closed => MOST_A_SECOND,
+        Arrival::Constant { rate } => rate,
+        // Ten standard deviations above the mean, and some for small means.
+        Arrival::Poisson { rate } => {
+            let mean = rate * duration.as_secs_f64();
+            return (mean + 10.0 * mean.sqrt() + 100.0).min(MOST as f64) as u64;
+        }
+        Arrival::Ramp { from, to, .. } => from.max(to),
+    };
+    let requests = (rate * duration.as_secs_f64()).min(MOST as f64) as u64 + 1;
+    if arrival.is_open() { requests } else { requests.max(LEAST_BOUND) }
+}
+
+/// The operation goes to a record that exists.
+fn needs_records(kind: Kind) -> bool {
+    !kind.inserts() && kind != Kind::GetAbsent
+}
+
+/// The operation brings back what was written.
+fn reads_something(kind: Kind) -> bool {
+    needs_records(kind) && !matches!(kind, Kind::Update | Kind::Delete | Kind::PutBatch)
+}
+
+/// Takes inserts and deletes out of a mix and makes the rest a whole; false if nothing is left.
+fn quietened(mix: &mut Mix) -> bool {
+    mix.parts.retain(|(kind, _)| !kind.inserts() && *kind != Kind::Delete);
+    let sum: u32 = mix.parts.iter().map(|(_, part)| u32::from(*part)).sum();
+    let (mut before, mut given) = (0u32, 0u32);
+    for (_, part) in &mut mix.parts {
+        before += u32::from(*part);
+        let up_to = before * 1_000 / sum;
+        *part = (up_to - given) as u16;
+        given = up_to;
+    }
+    mix.parts.retain(|(_, part)| *part > 0);
+    sum > 0
+}

@@ -1,0 +1,67 @@
+//! The built-in suites: the files of `suites/`, embedded in the binary.
+
+use super::Suite;
+use super::error::SuiteError;
+
+/// A suite that comes with kvdyno.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// What to type.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub title: &'static str,
+    /// Its file, from the project's root.
+    pub file: &'static str,
+    /// What the file says.
+    pub text: &'static str,
+}
+
+impl Builtin {
+    /// The suite.
+    ///
+    /// # Errors
+    /// None: a test reads every built-in suite.
+    pub fn suite(&self) -> Result<Suite, SuiteError> {
+        if self.file.ends_with(".toml") {
+            return Suite::parse(self.file, self.text);
+        }
+        Suite::of_ycsb(self.name, self.title, self.file, self.text)
+    }
+}
+
+macro_rules! embedded {
+    ($($name:literal, $file:literal, $title:literal;)*) => {
+        &[$(Builtin {
+            name: $name,
+            title: $title,
+            file: concat!("suites/", $file),
+            text: include_str!(concat!("../../../../suites/", $file)),
+        }),*]
+    };
+}
+
+const BUILTINS: &[Builtin] = embedded! {
+    "quick", "quick.toml", "puts, gets and a mix on three embedded engines, in under a minute";
+    "amesar-2011", "amesar-2011.toml", "MongoDB vs. Cassandra, 120 million operations";
+    "aws-2014", "aws-2014.toml", "Aerospike vs. client-sharded Redis on one server";
+    "gce-2015", "gce-2015.toml", "Aerospike on 20 servers";
+    "helium-2015", "helium-2015.toml", "an embedded store on one machine, over 1 to N threads";
+    "ycsb-a", "ycsb/workloada", "YCSB core workload A: half reads, half updates";
+    "ycsb-b", "ycsb/workloadb", "YCSB core workload B: 95 % reads, 5 % updates";
+    "ycsb-c", "ycsb/workloadc", "YCSB core workload C: reads only";
+    "ycsb-d", "ycsb/workloadd", "YCSB core workload D: reads of what was inserted last";
+    "ycsb-e", "ycsb/workloade", "YCSB core workload E: short scans";
+    "ycsb-f", "ycsb/workloadf", "YCSB core workload F: read, modify, write";
+};
+
+/// Every built-in suite, the default one first.
+#[must_use]
+pub fn builtins() -> &'static [Builtin] {
+    BUILTINS
+}
+
+/// The built-in suite of this name.
+#[must_use]
+pub fn builtin(name: &str) -> Option<&'static Builtin> {
+    BUILTINS.iter().find(|builtin| builtin.name == name)
+}

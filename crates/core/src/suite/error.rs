@@ -1,0 +1,184 @@
+//! What can be wrong with a suite, and where: every error names its file, line and column (or the
+//! command-line option), shows the offending line and says what to do.
+
+use std::fmt::{self, Write as _};
+
+use super::units::UnitError;
+
+/// Most characters of a line that an excerpt shows.
+const EXCERPT: usize = 120;
+
+/// Where a problem is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a file.
+    Line {
+        /// Name of the file.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// From 1, in characters.
+        column: usize,
+        /// The line itself.
+        text: String,
+        /// How many characters of the line are meant, at least 1.
+        width: usize,
+    },
+    /// In a command-line option, such as `--set put.clients=x`.
+    Argument(String),
+    /// In the suite as a whole.
+    Suite(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line { file, line, column, .. } => write!(f, "{file}:{line}:{column}"),
+            Place::Argument(text) => f.write_str(text),
+            Place::Suite(name) => write!(f, "suite {name}"),
+        }
+    }
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// Not TOML.
+    #[error("{0}")]
+    Syntax(String),
+    /// A key that the format does not have.
+    #[error("unknown key `{key}` in {table}")]
+    UnknownKey {
+        /// What was written.
+        key: String,
+        /// In which table.
+        table: String,
+    },
+    /// A word that is not one of the choices.
+    #[error("`{word}` is not {what}")]
+    UnknownWord {
+        /// What was written.
+        word: String,
+        /// What it should have been, such as "an operation".
+        what: String,
+    },
+    /// A value of another type.
+    #[error("`{key}` must be {expected}, not {found}")]
+    WrongType {
+        /// Of which key.
+        key: String,
+        /// What is asked for.
+        expected: &'static str,
+        /// What was written.
+        found: &'static str,
+    },
+    /// A quantity that cannot be read.
+    #[error("`{key}`: {error}")]
+    Quantity {
+        /// Of which key.
+        key: String,
+        /// Why.
+        error: UnitError,
+    },
+    /// A value outside what makes sense.
+    #[error("`{key}` must be {range}, not {value}")]
+    OutOfRange {
+        /// Of which key.
+        key: String,
+        /// What was written.
+        value: String,
+        /// What is allowed.
+        range: String,
+    },
+    /// A key that must be there.
+    #[error("{table} lacks `{key}`")]
+    Missing {
+        /// Which key.
+        key: &'static str,
+        /// In which table.
+        table: String,
+    },
+    /// Shares of a mix that do not make a whole.
+    #[error("the mix sums to {0} %, not to 100 %")]
+    MixSum(String),
+    /// Settings that do not go together.
+    #[error("{0}")]
+    Conflict(String),
+    /// A file that cannot be read.
+    #[error("cannot read it: {0}")]
+    Unreadable(String),
+}
+
+/// Why a suite cannot be run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(transparent)]
+pub struct SuiteError(Box<Detail>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Detail {
+    place: Place,
+    problem: Problem,
+    hint: Option<String>,
+}
+
+impl std::error::Error for Detail {}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = format!("{}: {}", self.place, self.problem);
+        if let Some(hint) = &self.hint {
+            line += &format!("; {hint}");
+        }
+        // One line, whatever stands in the file.
+        line.chars().try_for_each(|c| match c {
+            c if c.is_control() => write!(f, "{}", c.escape_default()),
+            c => f.write_char(c),
+        })
+    }
+}
+
+impl SuiteError {
+    /// An error with what to do about it; an empty hint is none.
+    #[must_use]
+    pub fn new(place: Place, problem: Problem, hint: impl Into<String>) -> Self {
+        let hint = Some(hint.into()).filter(|h| !h.is_empty());
+        let hint = hint.or_else(|| match &problem {
+            Problem::Quantity { error, .. } => Some(error.hint()),
+            _ => None,
+        });
+        SuiteError(Box::new(Detail { place, problem, hint }))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn problem(&self) -> &Problem {
+        &self.0.problem
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// The offending line with marks under the part that is meant; none outside a file.
+    #[must_use]
+    pub fn excerpt(&self) -> Option<String> {
+        let Place::Line { line, column, text, width, .. } = &self.0.place else { return None };
+        let number = line.to_string();
+        let margin = " ".repeat(number.len());
+        // Of a long line only the part around the mistake is shown.
+        let first = (column - 1).saturating_sub(EXCERPT / 2);
+        let printable = |c: char| if c.is_control() { ' ' } else { c };
+        let text: String = text.chars().skip(first).take(EXCERPT).map(printable).collect();
+        let skip = " ".repeat(column - 1 - first);
+        let mark = "^".repeat((*width).min(EXCERPT - skip.len()));
+        Some(format!("{number} | {text}\n{margin} | {skip}{mark}"))
+    }
+}

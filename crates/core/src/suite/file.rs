@@ -1,0 +1,456 @@
+//! The suite file: what its tables may hold, and their reading. docs/SUITES.md is its manual; a
+//! test holds the two together.
+
+use std::time::Duration;
+
+use crate::workload::{Distribution, KeyForm, KeyModel, Mix, SizeModel};
+
+use super::document::{Document, Item, Mark};
+use super::error::{Problem, SuiteError};
+use super::models::{self, SizeUnit};
+use super::published::{Published, published};
+use super::reader::{Fields, Value};
+
+/// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
+/// the top (for all phases); the nearest counts.
+pub(super) const CLIENT_KEYS: [&str; 13] = [
+    "clients",
+    "pipeline",
+    "mix",
+    "keys",
+    "value",
+    "requests",
+    "rate",
+    "arrival",
+    "ramp",
+    "ttl",
+    "one-field",
+    "scan-length",
+    "batch",
+];
+/// Keys that stand at the top only.
+pub(super) const SUITE_KEYS: [&str; 15] = [
+    "name",
+    "title",
+    "source",
+    "records",
+    "key",
+    "seed",
+    "stores",
+    "sweep",
+    "phase",
+    "published",
+    "duration",
+    "time-limit",
+    "verify",
+    "read-back",
+    "warmup",
+];
+/// Keys that stand in a phase only, or there and at the top.
+pub(super) const PHASE_KEYS: [&str; 10] = [
+    "name",
+    "label",
+    "group",
+    "duration",
+    "time-limit",
+    "verify",
+    "read-back",
+    "warmup",
+    "load",
+    "from-empty",
+];
+/// Keys of `value`; `fields` only at the top.
+pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
+/// Keys of `ramp`.
+pub(super) const RAMP_KEYS: [&str; 3] = ["from", "to", "over"];
+/// Keys of `sweep`.
+pub(super) const SWEEP_KEYS: [&str; 2] = ["clients", "within-processors"];
+
+/// Most records and requests that a suite may ask for.
+pub(super) const MOST: u64 = 1_000_000_000_000;
+/// Most clients of a group.
+pub(super) const MOST_CLIENTS: u32 = 1_000_000;
+/// Length of the warm-up before the first measured phase that reads.
+const WARMUP: Duration = Duration::from_secs(2);
+
+/// A suite file as it was read: settings that are not there are `None`.
+#[derive(Clone, Debug)]
+pub(super) struct SuiteSpec {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) source: String,
+    pub(super) records: Option<u64>,
+    pub(super) key: KeyModel,
+    pub(super) key_mark: Mark,
+    pub(super) fields: u16,
+    pub(super) seed: u64,
+    pub(super) stores: Vec<String>,
+    pub(super) duration: Option<Duration>,
+    pub(super) time_limit: Option<Duration>,
+    pub(super) verify: bool,
+    pub(super) read_back: Option<bool>,
+    pub(super) warmup: Duration,
+    pub(super) clients: ClientSpec,
+    pub(super) sweep: Option<Sweep>,
+    pub(super) phases: Vec<PhaseSpec>,
+    pub(super) published: Vec<Published>,
+}
+
+/// The phases are repeated with each number of clients.
+#[derive(Clone, Debug)]
+pub(super) struct Sweep {
+    pub(super) clients: Vec<u32>,
+    pub(super) within_processors: bool,
+}
+
+/// Whether a phase is a warm-up, or has one of its own before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Warmup {
+    /// Nothing said: the suite's warm-up may go before it.
+    Unsaid,
+    /// It is one.
+    Itself,
+    /// One of this length goes before it; none if 0.
+    Before(Duration),
+}
+
+/// A `[[phase]]`.
+#[derive(Clone, Debug)]
+pub(super) struct PhaseSpec {
+    pub(super) mark: Mark,
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) duration: Option<Duration>,
+    pub(super) time_limit: Option<Duration>,
+    pub(super) verify: Option<bool>,
+    pub(super) read_back: Option<bool>,
+    pub(super) warmup: Warmup,
+    pub(super) load: bool,
+    pub(super) from_empty: bool,
+    pub(super) clients: ClientSpec,
+    /// At least one; a phase without `[[phase.group]]` has one of its own name.
+    pub(super) groups: Vec<GroupSpec>,
+}
+
+/// A `[[phase.group]]`.
+#[derive(Clone, Debug)]
+pub(super) struct GroupSpec {
+    pub(super) mark: Mark,
+    pub(super) name: String,
+    pub(super) clients: ClientSpec,
+}
+
+/// How many requests: a number, or one pass over the suite's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Requests {
+    Count(u64),
+    Records,
+}
+
+/// The word of `arrival`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArrivalWord {
+    Closed,
+    Constant,
+    Poisson,
+}
+
+/// `ramp = { from = "10k/s", to = "50k/s", over = "1m" }`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ramp {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) over: Duration,
+}
+
+/// `value = …`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ValueSpec {
+    pub(super) size: Option<SizeModel>,
+    pub(super) seed: Option<u64>,
+    pub(super) compressible: Option<f64>,
+}
+
+/// What clients do: [`CLIENT_KEYS`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClientSpec {
+    pub(super) clients: Option<u32>,
+    pub(super) pipeline: Option<u32>,
+    pub(super) mix: Option<Mix>,
+    pub(super) keys: Option<Distribution>,
+    pub(super) value: ValueSpec,
+    pub(super) requests: Option<Requests>,
+    pub(super) rate: Option<f64>,
+    pub(super) arrival: Option<ArrivalWord>,
+    pub(super) ramp: Option<Ramp>,
+    pub(super) ttl: Option<Duration>,
+    pub(super) one_field: Option<bool>,
+    pub(super) scan_length: Option<SizeModel>,
+    pub(super) batch: Option<u32>,
+}
+
+impl ClientSpec {
+    /// These settings, and those of `wider` where nothing is said here.
+    pub(super) fn within(&self, wider: &ClientSpec) -> ClientSpec {
+        let closed = self.arrival == Some(ArrivalWord::Closed);
+        let own_rate = self.rate.is_some() || self.ramp.is_some() || closed;
+        ClientSpec {
+            clients: self.clients.or(wider.clients),
+            pipeline: self.pipeline.or(wider.pipeline),
+            mix: self.mix.clone().or_else(|| wider.mix.clone()),
+            keys: self.keys.or(wider.keys),
+            value: ValueSpec {
+                size: self.value.size.clone().or_else(|| wider.value.size.clone()),
+                seed: self.value.seed.or(wider.value.seed),
+                compressible: self.value.compressible.or(wider.value.compressible),
+            },
+            requests: self.requests.or(wider.requests),
+            rate: if own_rate { self.rate } else { wider.rate },
+            ramp: if own_rate { self.ramp } else { wider.ramp },
+            arrival: match (self.arrival, wider.arrival) {
+                (Some(word), _) => Some(word),
+                // A rate of one's own is not closed because the wider settings are.
+                (None, Some(ArrivalWord::Closed)) if own_rate => None,
+                (None, wider) => wider,
+            },
+            ttl: self.ttl.or(wider.ttl),
+            one_field: self.one_field.or(wider.one_field),
+            scan_length: self.scan_length.clone().or_else(|| wider.scan_length.clone()),
+            batch: self.batch.or(wider.batch),
+        }
+    }
+
+    fn read(fields: &Fields<'_>) -> Result<ClientSpec, SuiteError> {
+        let words = [
+            ("closed", ArrivalWord::Closed),
+            ("constant", ArrivalWord::Constant),
+            ("poisson", ArrivalWord::Poisson),
+        ];
+        let spec = ClientSpec {
+            clients: fields.read("clients", |v| v.small_count(1, MOST_CLIENTS))?,
+            pipeline: fields.read("pipeline", |v| v.small_count(1, 10_000))?,
+            mix: fields.read("mix", models::mix)?,
+            keys: fields.read("keys", models::distribution)?,
+            value: fields.read("value", value)?.unwrap_or_default(),
+            requests: fields.read("requests", requests)?,
+            rate: fields.read("rate", |v| v.rate())?,
+            arrival: fields.read("arrival", |v| v.word("an arrival", &words))?,
+            ramp: fields.read("ramp", ramp)?,
+            ttl: fields.read("ttl", |v| v.some_time())?,
+            one_field: fields.read("one-field", |v| v.flag())?,
+            scan_length: fields.read("scan-length", |v| models::size(v, SizeUnit::Records))?,
+            batch: fields.read("batch", |v| v.small_count(1, 100_000))?,
+        };
+        let (open, rate, ramp) =
+            (spec.arrival, fields.get("rate").is_some(), fields.get("ramp").is_some());
+        let clash = match open {
+            _ if rate && ramp => Some("`rate` and `ramp` exclude each other"),
+            Some(ArrivalWord::Closed) if rate || ramp => Some("a closed arrival has no rate"),
+            Some(ArrivalWord::Constant | ArrivalWord::Poisson) if ramp => {
+                Some("a ramp is an arrival of its own")
+            }
+            _ => None,
+        };
+        match clash.zip(fields.get("arrival").or_else(|| fields.get("ramp"))) {
+            Some((message, at)) => {
+                Err(at.error(Problem::Conflict(message.to_owned()), "leave one of them out"))
+            }
+            None => Ok(spec),
+        }
+    }
+}
+
+/// `value = "100B"` or `value = { size = …, seed = 1776, compressible = "50%" }`.
+fn value(value: Value<'_>) -> Result<ValueSpec, SuiteError> {
+    let Item::Table(_) = value.item() else {
+        let size = models::size(value, SizeUnit::Bytes)?;
+        return Ok(ValueSpec { size: Some(size), ..ValueSpec::default() });
+    };
+    let fields = value.fields("`value`", &VALUE_KEYS)?;
+    let seed = |v: Value<'_>| {
+        u64::try_from(v.integer()?).map_err(|_| v.out_of_range("a negative number", "from 0"))
+    };
+    Ok(ValueSpec {
+        size: fields.read("size", |v| models::size(v, SizeUnit::Bytes))?,
+        seed: fields.read("seed", seed)?,
+        compressible: fields.read("compressible", |v| v.share())?,
+    })
+}
+
+/// How many fields a record has: said once, in the `value` at the top.
+fn record_fields(top: &Fields<'_>) -> Result<u16, SuiteError> {
+    let Some(value) = top.get("value") else { return Ok(1) };
+    let Item::Table(_) = value.item() else { return Ok(1) };
+    let fields = value.fields("`value`", &VALUE_KEYS)?;
+    Ok(fields.read("fields", |v| v.small_count(1, 1_000))?.unwrap_or(1) as u16)
+}
+
+/// Refuses `fields` below the top: all phases share the records.
+fn no_fields(table: &Fields<'_>) -> Result<(), SuiteError> {
+    let Some(value) = table.get("value") else { return Ok(()) };
+    if let Item::Table(_) = value.item()
+        && let Some(fields) = value.table("`value`")?.get("fields")
+    {
+        let message = "`fields` is the same for all phases".to_owned();
+        return Err(fields.error(Problem::Conflict(message), "set it in `value` at the top"));
+    }
+    Ok(())
+}
+
+fn requests(value: Value<'_>) -> Result<Requests, SuiteError> {
+    match value.item() {
+        Item::Text(text) if text == "records" => Ok(Requests::Records),
+        _ => value.count(1, MOST).map(Requests::Count),
+    }
+}
+
+fn ramp(value: Value<'_>) -> Result<Ramp, SuiteError> {
+    let fields = value.fields("`ramp`", &RAMP_KEYS)?;
+    let rate = |key| fields.need(key)?.rate();
+    Ok(Ramp { from: rate("from")?, to: rate("to")?, over: fields.need("over")?.some_time()? })
+}
+
+/// `warmup = false` or `warmup = "5s"`.
+fn warmup_length(value: Value<'_>) -> Result<Duration, SuiteError> {
+    match value.item() {
+        Item::Flag(false) => Ok(Duration::ZERO),
+        Item::Flag(true) => Ok(WARMUP),
+        _ => value.duration(),
+    }
+}
+
+impl SuiteSpec {
+    pub(super) fn read(document: &Document) -> Result<SuiteSpec, SuiteError> {
+        let keys = [&SUITE_KEYS[..], &CLIENT_KEYS[..]].concat();
+        let top = Fields::root(document, "the suite", &keys)?;
+        let key = top.get("key");
+        let mut phases = Vec::new();
+        for phase in top.need("phase")?.list()? {
+            phases.push(PhaseSpec::read(phase, &phases)?);
+        }
+        if phases.is_empty() || phases.len() > 1_000 {
+            return Err(top.conflict("a suite has 1 to 1,000 phases".to_owned(), ""));
+        }
+        let mut stores = Vec::new();
+        for store in top.read("stores", |v| v.list())?.unwrap_or_default() {
+            stores.push(store.line()?);
+        }
+        let text = |key| -> Result<String, SuiteError> {
+            top.read(key, |v| v.line()).map(Option::unwrap_or_default)
+        };
+        let sweep = top.read("sweep", sweep)?;
+        let default_key = KeyModel { form: KeyForm::Hash, length: 16 };
+        Ok(SuiteSpec {
+            name: top.need("name")?.name()?,
+            title: text("title")?,
+            source: text("source")?,
+            records: top.read("records", |v| v.count(1, MOST))?,
+            key: key.map(models::key_model).transpose()?.unwrap_or(default_key),
+            key_mark: key.map_or(top.mark, |key| key.mark()),
+            fields: record_fields(&top)?,
+            seed: top.read("seed", |v| v.count(0, u64::MAX))?.unwrap_or(1),
+            stores,
+            duration: top.read("duration", |v| v.some_time())?,
+            time_limit: top.read("time-limit", |v| v.some_time())?,
+            verify: top.read("verify", |v| v.flag())?.unwrap_or(true),
+            read_back: top.read("read-back", |v| v.flag())?,
+            warmup: top.read("warmup", warmup_length)?.unwrap_or(WARMUP),
+            clients: ClientSpec::read(&top)?,
+            published: published_of(&top, &phases, sweep.as_ref())?,
+            sweep,
+            phases,
+        })
+    }
+}
+
+fn sweep(value: Value<'_>) -> Result<Sweep, SuiteError> {
+    let fields = value.fields("`sweep`", &SWEEP_KEYS)?;
+    let list = fields.need("clients")?;
+    let mut clients = Vec::new();
+    for step in list.list()? {
+        clients.push(step.small_count(1, MOST_CLIENTS)?);
+    }
+    if clients.is_empty() || clients.len() > 100 {
+        return Err(list.out_of_range(format!("{} long", clients.len()), "1 to 100 numbers"));
+    }
+    let within_processors = fields.read("within-processors", |v| v.flag())?.unwrap_or(false);
+    Ok(Sweep { clients, within_processors })
+}
+
+fn published_of(
+    top: &Fields<'_>,
+    phases: &[PhaseSpec],
+    sweep: Option<&Sweep>,
+) -> Result<Vec<Published>, SuiteError> {
+    let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+    // Any number of clients will do: the command line may have changed the sweep.
+    let known = |name: &str| match name.split_once('@') {
+        None => sweep.is_none() && names.contains(&name),
+        Some((name, step)) => {
+            sweep.is_some() && names.contains(&name) && step.parse::<u32>().is_ok()
+        }
+    };
+    let list = top.read("published", |v| v.list())?.unwrap_or_default();
+    list.into_iter().map(|table| published(table, &names, known)).collect()
+}
+
+impl PhaseSpec {
+    fn read(phase: Value<'_>, before: &[PhaseSpec]) -> Result<PhaseSpec, SuiteError> {
+        let keys = [&PHASE_KEYS[..], &CLIENT_KEYS[..]].concat();
+        let fields = phase.fields("[[phase]]", &keys)?;
+        no_fields(&fields)?;
+        let named = fields.need("name")?;
+        let name = named.name()?;
+        if before.iter().any(|other| other.name == name) {
+            let message = format!("there are two phases `{name}`");
+            return Err(named.error(Problem::Conflict(message), "give each a name of its own"));
+        }
+        let mut groups = Vec::new();
+        for group in fields.read("group", |v| v.list())?.unwrap_or_default() {
+            groups.push(GroupSpec::read(group, &groups)?);
+        }
+        let mark = named.mark();
+        if groups.is_empty() {
+            groups.push(GroupSpec { mark, name: name.clone(), clients: ClientSpec::default() });
+        }
+        if groups.len() > 1_000 {
+            return Err(fields.conflict("a phase has at most 1,000 groups".to_owned(), ""));
+        }
+        let flag = |key| -> Result<bool, SuiteError> {
+            fields.read(key, |v| v.flag()).map(Option::unwrap_or_default)
+        };
+        let warmup = |v: Value<'_>| match v.item() {
+            Item::Flag(true) => Ok(Warmup::Itself),
+            _ => warmup_length(v).map(Warmup::Before),
+        };
+        Ok(PhaseSpec {
+            mark,
+            label: fields.read("label", |v| v.line())?.unwrap_or_else(|| name.clone()),
+            name,
+            duration: fields.read("duration", |v| v.some_time())?,
+            time_limit: fields.read("time-limit", |v| v.some_time())?,
+            verify: fields.read("verify", |v| v.flag())?,
+            read_back: fields.read("read-back", |v| v.flag())?,
+            warmup: fields.read("warmup", warmup)?.unwrap_or(Warmup::Unsaid),
+            load: flag("load")?,
+            from_empty: flag("from-empty")?,
+            clients: ClientSpec::read(&fields)?,
+            groups,
+        })
+    }
+}
+
+impl GroupSpec {
+    fn read(group: Value<'_>, before: &[GroupSpec]) -> Result<GroupSpec, SuiteError> {
+        let keys = [&["name"][..], &CLIENT_KEYS[..]].concat();
+        let fields = group.fields("[[phase.group]]", &keys)?;
+        no_fields(&fields)?;
+        let named = fields.need("name")?;
+        let name = named.name()?;
+        if before.iter().any(|other| other.name == name) {
+            let message = format!("there are two groups `{name}` in this phase");
+            return Err(named.error(Problem::Conflict(message), "give each a name of its own"));
+        }
+        Ok(GroupSpec { mark: named.mark(), name, clients: ClientSpec::read(&fields)? })
+    }
+}

@@ -1,0 +1,239 @@
+//! What the command line changes in a suite, and the quick form, which needs no suite at all.
+
+use std::time::Duration;
+
+use crate::workload::Part;
+
+use super::Suite;
+use super::document::{Document, Item};
+use super::error::{Place, Problem, SuiteError};
+use super::file::{CLIENT_KEYS, SUITE_KEYS};
+use super::suggest;
+use super::units::{format_count, format_duration, format_rate};
+
+/// What the command line changes in a suite.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overrides {
+    /// `--scale`: this part of the records and requests; durations and rates stay.
+    pub scale: Option<f64>,
+    /// `--records`: how many records the suite is about.
+    pub records: Option<u64>,
+    /// `--clients`: in each phase; groups share them out in proportion to their own numbers.
+    pub clients: Option<u32>,
+    /// `--threads`: worker threads.
+    pub threads: Option<u32>,
+    /// `--rate`: requests a second of each phase but loads, shared out like clients.
+    pub rate: Option<f64>,
+    /// `--duration`: of each phase but loads and inserts that stop by requests, instead of its
+    /// requests.
+    pub duration: Option<Duration>,
+    /// `--requests`: of each phase but loads and inserts that stop by requests, instead of its
+    /// duration.
+    pub requests: Option<u64>,
+    /// `--seed`.
+    pub seed: Option<u64>,
+    /// `--set`, each as typed: `phase.key=value`, `phase.group.key=value` or `key=value`.
+    pub set: Vec<String>,
+    /// `--part`: which part of the load this process carries.
+    pub part: Option<Part>,
+    /// Processors that a sweep may use; none: those of this machine.
+    pub processors: Option<u32>,
+}
+
+impl Overrides {
+    /// The options that change what is measured, as typed.
+    pub(super) fn changes(&self) -> Vec<String> {
+        let mut changes = Vec::new();
+        let mut say = |option: &str, value: Option<String>| {
+            changes.extend(value.map(|value| format!("{option} {value}")));
+        };
+        say("--records", self.records.map(format_count));
+        say("--clients", self.clients.map(|clients| clients.to_string()));
+        say("--rate", self.rate.map(format_rate));
+        say("--duration", self.duration.map(format_duration));
+        say("--requests", self.requests.map(format_count));
+        for set in &self.set {
+            say("--set", Some(set.clone()));
+        }
+        changes
+    }
+
+    /// Checks what the type of an option does not.
+    pub(super) fn check(&self) -> Result<(), SuiteError> {
+        let fail = |option: &str, value: String, range: &str| {
+            let place = Place::Argument(format!("--{option} {value}"));
+            let (key, range) = (option.to_owned(), range.to_owned());
+            Err(SuiteError::new(place, Problem::OutOfRange { key, value, range }, ""))
+        };
+        match self {
+            Overrides { scale: Some(s), .. } if !(*s > 0.0 && *s <= 1e6) => {
+                fail("scale", s.to_string(), "above 0 and at most 1000000")
+            }
+            Overrides { rate: Some(r), .. } if !(*r > 0.0 && *r <= 1e9) => {
+                fail("rate", format_rate(*r), "above 0 and at most 1G/s")
+            }
+            Overrides { clients: Some(0), .. } => fail("clients", "0".into(), "at least 1"),
+            Overrides { clients: Some(c), .. } if *c > super::file::MOST_CLIENTS => {
+                fail("clients", c.to_string(), "at most 1M")
+            }
+            Overrides { threads: Some(0), .. } => fail("threads", "0".into(), "at least 1"),
+            Overrides { requests: Some(0), .. } => fail("requests", "0".into(), "at least 1"),
+            Overrides { requests: Some(r), .. } if *r > super::file::MOST => {
+                fail("requests", format_count(*r), "at most 1T")
+            }
+            Overrides { duration: Some(d), .. } if d.is_zero() || d.as_secs() > 315_360_000 => {
+                fail("duration", format_duration(*d), "above 0s and at most 3650d")
+            }
+            Overrides { part: Some(p), .. } if p.index >= p.count => {
+                fail("part", format!("{}/{}", p.index + 1, p.count), "1/N to N/N")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The options that are keys of the file, written into it.
+    pub(super) fn edit(&self, document: &mut Document) -> Result<(), SuiteError> {
+        for (key, value) in [("records", self.records), ("seed", self.seed)] {
+            if let Some(value) = value {
+                // As text: TOML's own numbers end at 63 bits.
+                let text = format!("\"{value}\"");
+                document.set(format!("--{key} {value}"), &[], &[key], &text)?;
+            }
+        }
+        self.set.iter().try_for_each(|text| set(document, text))
+    }
+}
+
+/// Carries out one `--set`.
+fn set(document: &mut Document, text: &str) -> Result<(), SuiteError> {
+    let option = format!("--set {text}");
+    let fail =
+        |problem, hint: &str| Err(SuiteError::new(Place::Argument(option.clone()), problem, hint));
+    let Some((path, value)) = text.split_once('=') else {
+        let problem = Problem::Conflict("it has no `=`".to_owned());
+        return fail(problem, "write --set PHASE.KEY=VALUE");
+    };
+    let path: Vec<&str> = path.split('.').map(str::trim).collect();
+    let (first, rest) = (path[0], &path[1..]);
+    let phases = named(document, &[], "phase");
+    if let Some((_, at)) = phases.iter().find(|(name, _)| name == first && !rest.is_empty()) {
+        let groups = named(document, at, "group");
+        let group = groups.iter().find(|(name, _)| name == rest[0] && rest.len() > 1);
+        return match group {
+            Some((_, at)) => document.set(option, at, &rest[1..], value),
+            None => document.set(option, at, rest, value),
+        };
+    }
+    if [&SUITE_KEYS[..], &CLIENT_KEYS[..]].concat().contains(&first) {
+        return document.set(option, &[], &path, value);
+    }
+    let mut words: Vec<&str> = phases.iter().map(|(name, _)| name.as_str()).collect();
+    if rest.is_empty() {
+        words = [&SUITE_KEYS[..], &CLIENT_KEYS[..]].concat();
+    }
+    let what = if rest.is_empty() { "a key of the suite" } else { "a phase of this suite" };
+    let hint = suggest::hint(first, &words);
+    fail(Problem::UnknownWord { word: first.to_owned(), what: what.to_owned() }, &hint)
+}
+
+/// The tables of the list at `key` below the table at `at`, by their `name`, each with its path.
+fn named(document: &Document, at: &[usize], key: &str) -> Vec<(String, Vec<usize>)> {
+    let mut node = &document.root;
+    for index in at {
+        node = match &node.item {
+            Item::Table(entries) => &entries[*index].node,
+            Item::List(nodes) => &nodes[*index],
+            _ => return Vec::new(),
+        };
+    }
+    let Item::Table(entries) = &node.item else { return Vec::new() };
+    let Some(position) = entries.iter().position(|entry| entry.key == key) else {
+        return Vec::new();
+    };
+    let Item::List(tables) = &entries[position].node.item else { return Vec::new() };
+    let name_of = |(index, table): (usize, &super::document::Node)| {
+        let Item::Table(entries) = &table.item else { return None };
+        let name = entries.iter().find(|entry| entry.key == "name")?;
+        let Item::Text(name) = &name.node.item else { return None };
+        Some((name.clone(), [at, &[position, index]].concat()))
+    };
+    tables.iter().enumerate().filter_map(name_of).collect()
+}
+
+/// A run that needs no suite file: it loads what is missing, warms up and runs one mix. Texts are
+/// as typed; an error shows the option that it came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuickForm {
+    /// `--records`; 1M by default.
+    pub records: Option<String>,
+    /// `--value`: a size such as `100B` or `100B..2KiB`; 100B by default.
+    pub value: Option<String>,
+    /// `--mix`, such as `get=80,update=20`; gets by default.
+    pub mix: Option<String>,
+    /// `--keys`: a distribution, such as `zipfian`; uniform by default.
+    pub keys: Option<String>,
+    /// Records loaded with one wire request, where the store can; 1: one by one.
+    pub load_batch: Option<u32>,
+}
+
+/// The quick form's suite, before its options.
+const QUICK_FORM: &str = r#"
+name = "run"
+title = "one mix of operations"
+records = "1M"
+value = "100B"
+clients = 8
+duration = "30s"
+
+[[phase]]
+name = "load"
+label = "Load"
+load = true
+requests = "records"
+
+[[phase]]
+name = "run"
+label = "Run"
+mix = "get"
+"#;
+
+impl QuickForm {
+    /// The suite of these options; the other options (`--clients`, `--duration` …) are
+    /// [`Overrides`] of it.
+    ///
+    /// # Errors
+    /// [`SuiteError`] if an option cannot be read.
+    pub fn suite(&self) -> Result<Suite, SuiteError> {
+        let mut document = Document::parse("run", QUICK_FORM)?;
+        let at = |name: &str| {
+            named(&document, &[], "phase")
+                .into_iter()
+                .find(|(phase, _)| phase == name)
+                .map_or_else(Vec::new, |(_, at)| at)
+        };
+        let (load, run) = (at("load"), at("run"));
+        let batch = self.load_batch.filter(|batch| *batch > 1).map(|batch| batch.to_string());
+        let loads = batch.as_ref().map(|_| "insert-batch".to_owned());
+        for (option, at, key, value) in [
+            ("--records", &[][..], "records", &self.records),
+            ("--value", &[], "value", &self.value),
+            ("--mix", &run, "mix", &self.mix),
+            ("--keys", &run, "keys", &self.keys),
+            ("load", &load, "mix", &loads),
+            ("load", &load, "batch", &batch),
+        ] {
+            if let Some(value) = value {
+                document.set(format!("{option} {value}"), at, &[key], value)?;
+            }
+        }
+        let mut suite = Suite::of(document)?;
+        // A mix that only inserts makes its own records: there is nothing to load first.
+        let run_only_inserts =
+            suite.spec.phases.last().and_then(|phase| phase.clients.mix.as_ref());
+        if run_only_inserts.is_some_and(super::plan::only_inserts) {
+            suite.document.remove(&load);
+            suite = Suite::of(suite.document)?;
+        }
+        Ok(suite)
+    }
+}

@@ -1,0 +1,122 @@
+//! The plan: a suite with everything decided, as plain data. Results keep it, and `rerun` runs it
+//! again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel};
+
+use super::published::Published;
+
+/// A suite with everything decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the suite.
+    pub suite: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// Where it comes from: a citation, or empty.
+    pub source: String,
+    /// The records. Its `session` is 0 until the run begins.
+    pub dataset: Dataset,
+    /// The phases in order; `phases[i].index == i`.
+    pub phases: Vec<PhasePlan>,
+    /// Stores that the suite runs on where the user names none.
+    pub stores: Vec<String>,
+    /// Published figures.
+    pub published: Vec<Published>,
+    /// Part of the suite's records and requests; none at full scale.
+    pub scale: Option<f64>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Which part of the load this process carries.
+    pub part: Part,
+    /// Worker threads, where the user named a number.
+    pub threads: Option<u32>,
+    /// Options that made this plan differ from the suite, as typed; scale, seed, threads and part
+    /// have fields of their own.
+    pub changes: Vec<String>,
+    /// What the user should know of how the suite was read (YCSB properties without effect).
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Nothing differs from the suite: published figures may stand beside the measured ones.
+    #[must_use]
+    pub fn as_published(&self) -> bool {
+        self.scale.is_none() && self.changes.is_empty()
+    }
+
+    /// Phase `index` as it begins when `records` records exist. The plan knows an upper bound only
+    /// where an earlier phase inserts until a time is over.
+    #[must_use]
+    pub fn phase_with(&self, index: usize, records: u64) -> PhasePlan {
+        let mut phase = self.phases[index].clone();
+        if !phase.from_empty {
+            let planned = phase.groups.first().map_or(0, |group| group.records);
+            for group in &mut phase.groups {
+                group.insert_first = records + group.insert_first.saturating_sub(planned);
+                group.records = records;
+            }
+        }
+        phase
+    }
+}
+
+/// Records that exist after `phase` if all of its requests are made: exact where the mix only
+/// inserts or the requests are whole thousands and the groups insert alike; else an upper bound.
+#[must_use]
+pub fn records_after(phase: &PhasePlan) -> u64 {
+    let end = |group: &GroupPlan| {
+        let made = inserted(group);
+        if made == 0 { 0 } else { group.insert_first + (made - 1) * group.insert_stride + 1 }
+    };
+    let before = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
+    phase.groups.iter().map(end).max().unwrap_or(0).max(before)
+}
+
+/// Most records that a group inserts.
+pub(super) fn inserted(group: &GroupPlan) -> u64 {
+    let requests = group.requests.unwrap_or(0);
+    group
+        .mix
+        .parts
+        .iter()
+        .map(|(kind, part)| {
+            let part = u64::from(*part);
+            let rest = requests % 1_000;
+            let operations = requests / 1_000 * part + part.min(rest);
+            match kind {
+                Kind::Insert => operations,
+                Kind::InsertBatch => operations.saturating_mul(group.batch.into()),
+                _ => 0,
+            }
+        })
+        .sum()
+}
+
+/// The mix has a kind of which `test` is true.
+pub(super) fn has(mix: &Mix, test: impl Fn(Kind) -> bool) -> bool {
+    mix.parts.iter().any(|(kind, _)| test(*kind))
+}
+
+/// The mix does nothing but insert.
+pub(super) fn only_inserts(mix: &Mix) -> bool {
+    !has(mix, |kind| !kind.inserts())
+}
+
+/// Mean of a size model. A log-normal's is that of the uncut one, kept within its bounds.
+pub(super) fn mean_size(model: &SizeModel) -> f64 {
+    match model {
+        SizeModel::Fixed { size } => f64::from(*size),
+        SizeModel::Uniform { min, max } | SizeModel::JavaUniform { min, max, .. } => {
+            (f64::from(*min) + f64::from(*max)) / 2.0
+        }
+        SizeModel::LogNormal { median, sigma, min, max } => {
+            (median * (sigma * sigma / 2.0).exp()).clamp(f64::from(*min), f64::from(*max))
+        }
+        SizeModel::Weighted { choices } => {
+            let sum: f64 = choices.iter().map(|(_, weight)| weight).sum();
+            choices.iter().map(|(size, weight)| f64::from(*size) * weight).sum::<f64>() / sum
+        }
+    }
+}

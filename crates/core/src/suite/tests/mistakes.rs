@@ -1,0 +1,252 @@
+//! Mistakes in suites: what is said, and where.
+
+use super::{Overrides, SMALL, mistake, mistake_with, plan_with, set};
+use crate::suite::{QuickForm, Suite};
+
+#[test]
+fn an_unknown_key_shows_its_line_and_the_nearest_key() {
+    let error = mistake("name = \"x\"\n  recods = 5\n[[phase]]\nname = \"a\"\n");
+    assert_eq!(
+        error.to_string(),
+        "t.toml:2:3: unknown key `recods` in the suite; did you mean `records`?"
+    );
+    assert_eq!(error.excerpt().unwrap(), "2 |   recods = 5\n  |   ^^^^^^");
+}
+
+/// A line at the top, the second of the file, and what is said of it.
+const TOP: [(&str, &str); 3] = [
+    ("records = true", "t.toml:2:11: `records` must be a count such as 10M, not true or false"),
+    (
+        "records = \"10 Mio\"",
+        "t.toml:2:11: `records`: `10 Mio` is not a count: unknown unit `Mio`; \
+             did you mean `10M`?",
+    ),
+    ("records = 0", "t.toml:2:11: `records` must be 1 to 1T, not 0"),
+];
+
+/// A line of a phase, the ninth of the file, and what is said of it.
+const PHASE: [(&str, &str); 15] = [
+    (
+        "duration = \"30 sec\"",
+        "t.toml:9:12: `duration`: `30 sec` is not a duration: unknown unit `sec`; \
+             did you mean `30s`?",
+    ),
+    ("duration = 30", "t.toml:9:12: `duration` must be a duration such as \"30s\", not a number"),
+    (
+        "mix = { get = 80, update = 30 }",
+        "t.toml:9:7: the mix sums to 110 %, not to 100 %; \
+             shares are percentages, such as get=80,update=20",
+    ),
+    ("mix = { read = 100 }", "t.toml:9:16: `read` is not an operation; did you mean `get`?"),
+    (
+        "mix = { get = 99.95, update = 0.05 }",
+        "t.toml:9:7: `mix` must be a percentage in steps of 0.1, from 0 to 100, not get=99.95",
+    ),
+    (
+        "keys = \"zipfan\"",
+        "t.toml:9:8: `zipfan` is not a distribution of keys; did you mean `zipfian`?",
+    ),
+    (
+        "keys = { zipfian = { exponent = 0 } }",
+        "t.toml:9:33: `exponent` must be above 0 and at most 10, not 0",
+    ),
+    (
+        "value = \"100B..50B\"",
+        "t.toml:9:9: `value` must be a range from the smaller to the larger, not 100B..50B",
+    ),
+    (
+        "value = { fields = 3 }",
+        "t.toml:9:20: `fields` is the same for all phases; set it in `value` at the top",
+    ),
+    (
+        "arrival = \"closed\"\nrate = 5",
+        "t.toml:9:11: a closed arrival has no rate; leave one of them out",
+    ),
+    (
+        "arrival = \"poisson\"",
+        "t.toml:7:8: phase `get` has an open arrival, no rate; give it rate = \"10k/s\"",
+    ),
+    (
+        "clients = 10\npipeline = 4",
+        "t.toml:7:8: 10 clients do not fill connections of 4; \
+             make clients a multiple of pipeline",
+    ),
+    (
+        "load = true",
+        "t.toml:7:8: phase `get` loads, so its mix may only insert; \
+                          leave out `load` or `mix`",
+    ),
+    ("label = \"a\nb\"", "t.toml:9:11: invalid basic string, expected `\"`"),
+    ("name = \"get\"", "t.toml:9:1: duplicate key"),
+];
+
+#[test]
+fn mistakes_are_told_where_they_are() {
+    for (line, said) in TOP {
+        let text = SMALL.replace("records = 1000", line);
+        assert_eq!(mistake(&text).to_string(), said, "for {line}");
+    }
+    for (line, said) in PHASE {
+        let eighth = if line.starts_with("mix") { "label = \"Get\"" } else { "mix = \"get\"" };
+        let text = SMALL.replace("mix = \"get\"\n", &format!("{eighth}\n{line}\n"));
+        assert_eq!(mistake(&text).to_string(), said, "for {line}");
+    }
+}
+
+#[test]
+fn a_mistake_is_one_line_and_a_short_excerpt() {
+    let error = mistake("name = \"x\"\n\"a\\nb\" = 1\n[[phase]]\nname = \"a\"\n");
+    assert!(error.to_string().starts_with("t.toml:2:1: unknown key `a\\nb` in the suite"));
+    let error = mistake(&format!("x = [{}true]\nnmae = [", "1, ".repeat(500)));
+    assert_eq!(error.to_string(), "t.toml:2:9: unclosed array, expected `]`");
+    let long = format!("title = {}[1]", " ".repeat(500));
+    let excerpt = mistake(&format!("{long}\nname = \"x\"\nphase = [{{ name = \"a\" }}]\n"));
+    let lines: Vec<usize> =
+        excerpt.excerpt().unwrap().lines().map(|line| line.chars().count()).collect();
+    assert!(lines.iter().all(|length| *length < 130), "{lines:?}");
+}
+
+#[test]
+fn what_cannot_run_is_refused() {
+    let phase = |lines: &str| format!("name = \"s\"\n[[phase]]\nname = \"a\"\n{lines}\n");
+    for (text, said) in [
+        (phase("mix = \"get\""), "phase `a` would never end"),
+        (phase("mix = \"get\"\nrequests = 5"), "phase `a` needs records, and there are none"),
+        (phase("mix = \"insert\"\nrequests = \"records\""), "goes over the suite's records"),
+        (phase("requests = 5"), "phase `a` lacks `mix`"),
+        (
+            phase(
+                "mix = \"insert\"\nrequests = \"1T\"\n[[phase]]\nname = \"b\"\nmix = \"insert\"\n\
+                requests = \"1T\"\n[[phase]]\nname = \"a\"",
+            ),
+            "there are two phases `a`",
+        ),
+        (phase("mix = \"insert\"\nrequests = 5\nwarmup = \"1s\""), "would have nothing to do"),
+        (
+            phase("mix = \"insert-batch\"\nbatch = 1000\nrequests = \"1T\""),
+            "would insert too many records",
+        ),
+        (
+            format!(
+                "key = {{ form = \"decimal\", length = 8 }}\n{}",
+                phase("mix = \"insert\"\nrequests = \"100_000_001\"")
+            ),
+            "100000001 records have not enough keys of 8 bytes",
+        ),
+        ("name = \"s\"\nphase = []".to_owned(), "a suite has 1 to 1,000 phases"),
+        ("name = \"s\"".to_owned(), "the suite lacks `phase`"),
+    ] {
+        let error = mistake(&text).to_string();
+        assert!(error.contains(said), "{error}\nfor\n{text}");
+    }
+}
+
+#[test]
+fn overrides_that_do_not_fit_name_their_option() {
+    for (text, said) in [
+        (
+            "gett.clients=5",
+            "--set gett.clients=5: `gett` is not a phase of this suite; did you mean `get`?",
+        ),
+        (
+            "get.cleints=5",
+            "--set get.cleints=5: unknown key `cleints` in [[phase]]; did you mean `clients`?",
+        ),
+        ("recods=5", "--set recods=5: `recods` is not a key of the suite; did you mean `records`?"),
+        (
+            "get.clients=many",
+            "--set get.clients=many: `clients`: `many` is not a count: \
+             it does not begin with a number; write for example 10M, 1k, 2.5M or 1_000",
+        ),
+        ("clients", "--set clients: it has no `=`; write --set PHASE.KEY=VALUE"),
+        ("get.name.x=1", "--set get.name.x=1: `name` must be a table here, not text"),
+    ] {
+        assert_eq!(mistake_with(SMALL, &set(text)).to_string(), said);
+    }
+    let scale = |scale| Overrides { scale: Some(scale), ..Overrides::default() };
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = mistake_with(SMALL, &scale(bad)).to_string();
+        assert!(error.starts_with(&format!("--scale {bad}: `scale` must be above 0")), "{error}");
+    }
+    let clients = Overrides { clients: Some(0), ..Overrides::default() };
+    assert_eq!(
+        mistake_with(SMALL, &clients).to_string(),
+        "--clients 0: `clients` must be at least 1, not 0"
+    );
+}
+
+#[test]
+fn an_unknown_suite_names_the_nearest() {
+    assert_eq!(
+        Suite::find("amesar-2012").unwrap_err().to_string(),
+        "suite amesar-2012: `amesar-2012` is not a built-in suite or a file; \
+         did you mean `amesar-2011`?"
+    );
+    let error = Suite::find("missing/suite.toml").unwrap_err().to_string();
+    assert!(error.starts_with("suite missing/suite.toml: cannot read it: "), "{error}");
+    let error = Suite::find("ycsb:missing").unwrap_err().to_string();
+    assert!(error.starts_with("suite missing: cannot read it: "), "{error}");
+}
+
+#[test]
+fn the_quick_form_blames_its_options() {
+    let bad = |form: QuickForm| form.suite().unwrap_err().to_string();
+    assert_eq!(
+        bad(QuickForm { mix: Some("get=80,upate=20".into()), ..QuickForm::default() }),
+        "--mix get=80,upate=20: `upate` is not an operation; did you mean `update`?"
+    );
+    assert_eq!(
+        bad(QuickForm { value: Some("100 bytes".into()), ..QuickForm::default() }),
+        "--value 100 bytes: `value`: `100 bytes` is not a number of bytes: \
+         unknown unit `bytes`; did you mean `100B`?"
+    );
+    assert_eq!(
+        bad(QuickForm { records: Some("none".into()), ..QuickForm::default() }),
+        "--records none: `records`: `none` is not a count: it does not begin with a number; \
+         write for example 10M, 1k, 2.5M or 1_000"
+    );
+}
+
+#[test]
+fn set_reaches_every_level() {
+    let groups = r#"
+name = "s"
+records = 100
+[[phase]]
+name = "a"
+requests = 10
+value = "50B"
+[[phase.group]]
+name = "w"
+mix = "update"
+clients = 80
+[[phase.group]]
+name = "r"
+mix = "get"
+clients = 160
+"#;
+    let overrides = Overrides {
+        set: [
+            "a.w.clients=4",
+            "a.r.keys={ latest = { exponent = 0.5 } }",
+            "a.value.seed=7",
+            "value.compressible=50%",
+            "warmup=false",
+            "a.duration=3s",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        ..Overrides::default()
+    };
+    let plan = plan_with(groups, &overrides);
+    let [phase] = &plan.phases[..] else { panic!("one phase: {:?}", plan.phases) };
+    let [writers, readers] = &phase.groups[..] else { panic!("two groups") };
+    assert_eq!((writers.clients, readers.clients), (4, 160));
+    assert_eq!(readers.keys, crate::workload::Distribution::Latest { exponent: 0.5 });
+    assert_eq!(writers.values.seed, Some(7));
+    assert_eq!(writers.values.compressible, 0.5);
+    assert_eq!(writers.values.size, crate::workload::SizeModel::Fixed { size: 50 });
+    assert_eq!(phase.duration, Some(std::time::Duration::from_secs(3)));
+    assert_eq!(plan.changes.len(), 6);
+    assert!(!plan.as_published());
+}

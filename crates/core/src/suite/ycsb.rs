@@ -1,0 +1,379 @@
+//! YCSB workload files (Java properties) as they are: a load phase, then a run phase. Properties
+//! and their defaults are those of YCSB 0.17's CoreWorkload and Client.
+//!
+//! The file is translated to a suite's TOML, so that `--set` works on it as on any suite.
+
+use std::fmt::Write as _;
+
+use super::error::{Place, Problem, SuiteError};
+use super::suggest;
+
+/// A workload file as a suite.
+pub(super) struct Translated {
+    pub(super) toml: String,
+    /// Properties without effect, and what differs from YCSB.
+    pub(super) notes: Vec<String>,
+}
+
+/// Properties that [`translate`] acts upon.
+pub(super) const PROPERTIES: [&str; 32] = [
+    "recordcount",
+    "operationcount",
+    "insertstart",
+    "insertcount",
+    "readproportion",
+    "updateproportion",
+    "insertproportion",
+    "scanproportion",
+    "readmodifywriteproportion",
+    "requestdistribution",
+    "fieldcount",
+    "fieldlength",
+    "minfieldlength",
+    "fieldlengthdistribution",
+    "readallfields",
+    "writeallfields",
+    "scanlengthdistribution",
+    "minscanlength",
+    "maxscanlength",
+    "insertorder",
+    "zeropadding",
+    "hotspotdatafraction",
+    "hotspotopnfraction",
+    "exponential.percentile",
+    "exponential.frac",
+    "maxexecutiontime",
+    "threadcount",
+    "target",
+    "workload",
+    "table",
+    "dataintegrity",
+    "db",
+];
+
+/// Beginnings of properties that say how YCSB reports or how its bindings connect: without effect.
+const REPORTING: [&str; 8] = [
+    "measurement",
+    "histogram.",
+    "hdrhistogram.",
+    "timeseries.",
+    "status",
+    "exporter",
+    "exportfile",
+    "reportlatencyforeacherror",
+];
+
+struct Property {
+    key: String,
+    value: String,
+    line: usize,
+    text: String,
+}
+
+struct Properties<'a> {
+    file: &'a str,
+    list: Vec<Property>,
+}
+
+/// Splits a properties file into its entries: `#` and `!` open comments, `=`, `:` or white space
+/// part key and value, a backslash at the end continues a line.
+fn parse(text: &str) -> Vec<Property> {
+    let mut list = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        let mut logical = line.trim().to_owned();
+        if logical.is_empty() || logical.starts_with(['#', '!']) {
+            continue;
+        }
+        while logical.ends_with('\\') {
+            logical.pop();
+            let Some((_, more)) = lines.next() else { break };
+            logical.push_str(more.trim());
+        }
+        let end = logical.find(|c: char| c == '=' || c == ':' || c.is_whitespace());
+        let (key, rest) = logical.split_at(end.unwrap_or(logical.len()));
+        let rest = rest.trim_start();
+        let value = rest.strip_prefix(['=', ':']).unwrap_or(rest).trim();
+        let (key, value) = (key.to_owned(), value.to_owned());
+        list.push(Property { key, value, line: number + 1, text: line.trim_end().to_owned() });
+    }
+    list
+}
+
+impl Properties<'_> {
+    /// The last one counts, as in Java.
+    fn get(&self, key: &str) -> Option<&Property> {
+        self.list.iter().rev().find(|property| property.key == key)
+    }
+
+    fn place(&self, property: &Property) -> Place {
+        let indent = property.text.chars().take_while(|c| c.is_whitespace()).count();
+        Place::Line {
+            file: self.file.to_owned(),
+            line: property.line,
+            column: indent + 1,
+            text: property.text.clone(),
+            width: property.text.trim().chars().count().max(1),
+        }
+    }
+
+    fn wrong(&self, property: &Property, range: &str, hint: &str) -> SuiteError {
+        let (key, value) = (property.key.clone(), property.value.clone());
+        let problem = Problem::OutOfRange { key, value, range: range.to_owned() };
+        SuiteError::new(self.place(property), problem, hint)
+    }
+
+    fn count(&self, key: &str) -> Result<Option<u64>, SuiteError> {
+        let Some(property) = self.get(key) else { return Ok(None) };
+        let range = "a whole number from 0";
+        property.value.parse().map(Some).map_err(|_| self.wrong(property, range, ""))
+    }
+
+    /// A number from `least` to `most`.
+    fn bounded(&self, key: &str, default: u64, least: u64, most: u64) -> Result<u64, SuiteError> {
+        let number = self.count(key)?.unwrap_or(default);
+        match self.get(key) {
+            Some(property) if !(least..=most).contains(&number) => {
+                Err(self.wrong(property, &format!("{least} to {most}"), ""))
+            }
+            _ => Ok(number),
+        }
+    }
+
+    fn needed(&self, key: &'static str) -> Result<u64, SuiteError> {
+        match self.count(key)? {
+            Some(0) | None => {
+                let table = format!("the workload file {}", self.file);
+                let problem = Problem::Missing { key, table };
+                let hint = format!("for example {key}=1000");
+                Err(SuiteError::new(Place::Suite(self.file.to_owned()), problem, hint))
+            }
+            Some(count) => Ok(count),
+        }
+    }
+
+    fn share(&self, key: &str, default: f64, most: f64) -> Result<f64, SuiteError> {
+        let Some(property) = self.get(key) else { return Ok(default) };
+        match property.value.parse::<f64>() {
+            Ok(share) if (0.0..=most).contains(&share) => Ok(share),
+            _ => Err(self.wrong(property, &format!("a number from 0 to {most}"), "")),
+        }
+    }
+
+    fn flag(&self, key: &str, default: bool) -> Result<bool, SuiteError> {
+        let Some(property) = self.get(key) else { return Ok(default) };
+        match property.value.to_lowercase().as_str() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(self.wrong(property, "true or false", "")),
+        }
+    }
+
+    /// One of `words`; `others` are words that YCSB knows and kvdyno does not.
+    fn word(&self, key: &str, words: &[&str], others: &[&str]) -> Result<String, SuiteError> {
+        let Some(property) = self.get(key) else { return Ok(words[0].to_owned()) };
+        let word = property.value.to_lowercase();
+        if words.contains(&word.as_str()) {
+            return Ok(word);
+        }
+        if others.contains(&word.as_str()) {
+            let message = format!("{key}={word} is not supported");
+            let hint = format!("supported are: {}", words.join(", "));
+            return Err(SuiteError::new(self.place(property), Problem::Conflict(message), hint));
+        }
+        let what = format!("a {key}");
+        let hint = suggest::hint(&word, words);
+        let word = property.value.clone();
+        Err(SuiteError::new(self.place(property), Problem::UnknownWord { word, what }, hint))
+    }
+}
+
+/// Translates a workload file; `name` and `title` become the suite's.
+pub(super) fn translate(
+    name: &str,
+    title: &str,
+    file: &str,
+    text: &str,
+) -> Result<Translated, SuiteError> {
+    let properties = Properties { file, list: parse(text) };
+    let p = &properties;
+    let mut notes = notes(p);
+    check_workload(p)?;
+    let records = p.needed("recordcount")?;
+    check_insert_range(p, records)?;
+    let time = p.count("maxexecutiontime")?.filter(|seconds| *seconds > 0);
+    let operations = p.count("operationcount")?.filter(|operations| *operations > 0);
+    if time.is_none() && operations.is_none() {
+        p.needed("operationcount")?;
+    }
+    let mut toml = String::new();
+    let _ = writeln!(toml, "title = \"{title}\"");
+    head(p, name, records, &mut toml)?;
+    let _ = write!(toml, "\n[[phase]]\nname = \"load\"\nlabel = \"Load\"\nload = true\n");
+    let _ = write!(toml, "\n[[phase]]\nname = \"run\"\nlabel = \"Run\"\n");
+    let _ = writeln!(toml, "mix = {}", mix(p, &mut notes)?);
+    let _ = writeln!(toml, "keys = {}", keys(p)?);
+    let (least, most) = (
+        p.bounded("minscanlength", 1, 1, 1_000_000)?,
+        p.bounded("maxscanlength", 1_000, 1, 1_000_000)?,
+    );
+    p.word("scanlengthdistribution", &["uniform"], &["zipfian"])?;
+    let _ = writeln!(toml, "scan-length = \"{least}..{}\"", most.max(least));
+    let _ = writeln!(toml, "one-field = {}", !p.flag("writeallfields", false)?);
+    if let Some(operations) = operations {
+        let _ = writeln!(toml, "requests = {operations}");
+    }
+    if let Some(seconds) = time {
+        let _ = writeln!(toml, "duration = \"{seconds}s\"");
+    }
+    if let Some(target) = p.count("target")?.filter(|target| *target > 0) {
+        let _ = writeln!(toml, "rate = {target}");
+        notes.push(
+            "target: requests are due at this rate whether or not earlier ones are answered; \
+             YCSB waits for them"
+                .to_owned(),
+        );
+    }
+    if !p.flag("readallfields", true)? {
+        notes.push("readallfields=false: reads bring all fields all the same".to_owned());
+    }
+    if p.flag("dataintegrity", false)? {
+        notes.push("dataintegrity: every read is checked anyway".to_owned());
+    }
+    Ok(Translated { toml, notes })
+}
+
+/// Everything above the phases.
+fn head(p: &Properties<'_>, name: &str, records: u64, toml: &mut String) -> Result<(), SuiteError> {
+    let clients = p.bounded("threadcount", 1, 1, 1_000_000)?;
+    let fields = p.bounded("fieldcount", 10, 1, 1_000)?;
+    let length = p.bounded("fieldlength", 100, 1, 1 << 30)?;
+    let least = p.bounded("minfieldlength", 1, 1, length)?;
+    let others = ["zipfian", "histogram"];
+    let size = match p.word("fieldlengthdistribution", &["constant", "uniform"], &others)?.as_str()
+    {
+        "uniform" => format!("{least}B..{length}B"),
+        _ => format!("{length}B"),
+    };
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let name: String = name.chars().map(|c| if fine(c) { c } else { '-' }).take(64).collect();
+    let name = if name.is_empty() { "ycsb".to_owned() } else { name };
+    let _ = writeln!(toml, "name = \"{name}\"");
+    let _ = writeln!(toml, "records = {records}");
+    let _ = writeln!(toml, "key = {}", key(p, records)?);
+    let _ = writeln!(toml, "value = {{ size = \"{size}\", fields = {fields} }}");
+    let _ = writeln!(toml, "clients = {clients}");
+    Ok(())
+}
+
+/// YCSB's keys are "user" and a hash of up to 19 digits, or "user" and the record's number.
+fn key(p: &Properties<'_>, records: u64) -> Result<String, SuiteError> {
+    let padding = p.bounded("zeropadding", 1, 1, 240)?;
+    Ok(match p.word("insertorder", &["hashed", "ordered"], &[])?.as_str() {
+        "ordered" => {
+            let digits = records.to_string().len() as u64;
+            format!("{{ form = \"decimal\", length = {} }}", (4 + padding.max(digits)).max(8))
+        }
+        _ => "{ form = \"hash\", length = 23 }".to_owned(),
+    })
+}
+
+/// The mix in parts of a thousand. YCSB takes proportions as weights, so they need not sum to 1.
+fn mix(p: &Properties<'_>, notes: &mut Vec<String>) -> Result<String, SuiteError> {
+    let weights = [
+        ("get", p.share("readproportion", 0.95, 1e9)?),
+        ("update", p.share("updateproportion", 0.05, 1e9)?),
+        ("insert", p.share("insertproportion", 0.0, 1e9)?),
+        ("scan", p.share("scanproportion", 0.0, 1e9)?),
+        ("read-modify-write", p.share("readmodifywriteproportion", 0.0, 1e9)?),
+    ];
+    let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
+    if sum <= 0.0 {
+        let message = "all proportions are 0".to_owned();
+        let place = p
+            .get("readproportion")
+            .map_or_else(|| Place::Suite(p.file.to_owned()), |property| p.place(property));
+        let hint = "give an operation a proportion above 0";
+        return Err(SuiteError::new(place, Problem::Conflict(message), hint));
+    }
+    let parts = weights.map(|(name, weight)| (name, weight / sum * 1_000.0));
+    let mut rounded = parts.map(|(name, part)| (name, part.floor() as u64));
+    // Largest remainders get what rounding down left over.
+    let mut order = [0, 1, 2, 3, 4];
+    order.sort_by(|a, b| parts[*b].1.fract().total_cmp(&parts[*a].1.fract()));
+    let missing = 1_000u64.saturating_sub(rounded.iter().map(|(_, part)| part).sum());
+    for index in order.into_iter().take(missing as usize) {
+        rounded[index].1 += 1;
+    }
+    if parts.iter().any(|(_, part)| (part - part.round()).abs() > 1e-6) {
+        notes.push("proportions are rounded to tenths of a per cent".to_owned());
+    }
+    if (sum - 1.0).abs() > 1e-9 {
+        notes.push(format!("proportions sum to {sum}: taken as weights, as YCSB does"));
+    }
+    let text: Vec<String> = rounded
+        .iter()
+        .filter(|(_, part)| *part > 0)
+        .map(|(name, part)| format!("{name} = {}.{}", part / 10, part % 10))
+        .collect();
+    Ok(format!("{{ {} }}", text.join(", ")))
+}
+
+fn keys(p: &Properties<'_>) -> Result<String, SuiteError> {
+    let words = ["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"];
+    let word = p.word("requestdistribution", &words, &[])?;
+    Ok(match word.as_str() {
+        "hotspot" => {
+            let records = p.share("hotspotdatafraction", 0.2, 1.0)?;
+            let operations = p.share("hotspotopnfraction", 0.8, 1.0)?;
+            format!("{{ hotspot = {{ records = {records}, operations = {operations} }} }}")
+        }
+        "exponential" => {
+            let percentile = p.share("exponential.percentile", 95.0, 100.0)? / 100.0;
+            let share = p.share("exponential.frac", 0.857_142_857_1, 1.0)?;
+            format!("{{ exponential = {{ percentile = {percentile}, share = {share} }} }}")
+        }
+        word => format!("\"{word}\""),
+    })
+}
+
+fn check_workload(p: &Properties<'_>) -> Result<(), SuiteError> {
+    match p.get("workload") {
+        Some(class) if class.value.rsplit('.').next() != Some("CoreWorkload") => {
+            let message = format!("workload class `{}` is not supported", class.value);
+            let hint = "supported is site.ycsb.workloads.CoreWorkload";
+            Err(SuiteError::new(p.place(class), Problem::Conflict(message), hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// YCSB splits a load with `insertstart` and `insertcount`; kvdyno does with `--part`.
+fn check_insert_range(p: &Properties<'_>, records: u64) -> Result<(), SuiteError> {
+    for (key, whole) in [("insertstart", 0), ("insertcount", records)] {
+        if let (Some(property), Some(count)) = (p.get(key), p.count(key)?)
+            && count != whole
+        {
+            let message = format!("{key}={count} loads only a part of the records");
+            let hint = "leave it out, and share a load among processes with --part 1/N";
+            return Err(SuiteError::new(p.place(property), Problem::Conflict(message), hint));
+        }
+    }
+    Ok(())
+}
+
+/// Properties without effect.
+fn notes(p: &Properties<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for property in &p.list {
+        let Property { key, line, .. } = property;
+        if REPORTING.iter().any(|start| key.starts_with(start)) || key == "table" || key == "db" {
+            notes.push(format!("{}:{line}: {key} is not needed here", p.file));
+        } else if !PROPERTIES.contains(&key.as_str()) {
+            let near = suggest::nearest(key, &PROPERTIES);
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            notes.push(format!("{}:{line}: {key} is not known and ignored{near}", p.file));
+        }
+    }
+    notes
+}

@@ -1,0 +1,446 @@
+//! One worker's inspector: gives writes their versions, checks every value that is read, asks the
+//! ledger whether it may be there, and keeps what may not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
+use super::judgement::{self, Judgement, WriteEnd, WriteKind};
+use super::ledger::{Ledger, ReadTicket, WriteTicket};
+use super::stamp::{self, Expected, Seen};
+use crate::measure::Nanos;
+use crate::store::{FieldSpan, OperationId, Reading, Rows};
+use crate::workload::{Dataset, KeyWriter, Part};
+
+/// What examiners of a phase go by.
+#[derive(Clone)]
+pub struct Examination {
+    /// Which records there are and how they are named.
+    pub dataset: Dataset,
+    /// What records may hold; `None`: verification is off for the run.
+    pub ledger: Option<Arc<Ledger>>,
+    /// Each field has a ledger word of its own.
+    pub fields_apart: bool,
+    /// Check what is read.
+    pub check_reads: bool,
+    /// Whose records are our own.
+    pub part: Part,
+    /// The store makes values up (`null:`): their stamp is all there is to check.
+    pub fabricated: bool,
+}
+
+/// One word of the ledger while a write on it is in flight.
+#[derive(Debug)]
+pub struct WriteSlot {
+    slot: u64,
+    ticket: Option<WriteTicket>,
+}
+
+impl WriteSlot {
+    /// The version to write; 0 if there is no ledger.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.ticket.as_ref().map_or(0, |ticket| ticket.version)
+    }
+}
+
+/// The words of the ledger that a read in flight is about; a buffer to use again.
+#[derive(Debug, Default)]
+pub struct ReadTickets(Vec<(u64, Option<ReadTicket>)>);
+
+/// A read that was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct AnsweredRead<'a> {
+    /// Which operation read.
+    pub operation: OperationId,
+    /// Number of the record.
+    pub record: u64,
+    /// Its key.
+    pub key: &'a [u8],
+    /// When it was sent.
+    pub sent: Nanos,
+    /// When it was answered.
+    pub answered: Nanos,
+}
+
+/// Checks one worker's reads.
+pub struct Examiner {
+    by: Examination,
+    tally: Tally,
+    anomalies: Vec<Anomaly>,
+}
+
+impl Examiner {
+    /// An examiner that has seen nothing yet.
+    #[must_use]
+    pub fn new(by: Examination) -> Self {
+        Examiner { by, tally: Tally::default(), anomalies: Vec::new() }
+    }
+
+    /// What was seen, and what should not have been.
+    #[must_use]
+    pub fn into_findings(self) -> (Tally, Vec<Anomaly>) {
+        (self.tally, self.anomalies)
+    }
+
+    /// Illegal reads so far.
+    #[must_use]
+    pub fn illegal(&self) -> u64 {
+        self.tally.illegal()
+    }
+
+    fn slots(&self, record: u64, field: Option<u16>) -> std::ops::Range<u64> {
+        if !self.by.fields_apart {
+            return record..record + 1;
+        }
+        let fields = u64::from(self.by.dataset.fields);
+        match field {
+            Some(field) => {
+                record * fields + u64::from(field)..record * fields + u64::from(field) + 1
+            }
+            None => record * fields..(record + 1) * fields,
+        }
+    }
+
+    /// Gives a write its versions, before it is sent; adds them to `writes`.
+    #[inline]
+    pub fn begin_write(
+        &mut self,
+        record: u64,
+        field: Option<u16>,
+        kind: WriteKind,
+        writes: &mut Vec<WriteSlot>,
+    ) {
+        for slot in self.slots(record, field) {
+            let ticket = self.by.ledger.as_ref().map(|ledger| ledger.begin_write(slot, kind));
+            writes.push(WriteSlot { slot, ticket });
+        }
+    }
+
+    /// Tells the ledger how writes ended, after their answer; `writes` is empty then.
+    #[inline]
+    pub fn end_write(&mut self, writes: &mut Vec<WriteSlot>, end: WriteEnd, answered: Nanos) {
+        match end {
+            WriteEnd::Acknowledged => self.tally.writes_acknowledged += 1,
+            WriteEnd::Failed => self.tally.writes_failed += 1,
+            WriteEnd::Indeterminate => self.tally.writes_indeterminate += 1,
+        }
+        for WriteSlot { slot, ticket } in writes.drain(..) {
+            if let (Some(ledger), Some(ticket)) = (&self.by.ledger, ticket) {
+                ledger.end_write(slot, ticket, end, answered);
+            }
+        }
+    }
+
+    /// Notes what a read may return, before it is sent.
+    #[inline]
+    pub fn begin_read(&mut self, record: u64, reads: &mut ReadTickets) {
+        reads.0.clear();
+        if !self.by.check_reads || !self.is_own(record) {
+            return;
+        }
+        if let Some(ledger) = &self.by.ledger {
+            let tickets =
+                self.slots(record, None).map(|slot| (slot, Some(ledger.begin_read(slot))));
+            reads.0.extend(tickets);
+        }
+    }
+
+    /// The read failed: it says nothing.
+    pub fn abandon_read(&mut self, reads: &mut ReadTickets) {
+        if let Some(ledger) = &self.by.ledger {
+            for (slot, ticket) in reads.0.drain(..) {
+                if let Some(ticket) = ticket {
+                    ledger.abandon_read(slot, ticket);
+                }
+            }
+        }
+    }
+
+    /// Judges an answered read; `found` is what it brought, `None` if the record was absent.
+    #[inline]
+    pub fn end_read(
+        &mut self,
+        read: &AnsweredRead<'_>,
+        reads: &mut ReadTickets,
+        found: Option<&Reading>,
+    ) {
+        let words = if self.by.fields_apart { self.by.dataset.fields } else { 1 };
+        self.tally.reads += u64::from(words);
+        match found {
+            _ if !self.by.check_reads => {}
+            None => self.judge_missing(read, reads),
+            Some(reading) => self.judge_found(read, reads, reading),
+        }
+    }
+
+    /// Judges a read of a key that was never written.
+    pub fn judge_absent(&mut self, read: &AnsweredRead<'_>, found: Option<&Reading>) {
+        self.tally.reads += 1;
+        if !self.by.check_reads {
+            return;
+        }
+        match found {
+            None => self.tally.legal_misses += 1,
+            Some(_) if self.by.fabricated => self.tally.stamp_only += 1,
+            Some(_) => {
+                let detail = "a key that was never written has a value".to_owned();
+                self.note(read, AnomalyKind::Phantom, 0, None, Bounds::default(), detail);
+            }
+        }
+    }
+
+    /// Judges the rows of a scan that began at `read.key`: their order, their stamps, and, as far
+    /// as the clock allows without a ticket, their versions.
+    pub fn judge_scan(&mut self, read: &AnsweredRead<'_>, keys: &KeyWriter, rows: &Rows) {
+        if !self.by.check_reads {
+            return;
+        }
+        let mut last: &[u8] = &[];
+        for (key, value) in rows.iter() {
+            if key < read.key || (!last.is_empty() && key <= last) {
+                let detail = format!("scan out of order at {}", key.escape_ascii());
+                self.note(read, AnomalyKind::Corrupt, 0, None, Bounds::default(), detail);
+            }
+            last = key;
+            // Keys that are not of this dataset's making are somebody else's.
+            let (Some(record), Some(value)) = (keys.parse(key), value) else { continue };
+            self.tally.reads += 1;
+            let row = AnsweredRead { record, key, ..*read };
+            if let Some(seen) = self.check_whole(&row, value)
+                && let Some(ledger) = self.by.ledger.clone()
+                && self.is_own(record)
+            {
+                let judgement = ledger.judge_late(record, seen.into(), read.sent);
+                self.count(&row, 0, Some(seen.version), judgement);
+            }
+        }
+    }
+
+    fn is_own(&self, record: u64) -> bool {
+        let part = self.by.part;
+        part.count == 1 || record % u64::from(part.count) == u64::from(part.index)
+    }
+
+    fn judge_missing(&mut self, read: &AnsweredRead<'_>, reads: &mut ReadTickets) {
+        match &self.by.ledger {
+            None => self.tally.unexpected_misses += 1,
+            Some(_) if reads.0.is_empty() => self.tally.stamp_only += 1,
+            Some(_) => {
+                for field in 0..reads.0.len() {
+                    self.ask_ledger(read, reads, field, Sight::Absent);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn judge_found(&mut self, read: &AnsweredRead<'_>, reads: &mut ReadTickets, reading: &Reading) {
+        let bytes = reading.bytes();
+        let span_of = |span: &FieldSpan| &bytes[span.start as usize..span.end as usize];
+        if !self.by.fields_apart {
+            let seen = if reading.spans().is_empty() {
+                self.check_whole(read, bytes)
+            } else {
+                self.check_together(read, reading.spans().iter().map(|s| (s.index, span_of(s))))
+            };
+            self.ask_ledger(read, reads, 0, Sight::of(seen));
+            return;
+        }
+        for field in 0..self.by.dataset.fields {
+            let seen = match reading.spans().iter().find(|span| span.index == field) {
+                Some(span) => Sight::of(self.check_field(read, field, span_of(span))),
+                None => Sight::Absent,
+            };
+            self.ask_ledger(read, reads, usize::from(field), seen);
+        }
+    }
+
+    /// Brings what was seen of one word before the ledger.
+    #[inline]
+    fn ask_ledger(
+        &mut self,
+        read: &AnsweredRead<'_>,
+        reads: &mut ReadTickets,
+        field: usize,
+        sight: Sight,
+    ) {
+        let ticket =
+            reads.0.get_mut(field).and_then(|(slot, ticket)| Some((*slot, ticket.take()?)));
+        let (Some(ledger), Some((slot, ticket))) = (&self.by.ledger, ticket) else {
+            self.tally.stamp_only += u64::from(!matches!(sight, Sight::Unreadable));
+            return;
+        };
+        let (found, version) = match sight {
+            Sight::Absent => (judgement::Read::Absent, None),
+            Sight::Value(seen) if !seen.fabricated => (seen.into(), Some(seen.version)),
+            Sight::Value(_) | Sight::Unreadable => {
+                self.tally.stamp_only += u64::from(!matches!(sight, Sight::Unreadable));
+                return ledger.abandon_read(slot, ticket);
+            }
+        };
+        let judgement = ledger.end_read(slot, ticket, found, read.sent, read.answered);
+        self.count(read, field as u16, version, judgement);
+    }
+
+    /// Checks a record that came as one value; `None` if it is unreadable, which is noted.
+    #[inline]
+    fn check_whole(&mut self, read: &AnsweredRead<'_>, bytes: &[u8]) -> Option<Seen> {
+        let fields = self.by.dataset.fields;
+        if fields <= 1 {
+            return self.check_field(read, 0, bytes);
+        }
+        let mut together = None;
+        for (field, bytes) in (0..).zip(stamp::split(bytes, fields)) {
+            let seen = match bytes {
+                Ok(bytes) => self.check_field(read, field, bytes)?,
+                Err(fault) => return self.unreadable(read, field, &fault),
+            };
+            if *together.get_or_insert(seen) != seen {
+                return self.torn(read, field);
+            }
+        }
+        together
+    }
+
+    /// Checks fields that are written together and came apart: all of one version.
+    fn check_together<'a>(
+        &mut self,
+        read: &AnsweredRead<'_>,
+        fields: impl Iterator<Item = (u16, &'a [u8])>,
+    ) -> Option<Seen> {
+        let (mut together, mut count) = (None, 0);
+        for (field, bytes) in fields {
+            let seen = self.check_field(read, field, bytes)?;
+            count += 1;
+            if *together.get_or_insert(seen) != seen {
+                return self.torn(read, field);
+            }
+        }
+        if count != self.by.dataset.fields { self.torn(read, count) } else { together }
+    }
+
+    #[inline]
+    fn check_field(&mut self, read: &AnsweredRead<'_>, field: u16, bytes: &[u8]) -> Option<Seen> {
+        self.tally.bytes_checked += bytes.len() as u64;
+        let expected = Expected {
+            dataset: self.by.dataset.id,
+            session: self.by.dataset.session,
+            record: read.record,
+            field,
+            fabricated_key: self.by.fabricated.then_some(read.key),
+        };
+        match stamp::check(bytes, &expected) {
+            Ok(seen) => Some(seen),
+            Err(fault) => self.unreadable(read, field, &fault),
+        }
+    }
+
+    #[cold]
+    fn unreadable(
+        &mut self,
+        read: &AnsweredRead<'_>,
+        field: u16,
+        fault: &stamp::StampFault,
+    ) -> Option<Seen> {
+        self.note(read, AnomalyKind::Corrupt, field, None, Bounds::default(), fault.to_string());
+        None
+    }
+
+    #[cold]
+    fn torn(&mut self, read: &AnsweredRead<'_>, field: u16) -> Option<Seen> {
+        let detail = "fields that are written together are of different versions".to_owned();
+        self.note(read, AnomalyKind::Corrupt, field, None, Bounds::default(), detail);
+        None
+    }
+
+    #[inline]
+    fn count(
+        &mut self,
+        read: &AnsweredRead<'_>,
+        field: u16,
+        version: Option<u32>,
+        judgement: Judgement,
+    ) {
+        match judgement {
+            Judgement::Legal => self.tally.judged += 1,
+            Judgement::Early => {
+                self.tally.judged += 1;
+                self.tally.early += 1;
+            }
+            Judgement::LegalMiss => {
+                self.tally.judged += 1;
+                self.tally.legal_misses += 1;
+            }
+            Judgement::StampOnly => self.tally.stamp_only += 1,
+            Judgement::UnexpectedMiss => {
+                self.tally.stamp_only += 1;
+                self.tally.unexpected_misses += 1;
+            }
+            Judgement::Unknown => self.tally.unknown += 1,
+            Judgement::Illegal { kind, floor, next, behind } => {
+                self.tally.judged += 1;
+                let detail = match (kind, version) {
+                    (AnomalyKind::Stale, None) => "absent, though a write was acknowledged",
+                    _ => "",
+                };
+                let bounds = Bounds { floor, next, behind };
+                self.note(read, kind, field, version, bounds, detail.to_owned());
+            }
+        }
+    }
+
+    #[cold]
+    fn note(
+        &mut self,
+        read: &AnsweredRead<'_>,
+        kind: AnomalyKind,
+        field: u16,
+        seen: Option<u32>,
+        bounds: Bounds,
+        detail: String,
+    ) {
+        self.tally.anomalies[kind as usize] += 1;
+        if self.anomalies.len() >= ANOMALIES_KEPT {
+            return;
+        }
+        self.anomalies.push(Anomaly {
+            kind,
+            operation: read.operation,
+            writer: None,
+            record: read.record,
+            field,
+            seen,
+            floor: bounds.floor,
+            next: bounds.next,
+            sent: read.sent,
+            answered: read.answered,
+            behind: bounds.behind,
+            again: String::new(),
+            detail,
+        });
+    }
+}
+
+/// What a read showed of one word of the ledger.
+#[derive(Clone, Copy, Debug)]
+enum Sight {
+    Absent,
+    Value(Seen),
+    /// Its stamp is wrong; noted already.
+    Unreadable,
+}
+
+impl Sight {
+    fn of(seen: Option<Seen>) -> Sight {
+        seen.map_or(Sight::Unreadable, Sight::Value)
+    }
+}
+
+/// What would have been legal to read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bounds {
+    floor: u32,
+    next: u32,
+    behind: Option<Duration>,
+}

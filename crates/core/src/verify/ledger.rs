@@ -1,0 +1,639 @@
+//! The ledger: for every slot (a record, or a field where fields are written apart), what a read
+//! may return, kept while any number of threads write and read.
+//!
+//! # Definition
+//!
+//! All begins and ends of a slot's writes are in one order, its logical clock. A write begins before
+//! its request is sent and ends after its answer; one in flight or indeterminate ends never; one
+//! that failed does not count. A read takes a snapshot of the clock before it is sent. Then
+//!
+//! - version `v` is illegal to a read if and only if an acknowledged write began after `v`'s
+//!   write had ended, and itself ended before the read's snapshot;
+//! - so is a version that failed, or that has not begun when the read ends;
+//! - finding nothing is legal if and only if a delete, or the state before the first write, is
+//!   legal as a version is, or the store may forget, or a legal value may have expired.
+//!
+//! # No false alarm
+//!
+//! A logical interval contains the real one: begin precedes the send, end follows the answer, the
+//! snapshot precedes the read's send. So if the clock says that `w` began after `v` ended and ended
+//! before the read was sent, it was so in fact, and a store that promises to show acknowledged
+//! writes cannot return `v`. The order of memory that this needs: each change of a word is a
+//! compare-and-swap that acquires and releases, the snapshot is a load that acquires; neither can
+//! move past the send that follows it or before the answer that precedes it, and a snapshot that
+//! sees `w` ended comes after all that led to it.
+//!
+//! # One word is exact while writes do not overlap
+//!
+//! The order of the compare-and-swaps of a slot's word is its clock. With at most one write in
+//! flight and every ended one acknowledged or failed, each acknowledged write began after all
+//! earlier ones had ended, so at any moment just two versions are legal: the last acknowledged one
+//! and the one in flight. A word holds both, so a read's ticket is the word itself: it alone tells
+//! which of the versions begun by then are legal; all later ones are. The word at the read's end
+//! tells which of those exist and have not failed. When a second write begins, or one ends
+//! indeterminate, the slot moves to the side table (`overlap.rs`) and back when one version is left.
+//!
+//! Under a linearizable store a read that found the write in flight marks the word *observed*: reads
+//! sent from then on must not find what was there before. A write that was observed counts as
+//! acknowledged even if its answer never comes; if it is said to have failed, the mark is taken back.
+//!
+//! # What is given away, always towards *legal*
+//!
+//! Of a read whose ticket is a word (no overlap when it was sent): a version that failed while the
+//! read was in flight is no longer known to have failed once a later write was acknowledged too;
+//! and if two or more writes began meanwhile, finding nothing passes if the ledger has seen any
+//! delete in any slot, for the kinds of versions between are not kept. A failed version that is
+//! read after a later one was acknowledged is named stale instead of phantom. All else that has a
+//! ticket is judged exactly.
+
+mod again;
+mod slots;
+pub(super) mod word;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::anomaly::AnomalyKind;
+use super::judgement::{
+    Expiry, Found, Judgement, Past, Read, Rules, SlotState, Tick, Times, WriteEnd, WriteKind,
+};
+use super::overlap::{Entry, Registered, Shard, Table, View};
+use crate::measure::Nanos;
+use slots::Slots;
+use word::{Base, Flight, MOST_VERSIONS, Now, Snapshot, Word};
+
+/// What was in the slots before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Initial {
+    /// Nothing.
+    Never,
+    /// Perhaps data of an earlier run, which is checked by its stamp only, until a read has found
+    /// it or a write of ours is acknowledged.
+    Unjudged,
+}
+
+/// What a ledger must know of the store and the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerConfig {
+    /// Records × fields written apart (× 1 where records are written whole).
+    pub slots: u64,
+    /// The store promises linearizability: reads raise the floor.
+    pub linearizable: bool,
+    /// The store may drop records: finding nothing is a legal miss.
+    pub may_forget: bool,
+    /// Most slots whose writes overlap or are indeterminate at a time.
+    pub overlap_capacity: usize,
+    /// What was in the slots before the run.
+    pub initial: Initial,
+    /// Records vanish by time to live.
+    pub expiry: Option<Expiry>,
+    /// The driver may apply a write again after it was answered (`retry=driver`).
+    pub may_apply_again: bool,
+}
+
+/// Why there is no ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LedgerError {
+    /// It would not fit into memory.
+    #[error(
+        "{slots} records and fields to verify need {bytes} bytes of ledger, the machine has \
+         {machine}: use fewer records, or turn verification off"
+    )]
+    TooLarge {
+        /// Slots asked for.
+        slots: u64,
+        /// Bytes that they need.
+        bytes: u128,
+        /// Bytes of memory and swap.
+        machine: u64,
+    },
+}
+
+/// A write in flight. Give it to [`Ledger::end_write`], whatever becomes of the write.
+#[derive(Debug)]
+#[must_use = "a write that never ends stays in flight for ever"]
+pub struct WriteTicket {
+    /// The version to stamp on the value.
+    pub version: u32,
+    /// What the write does.
+    pub kind: WriteKind,
+}
+
+/// A read in flight. Give it to [`Ledger::end_read`] or [`Ledger::abandon_read`].
+#[derive(Debug)]
+#[must_use = "a read that never ends keeps versions in memory"]
+pub struct ReadTicket {
+    word: Word,
+    /// Of the slot's entry when the read began, if the word says that it had one.
+    clock: u64,
+}
+
+/// What every slot may legally hold. Shared by all threads.
+pub struct Ledger {
+    slots: Slots,
+    table: Table,
+    rules: Rules,
+    may_apply_again: bool,
+    /// Some slot had a delete.
+    deletes: AtomicBool,
+    /// Slots that became unknown.
+    lost: AtomicU64,
+}
+
+impl Ledger {
+    /// A ledger in which nothing was written yet. Its memory is taken from the system as slots are
+    /// touched.
+    ///
+    /// # Errors
+    /// [`LedgerError::TooLarge`] if the machine could not hold it.
+    pub fn new(config: LedgerConfig) -> Result<Ledger, LedgerError> {
+        let rules = Rules {
+            existing_data: config.initial == Initial::Unjudged,
+            may_forget: config.may_forget,
+            linearizable: config.linearizable,
+            expiry: config.expiry,
+        };
+        Ok(Ledger {
+            slots: Slots::new(config.slots)?,
+            table: Table::new(config.overlap_capacity),
+            rules,
+            may_apply_again: config.may_apply_again,
+            deletes: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
+        })
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        self.slots.count()
+    }
+
+    /// Bytes that the words take once every slot has been touched. The side table comes on top.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.slots.count() * 8
+    }
+
+    /// Slots in the side table now.
+    #[must_use]
+    pub fn overlapping(&self) -> usize {
+        self.table.held()
+    }
+
+    /// Slots that the ledger lost track of.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Asks for the slot's cache line, for use soon. Any number is allowed.
+    #[inline]
+    pub fn prefetch(&self, slot: u64) {
+        self.slots.prefetch(slot);
+    }
+
+    /// A write is about to be sent: draws its version.
+    ///
+    /// # Panics
+    /// If there is no such slot, as every method that takes a slot.
+    #[inline]
+    pub fn begin_write(&self, slot: u64, kind: WriteKind) -> WriteTicket {
+        let cell = self.slots.word(slot);
+        if kind == WriteKind::Delete && !self.deletes.load(Ordering::Relaxed) {
+            self.deletes.store(true, Ordering::SeqCst);
+        }
+        if self.may_apply_again {
+            return WriteTicket { version: again::begin_write(cell, kind), kind };
+        }
+        loop {
+            let word = load(cell);
+            let begun = if word.is_plain() && !word.in_flight() && word.issued() < MOST_VERSIONS {
+                let next = word.begun(kind);
+                replace(cell, word, next).then_some(next.issued())
+            } else if word.is_unknown() {
+                let next = word.counted();
+                replace(cell, word, next).then_some(next.issued())
+            } else {
+                self.begin_overlapping(slot, kind)
+            };
+            if let Some(version) = begun {
+                return WriteTicket { version, kind };
+            }
+        }
+    }
+
+    /// The write begins while another is in flight, or no version is left; `None`: try again.
+    fn begin_overlapping(&self, slot: u64, kind: WriteKind) -> Option<u32> {
+        let cell = self.slots.word(slot);
+        let mut shard = self.table.lock(slot);
+        let word = load(cell);
+        let next = word.counted().issued();
+        if word.is_overlapped() {
+            let entry = shard.get(slot).filter(|_| next > word.issued());
+            let held = entry.map(|entry| {
+                entry.begin(next, kind);
+                entry.prune();
+                !entry.is_overfull()
+            });
+            if held == Some(true) {
+                cell.store(Word::overlapped(next).0, Ordering::Release);
+            } else {
+                self.lose(slot, next, &mut shard);
+            }
+            return Some(next);
+        }
+        if !word.is_plain() || !word.in_flight() && next > word.issued() {
+            return None;
+        }
+        let entry = if next > word.issued() { self.open(slot, word, &mut shard) } else { None };
+        let moved = match &entry {
+            Some(_) => replace(cell, word, Word::overlapped(next)),
+            None => replace(cell, word, Word::unknown(next)),
+        };
+        match (entry, moved) {
+            (Some(entry), true) => entry.begin(next, kind),
+            (Some(_), false) => shard.close(slot),
+            (None, true) => self.count_lost(),
+            (None, false) => {}
+        }
+        moved.then_some(next)
+    }
+
+    /// A write has ended; `done` is when its answer came.
+    #[inline]
+    pub fn end_write(&self, slot: u64, ticket: WriteTicket, end: WriteEnd, done: Nanos) {
+        let cell = self.slots.word(slot);
+        if self.may_apply_again {
+            return again::end_write(cell, ticket.kind, end, done);
+        }
+        loop {
+            let word = load(cell);
+            if word.is_unknown() {
+                return;
+            }
+            let next = if word.is_overlapped() {
+                None
+            } else if !word.in_flight() || word.issued() != ticket.version {
+                return;
+            } else {
+                match end {
+                    WriteEnd::Failed => word.failed(),
+                    WriteEnd::Indeterminate if !word.observed() => None,
+                    _ => Some(word.acknowledged(ticket.kind, Tick::of(done))),
+                }
+            };
+            let ended = match next {
+                Some(next) => replace(cell, word, next),
+                None => self.end_overlapping(slot, &ticket, end, done),
+            };
+            if ended {
+                return;
+            }
+        }
+    }
+
+    /// The write ends in the side table, or by its end brings the slot there; `false`: try again.
+    fn end_overlapping(&self, slot: u64, ticket: &WriteTicket, end: WriteEnd, done: Nanos) -> bool {
+        let cell = self.slots.word(slot);
+        let mut shard = self.table.lock(slot);
+        let word = load(cell);
+        if word.is_unknown() {
+            return true;
+        }
+        if word.is_plain() {
+            let room = self.open(slot, word, &mut shard).is_some();
+            let next = if room { Word::overlapped } else { Word::unknown };
+            if !replace(cell, word, next(word.issued())) {
+                if room {
+                    shard.close(slot);
+                }
+                return false;
+            }
+            if !room {
+                self.count_lost();
+                return true;
+            }
+        }
+        let slack = self.slack();
+        let ended = shard.get(slot).map(|entry| entry.end(ticket.version, end, done, slack));
+        match ended {
+            Some(Ok(())) => self.rest(slot, &mut shard),
+            // Read, and said to have failed: no order can be told any more.
+            _ => self.lose(slot, word.issued(), &mut shard),
+        }
+        true
+    }
+
+    /// A read is about to be sent.
+    #[inline]
+    pub fn begin_read(&self, slot: u64) -> ReadTicket {
+        let word = load(self.slots.word(slot));
+        if !word.is_overlapped() {
+            return ReadTicket { word, clock: 0 };
+        }
+        let mut shard = self.table.lock(slot);
+        let word = load(self.slots.word(slot));
+        let registered = match shard.get(slot) {
+            Some(entry) if word.is_overlapped() => entry.register(word.issued()).at,
+            _ => 0,
+        };
+        ReadTicket { word, clock: registered }
+    }
+
+    /// A read has found something: may it? `sent` is when it was sent, taken before
+    /// [`Ledger::begin_read`] or right after it; `answered` when the answer came.
+    #[inline]
+    pub fn end_read(
+        &self,
+        slot: u64,
+        ticket: ReadTicket,
+        read: Read,
+        sent: Nanos,
+        answered: Nanos,
+    ) -> Judgement {
+        let cell = self.slots.word(slot);
+        let times = Times { sent, answered };
+        let then = ticket.word;
+        if self.may_apply_again {
+            return again::judge(cell, then, read, &self.rules, times);
+        }
+        if then.is_overlapped() {
+            return self.end_registered(slot, &ticket, read, times);
+        }
+        loop {
+            let last = load(cell);
+            let judgement = if then.is_unknown() {
+                Some(self.judge_unknown(read, last))
+            } else if last.is_overlapped() {
+                self.end_in_entry(slot, then, read, times)
+            } else {
+                self.end_plain(cell, then, last, read, times)
+            };
+            if let Some(judgement) = judgement {
+                return judgement;
+            }
+        }
+    }
+
+    /// The slot is not in the side table; `None`: it has changed, try again.
+    #[inline]
+    fn end_plain(
+        &self,
+        cell: &AtomicU64,
+        then: Word,
+        last: Word,
+        read: Read,
+        times: Times,
+    ) -> Option<Judgement> {
+        let found = Found::of(read, self.rules.existing_data, last.issued());
+        let rested = last.base() == Base::Present && last.flight() == Flight::None;
+        let current = found == Found::Ours(last.current());
+        if then == last && rested && current && self.rules.expiry.is_none() {
+            return Some(Judgement::Legal);
+        }
+        let snapshot = self.snapshot(then, last, Now::Word(last));
+        let judgement = self.rules.judge(found, &snapshot, times);
+        let next = self.told(found, judgement, &snapshot);
+        (next == last || replace(cell, last, next)).then_some(judgement)
+    }
+
+    /// What the word becomes by what a read has told.
+    fn told(&self, found: Found, judgement: Judgement, snapshot: &Snapshot<'_>) -> Word {
+        let last = snapshot.last;
+        if !last.is_plain() || matches!(judgement, Judgement::Illegal { .. }) {
+            return last;
+        }
+        match found {
+            Found::Earlier if last.base() == Base::Pristine => last.with_base(Base::Found),
+            Found::Ours(version)
+                if self.rules.linearizable
+                    && last.flight() == Flight::Put
+                    && version == last.issued() =>
+            {
+                last.seen()
+            }
+            Found::Absent if self.rules.absence_tells() && snapshot.only_delete_in_flight() => {
+                last.seen()
+            }
+            _ => last,
+        }
+    }
+
+    /// The slot came to the side table after the read was sent; `None`: it has left, try again.
+    fn end_in_entry(&self, slot: u64, then: Word, read: Read, times: Times) -> Option<Judgement> {
+        let mut shard = self.table.lock(slot);
+        let last = load(self.slots.word(slot));
+        let entry = shard.get(slot).filter(|_| last.is_overlapped())?;
+        let found = Found::of(read, self.rules.existing_data, last.issued());
+        let snapshot = self.snapshot(then, last, Now::Entry(entry));
+        let judgement = self.rules.judge(found, &snapshot, times);
+        let blank = snapshot.blank();
+        let deleted = then.base() == Base::Deleted && !then.observed();
+        let open = then.open();
+        // Everything that explains finding nothing is kept.
+        let only =
+            entry.keeps_deletes_since(if deleted { then.current() } else { then.deletes_from() })
+                && (!blank || entry.keeps_blank());
+        let legal = |number: u32, _| match number {
+            0 => blank,
+            _ => number >= open || deleted && number == then.current(),
+        };
+        self.observe(entry, found, judgement, None, times.answered, (&legal, only));
+        self.rest(slot, &mut shard);
+        Some(judgement)
+    }
+
+    /// The read began when the slot was in the side table, and so it still is, unless it was lost.
+    fn end_registered(
+        &self,
+        slot: u64,
+        ticket: &ReadTicket,
+        read: Read,
+        times: Times,
+    ) -> Judgement {
+        let mut shard = self.table.lock(slot);
+        let last = load(self.slots.word(slot));
+        let issued = last.issued();
+        let Some(entry) = shard.get(slot).filter(|_| last.is_overlapped()) else {
+            return self.judge_unknown(read, last);
+        };
+        let found = Found::of(read, self.rules.existing_data, issued);
+        let registered = ticket.registered();
+        let view = View { entry, read: registered, issued };
+        let judgement = self.rules.judge(found, &view, times);
+        let only = !view.dropped_delete();
+        let legal = |_, superseded_at| superseded_at > registered.at;
+        let at = Some(registered.at);
+        self.observe(entry, found, judgement, at, times.answered, (&legal, only));
+        entry.unregister(registered);
+        self.rest(slot, &mut shard);
+        judgement
+    }
+
+    /// Enters what a legal read has told into the slot's entry. `deletes`: which deletes it may
+    /// have found, and whether the entry keeps all of them.
+    fn observe(
+        &self,
+        entry: &mut Entry,
+        found: Found,
+        judgement: Judgement,
+        at: Option<u64>,
+        answered: Nanos,
+        deletes: (&dyn Fn(u32, u64) -> bool, bool),
+    ) {
+        if matches!(judgement, Judgement::Illegal { .. }) {
+            return;
+        }
+        match found {
+            Found::Earlier => {
+                entry.observe_existing(at.filter(|_| self.rules.linearizable), answered);
+            }
+            Found::Ours(version) if self.rules.linearizable => {
+                entry.observe_put(version, at, answered, self.rules.expiry.is_none());
+            }
+            Found::Absent if self.rules.absence_tells() => {
+                entry.observe_absence(deletes.0, deletes.1, at, answered);
+            }
+            _ => {}
+        }
+    }
+
+    /// A read has failed, or its answer is not looked at.
+    pub fn abandon_read(&self, slot: u64, ticket: ReadTicket) {
+        if self.may_apply_again || !ticket.word.is_overlapped() {
+            return;
+        }
+        let mut shard = self.table.lock(slot);
+        if !load(self.slots.word(slot)).is_overlapped() {
+            return;
+        }
+        if let Some(entry) = shard.get(slot) {
+            entry.unregister(ticket.registered());
+            self.rest(slot, &mut shard);
+        }
+    }
+
+    /// Judges a row of a scan, which had no ticket: its order only if all that the ledger knows of
+    /// the slot was acknowledged at least a tick (1 ms) before `sent`.
+    pub fn judge_late(&self, slot: u64, read: Read, sent: Nanos) -> Judgement {
+        let cell = self.slots.word(slot);
+        let last = load(cell);
+        // When the answer came is not told: whatever may have expired has.
+        let times = Times { sent, answered: Nanos::MAX };
+        let sent = Tick::of(sent);
+        let (judgement, in_order) = if self.may_apply_again {
+            let judgement = again::judge(cell, last, read, &self.rules, times);
+            (judgement, last.tick() < sent)
+        } else if last.is_unknown() {
+            return self.judge_unknown(read, last);
+        } else if last.is_overlapped() {
+            let mut shard = self.table.lock(slot);
+            let last = load(cell);
+            let Some(entry) = shard.get(slot).filter(|_| last.is_overlapped()) else {
+                return Judgement::StampOnly;
+            };
+            let found = Found::of(read, self.rules.existing_data, last.issued());
+            let view = View::now(entry, last.issued());
+            (self.rules.judge(found, &view, times), view.settled_before(sent))
+        } else {
+            let found = Found::of(read, self.rules.existing_data, last.issued());
+            let snapshot = self.snapshot(last.acknowledged_only(), last, Now::Word(last));
+            (self.rules.judge(found, &snapshot, times), last.tick() < sent)
+        };
+        match judgement {
+            Judgement::Illegal { kind: AnomalyKind::Phantom, .. } => judgement,
+            Judgement::Illegal { .. } if !in_order => Judgement::StampOnly,
+            _ => judgement,
+        }
+    }
+
+    /// What must be in the slot, once nothing is in flight.
+    #[must_use]
+    pub fn state(&self, slot: u64) -> SlotState {
+        let cell = self.slots.word(slot);
+        let word = load(cell);
+        if self.may_apply_again {
+            return again::state(word, &self.rules);
+        }
+        if word.is_overlapped() {
+            let mut shard = self.table.lock(slot);
+            let word = load(cell);
+            if let Some(entry) = shard.get(slot).filter(|_| word.is_overlapped()) {
+                return entry.state(word.issued(), &self.rules);
+            }
+        }
+        word::state(load(cell), &self.rules)
+    }
+
+    fn snapshot<'a>(&self, then: Word, last: Word, now: Now<'a>) -> Snapshot<'a> {
+        let deletes = self.deletes.load(Ordering::SeqCst);
+        Snapshot { then, last, now, existing_data: self.rules.existing_data, deletes }
+    }
+
+    /// Of an unknown slot only this is known: which versions were sent.
+    fn judge_unknown(&self, read: Read, last: Word) -> Judgement {
+        let next = last.issued() + 1;
+        match Found::of(read, self.rules.existing_data, last.issued()) {
+            Found::Ours(version) if version >= next => Judgement::Illegal {
+                kind: AnomalyKind::Phantom,
+                floor: 0,
+                next,
+                behind: None::<Duration>,
+            },
+            _ => Judgement::Unknown,
+        }
+    }
+
+    fn slack(&self) -> Nanos {
+        self.rules.expiry.map_or(0, |expiry| expiry.slack())
+    }
+
+    /// An entry that says what `word` says; `None` if the table is full.
+    fn open<'a>(&self, slot: u64, word: Word, shard: &'a mut Shard<'_>) -> Option<&'a mut Entry> {
+        let entry = shard.open(slot)?;
+        entry.open(word, self.rules.existing_data, self.slack());
+        Some(entry)
+    }
+
+    /// Drops what the slot's entry no longer needs, and the entry if a word says all of it.
+    fn rest(&self, slot: u64, shard: &mut Shard<'_>) {
+        let cell = self.slots.word(slot);
+        let issued = load(cell).issued();
+        let Some(entry) = shard.get(slot) else { return };
+        entry.prune();
+        if let Some(word) = entry.resting(issued, self.rules.existing_data) {
+            shard.close(slot);
+            cell.store(word.0, Ordering::Release);
+        }
+    }
+
+    fn lose(&self, slot: u64, issued: u32, shard: &mut Shard<'_>) {
+        shard.close(slot);
+        self.slots.word(slot).store(Word::unknown(issued).0, Ordering::Release);
+        self.count_lost();
+    }
+
+    fn count_lost(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl ReadTicket {
+    fn registered(&self) -> Registered {
+        Registered { at: self.clock, next: self.word.issued() + 1 }
+    }
+}
+
+#[inline]
+fn load(cell: &AtomicU64) -> Word {
+    Word(cell.load(Ordering::Acquire))
+}
+
+#[inline]
+fn replace(cell: &AtomicU64, old: Word, new: Word) -> bool {
+    cell.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Slots of a store whose driver may apply a write again after it was answered.
+//!
+//! A version may then come back at any later time, so no write of this run ever takes another's
+//! place for good: every put sent may be current, for ever, and so may every delete. What is left
+//! to be seen: versions never sent; nothing where a put was acknowledged and no delete was ever
+//! sent; existing data after an acknowledged write. Writes may overlap freely, so the word has no
+//! write in flight and the side table is not used; a failed write counts as indeterminate, for the
+//! driver speaks of its last attempt only.
+
+use std::sync::atomic::AtomicU64;
+
+use super::word::{Base, Word};
+use super::{load, replace};
+use crate::measure::Nanos;
+use crate::verify::judgement::{
+    Expiry, Found, Judgement, Past, Presence, Rules, SlotState, Standing, Tick, Times, WriteEnd,
+    WriteKind,
+};
+
+/// Pristine or found: no put acknowledged. Present: one was, and no delete begun. Deleted: one was
+/// begun, ever.
+pub(super) fn begin_write(slot: &AtomicU64, kind: WriteKind) -> u32 {
+    loop {
+        let word = load(slot);
+        let next = match kind {
+            WriteKind::Put => word.counted(),
+            WriteKind::Delete => word.counted().with_base(Base::Deleted),
+        };
+        if replace(slot, word, next) {
+            return next.issued();
+        }
+    }
+}
+
+pub(super) fn end_write(slot: &AtomicU64, kind: WriteKind, end: WriteEnd, done: Nanos) {
+    if end != WriteEnd::Acknowledged || kind != WriteKind::Put {
+        return;
+    }
+    loop {
+        let word = load(slot);
+        if word.base() == Base::Deleted {
+            return;
+        }
+        let tick = Tick::of(done).max(word.tick());
+        if replace(slot, word, Word::new(word.issued(), 0, tick, Base::Present)) {
+            return;
+        }
+    }
+}
+
+pub(super) fn judge(
+    slot: &AtomicU64,
+    then: Word,
+    read: crate::verify::Read,
+    rules: &Rules,
+    times: Times,
+) -> Judgement {
+    loop {
+        let last = load(slot);
+        let found = Found::of(read, rules.existing_data, last.issued());
+        let view = View { then, last, existing_data: rules.existing_data };
+        let judgement = rules.judge(found, &view, times);
+        let first_found =
+            found == Found::Earlier && last.base() == Base::Pristine && rules.existing_data;
+        if !first_found || replace(slot, last, last.with_base(Base::Found)) {
+            return judgement;
+        }
+    }
+}
+
+/// What the slot must hold once nothing is in flight.
+pub(super) fn state(word: Word, rules: &Rules) -> SlotState {
+    let may_vanish = rules.may_forget || rules.expiry.is_some();
+    let presence = match word.base() {
+        Base::Present | Base::Found if !may_vanish => Presence::MustBePresent,
+        Base::Pristine if word.issued() == 0 && !rules.existing_data => Presence::NeverWritten,
+        _ => Presence::MayBeEither,
+    };
+    let floor = u32::from(word.base() == Base::Present);
+    let acknowledged = matches!(word.base(), Base::Present | Base::Deleted);
+    SlotState { presence, floor, next: word.issued() + 1, acknowledged }
+}
+
+struct View {
+    then: Word,
+    last: Word,
+    existing_data: bool,
+}
+
+impl Past for View {
+    fn standing(&self, version: u32) -> Standing {
+        if version == 0 || version > self.last.issued() {
+            return Standing::NeverSent;
+        }
+        Standing::Legal(None)
+    }
+
+    fn earlier(&self) -> bool {
+        self.existing_data && self.then.base() != Base::Present
+    }
+
+    fn blank(&self) -> bool {
+        self.then.base() == Base::Pristine
+    }
+
+    fn deleted(&self) -> bool {
+        self.then.base() == Base::Deleted || self.last.base() == Base::Deleted
+    }
+
+    fn put_begun(&self) -> bool {
+        self.last.issued() > 0
+    }
+
+    fn buried(&self, _version: u32) -> bool {
+        false
+    }
+
+    fn may_have_expired(&self, _expiry: &Expiry, _answered: Nanos) -> bool {
+        true
+    }
+
+    fn floor(&self) -> u32 {
+        u32::from(self.then.base() == Base::Present)
+    }
+
+    fn acknowledged(&self) -> Option<Tick> {
+        (self.then.base() == Base::Present).then(|| self.then.tick())
+    }
+
+    fn issued(&self) -> u32 {
+        self.last.issued()
+    }
+}

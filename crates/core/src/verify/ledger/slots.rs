@@ -1,0 +1,92 @@
+//! The ledger's array: memory that the system hands out as zeroes, page by page, when touched.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+use super::LedgerError;
+
+/// One word for each slot, all zero at first.
+pub(super) struct Slots {
+    words: NonNull<AtomicU64>,
+    count: usize,
+}
+
+// SAFETY: the memory is owned by this value alone and reached through atomics only.
+unsafe impl Send for Slots {}
+// SAFETY: as above.
+unsafe impl Sync for Slots {}
+
+impl Slots {
+    pub(super) fn new(count: u64) -> Result<Slots, LedgerError> {
+        let too_large = || LedgerError::TooLarge {
+            slots: count,
+            bytes: u128::from(count) * 8,
+            machine: machine_memory(),
+        };
+        let words = usize::try_from(count.max(1)).map_err(|_| too_large())?;
+        let layout = Layout::array::<AtomicU64>(words).map_err(|_| too_large())?;
+        if layout.size() as u64 > machine_memory() {
+            return Err(too_large());
+        }
+        // SAFETY: the layout has a size above zero. `alloc_zeroed` and not a `Vec`, because a size
+        // that the system refuses must come back as an error and not end the process.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let words = NonNull::new(memory.cast::<AtomicU64>()).ok_or_else(too_large)?;
+        Ok(Slots { words, count: count as usize })
+    }
+
+    /// # Panics
+    /// If there is no such slot.
+    #[inline]
+    pub(super) fn word(&self, slot: u64) -> &AtomicU64 {
+        &self.all()[slot as usize]
+    }
+
+    /// Asks for the word's cache line, for use soon.
+    #[inline]
+    pub(super) fn prefetch(&self, slot: u64) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(word) = self.all().get(slot as usize) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: the address is that of a live word, and every x86-64 CPU has the instruction.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = slot;
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count as u64
+    }
+
+    #[inline]
+    fn all(&self) -> &[AtomicU64] {
+        // SAFETY: `words` points to `count` words (one more if `count` is 0), zeroed when made,
+        // which live as long as `self`; a zeroed word is a valid `AtomicU64`.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.count) }
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        if let Ok(layout) = Layout::array::<AtomicU64>(self.count.max(1)) {
+            // SAFETY: the same layout as in `new`, and nothing borrows the words any more.
+            unsafe { dealloc(self.words.as_ptr().cast(), layout) };
+        }
+    }
+}
+
+/// Bytes of memory and swap that this machine has; no limit if the system does not say.
+fn machine_memory() -> u64 {
+    // SAFETY: zero is valid for every field of `sysinfo`, which the call then fills.
+    let mut info: libc::sysinfo = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` is valid for writes for the length of the call.
+    if unsafe { libc::sysinfo(&raw mut info) } != 0 {
+        return u64::MAX;
+    }
+    // The width of these fields differs between targets.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    let units = (info.totalram as u64).saturating_add(info.totalswap as u64);
+    units.saturating_mul(u64::from(info.mem_unit))
+}

@@ -1,0 +1,388 @@
+//! The eight bytes that a slot takes while its writes do not overlap, and what one reading of them
+//! says about a read that is sent next.
+//!
+//! From the top: versions issued so far (28 bits) | gap: versions just below that surely failed (3)
+//! | tick of the last acknowledgement (28) | state (5: flight × 4 + base). Zero is a slot that was
+//! never touched, so that fresh memory is a fresh ledger.
+
+use crate::measure::Nanos;
+use crate::verify::judgement::{
+    Expiry, Past, Presence, Rules, SlotState, Standing, Tick, WriteKind,
+};
+use crate::verify::overlap::Entry;
+
+const STATE_BITS: u32 = 5;
+const TICK_AT: u32 = STATE_BITS;
+const GAP_AT: u32 = TICK_AT + Tick::BITS;
+const GAP_BITS: u32 = 3;
+const ISSUED_AT: u32 = GAP_AT + GAP_BITS;
+const OVERLAPPED: u64 = 30;
+const UNKNOWN: u64 = 31;
+
+/// Most versions of a slot.
+pub(in crate::verify) const MOST_VERSIONS: u32 = (1 << (64 - ISSUED_AT)) - 1;
+/// Most failed versions in a row that a word remembers.
+pub(in crate::verify) const MOST_GAP: u32 = (1 << GAP_BITS) - 1;
+
+/// What is current but for the write in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum Base {
+    /// What was there before the run: nothing, or, with existing data, nobody knows.
+    Pristine = 0,
+    /// Existing data that a read has found.
+    Found = 1,
+    /// An acknowledged put.
+    Present = 2,
+    /// An acknowledged delete.
+    Deleted = 3,
+}
+
+/// The write in flight. Observed: a read has found what it did, under a linearizable store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum Flight {
+    None = 0,
+    Put = 1,
+    Delete = 2,
+    PutObserved = 3,
+    DeleteObserved = 4,
+}
+
+/// A slot's state; see the top of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) struct Word(pub(in crate::verify) u64);
+
+impl Word {
+    #[inline]
+    pub(in crate::verify) fn new(issued: u32, gap: u32, tick: Tick, base: Base) -> Word {
+        debug_assert!(issued <= MOST_VERSIONS && gap <= MOST_GAP);
+        let counts = u64::from(issued) << ISSUED_AT | u64::from(gap) << GAP_AT;
+        Word(counts | u64::from(tick.0) << TICK_AT | base as u64)
+    }
+
+    pub(in crate::verify) fn overlapped(issued: u32) -> Word {
+        Word(u64::from(issued) << ISSUED_AT | OVERLAPPED)
+    }
+
+    pub(in crate::verify) fn unknown(issued: u32) -> Word {
+        Word(u64::from(issued) << ISSUED_AT | UNKNOWN)
+    }
+
+    /// Highest version sent so far.
+    #[inline]
+    pub(in crate::verify) fn issued(self) -> u32 {
+        (self.0 >> ISSUED_AT) as u32
+    }
+
+    #[inline]
+    fn gap(self) -> u32 {
+        (self.0 >> GAP_AT) as u32 & MOST_GAP
+    }
+
+    #[inline]
+    pub(in crate::verify) fn tick(self) -> Tick {
+        Tick((self.0 >> TICK_AT) as u32 & Tick::SATURATED.0)
+    }
+
+    #[inline]
+    fn state(self) -> u64 {
+        self.0 & ((1 << STATE_BITS) - 1)
+    }
+
+    #[inline]
+    pub(in crate::verify) fn is_overlapped(self) -> bool {
+        self.state() == OVERLAPPED
+    }
+
+    #[inline]
+    pub(in crate::verify) fn is_unknown(self) -> bool {
+        self.state() == UNKNOWN
+    }
+
+    /// Neither in the side table nor lost track of: what follows holds for such words only.
+    #[inline]
+    pub(in crate::verify) fn is_plain(self) -> bool {
+        self.state() < OVERLAPPED
+    }
+
+    #[inline]
+    pub(in crate::verify) fn base(self) -> Base {
+        match self.state() & 3 {
+            0 => Base::Pristine,
+            1 => Base::Found,
+            2 => Base::Present,
+            _ => Base::Deleted,
+        }
+    }
+
+    #[inline]
+    pub(in crate::verify) fn flight(self) -> Flight {
+        match self.state() >> 2 {
+            0 => Flight::None,
+            1 => Flight::Put,
+            2 => Flight::Delete,
+            3 => Flight::PutObserved,
+            _ => Flight::DeleteObserved,
+        }
+    }
+
+    #[inline]
+    pub(in crate::verify) fn with_base(self, base: Base) -> Word {
+        Word(self.0 & !3 | base as u64)
+    }
+
+    #[inline]
+    fn with_flight(self, flight: Flight) -> Word {
+        Word(self.0 & !0b11100 | (flight as u64) << 2)
+    }
+
+    #[inline]
+    pub(in crate::verify) fn in_flight(self) -> bool {
+        self.flight() != Flight::None
+    }
+
+    #[inline]
+    pub(in crate::verify) fn observed(self) -> bool {
+        matches!(self.flight(), Flight::PutObserved | Flight::DeleteObserved)
+    }
+
+    /// The kind of the write in flight, if there is one.
+    #[inline]
+    pub(in crate::verify) fn flight_kind(self) -> Option<WriteKind> {
+        match self.flight() {
+            Flight::None => None,
+            Flight::Put | Flight::PutObserved => Some(WriteKind::Put),
+            Flight::Delete | Flight::DeleteObserved => Some(WriteKind::Delete),
+        }
+    }
+
+    /// One more version, nothing else changed; the counter stops at its end.
+    #[inline]
+    pub(in crate::verify) fn counted(self) -> Word {
+        if self.issued() == MOST_VERSIONS { self } else { Word(self.0 + (1 << ISSUED_AT)) }
+    }
+
+    /// An idle slot in which a write begins; the caller has seen that versions are left.
+    #[inline]
+    pub(in crate::verify) fn begun(self, kind: WriteKind) -> Word {
+        self.counted().with_flight(match kind {
+            WriteKind::Put => Flight::Put,
+            WriteKind::Delete => Flight::Delete,
+        })
+    }
+
+    /// The write in flight is acknowledged.
+    #[inline]
+    pub(in crate::verify) fn acknowledged(self, kind: WriteKind, tick: Tick) -> Word {
+        let base = match kind {
+            WriteKind::Put => Base::Present,
+            WriteKind::Delete => Base::Deleted,
+        };
+        Word::new(self.issued(), 0, tick, base)
+    }
+
+    /// The write in flight surely failed; `None` if the gap has no room for it. Before the first
+    /// acknowledged write every ended version has failed, and no gap is needed to tell.
+    pub(in crate::verify) fn failed(self) -> Option<Word> {
+        let idle = self.with_flight(Flight::None);
+        match self.base() {
+            Base::Pristine | Base::Found => Some(idle),
+            _ if self.gap() == MOST_GAP => None,
+            _ => Some(Word(idle.0 + (1 << GAP_AT))),
+        }
+    }
+
+    /// The write in flight was found by a read.
+    pub(in crate::verify) fn seen(self) -> Word {
+        match self.flight() {
+            Flight::Put => self.with_flight(Flight::PutObserved),
+            Flight::Delete => self.with_flight(Flight::DeleteObserved),
+            _ => self,
+        }
+    }
+
+    /// Version of the last acknowledged write; 0 before the first.
+    #[inline]
+    pub(in crate::verify) fn current(self) -> u32 {
+        match self.base() {
+            Base::Pristine | Base::Found => 0,
+            _ => self.issued() - u32::from(self.in_flight()) - self.gap(),
+        }
+    }
+
+    /// Versions from here on had not ended when this word was read.
+    #[inline]
+    pub(in crate::verify) fn open(self) -> u32 {
+        self.issued() + u32::from(!self.in_flight())
+    }
+
+    /// What this word says of acknowledged writes alone, whatever reads have told.
+    pub(in crate::verify) fn acknowledged_only(self) -> Word {
+        let word = match self.flight() {
+            Flight::PutObserved => self.with_flight(Flight::Put),
+            Flight::DeleteObserved => self.with_flight(Flight::Delete),
+            _ => self,
+        };
+        if self.base() == Base::Found { word.with_base(Base::Pristine) } else { word }
+    }
+
+    /// Versions from here on may be deletes that had not ended when this word was read: a put that
+    /// was in flight is none, whatever has become of it.
+    pub(in crate::verify) fn deletes_from(self) -> u32 {
+        self.open() + u32::from(self.flight_kind() == Some(WriteKind::Put))
+    }
+
+    /// The word still remembers that `version` surely failed.
+    fn remembers_failed(self, version: u32) -> bool {
+        version > self.current() && version < self.open()
+    }
+
+    fn put_begun(self) -> bool {
+        self.base() == Base::Present || self.flight_kind() == Some(WriteKind::Put)
+    }
+
+    /// A delete of version `from` or later has begun and not failed, as far as this word tells;
+    /// `None` if it no longer tells.
+    fn delete_since(self, from: u32) -> Option<bool> {
+        if self.flight_kind() == Some(WriteKind::Delete) {
+            return Some(true);
+        }
+        match self.base() {
+            Base::Deleted if self.current() >= from => Some(true),
+            Base::Present if self.current() > from => None,
+            _ => Some(false),
+        }
+    }
+}
+
+/// What is known of a slot when a read ends.
+#[derive(Clone, Copy)]
+pub(in crate::verify) enum Now<'a> {
+    Word(Word),
+    Entry(&'a Entry),
+}
+
+/// A read sent while the slot's word was `then`: the word alone tells the order of all versions
+/// that had begun by then; `now` tells which later ones exist and which have failed.
+pub(in crate::verify) struct Snapshot<'a> {
+    pub(in crate::verify) then: Word,
+    /// The slot's word when the read ended.
+    pub(in crate::verify) last: Word,
+    pub(in crate::verify) now: Now<'a>,
+    pub(in crate::verify) existing_data: bool,
+    /// Some delete has begun in some slot of the ledger.
+    pub(in crate::verify) deletes: bool,
+}
+
+impl Snapshot<'_> {
+    /// Exactly one delete can explain that the read found nothing, and it is in flight.
+    pub(in crate::verify) fn only_delete_in_flight(&self) -> bool {
+        let (then, last) = (self.then, self.last);
+        let others = self.blank() || then.base() == Base::Deleted && !then.observed();
+        let between = match last.base() {
+            Base::Found => false,
+            Base::Present => last.current() > then.deletes_from(),
+            Base::Pristine | Base::Deleted => true,
+        };
+        last.flight() == Flight::Delete && !others && !between
+    }
+}
+
+impl Past for Snapshot<'_> {
+    fn standing(&self, version: u32) -> Standing {
+        if version == 0 || version > self.last.issued() {
+            return Standing::NeverSent;
+        }
+        let then = self.then;
+        let failed = match self.now {
+            Now::Word(word) => word.is_plain() && word.remembers_failed(version),
+            Now::Entry(entry) => entry.has_failed(version),
+        };
+        if failed || then.remembers_failed(version) {
+            return Standing::Failed;
+        }
+        if version >= then.open() {
+            let delete = version < then.open() + u32::from(then.in_flight())
+                && then.flight_kind() == Some(WriteKind::Delete);
+            return if delete { Standing::NeverSent } else { Standing::Legal(None) };
+        }
+        if version == then.current() && then.base() == Base::Present && !then.observed() {
+            return Standing::Legal(Some(then.tick()));
+        }
+        Standing::Superseded
+    }
+
+    fn earlier(&self) -> bool {
+        let base = self.then.base();
+        !self.then.observed()
+            && (base == Base::Found || base == Base::Pristine && self.existing_data)
+    }
+
+    fn blank(&self) -> bool {
+        !self.then.observed() && self.then.base() == Base::Pristine
+    }
+
+    fn deleted(&self) -> bool {
+        if self.then.base() == Base::Deleted && !self.then.observed() {
+            return true;
+        }
+        let from = self.then.deletes_from();
+        let since = match self.now {
+            Now::Word(word) if word.is_plain() => word.delete_since(from),
+            Now::Word(_) => None,
+            Now::Entry(entry) => entry.delete_since(from),
+        };
+        since.unwrap_or(self.deletes)
+    }
+
+    fn put_begun(&self) -> bool {
+        match self.now {
+            Now::Word(word) => !word.is_plain() || word.put_begun(),
+            Now::Entry(entry) => entry.put_begun(),
+        }
+    }
+
+    fn buried(&self, version: u32) -> bool {
+        let then = self.then;
+        then.base() == Base::Deleted && !then.observed() && version < then.current()
+    }
+
+    fn may_have_expired(&self, expiry: &Expiry, answered: Nanos) -> bool {
+        // Existing data has an unknown age; all else was sent at most `slack` before the last
+        // acknowledgement, or after it.
+        let sent = self.then.tick().earliest().saturating_sub(expiry.slack());
+        self.earlier() || expiry.may_be_gone(sent, answered)
+    }
+
+    fn floor(&self) -> u32 {
+        if self.then.observed() { self.then.issued() } else { self.then.current() }
+    }
+
+    fn acknowledged(&self) -> Option<Tick> {
+        let acknowledged = matches!(self.then.base(), Base::Present | Base::Deleted);
+        (acknowledged && !self.then.observed()).then(|| self.then.tick())
+    }
+
+    fn issued(&self) -> u32 {
+        self.last.issued()
+    }
+}
+
+/// What must be in a slot once nothing is in flight.
+pub(in crate::verify) fn state(word: Word, rules: &Rules) -> SlotState {
+    let next = word.issued() + 1;
+    if !word.is_plain() {
+        let presence = Presence::Unknown;
+        return SlotState { presence, floor: 0, next, acknowledged: false };
+    }
+    let may_vanish = rules.may_forget || rules.expiry.is_some();
+    let presence = match word.base() {
+        _ if word.in_flight() => Presence::MayBeEither,
+        Base::Present | Base::Found if may_vanish => Presence::MayBeEither,
+        Base::Present | Base::Found => Presence::MustBePresent,
+        Base::Deleted => Presence::MustBeAbsent,
+        Base::Pristine if rules.existing_data => Presence::MayBeEither,
+        Base::Pristine => Presence::NeverWritten,
+    };
+    let acknowledged = matches!(word.base(), Base::Present | Base::Deleted);
+    SlotState { presence, floor: word.current(), next, acknowledged }
+}

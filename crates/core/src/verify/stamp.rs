@@ -1,0 +1,463 @@
+//! The stamp that every value carries, so that a read can be checked by its bytes alone: which
+//! record, field and version it is, of which dataset and run, and whether a bit has changed.
+//!
+//! The form depends on the length of the value (of the field, where a record has several). All
+//! numbers are little endian; the checksum is CRC-32C (RFC 3720) over every byte but its own four.
+//!
+//! | form  | length  | at the front of the value |
+//! | ----- | ------- | ------------------------- |
+//! | full  | ≥ 32    | magic u16, field u16, length u32, dataset u32, session u32, record u64, version u32, checksum u32 |
+//! | short | 16…31   | record (low 32 bits) u32, version u32, session u32, checksum u32 salted with dataset, field, length, record (high 32 bits) |
+//! | tiny  | 8…15    | version u32, checksum u32 salted with dataset, record, field, length |
+//!
+//! A store that answers without storing fabricates values: magic of its own, the length, a hash of
+//! the key asked for, and a checksum that leaves the hash out, so that one template serves all keys.
+
+use crc32c::{crc32c, crc32c_append};
+
+/// Fewest bytes that can carry a stamp.
+pub const SMALLEST: usize = 8;
+
+const SHORT: usize = 16;
+const FULL: usize = 32;
+const MAGIC: u16 = 0x4b9d;
+const MAGIC_FABRICATED: u16 = 0x4bfa;
+
+/// How much of a stamp a value of a given length has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Form {
+    /// 8 to 15 bytes.
+    Tiny,
+    /// 16 to 31 bytes.
+    Short,
+    /// 32 bytes and more: everything can be seen.
+    Full,
+}
+
+impl Form {
+    /// The form for a value of `length` bytes; `None` below [`SMALLEST`].
+    #[must_use]
+    pub fn of(length: usize) -> Option<Form> {
+        match length {
+            0..SMALLEST => None,
+            SMALLEST..SHORT => Some(Form::Tiny),
+            SHORT..FULL => Some(Form::Short),
+            _ => Some(Form::Full),
+        }
+    }
+
+    /// What a value of this form cannot show, one line each, for the user.
+    #[must_use]
+    pub fn cannot_see(self) -> &'static [&'static str] {
+        match self {
+            Form::Full => &[],
+            Form::Short => {
+                &["values of 16 to 31 bytes: a value of another dataset, of another field, or cut \
+                 short shows as corrupt, without saying which"]
+            }
+            Form::Tiny => &[
+                "values of 8 to 15 bytes: a value of another dataset, record or field, or cut \
+                 short shows as corrupt, without saying which",
+                "values of 8 to 15 bytes: a value that an earlier run wrote passes as this run's \
+                 if its version is one that a read may return",
+            ],
+        }
+    }
+}
+
+/// What a stamp says about the value that carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Tells this dataset's values from any other's.
+    pub dataset: u32,
+    /// Tells this run's writes from those of earlier runs over the same dataset.
+    pub session: u32,
+    /// Number of the record.
+    pub record: u64,
+    /// Number of the field, from 0.
+    pub field: u16,
+    /// Version of the record, or of the field where fields are written apart.
+    pub version: u32,
+}
+
+/// What the reader asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected<'a> {
+    /// The run's dataset.
+    pub dataset: u32,
+    /// The run's session.
+    pub session: u32,
+    /// Number of the record.
+    pub record: u64,
+    /// Number of the field, from 0.
+    pub field: u16,
+    /// The store answers without storing: its values must be fabricated for this key, and no
+    /// other value passes. `None` for every store that stores; then nothing fabricated passes.
+    pub fabricated_key: Option<&'a [u8]>,
+}
+
+/// Which run wrote a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Session {
+    /// This run.
+    Ours,
+    /// Another run over the same dataset.
+    Earlier,
+    /// The value is too short to say ([`Form::Tiny`]).
+    Unseen,
+}
+
+/// What a sound stamp told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Version of the value.
+    pub version: u32,
+    /// Which run wrote it.
+    pub session: Session,
+    /// Made up by a store that does not store; version and session say nothing then.
+    pub fabricated: bool,
+}
+
+/// What is wrong with a value, as far as its bytes show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StampFault {
+    /// The bytes do not begin with a stamp, or are too few to hold one.
+    #[error("no stamp in the {length} bytes read")]
+    Missing {
+        /// Bytes read.
+        length: usize,
+    },
+    /// The stamp tells another length: cut short or extended.
+    #[error("{found} bytes read, but the stamp says {stamped}")]
+    Length {
+        /// Bytes that the value had when it was written.
+        stamped: u32,
+        /// Bytes read.
+        found: usize,
+    },
+    /// The checksum does not fit the bytes.
+    #[error(
+        "checksum over the {length} bytes read is {computed:08x}, but the stamp says {stamped:08x}"
+    )]
+    Checksum {
+        /// In the stamp.
+        stamped: u32,
+        /// Over the bytes read.
+        computed: u32,
+        /// Bytes read.
+        length: usize,
+    },
+    /// A sound value of another dataset.
+    #[error("the value belongs to dataset {dataset:08x}")]
+    OtherDataset {
+        /// The other dataset.
+        dataset: u32,
+    },
+    /// A sound value of another record.
+    #[error("the value belongs to record {record}")]
+    OtherRecord {
+        /// The other record.
+        record: u64,
+    },
+    /// A sound value of another field of the record.
+    #[error("the value belongs to field {field}")]
+    OtherField {
+        /// The other field.
+        field: u16,
+    },
+    /// A value fabricated for another key.
+    #[error("the value was fabricated for another key")]
+    OtherKey,
+    /// A whole record's bytes do not divide into its fields.
+    #[error("the {length} bytes read do not divide into {fields} fields")]
+    Fields {
+        /// Bytes read.
+        length: usize,
+        /// Fields expected.
+        fields: u16,
+    },
+}
+
+/// Writes the stamp over the front of `bytes`, whose rest is the payload already.
+///
+/// Fewer than [`SMALLEST`] bytes are left as they are: they cannot carry a stamp.
+#[inline]
+pub fn seal(bytes: &mut [u8], identity: &Identity) {
+    let length = bytes.len();
+    match Form::of(length) {
+        None => {}
+        Some(Form::Full) => {
+            put16(bytes, 0, MAGIC);
+            put16(bytes, 2, identity.field);
+            put32(bytes, 4, length as u32);
+            put32(bytes, 8, identity.dataset);
+            put32(bytes, 12, identity.session);
+            bytes[16..24].copy_from_slice(&identity.record.to_le_bytes());
+            put32(bytes, 24, identity.version);
+            put32(bytes, 28, checksum(0, bytes, 28));
+        }
+        Some(Form::Short) => {
+            put32(bytes, 0, identity.record as u32);
+            put32(bytes, 4, identity.version);
+            put32(bytes, 8, identity.session);
+            let high = identity.record >> 32;
+            let salt = salt(identity.dataset, high, identity.field, length);
+            put32(bytes, 12, checksum(salt, bytes, 12));
+        }
+        Some(Form::Tiny) => {
+            put32(bytes, 0, identity.version);
+            let salt = salt(identity.dataset, identity.record, identity.field, length);
+            put32(bytes, 4, checksum(salt, bytes, 4));
+        }
+    }
+}
+
+/// Checks a value of one field (or a record without fields) against what was asked for.
+///
+/// # Errors
+/// What is wrong with it. Another record, field or dataset is named only if the checksum fits.
+#[inline]
+pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
+    if let Some(key) = expected.fabricated_key {
+        return check_fabricated(bytes, key);
+    }
+    match Form::of(bytes.len()) {
+        Some(Form::Full) => check_full(bytes, expected),
+        Some(Form::Short) => check_short(bytes, expected),
+        Some(Form::Tiny) => check_tiny(bytes, expected),
+        None => Err(StampFault::Missing { length: bytes.len() }),
+    }
+}
+
+fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
+    let length = bytes.len();
+    if get16(bytes, 0) != MAGIC {
+        return Err(StampFault::Missing { length });
+    }
+    let stamped = get32(bytes, 4);
+    if stamped as usize != length {
+        return Err(StampFault::Length { stamped, found: length });
+    }
+    matches_checksum(bytes, 28, checksum(0, bytes, 28))?;
+    let dataset = get32(bytes, 8);
+    if dataset != expected.dataset {
+        return Err(StampFault::OtherDataset { dataset });
+    }
+    let record = get64(bytes, 16);
+    if record != expected.record {
+        return Err(StampFault::OtherRecord { record });
+    }
+    let field = get16(bytes, 2);
+    if field != expected.field {
+        return Err(StampFault::OtherField { field });
+    }
+    let session = session(get32(bytes, 12), expected);
+    Ok(Seen { version: get32(bytes, 24), session, fabricated: false })
+}
+
+fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
+    let high = expected.record >> 32;
+    let salt = salt(expected.dataset, high, expected.field, bytes.len());
+    matches_checksum(bytes, 12, checksum(salt, bytes, 12)).map_err(|fault| cut(bytes, fault))?;
+    let low = get32(bytes, 0);
+    if low != expected.record as u32 {
+        return Err(StampFault::OtherRecord { record: high << 32 | u64::from(low) });
+    }
+    let session = session(get32(bytes, 8), expected);
+    Ok(Seen { version: get32(bytes, 4), session, fabricated: false })
+}
+
+fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
+    let salt = salt(expected.dataset, expected.record, expected.field, bytes.len());
+    matches_checksum(bytes, 4, checksum(salt, bytes, 4)).map_err(|fault| cut(bytes, fault))?;
+    Ok(Seen { version: get32(bytes, 0), session: Session::Unseen, fabricated: false })
+}
+
+/// A value that was cut to less than a full stamp still tells the length it once had.
+fn cut(bytes: &[u8], fault: StampFault) -> StampFault {
+    let stamped = get32(bytes, 4);
+    if get16(bytes, 0) == MAGIC && (FULL..1 << 30).contains(&(stamped as usize)) {
+        return StampFault::Length { stamped, found: bytes.len() };
+    }
+    fault
+}
+
+/// Makes up a value for `key`, for a store that answers without storing. Fewer than [`SMALLEST`]
+/// bytes are left as they are.
+pub fn fabricate(bytes: &mut [u8], key: &[u8]) {
+    fabricate_template(bytes);
+    fabricate_for(bytes, key);
+}
+
+/// Makes a value that [`fabricate_for`] turns into any key's with four bytes written.
+pub fn fabricate_template(bytes: &mut [u8]) {
+    let length = bytes.len();
+    if length < SMALLEST {
+        return;
+    }
+    if length < FULL {
+        let crc = fabricated_checksum(bytes);
+        return put32(bytes, 4, crc);
+    }
+    bytes[..FULL].fill(0);
+    put16(bytes, 0, MAGIC_FABRICATED);
+    put32(bytes, 4, length as u32);
+    let crc = fabricated_checksum(bytes);
+    put32(bytes, 28, crc);
+}
+
+/// Makes a template (see [`fabricate_template`]) the value of `key`.
+#[inline]
+pub fn fabricate_for(bytes: &mut [u8], key: &[u8]) {
+    match bytes.len() {
+        0..SMALLEST => {}
+        SMALLEST..FULL => put32(bytes, 0, crc32c(key)),
+        _ => put32(bytes, 24, crc32c(key)),
+    }
+}
+
+/// Checksum of a fabricated value: all bytes but the key's hash and the checksum, which lie side
+/// by side.
+fn fabricated_checksum(bytes: &[u8]) -> u32 {
+    let salt = salt(u32::from(MAGIC_FABRICATED), 0, 0, bytes.len());
+    if bytes.len() < FULL {
+        return crc32c_append(salt, &bytes[8..]);
+    }
+    crc32c_append(crc32c_append(salt, &bytes[..24]), &bytes[FULL..])
+}
+
+fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<Seen, StampFault> {
+    let length = bytes.len();
+    if length < SMALLEST {
+        return Err(StampFault::Missing { length });
+    }
+    let hash_at = if length < FULL { 0 } else { 24 };
+    if length >= FULL {
+        if get16(bytes, 0) != MAGIC_FABRICATED {
+            return Err(StampFault::Missing { length });
+        }
+        let stamped = get32(bytes, 4);
+        if stamped as usize != length {
+            return Err(StampFault::Length { stamped, found: length });
+        }
+    }
+    matches_checksum(bytes, hash_at + 4, fabricated_checksum(bytes))?;
+    if get32(bytes, hash_at) != crc32c(key) {
+        return Err(StampFault::OtherKey);
+    }
+    Ok(Seen { version: 0, session: Session::Ours, fabricated: true })
+}
+
+/// The fields of a whole record, each with its stamp: see [`split`].
+#[derive(Clone, Debug)]
+pub struct Split<'a> {
+    rest: &'a [u8],
+    left: u16,
+    fields: u16,
+    total: usize,
+}
+
+/// Divides a whole record, its fields end to end, into `fields` fields.
+///
+/// Either every field has at least 32 bytes, and its stamp tells how many; or all fields have the
+/// same length, the total divided by `fields`. Ends with an error if the bytes do not divide.
+#[must_use]
+pub fn split(bytes: &[u8], fields: u16) -> Split<'_> {
+    Split { rest: bytes, left: fields, fields, total: bytes.len() }
+}
+
+impl<'a> Iterator for Split<'a> {
+    type Item = Result<&'a [u8], StampFault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let even = self.total / usize::from(self.fields.max(1));
+        let length = match self.left {
+            0 if self.rest.is_empty() => return None,
+            // Bytes are left over: no field of this record.
+            0 => None,
+            _ if self.fields == 1 => Some(self.total),
+            _ if even < FULL => self.total.is_multiple_of(usize::from(self.fields)).then_some(even),
+            _ => stamped_length(self.rest),
+        };
+        let Some(length) = length.filter(|length| *length <= self.rest.len()) else {
+            self.left = 0;
+            self.rest = &[];
+            return Some(Err(StampFault::Fields { length: self.total, fields: self.fields }));
+        };
+        let (field, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        self.left -= 1;
+        Some(Ok(field))
+    }
+}
+
+fn stamped_length(bytes: &[u8]) -> Option<usize> {
+    if bytes.len() < FULL || ![MAGIC, MAGIC_FABRICATED].contains(&get16(bytes, 0)) {
+        return None;
+    }
+    Some(get32(bytes, 4) as usize).filter(|length| *length >= FULL)
+}
+
+#[inline]
+fn session(stamped: u32, expected: &Expected<'_>) -> Session {
+    if stamped == expected.session { Session::Ours } else { Session::Earlier }
+}
+
+/// Checksum over all bytes but the four at `at`, on top of `salt`.
+#[inline]
+fn checksum(salt: u32, bytes: &[u8], at: usize) -> u32 {
+    crc32c_append(crc32c_append(salt, &bytes[..at]), &bytes[at + 4..])
+}
+
+#[inline]
+fn matches_checksum(bytes: &[u8], at: usize, computed: u32) -> Result<(), StampFault> {
+    let stamped = get32(bytes, at);
+    if stamped == computed {
+        return Ok(());
+    }
+    Err(StampFault::Checksum { stamped, computed, length: bytes.len() })
+}
+
+/// What a short form has no room for enters its checksum.
+#[inline]
+fn salt(dataset: u32, record: u64, field: u16, length: usize) -> u32 {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&record.to_le_bytes());
+    bytes[8..12].copy_from_slice(&dataset.to_le_bytes());
+    bytes[12..14].copy_from_slice(&field.to_le_bytes());
+    // Only forms below 32 bytes and fabricated values, which tell their length besides, use this.
+    bytes[14..].copy_from_slice(&(length as u16).to_le_bytes());
+    crc32c(&bytes)
+}
+
+#[inline]
+fn put16(bytes: &mut [u8], at: usize, number: u16) {
+    bytes[at..at + 2].copy_from_slice(&number.to_le_bytes());
+}
+
+#[inline]
+fn put32(bytes: &mut [u8], at: usize, number: u32) {
+    bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+}
+
+#[inline]
+fn get16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+#[inline]
+fn get32(bytes: &[u8], at: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(four)
+}
+
+#[inline]
+fn get64(bytes: &[u8], at: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(eight)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! What is wrong with a plan that cannot be drawn from: which value, and what is allowed.
+
+use super::plan::Kind;
+
+/// A plan holds a value that has no meaning.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// A number that is not in its range.
+    #[error("{what} is {value}; it must be {allowed}")]
+    Number {
+        /// Which value.
+        what: &'static str,
+        /// What the plan says.
+        value: f64,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// A whole number that is not in its range.
+    #[error("{what} is {value}; it must be {min} to {max}")]
+    Count {
+        /// Which value.
+        what: &'static str,
+        /// What the plan says.
+        value: u64,
+        /// Least allowed.
+        min: u64,
+        /// Most allowed.
+        max: u64,
+    },
+    /// Bounds in the wrong order.
+    #[error("{what} runs from {min} to {max}; the first must not be above the second")]
+    Order {
+        /// Which bounds.
+        what: &'static str,
+        /// Lower bound of the plan.
+        min: u32,
+        /// Upper bound of the plan.
+        max: u32,
+    },
+    /// A weighted list without an entry.
+    #[error("{what} is a weighted list without an entry; it must have at least one")]
+    NoChoice {
+        /// Which list.
+        what: &'static str,
+    },
+    /// The parts of a mix do not make a whole.
+    #[error("the parts of the mix sum to {sum}; they must sum to 1,000")]
+    MixSum {
+        /// Their sum.
+        sum: u64,
+    },
+    /// A mix names a kind twice.
+    #[error("the mix names {} twice; name each kind once", .kind.name())]
+    MixTwice {
+        /// The kind.
+        kind: Kind,
+    },
+    /// Keys are too short to name every record.
+    #[error(
+        "keys of {length} bytes name {named} records; this run needs {needed}: use longer keys or \
+         fewer records (gets of absent keys keep half of the keys)"
+    )]
+    KeyCapacity {
+        /// Bytes of a key.
+        length: u16,
+        /// Records that such keys can name.
+        named: u64,
+        /// Records of the dataset.
+        needed: u64,
+    },
+    /// More records than the dataset has room for.
+    #[error(
+        "{what} reach to {needed} records; the dataset has room for {capacity}: raise its capacity \
+         or ask for less"
+    )]
+    Capacity {
+        /// What makes or needs the records.
+        what: &'static str,
+        /// Records that it takes.
+        needed: u64,
+        /// Records that the dataset can hold.
+        capacity: u64,
+    },
+    /// A part that is none.
+    #[error("part {index} of {count} does not exist; parts count from 0 and there is at least one")]
+    Part {
+        /// Which part.
+        index: u32,
+        /// How many parts.
+        count: u32,
+    },
+    /// A part would have no record of its own to write.
+    #[error(
+        "each of {parts} parts writes records of its own, and there are {records}: load at least \
+         {parts} records first or use fewer parts"
+    )]
+    TooManyParts {
+        /// Records that exist.
+        records: u64,
+        /// Parts of the load.
+        parts: u32,
+    },
+}
+
+/// `value` must lie in 0 to 1, both included.
+pub(super) fn share(what: &'static str, value: f64) -> Result<f64, PlanError> {
+    number(what, value, (0.0..=1.0).contains(&value), "0 to 1")
+}
+
+/// `value` must be as `allowed` says, which `holds` tells.
+pub(super) fn number(
+    what: &'static str,
+    value: f64,
+    holds: bool,
+    allowed: &'static str,
+) -> Result<f64, PlanError> {
+    if holds { Ok(value) } else { Err(PlanError::Number { what, value, allowed }) }
+}
+
+/// `value` must lie in `min` to `max`, both included.
+pub(super) fn count(what: &'static str, value: u64, min: u64, max: u64) -> Result<u64, PlanError> {
+    if (min..=max).contains(&value) {
+        Ok(value)
+    } else {
+        Err(PlanError::Count { what, value, min, max })
+    }
+}

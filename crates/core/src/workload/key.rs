@@ -1,0 +1,367 @@
+//! Keys: a one-to-one function from a record's number to bytes, and back.
+
+use super::invalid::{self, PlanError};
+use super::plan::{KeyForm, KeyModel};
+use super::random::{GOLDEN, Permutation, derive_seed, mix64, unmix64};
+
+/// Hexadecimal digits of 64 bits.
+const WORD: usize = 16;
+/// Decimal digits written at once.
+const EIGHT: usize = 8;
+/// Most digits of a 64-bit number, rounded up to whole writes.
+const DECIMAL_DIGITS: usize = 24;
+
+/// Purposes of the seeds that a dataset's number gives.
+const START: u64 = 1;
+const REST: u64 = 2;
+
+/// Writes and reads the keys of one dataset.
+#[derive(Clone, Debug)]
+pub struct KeyWriter {
+    length: usize,
+    capacity: u64,
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Decimal,
+    /// Fewer digits than 64 bits have: a shuffle of what they can say.
+    ShortHash(Permutation),
+    /// The first 16 digits say all; `rest` makes the others from them.
+    LongHash {
+        start: u64,
+        rest: u64,
+    },
+}
+
+impl KeyWriter {
+    /// Hash keys belong to the dataset of this number; decimal ones are the same for all.
+    ///
+    /// # Errors
+    /// [`PlanError::Count`] if the length is not 8 to 250 bytes.
+    pub fn new(model: KeyModel, dataset: u32) -> Result<Self, PlanError> {
+        invalid::count("the key length", u64::from(model.length), 8, 250)?;
+        let length = usize::from(model.length);
+        let seed = |purpose| derive_seed(u64::from(dataset), purpose);
+        let (form, capacity) = match model.form {
+            KeyForm::Decimal => {
+                (Form::Decimal, 10u64.checked_pow(length as u32).unwrap_or(u64::MAX))
+            }
+            KeyForm::Hash if length < WORD => {
+                let capacity = 1 << (4 * length);
+                (Form::ShortHash(Permutation::new(capacity, seed(START))), capacity)
+            }
+            KeyForm::Hash => (Form::LongHash { start: seed(START), rest: seed(REST) }, 1 << 63),
+        };
+        Ok(KeyWriter { length, capacity, form })
+    }
+
+    /// How many records such keys can name: 10^length or 16^length, at most 2^64 - 1 for decimal
+    /// keys and 2^63 for hash keys.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Bytes of a key.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The record of an absent key: the n-th of the upper half of the numbers that keys can name.
+    /// A workload with absent keys leaves that half free.
+    #[inline]
+    #[must_use]
+    pub fn absent(&self, n: u64) -> u64 {
+        let half = self.capacity / 2;
+        half + n % (self.capacity - half)
+    }
+
+    /// Replaces what `key` holds by the key of `record`, which must be below
+    /// [`KeyWriter::capacity`]; a greater number loses its upper digits.
+    #[inline]
+    pub fn write(&self, record: u64, key: &mut Vec<u8>) {
+        if key.len() != self.length {
+            key.clear();
+            key.resize(self.length, b'0');
+        }
+        match &self.form {
+            Form::Decimal => write_decimal(record, key),
+            Form::ShortHash(shuffle) => {
+                let digits = word_digits(shuffle.apply(record & (self.capacity - 1)));
+                key.copy_from_slice(&digits[WORD - self.length..]);
+            }
+            Form::LongHash { start, rest } => {
+                write_words(mix64(record.wrapping_add(*start)), *rest, key);
+            }
+        }
+    }
+
+    /// The record of which `key` is the key, if it is one of this dataset's.
+    #[must_use]
+    pub fn parse(&self, key: &[u8]) -> Option<u64> {
+        if key.len() != self.length {
+            return None;
+        }
+        let record = match &self.form {
+            Form::Decimal => parse_decimal(key)?,
+            Form::ShortHash(shuffle) => shuffle.invert(parse_hexadecimal(key)?),
+            Form::LongHash { start, rest } => {
+                let (first, others) = key.split_at(WORD);
+                let first = parse_hexadecimal(first)?;
+                let mut words = others.chunks(WORD).zip(1..);
+                let alike = |(digits, n): (&[u8], u64)| {
+                    digits == &word_digits(further_word(first, *rest, n))[..digits.len()]
+                };
+                words.all(alike).then(|| unmix64(first).wrapping_sub(*start))?
+            }
+        };
+        (record < self.capacity).then_some(record)
+    }
+}
+
+/// Eight digits a time from the end on; `key` is at least that long.
+#[inline]
+fn write_decimal(record: u64, key: &mut [u8]) {
+    let (zeros, digits) = key.split_at_mut(key.len().saturating_sub(DECIMAL_DIGITS));
+    zeros.fill(b'0');
+    let mut left = record;
+    for eight in digits.rchunks_mut(EIGHT) {
+        let written = eight_digits((left % 100_000_000) as u32);
+        eight.copy_from_slice(&written[EIGHT - eight.len()..]);
+        left /= 100_000_000;
+    }
+}
+
+/// The decimal digits of a number below 10^8. Splits it in halves, fourths and eighths, each in
+/// its own lane of a word; 10,486 / 2^20 and 103 / 2^10 stand for 1 / 100 and 1 / 10 (exact for
+/// the values that a lane can have).
+#[inline]
+fn eight_digits(number: u32) -> [u8; EIGHT] {
+    let halves = u64::from(number / 10_000) | (u64::from(number % 10_000) << 32);
+    let upper = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let fourths = upper | ((halves - 100 * upper) << 16);
+    let upper = ((fourths * 103) >> 10) & 0x000f_000f_000f_000f;
+    let eighths = upper | ((fourths - 10 * upper) << 8);
+    (eighths | 0x3030_3030_3030_3030).to_le_bytes()
+}
+
+fn parse_decimal(key: &[u8]) -> Option<u64> {
+    key.iter().try_fold(0u64, |number, &digit| {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })
+}
+
+/// `key` is at least 16 bytes long.
+#[inline]
+fn write_words(first: u64, rest: u64, key: &mut [u8]) {
+    let (words, end) = key.as_chunks_mut::<WORD>();
+    let mut word = first;
+    let mut n = 0;
+    for digits in words {
+        *digits = word_digits(word);
+        n += 1;
+        word = further_word(first, rest, n);
+    }
+    end.copy_from_slice(&word_digits(word)[..end.len()]);
+}
+
+/// The n-th word after the first.
+#[inline]
+fn further_word(first: u64, rest: u64, n: u64) -> u64 {
+    mix64(first ^ rest.wrapping_add(n.wrapping_mul(GOLDEN)))
+}
+
+/// The 16 hexadecimal digits of a word, the highest first.
+#[inline]
+fn word_digits(word: u64) -> [u8; WORD] {
+    let mut digits = [0; WORD];
+    digits[..8].copy_from_slice(&half_digits((word >> 32) as u32));
+    digits[8..].copy_from_slice(&half_digits(word as u32));
+    digits
+}
+
+/// The 8 hexadecimal digits of half a word: spreads its nibbles to a byte each, then adds '0', or
+/// what leads to 'a' for those from 10 on.
+#[inline]
+fn half_digits(half: u32) -> [u8; 8] {
+    let spread = u64::from(half.swap_bytes());
+    let spread = (spread | (spread << 16)) & 0x0000_ffff_0000_ffff;
+    let spread = (spread | (spread << 8)) & 0x00ff_00ff_00ff_00ff;
+    let nibbles = ((spread >> 4) | (spread << 8)) & 0x0f0f_0f0f_0f0f_0f0f;
+    let letters = ((nibbles + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
+    let to_letter = u64::from(b'a' - b'0' - 10);
+    (nibbles + 0x3030_3030_3030_3030 + letters * to_letter).to_le_bytes()
+}
+
+/// At most 16 lower-case digits.
+fn parse_hexadecimal(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0, |number, &digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some((number << 4) | u64::from(value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    const FORMS: [KeyForm; 2] = [KeyForm::Decimal, KeyForm::Hash];
+    const LENGTHS: [u16; 12] = [8, 9, 10, 15, 16, 17, 19, 20, 24, 32, 33, 250];
+
+    fn writer(form: KeyForm, length: u16) -> KeyWriter {
+        KeyWriter::new(KeyModel { form, length }, 7).unwrap()
+    }
+
+    fn key(writer: &KeyWriter, record: u64) -> Vec<u8> {
+        let mut key = vec![b'x'; 3];
+        writer.write(record, &mut key);
+        key
+    }
+
+    #[test]
+    fn keys_are_one_to_one_and_parsed() {
+        for (form, length) in FORMS.iter().flat_map(|&f| LENGTHS.map(|length| (f, length))) {
+            let writer = writer(form, length);
+            let mut seen = HashSet::new();
+            let mut written = vec![];
+            let top = writer.capacity() - 1;
+            let records = (0..20_000).chain([top, top / 2, top / 3, top - 1, 12_345_678]);
+            for record in records {
+                writer.write(record, &mut written);
+                assert_eq!(written.len(), usize::from(length));
+                assert_eq!(writer.parse(&written), Some(record), "{form:?} {length}");
+                assert!(seen.insert(written.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn decimal_keys_are_padded_numbers() {
+        let mut random = crate::workload::Random::new(1, 1);
+        for length in LENGTHS {
+            let writer = writer(KeyForm::Decimal, length);
+            for shift in 0..64 {
+                let record = (random.next_u64() >> shift) % writer.capacity();
+                let expected = format!("{record:0width$}", width = usize::from(length));
+                assert_eq!(key(&writer, record), expected.as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn hash_keys_are_hexadecimal() {
+        let mut random = crate::workload::Random::new(2, 1);
+        for word in (0..1000).map(|_| random.next_u64()).chain([0, u64::MAX, 0x0123_4567_89ab_cdef])
+        {
+            assert_eq!(word_digits(word), format!("{word:016x}").as_bytes());
+        }
+        let key = String::from_utf8(key(&writer(KeyForm::Hash, 32), 1)).unwrap();
+        assert_ne!(key[..16], key[16..]);
+    }
+
+    /// Record numbers that follow each other give keys that are spread over the key space.
+    #[test]
+    fn hash_keys_are_spread() {
+        for length in [8, 16, 32] {
+            let writer = writer(KeyForm::Hash, length);
+            let mut counts = vec![[0u32; 256]; usize::from(length)];
+            for record in 0..64_000 {
+                for (place, digit) in key(&writer, record).into_iter().enumerate() {
+                    counts[place][usize::from(digit)] += 1;
+                }
+            }
+            for digits in counts {
+                // Expected 4,000 of each of the 16 digits, standard deviation 61.
+                let seen: Vec<u32> = digits.into_iter().filter(|&count| count > 0).collect();
+                assert_eq!(seen.len(), 16);
+                assert!(seen.iter().all(|&c| c.abs_diff(4000) < 300), "{length}: {seen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn datasets_have_keys_of_their_own() {
+        for length in [8, 16, 32] {
+            let model = KeyModel { form: KeyForm::Hash, length };
+            let (one, two) = (KeyWriter::new(model, 1).unwrap(), KeyWriter::new(model, 2).unwrap());
+            let same = (0..1000).filter(|&record| key(&one, record) == key(&two, record));
+            assert_eq!(same.count(), 0);
+        }
+        let model = KeyModel { form: KeyForm::Hash, length: 16 };
+        let (one, two) = (KeyWriter::new(model, 1).unwrap(), KeyWriter::new(model, 2).unwrap());
+        assert!((0..1000).all(|record| two.parse(&key(&one, record)).is_none_or(|r| r > 1 << 40)));
+    }
+
+    #[test]
+    fn what_is_never_written_is_no_key() {
+        for (form, length) in FORMS.iter().flat_map(|&f| LENGTHS.map(|length| (f, length))) {
+            let writer = writer(form, length);
+            let good = key(&writer, 1234);
+            assert_eq!(writer.parse(&good[1..]), None);
+            assert_eq!(writer.parse(&[&good[..], b"0"].concat()), None);
+            assert_eq!(writer.parse(b""), None);
+            for place in 0..good.len() {
+                for wrong in [b'A', b'g', b'/', b':', b'`', b' ', 0, 0xff] {
+                    let mut bad = good.clone();
+                    bad[place] = wrong;
+                    assert_eq!(writer.parse(&bad), None, "{form:?} {length}");
+                }
+                // Another digit gives no key, or that of another record.
+                let mut bad = good.clone();
+                bad[place] = if bad[place] == b'1' { b'2' } else { b'1' };
+                if let Some(record) = writer.parse(&bad) {
+                    assert_eq!(key(&writer, record), bad);
+                }
+            }
+        }
+        let long = writer(KeyForm::Decimal, 20);
+        assert_eq!(long.parse(b"18446744073709551614"), Some(u64::MAX - 1));
+        assert_eq!(long.parse(b"18446744073709551615"), None);
+        assert_eq!(long.parse(b"18446744073709551616"), None);
+        assert_eq!(long.parse(b"99999999999999999999"), None);
+    }
+
+    #[test]
+    fn absent_keys_lie_in_the_upper_half() {
+        for (form, length) in FORMS.iter().flat_map(|&f| LENGTHS.map(|length| (f, length))) {
+            let writer = writer(form, length);
+            let half = writer.capacity() / 2;
+            for n in [0, 1, 1000, half, u64::MAX] {
+                assert!((half..writer.capacity()).contains(&writer.absent(n)));
+            }
+            assert_ne!(writer.absent(0), writer.absent(1));
+        }
+    }
+
+    #[test]
+    fn capacities_are_those_of_the_digits() {
+        assert_eq!(writer(KeyForm::Decimal, 8).capacity(), 100_000_000);
+        assert_eq!(writer(KeyForm::Decimal, 19).capacity(), 10_000_000_000_000_000_000);
+        assert_eq!(writer(KeyForm::Decimal, 20).capacity(), u64::MAX);
+        assert_eq!(writer(KeyForm::Hash, 8).capacity(), 1 << 32);
+        assert_eq!(writer(KeyForm::Hash, 16).capacity(), 1 << 63);
+        assert_eq!(writer(KeyForm::Hash, 250).capacity(), 1 << 63);
+    }
+
+    #[test]
+    fn wrong_lengths_are_refused() {
+        for length in [0, 7, 251, u16::MAX] {
+            let said = KeyWriter::new(KeyModel { form: KeyForm::Hash, length }, 1).unwrap_err();
+            assert_eq!(
+                said.to_string(),
+                format!("the key length is {length}; it must be 8 to 250")
+            );
+        }
+    }
+}

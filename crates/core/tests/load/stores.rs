@@ -1,0 +1,131 @@
+//! Two stores small enough to be seen through: a correct map, and one that can be made to wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kvdyno_core::measure::{Nanos, now};
+use kvdyno_core::store::{
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
+    NoTransport, Profile, Promise, Put, Reading, Store, Threading,
+};
+
+/// What the store does beside storing.
+#[derive(Debug, Default)]
+pub struct Behaviour {
+    /// All requests that begin in [stall_from, stall_until) wait until its end. On kvdyno's clock.
+    pub stall_from: AtomicU64,
+    pub stall_until: AtomicU64,
+    /// One in this many requests fails; 0: none.
+    pub fail_one_in: u64,
+    /// The server is gone: every request is refused.
+    pub gone_from: AtomicU64,
+}
+
+/// A sharded map.
+pub struct MapStore {
+    pub threading: Threading,
+    pub behaviour: Behaviour,
+    shards: Vec<Mutex<HashMap<Vec<u8>, Vec<u8>>>>,
+    pub requests: AtomicU64,
+    pub failed: AtomicU64,
+}
+
+impl MapStore {
+    pub fn new(threading: Threading, behaviour: Behaviour) -> Self {
+        let shards = (0..64).map(|_| Mutex::default()).collect();
+        let (requests, failed) = (AtomicU64::new(0), AtomicU64::new(0));
+        MapStore { threading, behaviour, shards, requests, failed }
+    }
+
+    fn shard(&self, key: &[u8]) -> &Mutex<HashMap<Vec<u8>, Vec<u8>>> {
+        let sum = key.iter().fold(0usize, |sum, &b| sum.wrapping_mul(31).wrapping_add(b.into()));
+        &self.shards[sum % self.shards.len()]
+    }
+
+    async fn wait(&self, until: Nanos) {
+        while let Some(left) = until.checked_sub(now()).filter(|&left| left > 0) {
+            match self.threading {
+                Threading::InProcess => std::thread::sleep(Duration::from_nanos(left)),
+                Threading::Networked => tokio::time::sleep(Duration::from_nanos(left)).await,
+            }
+        }
+    }
+
+    async fn serve(&self) -> Answer<()> {
+        let begun = now();
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        let gone = self.behaviour.gone_from.load(Ordering::Relaxed);
+        if gone > 0 && begun >= gone {
+            let fault = Fault::failed(ErrorClass::Refused, "nobody there");
+            return Err(fault.losing_connection());
+        }
+        let from = self.behaviour.stall_from.load(Ordering::Relaxed);
+        let until = self.behaviour.stall_until.load(Ordering::Relaxed);
+        if (from..until).contains(&begun) {
+            self.wait(until).await;
+        }
+        if self.behaviour.fail_one_in > 0 && number.is_multiple_of(self.behaviour.fail_one_in) {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            return Err(Fault::failed(ErrorClass::Overloaded, "not now"));
+        }
+        Ok(())
+    }
+}
+
+/// A handle, so that the test keeps one of its own.
+pub struct Shared(pub Arc<MapStore>);
+
+impl Store for Shared {
+    type Client = MapClient;
+    type Transport = NoTransport;
+
+    fn threading(&self) -> Threading {
+        self.0.threading
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        Ok(Profile {
+            store: "map".to_owned(),
+            version: None,
+            capabilities: Capabilities { pipeline: true, ..Capabilities::default() },
+            durability: Promise::checked(Durability::None),
+            consistency: Promise::checked(Consistency::Linearizable),
+            ttl_precision: Duration::ZERO,
+            timeout: Duration::from_secs(1),
+            settings: Vec::new(),
+        })
+    }
+
+    async fn connect(&self, slots: usize) -> Answer<Connection<MapClient, NoTransport>> {
+        let clients = (0..slots).map(|_| MapClient(Arc::clone(&self.0))).collect();
+        Ok(Connection { clients, transport: NoTransport })
+    }
+}
+
+/// A client of [`MapStore`].
+pub struct MapClient(Arc<MapStore>);
+
+impl Client for MapClient {
+    async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
+        self.0.serve().await?;
+        let shard = self.0.shard(key).lock().unwrap();
+        let value = shard.get(key);
+        value.inspect(|value| into.set_whole(value));
+        Ok(value.is_some())
+    }
+
+    async fn put(&mut self, put: Put<'_>) -> Answer<()> {
+        self.0.serve().await?;
+        let mut shard = self.0.shard(put.key).lock().unwrap();
+        shard.insert(put.key.to_vec(), put.value.whole().to_vec());
+        Ok(())
+    }
+
+    async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
+        self.0.serve().await?;
+        Ok(self.0.shard(key).lock().unwrap().remove(key).is_some())
+    }
+}

@@ -1,0 +1,324 @@
+//! The folder that a run leaves behind. `result.json` is replaced whole, everything else grows by
+//! whole lines, so that Ctrl-C, a kill or a full disk leave what was measured until then.
+
+mod interval_log;
+mod timeline_csv;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure};
+use kvdyno_core::workload::PhasePlan;
+use serde::Serialize;
+
+use crate::html;
+use crate::result::{AnomalyResult, RunResult, rfc3339};
+
+pub(crate) use interval_log::{LoggedHistogram, Measured, read_line};
+pub(crate) use timeline_csv::TimelineRow;
+
+/// Name of the result in its folder.
+pub const RESULT_FILE: &str = "result.json";
+/// Name of the histograms by interval, in HdrHistogram's log format.
+pub const INTERVALS_FILE: &str = "intervals.hlog";
+/// Name of the timeline, as comma-separated values.
+pub const TIMELINE_FILE: &str = "timeline.csv";
+/// Name of the anomalies, one JSON object a line.
+pub const ANOMALIES_FILE: &str = "anomalies.jsonl";
+/// Name of the report.
+pub const REPORT_FILE: &str = "report.html";
+/// Where a run's folder goes if none is named.
+pub const DEFAULT_PARENT: &str = "kvdyno-results";
+
+/// Trouble with the folder of a result. The run goes on without it.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The folder cannot be made.
+    #[error("cannot make the folder {path}: {source}; choose another with --out")]
+    Create {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is a result in it.
+    #[error("{path} holds a result already; choose another folder with --out")]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file cannot be written; what was in it before is still there.
+    #[error("cannot write {path}: {source}; the run goes on, later lines of this file are lost")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The report cannot be made.
+    #[error("cannot make {path}: {source}")]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: html::HtmlError,
+    },
+}
+
+/// What an interval belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Number of the store's run, from 0.
+    pub run: usize,
+    /// Name of the store.
+    pub store: &'a str,
+    /// Number of the phase, from 0.
+    pub phase: u16,
+    /// Name of the phase.
+    pub phase_name: &'a str,
+}
+
+impl<'a> Place<'a> {
+    /// The place of a phase's figures.
+    #[must_use]
+    pub fn new(run: usize, store: &'a str, plan: &'a PhasePlan) -> Place<'a> {
+        Place { run, store, phase: plan.index, phase_name: &plan.name }
+    }
+}
+
+/// The folder of a run, open for writing.
+#[derive(Debug)]
+pub struct ResultFolder {
+    path: PathBuf,
+    origin: Nanos,
+    intervals: AppendedFile,
+    timeline: AppendedFile,
+    anomalies: AppendedFile,
+    buffer: Vec<u8>,
+}
+
+/// One line of `anomalies.jsonl`.
+#[derive(Serialize)]
+struct AnomalyLine<'a> {
+    run: usize,
+    store: &'a str,
+    phase_name: &'a str,
+    #[serde(flatten)]
+    anomaly: AnomalyResult,
+}
+
+impl ResultFolder {
+    /// Makes the folder of a run that began at `started`, which is `origin` on core's clock.
+    /// `out` names it; without, it is a new one under [`DEFAULT_PARENT`], named after the moment
+    /// and `suite`.
+    ///
+    /// # Errors
+    /// [`FolderError`] if it cannot be made or holds a result already.
+    pub fn create(
+        out: Option<&Path>,
+        suite: &str,
+        started: SystemTime,
+        origin: Nanos,
+    ) -> Result<ResultFolder, FolderError> {
+        let path = match out {
+            Some(path) => named_folder(path)?,
+            None => new_folder(Path::new(DEFAULT_PARENT), suite, started)?,
+        };
+        let mut folder = ResultFolder {
+            intervals: AppendedFile::create(path.join(INTERVALS_FILE))?,
+            timeline: AppendedFile::create(path.join(TIMELINE_FILE))?,
+            anomalies: AppendedFile::create(path.join(ANOMALIES_FILE))?,
+            path,
+            origin,
+            buffer: Vec::new(),
+        };
+        folder.intervals.append(&interval_log::header(started))?;
+        folder.timeline.append(&timeline_csv::header())?;
+        Ok(folder)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds an interval to `intervals.hlog` and `timeline.csv`.
+    ///
+    /// # Errors
+    /// [`FolderError`] the first time that a file cannot be written; from then on that file is left
+    /// alone and this answers `Ok`.
+    pub fn add_interval(
+        &mut self,
+        place: Place<'_>,
+        interval: &Interval,
+    ) -> Result<(), FolderError> {
+        self.buffer.clear();
+        interval_log::write(&mut self.buffer, place, interval, self.origin);
+        let logged = self.intervals.append(&self.buffer);
+        self.buffer.clear();
+        timeline_csv::write(&mut self.buffer, place, interval, self.origin);
+        logged.and(self.timeline.append(&self.buffer))
+    }
+
+    /// Adds a phase's anomalies to `anomalies.jsonl`.
+    ///
+    /// # Errors
+    /// As [`ResultFolder::add_interval`].
+    pub fn add_anomalies(
+        &mut self,
+        place: Place<'_>,
+        measure: &PhaseMeasure,
+    ) -> Result<(), FolderError> {
+        self.buffer.clear();
+        for anomaly in &measure.anomalies {
+            let line = AnomalyLine {
+                run: place.run,
+                store: place.store,
+                phase_name: place.phase_name,
+                anomaly: AnomalyResult::new(anomaly, measure.start),
+            };
+            serde_json::to_writer(&mut self.buffer, &line).expect("it is plain JSON in memory");
+            self.buffer.push(b'\n');
+        }
+        self.anomalies.append(&self.buffer)
+    }
+
+    /// Replaces `result.json` as a whole: what was there stays until the new one is on disk.
+    ///
+    /// # Errors
+    /// [`FolderError`] if it cannot be written; the former one is still there then.
+    pub fn save(&self, result: &RunResult) -> Result<(), FolderError> {
+        save_result(&self.path, result)
+    }
+
+    /// Writes `report.html` from the result and what the folder holds.
+    ///
+    /// # Errors
+    /// [`FolderError`] if it cannot be made or written.
+    pub fn write_report(&self, result: &RunResult) -> Result<PathBuf, FolderError> {
+        write_report(&self.path, result, &self.path.join(REPORT_FILE))
+    }
+}
+
+/// Replaces the `result.json` of `folder` as a whole.
+///
+/// # Errors
+/// [`FolderError`] if it cannot be written; a former one is still there then.
+pub fn save_result(folder: &Path, result: &RunResult) -> Result<(), FolderError> {
+    let mut text = serde_json::to_vec_pretty(result).expect("a result is plain JSON");
+    text.push(b'\n');
+    replace(&folder.join(RESULT_FILE), &text)
+}
+
+/// Writes a report of `result` to `to`; charts over time come from the files in `folder`.
+///
+/// # Errors
+/// [`FolderError`] if it cannot be made or written.
+pub fn write_report(folder: &Path, result: &RunResult, to: &Path) -> Result<PathBuf, FolderError> {
+    let page = html::report(result, folder)
+        .map_err(|source| FolderError::Report { path: to.to_owned(), source })?;
+    replace(to, page.as_bytes())?;
+    Ok(to.to_owned())
+}
+
+fn named_folder(path: &Path) -> Result<PathBuf, FolderError> {
+    fs::create_dir_all(path)
+        .map_err(|source| FolderError::Create { path: path.to_owned(), source })?;
+    if path.join(RESULT_FILE).exists() {
+        return Err(FolderError::Occupied { path: path.to_owned() });
+    }
+    Ok(path.to_owned())
+}
+
+fn new_folder(parent: &Path, suite: &str, started: SystemTime) -> Result<PathBuf, FolderError> {
+    let failed = |path: &Path, source| FolderError::Create { path: path.to_owned(), source };
+    fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
+    let moment = rfc3339(started);
+    let moment = moment[..19].replace(':', "-");
+    let name = format!("{moment}-{}", plain_name(suite));
+    let mut path = parent.join(&name);
+    for again in 2.. {
+        match fs::create_dir(&path) {
+            Ok(()) => break,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && again < 1_000 => {
+                path = parent.join(format!("{name}-{again}"));
+            }
+            Err(source) => return Err(failed(&path, source)),
+        }
+    }
+    Ok(path)
+}
+
+/// A name for files and tags: letters, digits, `.`, `_` and `-` stay, all else becomes `-`.
+pub(crate) fn plain_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(plain).take(60).collect();
+    if name.is_empty() { "-".to_owned() } else { name }
+}
+
+/// Writes beside, forces to disk, renames over: a reader sees the old or the new, never a half.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+    let failed = |source| FolderError::Write { path: path.to_owned(), source };
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix(".kvdyno-")
+        .permissions(readable_by_all())
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    // The rename itself lasts once the folder is on disk.
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+}
+
+/// Temporary files are private by default; a report is to be read like any other file. The
+/// process's mask still applies.
+fn readable_by_all() -> fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    fs::Permissions::from_mode(0o666)
+}
+
+/// A file that grows by whole lines until it cannot be written.
+#[derive(Debug)]
+struct AppendedFile {
+    path: PathBuf,
+    /// `None` once a write failed.
+    file: Option<File>,
+    length: u64,
+}
+
+impl AppendedFile {
+    fn create(path: PathBuf) -> Result<AppendedFile, FolderError> {
+        match OpenOptions::new().write(true).create(true).truncate(true).open(&path) {
+            Ok(file) => Ok(AppendedFile { path, file: Some(file), length: 0 }),
+            Err(source) => Err(FolderError::Write { path, source }),
+        }
+    }
+
+    /// Adds whole lines; a line that does not fit is taken back.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), FolderError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        match file.write_all(bytes) {
+            Ok(()) => {
+                self.length += bytes.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                // If even this fails, readers still pass over the broken last line.
+                let _ = file.set_len(self.length);
+                self.file = None;
+                Err(FolderError::Write { path: self.path.clone(), source })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! `intervals.hlog`: the histograms of each interval in HdrHistogram's log format, version 1.3, so
+//! that the public tools open it. Values are ns; times are seconds since the run began.
+
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
+};
+use kvdyno_core::measure::{Interval, Nanos};
+
+use super::{Place, plain_name};
+use crate::result::decode;
+
+/// What a histogram of the log is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measured {
+    Service,
+    Response,
+    FailedService,
+    FailedResponse,
+}
+
+impl Measured {
+    const ALL: [Measured; 4] =
+        [Measured::Service, Measured::Response, Measured::FailedService, Measured::FailedResponse];
+
+    fn name(self) -> &'static str {
+        match self {
+            Measured::Service => "service",
+            Measured::Response => "response",
+            Measured::FailedService => "failed-service",
+            Measured::FailedResponse => "failed-response",
+        }
+    }
+}
+
+/// A histogram read from the log.
+#[derive(Debug)]
+pub(crate) struct LoggedHistogram {
+    pub run: usize,
+    pub phase: u16,
+    pub kind: String,
+    pub measured: Measured,
+    /// Begin of the interval, seconds since the run began.
+    pub start_s: f64,
+    pub histogram: Histogram<u64>,
+}
+
+/// The first lines of a log.
+pub(super) fn header(started: SystemTime) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    IntervalLogWriterBuilder::new()
+        .add_comment("[Logged with kvdyno]")
+        .add_comment("[Histogram log format version 1.3]")
+        .with_start_time(started)
+        .with_base_time(started)
+        .begin_log_with(&mut bytes, &mut V2DeflateSerializer::new())
+        .expect("writing to memory succeeds");
+    // Readers pass over this line; people and spreadsheets do not.
+    bytes.extend_from_slice(
+        b"\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
+    );
+    bytes
+}
+
+/// Adds an interval's histograms, tagged `store/phase/group/kind/what`.
+pub(super) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
+    let start = Duration::from_nanos(interval.start.saturating_sub(origin));
+    let length = Duration::from_nanos(interval.end.saturating_sub(interval.start));
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .begin_log_with(to, &mut serializer)
+        .expect("writing to memory succeeds");
+    for (series, measure) in &interval.series {
+        let histograms = [
+            &measure.service,
+            &measure.response,
+            &measure.unsuccessful_service,
+            &measure.unsuccessful_response,
+        ];
+        for (histogram, measured) in histograms.into_iter().zip(Measured::ALL) {
+            let Some(histogram) = histogram else { continue };
+            let tag = tag(place, series.group, series.kind.name(), measured);
+            log.write_histogram(histogram, start, length, Tag::new(&tag))
+                .expect("writing to memory succeeds and counts stay below 2^63");
+        }
+    }
+}
+
+fn tag(place: Place<'_>, group: u16, kind: &str, measured: Measured) -> String {
+    let (store, phase) = (plain_name(place.store), plain_name(place.phase_name));
+    let (run, number, what) = (place.run, place.phase, measured.name());
+    format!("{run}-{store}/{number}-{phase}/{group}/{kind}/{what}")
+}
+
+/// Reads one line of the log, its newline included. `None` for headers, comments and whatever is
+/// not a whole line of ours.
+pub(crate) fn read_line(line: &[u8]) -> Option<LoggedHistogram> {
+    let Some(Ok(LogEntry::Interval(entry))) = IntervalLogIterator::new(line).next() else {
+        return None;
+    };
+    let tag = entry.tag()?;
+    let mut parts = tag.split('/');
+    let number = |part: &str| Some(part.split_once('-')?.0.to_owned());
+    let run = number(parts.next()?)?.parse().ok()?;
+    let phase = number(parts.next()?)?.parse().ok()?;
+    let _group = parts.next()?;
+    let kind = parts.next()?.to_owned();
+    let what = parts.next()?;
+    let measured = Measured::ALL.into_iter().find(|m| m.name() == what)?;
+    let histogram = decode(entry.encoded_histogram()).ok()?;
+    let start_s = entry.start_timestamp().as_secs_f64();
+    Some(LoggedHistogram { run, phase, kind, measured, start_s, histogram })
+}

@@ -1,0 +1,102 @@
+//! `timeline.csv`: one row for each interval and series, for spreadsheets and for the report's
+//! charts. An interval in which nothing ended has one row without a series: a stall is a finding.
+
+use kvdyno_core::measure::{Interval, KindMeasure, Nanos, Series};
+use serde::{Deserialize, Serialize};
+
+use super::Place;
+
+/// A row. Latencies are ns, times are seconds since the run began; columns from `offered` to
+/// `backlog` are about the interval as a whole and the same in each of its rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TimelineRow {
+    pub run: usize,
+    pub store: String,
+    pub phase: u16,
+    pub phase_name: String,
+    pub interval: u32,
+    pub start_s: f64,
+    pub length_s: f64,
+    pub offered: u64,
+    pub started: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub backlog: u64,
+    pub group: Option<u16>,
+    pub kind: String,
+    pub ok: u64,
+    pub missing: u64,
+    pub kind_failed: u64,
+    pub kind_indeterminate: u64,
+    pub service_p50_ns: Option<u64>,
+    pub service_p90_ns: Option<u64>,
+    pub service_p99_ns: Option<u64>,
+    pub service_p99_9_ns: Option<u64>,
+    pub service_max_ns: Option<u64>,
+    pub response_p50_ns: Option<u64>,
+    pub response_p90_ns: Option<u64>,
+    pub response_p99_ns: Option<u64>,
+    pub response_p99_9_ns: Option<u64>,
+    pub response_max_ns: Option<u64>,
+}
+
+/// The line with the names of the columns.
+pub(super) fn header() -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.serialize(TimelineRow::default()).expect("writing to memory succeeds");
+    let both = writer.into_inner().expect("writing to memory succeeds");
+    let end = both.iter().position(|byte| *byte == b'\n').map_or(both.len(), |at| at + 1);
+    both[..end].to_vec()
+}
+
+/// Adds the rows of an interval.
+pub(super) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    let whole = TimelineRow {
+        run: place.run,
+        store: place.store.to_owned(),
+        phase: place.phase,
+        phase_name: place.phase_name.to_owned(),
+        interval: interval.index,
+        start_s: seconds(interval.start.saturating_sub(origin)),
+        length_s: seconds(interval.end.saturating_sub(interval.start)),
+        offered: interval.offered,
+        started: interval.started,
+        completed: interval.completed,
+        failed: interval.failed,
+        backlog: interval.backlog,
+        ..TimelineRow::default()
+    };
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(to);
+    if interval.series.is_empty() {
+        writer.serialize(&whole).expect("writing to memory succeeds");
+    }
+    for series in &interval.series {
+        writer.serialize(row(&whole, series)).expect("writing to memory succeeds");
+    }
+    writer.flush().expect("writing to memory succeeds");
+}
+
+fn row(whole: &TimelineRow, (series, measure): &(Series, KindMeasure<u32>)) -> TimelineRow {
+    let service = |quantile| measure.service.as_ref().map(|h| h.value_at_quantile(quantile));
+    let response = |quantile| measure.response.as_ref().map(|h| h.value_at_quantile(quantile));
+    TimelineRow {
+        group: Some(series.group),
+        kind: series.kind.name().to_owned(),
+        ok: measure.ok,
+        missing: measure.missing,
+        kind_failed: measure.failed,
+        kind_indeterminate: measure.indeterminate,
+        service_p50_ns: service(0.5),
+        service_p90_ns: service(0.9),
+        service_p99_ns: service(0.99),
+        service_p99_9_ns: service(0.999),
+        service_max_ns: measure.service.as_ref().map(|h| h.max()),
+        response_p50_ns: response(0.5),
+        response_p90_ns: response(0.9),
+        response_p99_ns: response(0.99),
+        response_p99_9_ns: response(0.999),
+        response_max_ns: measure.response.as_ref().map(|h| h.max()),
+        ..whole.clone()
+    }
+}

@@ -1,0 +1,77 @@
+//! The report: one self-contained page that works offline. Everything that comes from outside is
+//! escaped: text by the template engine, chart data as JSON without a `<`.
+
+mod charts;
+mod page;
+
+use std::path::Path;
+
+use askama::Template;
+use plotly::Plot;
+
+use crate::result::{HistogramError, RunResult};
+use crate::timeline::Timeline;
+
+use page::Page;
+
+/// Largest page, bytes.
+pub const LARGEST_PAGE: usize = 6_000_000;
+
+/// A report that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum HtmlError {
+    /// A histogram cannot be decoded.
+    #[error(transparent)]
+    Histogram(#[from] HistogramError),
+    /// The template cannot be filled in.
+    #[error("the page's template: {0}")]
+    Template(#[from] askama::Error),
+    /// The chart library is not where its crate had it.
+    #[error("the chart library is missing from this build of kvdyno")]
+    Library,
+    /// The page would be too large.
+    #[error(
+        "the page would have {0} bytes, more than {LARGEST_PAGE}; \
+         report the stores in runs of their own"
+    )]
+    TooLarge(usize),
+}
+
+/// The page for a result. Charts over time come from the files in `folder`; where those are
+/// missing the page says so.
+///
+/// # Errors
+/// [`HtmlError`] if a histogram cannot be decoded or the page would be too large.
+pub fn report(result: &RunResult, folder: &Path) -> Result<String, HtmlError> {
+    let timeline = Timeline::read(folder, result);
+    let page = Page::new(result, &timeline)?;
+    let text = page.render()?;
+    // The library is 4.7 MB: put in at the end, so that it passes no template engine. Outside text
+    // holds no `<`, so the place is the only one.
+    let library = format!("<script>{}</script>", chart_library()?);
+    let text = text.replacen("<script>/* chart library */</script>", &library, 1);
+    match text.len() {
+        length if length <= LARGEST_PAGE => Ok(text),
+        length => Err(HtmlError::TooLarge(length)),
+    }
+}
+
+/// The source of plotly.js, as the `plotly` crate ships it beside MathJax, which is left out.
+fn chart_library() -> Result<&'static str, HtmlError> {
+    static LIBRARY: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    let cut_out = || {
+        let scripts = Plot::offline_js_sources();
+        let script = scripts.split("</script>").find(|script| script.contains("plotly.js v"))?;
+        Some(script.split_once('>')?.1.to_owned())
+    };
+    LIBRARY.get_or_init(cut_out).as_deref().ok_or(HtmlError::Library)
+}
+
+/// JSON that may stand inside a script element: no `<`, so nothing in it ends the element.
+fn script_json(value: &impl serde::Serialize) -> String {
+    let json = serde_json::to_string(value).expect("chart data is plain JSON");
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! The data of the page's charts. Times are seconds since the phase began, latencies µs; numbers
+//! have four significant digits, which is more than a chart shows.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::result::{HistogramError, PhaseResult, RunResult};
+use crate::standing::store_labels;
+use crate::timeline::{ALL_KINDS, Percentiles, PhaseTimeline, Point, Timeline};
+use crate::view::{Clock, phase_latency};
+
+/// Points of a percentile curve for each halving of the distance to 100 %.
+const POINTS_PER_HALVING: u32 = 4;
+
+/// Everything that is drawn.
+#[derive(Serialize)]
+pub(super) struct Charts {
+    stores: Vec<String>,
+    phases: Vec<PhaseCharts>,
+}
+
+#[derive(Serialize)]
+struct PhaseCharts {
+    title: String,
+    warmup: bool,
+    open: bool,
+    runs: Vec<RunCharts>,
+}
+
+#[derive(Serialize)]
+struct RunCharts {
+    /// Index in `stores`.
+    store: usize,
+    /// Successful operations a second, the whole phase.
+    rate: Option<f64>,
+    /// Begin and length of each point.
+    start: Vec<f64>,
+    length: Vec<f64>,
+    backlog: Vec<u64>,
+    kinds: Vec<KindCharts>,
+    service_curve: Option<Curve>,
+    response_curve: Option<Curve>,
+}
+
+#[derive(Serialize)]
+struct KindCharts {
+    name: String,
+    rate: Vec<Option<f64>>,
+    failed: Vec<Option<f64>>,
+    service: Option<Bands>,
+    response: Option<Bands>,
+}
+
+/// Percentiles over time.
+#[derive(Serialize)]
+struct Bands {
+    p50: Vec<Option<f64>>,
+    p99: Vec<Option<f64>>,
+    p99_9: Vec<Option<f64>>,
+    max: Vec<Option<f64>>,
+}
+
+/// Latency against 1 / (1 − percentile).
+#[derive(Serialize)]
+struct Curve {
+    x: Vec<f64>,
+    y: Vec<f64>,
+}
+
+impl Charts {
+    pub(super) fn new(result: &RunResult, timeline: &Timeline) -> Result<Charts, HistogramError> {
+        let mut phases: Vec<(u16, PhaseCharts)> = Vec::new();
+        for (store, run) in result.runs.iter().enumerate() {
+            for phase in &run.phases {
+                let charts = run_charts(store, phase, timeline.phase(store, phase.index))?;
+                match phases.iter_mut().find(|(i, p)| *i == phase.index && p.title == title(phase))
+                {
+                    Some((_, known)) => known.runs.push(charts),
+                    None => phases.push((phase.index, phase_charts(phase, charts))),
+                }
+            }
+        }
+        let phases = phases.into_iter().map(|(_, phase)| phase).collect();
+        Ok(Charts { stores: store_labels(result), phases })
+    }
+
+    /// Something can be drawn over time.
+    pub(super) fn has_timeline(&self) -> bool {
+        self.phases.iter().flat_map(|phase| &phase.runs).any(|run| !run.start.is_empty())
+    }
+}
+
+fn title(phase: &PhaseResult) -> String {
+    format!("{} · {}", phase.label, phase.name)
+}
+
+fn phase_charts(phase: &PhaseResult, charts: RunCharts) -> PhaseCharts {
+    PhaseCharts {
+        title: title(phase),
+        warmup: phase.warmup,
+        open: phase.open(),
+        runs: vec![charts],
+    }
+}
+
+fn run_charts(
+    store: usize,
+    phase: &PhaseResult,
+    timeline: Option<&PhaseTimeline>,
+) -> Result<RunCharts, HistogramError> {
+    let curve = |clock| -> Result<Option<Curve>, HistogramError> {
+        phase_latency(phase, clock)?.map(|latency| Ok(curve(&latency.decode()?))).transpose()
+    };
+    let slots = timeline.map_or(&[][..], |t| &t.slots);
+    let mut kinds: Vec<KindCharts> = Vec::new();
+    for (name, points) in timeline.iter().flat_map(|t| &t.kinds) {
+        let lengths: Vec<f64> = slots.iter().map(|slot| slot.length_s).collect();
+        kinds.push(kind_charts(name, points, &lengths));
+    }
+    kinds.sort_by_key(|kind| kind.name != ALL_KINDS);
+    Ok(RunCharts {
+        store,
+        rate: phase.rate().and_then(rounded),
+        start: slots.iter().map(|slot| (slot.start_s * 1e3).round() / 1e3).collect(),
+        length: slots.iter().map(|slot| (slot.length_s * 1e3).round() / 1e3).collect(),
+        backlog: slots.iter().map(|slot| slot.backlog).collect(),
+        kinds,
+        service_curve: curve(Clock::Service)?,
+        response_curve: if phase.open() { curve(Clock::Response)? } else { None },
+    })
+}
+
+fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {
+    let per_second = |count: fn(&Point) -> u64| {
+        points.iter().zip(lengths).map(|(p, length)| rounded(count(p) as f64 / length)).collect()
+    };
+    KindCharts {
+        name: name.to_owned(),
+        rate: per_second(|point| point.ok),
+        failed: per_second(|point| point.failed),
+        service: bands(points, |point| point.service),
+        response: bands(points, |point| point.response),
+    }
+}
+
+fn bands(points: &[Point], clock: fn(&Point) -> Option<Percentiles>) -> Option<Bands> {
+    if points.iter().all(|point| clock(point).is_none()) {
+        return None;
+    }
+    let line = |figure: fn(Percentiles) -> u64| {
+        points.iter().map(|p| rounded(figure(clock(p)?) as f64 / 1e3)).collect()
+    };
+    Some(Bands {
+        p50: line(|p| p.p50),
+        p99: line(|p| p.p99),
+        p99_9: line(|p| p.p99_9),
+        max: line(|p| p.max),
+    })
+}
+
+/// The curve as far as the samples carry it: the last point is the one before the longest.
+fn curve(histogram: &Histogram<u64>) -> Curve {
+    let mut curve = Curve { x: Vec::new(), y: Vec::new() };
+    for step in histogram.iter_quantiles(POINTS_PER_HALVING) {
+        let quantile = step.quantile_iterated_to();
+        if quantile >= 1.0 {
+            break;
+        }
+        let both =
+            rounded(1.0 / (1.0 - quantile)).zip(rounded(step.value_iterated_to() as f64 / 1e3));
+        if let Some((x, y)) = both {
+            curve.x.push(x);
+            curve.y.push(y);
+        }
+    }
+    curve
+}
+
+/// Four significant digits; `None` for what JSON cannot hold.
+fn rounded(value: f64) -> Option<f64> {
+    if !value.is_finite() {
+        return None;
+    }
+    if value == 0.0 {
+        return Some(0.0);
+    }
+    let digits = 3 - value.abs().log10().floor() as i32;
+    let factor = 10f64.powi(digits.clamp(-12, 12));
+    Some((value * factor).round() / factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_cut_to_four_digits() {
+        assert_eq!(rounded(123_456.0), Some(123_500.0));
+        assert_eq!(rounded(0.001_234_56), Some(0.001_235));
+        assert_eq!(rounded(f64::INFINITY), None);
+        assert_eq!(rounded(0.0), Some(0.0));
+    }
+
+    #[test]
+    fn a_curve_rises_and_ends_before_the_last_sample() {
+        let mut histogram = kvdyno_core::measure::latency_histogram::<u64>();
+        for n in 1..=1_000 {
+            histogram.saturating_record(n * 1_000);
+        }
+        let curve = curve(&histogram);
+        assert!(curve.x.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert!(curve.y.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert!(*curve.x.last().unwrap() >= 500.0);
+    }
+}

@@ -1,0 +1,338 @@
+//! What the page's template is filled with: words and figures, the same as on the terminal.
+
+use askama::Template;
+use kvdyno_core::store::Capabilities;
+
+use crate::lines::{
+    LatencyUnit, REPORT_LINES, ReportLine, duration_text, grouped, scale_stamp, shows_published,
+};
+use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
+use crate::standing::{Standing, store_labels};
+use crate::terminal::{
+    bytes_text, certainty_text, moment_text, promises, reason_figures, row_cells, verification_line,
+};
+use crate::timeline::Timeline;
+use crate::view::{Scope, rows};
+
+use super::charts::Charts;
+use super::script_json;
+
+/// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
+const ANOMALIES_ON_PAGE: usize = 100;
+/// Most characters of the suite's plan on the page; all of it is in `result.json`.
+const PLAN_ON_PAGE: usize = 60_000;
+/// Most characters of an outside message on the page.
+const MESSAGE_ON_PAGE: usize = 500;
+/// Most rows of errors on the page.
+const ERRORS_ON_PAGE: usize = 200;
+
+#[derive(Template)]
+#[template(path = "report.html")]
+pub(super) struct Page {
+    suite: String,
+    version: String,
+    debug: bool,
+    when: String,
+    status: Option<String>,
+    facts: Vec<(String, String)>,
+    stamp: Option<String>,
+    unit: &'static str,
+    columns: &'static [ReportLine],
+    stores: Vec<StoreCard>,
+    standing: Option<Standing>,
+    errors: Vec<[String; 7]>,
+    anomalies: Vec<[String; 9]>,
+    anomalies_more: bool,
+    host: Vec<(String, String)>,
+    command: String,
+    plan: String,
+    has_timeline: bool,
+    data: String,
+    style: &'static str,
+    script: &'static str,
+}
+
+/// One store on the page.
+struct StoreCard {
+    label: String,
+    version: String,
+    url: String,
+    level: &'static str,
+    class: &'static str,
+    status: Option<String>,
+    reasons: Vec<ReasonLine>,
+    durability: String,
+    consistency: String,
+    rows: Vec<Row>,
+    lower_bounds: bool,
+    verification: String,
+    verified: bool,
+    disclosure: Vec<(String, String)>,
+}
+
+struct ReasonLine {
+    name: String,
+    place: String,
+    text: String,
+    figures: String,
+    advice: String,
+}
+
+struct Row {
+    class: &'static str,
+    cells: Vec<String>,
+}
+
+impl Page {
+    pub(super) fn new(result: &RunResult, timeline: &Timeline) -> Result<Page, HistogramError> {
+        let charts = Charts::new(result, timeline)?;
+        let unit = LatencyUnit::for_result(result);
+        let labels = store_labels(result);
+        let mut stores = Vec::new();
+        for (run, label) in result.runs.iter().zip(&labels) {
+            stores.push(store_card(result, run, label, unit)?);
+        }
+        let anomalies = anomalies(result, &labels);
+        let total: u64 = result
+            .runs
+            .iter()
+            .filter_map(|r| Some(r.tally()?.illegal()))
+            .fold(0, u64::saturating_add);
+        Ok(Page {
+            suite: cut(&result.suite.name),
+            version: match &result.kvdyno.git {
+                Some(git) => format!("{} ({})", result.kvdyno.version, git),
+                None => result.kvdyno.version.clone(),
+            },
+            debug: result.kvdyno.debug,
+            when: moment_text(&result.started),
+            status: status_text(&result.status),
+            facts: facts(result),
+            stamp: scale_stamp(result),
+            unit: unit.name(),
+            columns: &REPORT_LINES,
+            stores,
+            standing: Standing::of(result)?,
+            errors: errors(result, &labels),
+            anomalies_more: total > anomalies.len() as u64,
+            anomalies,
+            host: host(result),
+            command: result.command.join(" "),
+            plan: plan(&result.suite.plan),
+            has_timeline: charts.has_timeline(),
+            data: script_json(&charts),
+            style: include_str!("../../templates/report.css"),
+            script: include_str!("../../templates/report.js"),
+        })
+    }
+}
+
+fn store_card(
+    result: &RunResult,
+    run: &StoreRun,
+    label: &str,
+    unit: LatencyUnit,
+) -> Result<StoreCard, HistogramError> {
+    let (durability, consistency) = promises(&run.store);
+    let mut table = Vec::new();
+    let mut lower_bounds = false;
+    for phase in &run.phases {
+        for view in rows(phase, shows_published(result))? {
+            lower_bounds |= view.lower_bound;
+            let class = match view.scope {
+                _ if view.warmup => "warmup",
+                Scope::Phase => "phase",
+                Scope::Series => "series",
+                Scope::Published => "published",
+            };
+            table.push(Row { class, cells: row_cells(&view, unit) });
+        }
+    }
+    let tally = run.tally();
+    Ok(StoreCard {
+        label: cut(label),
+        version: run.store.version.as_deref().map_or("version unknown".to_owned(), cut),
+        url: cut(&run.store.url),
+        level: run.verdict.as_ref().map_or("not judged", |verdict| verdict.level.name()),
+        class: run.verdict.as_ref().map_or("unjudged", |verdict| verdict.level.name()),
+        status: status_text(&run.status),
+        reasons: reasons(run),
+        durability,
+        consistency,
+        rows: table,
+        lower_bounds,
+        verification: verification_line(tally.as_ref()),
+        verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        disclosure: disclosure(run),
+    })
+}
+
+fn reasons(run: &StoreRun) -> Vec<ReasonLine> {
+    let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
+    reasons
+        .map(|reason| ReasonLine {
+            name: cut(&reason.name),
+            place: reason.phase.as_deref().map_or(String::new(), |p| format!(" in {}", cut(p))),
+            text: cut(&reason.text),
+            figures: reason_figures(reason).unwrap_or_default(),
+            advice: cut(&reason.advice),
+        })
+        .collect()
+}
+
+fn status_text(status: &Status) -> Option<String> {
+    match status {
+        Status::Complete => None,
+        Status::Running => Some("did not come to its end".to_owned()),
+        Status::Interrupted => Some("was interrupted".to_owned()),
+        Status::Failed { message } => Some(format!("failed: {}", cut(message))),
+    }
+}
+
+fn facts(result: &RunResult) -> Vec<(String, String)> {
+    let mut facts = vec![("seed".to_owned(), result.seed.to_string())];
+    let mut fact = |name: &str, value: Option<String>| {
+        facts.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    fact("took", took(result));
+    fact("machine", machine(result));
+    let part = result.part;
+    fact("part", (part.count > 1).then(|| format!("{}/{}", part.index + 1, part.count)));
+    let merged = result.merged_from.len();
+    fact("merged from", (merged > 0).then(|| format!("{merged} parts")));
+    facts
+}
+
+fn took(result: &RunResult) -> Option<String> {
+    let begin = humantime::parse_rfc3339(&result.started).ok()?;
+    let end = humantime::parse_rfc3339(result.ended.as_ref()?).ok()?;
+    let seconds = end.duration_since(begin).ok()?.as_secs();
+    Some(humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string())
+}
+
+fn machine(result: &RunResult) -> Option<String> {
+    let cores = result.host.cores.map(|cores| format!("{cores} CPUs"));
+    let memory = result.host.memory_bytes.map(bytes_text);
+    let parts: Vec<String> =
+        cores.into_iter().chain(result.host.cpu.as_deref().map(cut)).chain(memory).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
+fn host(result: &RunResult) -> Vec<(String, String)> {
+    let host = &result.host;
+    let line = |name: &str, value: Option<String>| value.map(|v| (name.to_owned(), cut(&v)));
+    [
+        line("operating system", Some(host.os.clone())),
+        line("kernel", host.kernel.clone()),
+        line("architecture", Some(host.architecture.clone())),
+        line("CPU", host.cpu.clone()),
+        line("CPUs", host.cores.map(|cores| cores.to_string())),
+        line("memory", host.memory_bytes.map(bytes_text)),
+        line("frequency governor", host.cpu_governor.clone()),
+        line("clock source", host.clock_source.clone()),
+        line("transparent huge pages", host.huge_pages.clone()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn disclosure(run: &StoreRun) -> Vec<(String, String)> {
+    let store = &run.store;
+    let mut lines = vec![
+        ("time allowed for a request".to_owned(), duration_text(store.timeout_ns as f64)),
+        ("can also do".to_owned(), capabilities(store.capabilities)),
+    ];
+    if let Some(dataset) = run.dataset {
+        let text = format!(
+            "{} records at most, {}-byte keys, {} field(s)",
+            grouped(dataset.capacity as f64),
+            dataset.key.length,
+            dataset.fields
+        );
+        lines.push(("data".to_owned(), text));
+    }
+    lines.extend(store.settings.iter().map(|(name, value)| (cut(name), cut(value))));
+    lines
+}
+
+fn capabilities(has: Capabilities) -> String {
+    let all = [
+        (has.scan, "scans"),
+        (has.batch_get, "batches of reads"),
+        (has.batch_put, "batches of writes"),
+        (has.ttl, "time to live"),
+        (has.fields, "fields written apart"),
+        (has.pipeline, "pipelining"),
+        (has.may_forget, "may forget under memory pressure"),
+    ];
+    let words: Vec<&str> = all.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
+    if words.is_empty() {
+        "nothing beyond get, put and delete".to_owned()
+    } else {
+        words.join(", ")
+    }
+}
+
+fn errors(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {
+    let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
+        run.phases.iter().flat_map(move |phase| phase.errors.iter().map(move |e| (label, phase, e)))
+    });
+    all.take(ERRORS_ON_PAGE)
+        .map(|(label, phase, error)| {
+            [
+                cut(label),
+                cut(&phase.name),
+                error.class.name().to_owned(),
+                certainty_text(error.certainty).to_owned(),
+                grouped(error.count as f64),
+                format!("{:.1} s", error.first_at_ns as f64 / 1e9),
+                cut(&error.first_message),
+            ]
+        })
+        .collect()
+}
+
+fn anomalies(result: &RunResult, labels: &[String]) -> Vec<[String; 9]> {
+    let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
+        run.phases.iter().flat_map(move |p| p.anomalies.iter().map(move |a| (label, &p.name, a)))
+    });
+    all.take(ANOMALIES_ON_PAGE).map(|(label, phase, a)| anomaly(label, phase, a)).collect()
+}
+
+fn anomaly(label: &str, phase: &str, anomaly: &AnomalyResult) -> [String; 9] {
+    [
+        anomaly.kind.name().to_owned(),
+        cut(label),
+        cut(phase),
+        format!("{}/{}/{}", anomaly.phase, anomaly.group, anomaly.operation),
+        match anomaly.field {
+            0 => anomaly.record.to_string(),
+            field => format!("{} field {field}", anomaly.record),
+        },
+        anomaly.seen.map_or("nothing".to_owned(), |version| format!("version {version}")),
+        format!("version {} or later", anomaly.floor),
+        anomaly.behind_ns.map_or(String::new(), |ns| format!("≥ {}", duration_text(ns as f64))),
+        [&anomaly.again, &anomaly.detail]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .map(|text| cut(text))
+            .collect::<Vec<_>>()
+            .join("; "),
+    ]
+}
+
+fn plan(plan: &serde_json::Value) -> String {
+    let text = serde_json::to_string_pretty(plan).expect("a plan is plain JSON");
+    match text.char_indices().nth(PLAN_ON_PAGE) {
+        Some((at, _)) => format!("{}\n… the rest is in result.json", &text[..at]),
+        None => text,
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE_ON_PAGE) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

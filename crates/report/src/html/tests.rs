@@ -1,0 +1,114 @@
+use super::*;
+use crate::result::Status;
+use crate::sample;
+
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&";
+
+fn page(result: &RunResult) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    report(result, folder.path()).unwrap()
+}
+
+fn without_library(page: &str) -> String {
+    page.replacen(chart_library().unwrap(), "", 1)
+}
+
+#[test]
+fn the_page_stays_below_its_limit_and_asks_for_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = sample::written(folder.path());
+    let page = report(&result, folder.path()).unwrap();
+    assert!(page.len() < LARGEST_PAGE, "{}", page.len());
+    let own = without_library(&page);
+    assert!(own.len() < 400_000, "{}", own.len());
+    for asked in ["http://", "https://", "src=\"", "@import", "url("] {
+        assert!(!own.contains(asked), "{asked}");
+    }
+}
+
+#[test]
+fn the_library_is_the_charts_and_not_the_formulas() {
+    let library = chart_library().unwrap();
+    assert!(library.contains("Plotly") && !library.contains("</script"));
+    assert!(!library.contains("MathJax.loader"));
+}
+
+#[test]
+fn the_verdict_comes_first_and_the_figures_are_the_terminal_s() {
+    let own = without_library(&page(&sample::two_stores()));
+    let at = |text: &str| own.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+    assert!(at("class=\"level\">suspect") < at("Which is ahead"));
+    assert!(at("Which is ahead") < at("figures-table\">"));
+    let terminal = crate::terminal::render(&sample::two_stores(), crate::terminal::Style::PLAIN);
+    let terminal = terminal.unwrap();
+    let put = terminal.lines().find(|line| line.starts_with("Put")).unwrap();
+    for figure in put.split_whitespace().skip(1) {
+        assert!(own.contains(&format!("<td>{figure}</td>")), "{figure}");
+    }
+}
+
+#[test]
+fn outside_text_is_escaped_wherever_it_goes() {
+    let mut result = sample::two_stores();
+    let hostile = || HOSTILE.to_owned();
+    result.suite.name = hostile();
+    result.suite.plan = serde_json::json!({ HOSTILE: HOSTILE });
+    result.command.push(hostile());
+    result.host.cpu = Some(hostile());
+    result.kvdyno.git = Some(hostile());
+    result.started = hostile();
+    result.status = Status::Failed { message: hostile() };
+    for run in &mut result.runs {
+        run.store.url = hostile();
+        run.store.version = Some(hostile());
+        run.store.settings.push((hostile(), hostile()));
+        run.status = Status::Failed { message: hostile() };
+        run.verdict.as_mut().unwrap().reasons.push(crate::result::Reason {
+            name: hostile(),
+            text: hostile(),
+            advice: hostile(),
+            unit: hostile(),
+            ..sample::reason(1.0, 1.0)
+        });
+        for phase in &mut run.phases {
+            phase.label = hostile();
+            phase
+                .published
+                .push(crate::result::Published { store: hostile(), ..sample::published() });
+            phase.errors.iter_mut().for_each(|error| error.first_message = hostile());
+            phase.anomalies.iter_mut().for_each(|anomaly| anomaly.again = hostile());
+            phase.anomalies.iter_mut().for_each(|anomaly| anomaly.detail = hostile());
+        }
+    }
+    result.runs[0].store.name = hostile();
+    result.runs[1].store.name = hostile();
+    let own = without_library(&page(&result));
+    assert!(!own.contains("<img"));
+    assert_eq!(own.matches("</script>").count(), 3, "data, library, script");
+    assert!(own.contains("onerror"), "the text itself is still shown");
+}
+
+#[test]
+fn a_folder_without_files_says_that_there_is_no_timeline() {
+    assert!(page(&sample::two_stores()).contains("holds no timeline"));
+    let folder = tempfile::tempdir().unwrap();
+    let result = sample::written(folder.path());
+    assert!(!report(&result, folder.path()).unwrap().contains("holds no timeline"));
+}
+
+#[test]
+fn a_long_run_stays_below_the_limit() {
+    let mut result = sample::two_stores();
+    for run in &mut result.runs {
+        let phase = run.phases[1].clone();
+        run.phases = (0..60)
+            .map(|n| crate::result::PhaseResult {
+                index: n,
+                name: format!("p{n}"),
+                ..phase.clone()
+            })
+            .collect();
+    }
+    result.suite.plan = serde_json::Value::String("x".repeat(5_000_000));
+    assert!(page(&result).len() < LARGEST_PAGE);
+}

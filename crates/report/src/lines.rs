@@ -1,0 +1,267 @@
+//! The one list of report lines. The terminal's table, the page, Markdown and comparisons are all
+//! made from it: a line is a label, a unit, which direction is better, and where its value is.
+
+use crate::result::RunResult;
+use crate::view::{PhaseView, main_row};
+
+/// Which direction is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Neither: it describes the test.
+    Neither,
+}
+
+/// What a value is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Operations a second.
+    PerSecond,
+    /// Milliseconds, whole.
+    Milliseconds,
+    /// A latency, ns; printed in the table's [`LatencyUnit`].
+    Latency,
+    /// A count.
+    Count,
+    /// A number that names something; printed without separators.
+    Name,
+}
+
+/// A column of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportLine {
+    /// Heading.
+    pub label: &'static str,
+    /// What it is, for the page's hints and comparisons.
+    pub meaning: &'static str,
+    /// What the value is counted in.
+    pub unit: Unit,
+    /// Which direction is better.
+    pub better: Better,
+    /// The value; `None` where a row has none.
+    pub value: fn(&PhaseView) -> Option<f64>,
+}
+
+const fn latency(
+    label: &'static str,
+    meaning: &'static str,
+    value: fn(&PhaseView) -> Option<f64>,
+) -> ReportLine {
+    ReportLine { label, meaning, unit: Unit::Latency, better: Better::Lower, value }
+}
+
+/// Every column after the first, which names the test.
+pub const REPORT_LINES: [ReportLine; 13] = [
+    ReportLine {
+        label: "Req/Sec",
+        meaning: "successful operations a second",
+        unit: Unit::PerSecond,
+        better: Better::Higher,
+        value: |view| view.rate,
+    },
+    ReportLine {
+        label: "Millis",
+        meaning: "duration of the phase in ms",
+        unit: Unit::Milliseconds,
+        better: Better::Neither,
+        value: |view| view.wall_ms,
+    },
+    latency("50%", "median latency", |view| view.latency.p50),
+    latency("90%", "90th percentile of the latencies", |view| view.latency.p90),
+    latency("99%", "99th percentile of the latencies", |view| view.latency.p99),
+    latency("99.5%", "99.5th percentile of the latencies", |view| view.latency.p99_5),
+    latency("99.9%", "99.9th percentile of the latencies", |view| view.latency.p99_9),
+    latency("Max", "longest latency", |view| view.latency.max),
+    latency("Mean", "mean latency", |view| view.latency.mean),
+    ReportLine {
+        label: "Err",
+        meaning: "operations that ended in an error",
+        unit: Unit::Count,
+        better: Better::Lower,
+        value: |view| view.errors.map(|n| n as f64),
+    },
+    ReportLine {
+        label: "Fail",
+        meaning: "reads that failed verification, and unexpected misses",
+        unit: Unit::Count,
+        better: Better::Lower,
+        value: |view| view.failures.map(|n| n as f64),
+    },
+    ReportLine {
+        label: "Thr",
+        meaning: "clients: requests in flight at most",
+        unit: Unit::Count,
+        better: Better::Neither,
+        value: |view| view.clients.map(f64::from),
+    },
+    ReportLine {
+        label: "ValSeed",
+        meaning: "seed of the value sizes, where they have their own",
+        unit: Unit::Name,
+        better: Better::Neither,
+        value: |view| view.value_seed.map(|seed| seed as f64),
+    },
+];
+
+impl ReportLine {
+    /// The value of a row as text; empty where it has none.
+    #[must_use]
+    pub fn text(&self, view: &PhaseView, unit: LatencyUnit) -> String {
+        let Some(value) = (self.value)(view).filter(|value| value.is_finite()) else {
+            return String::new();
+        };
+        match self.unit {
+            Unit::Latency => unit.text(value),
+            Unit::PerSecond => significant(value),
+            Unit::Milliseconds | Unit::Count => grouped(value.round()),
+            Unit::Name => format!("{value:.0}"),
+        }
+    }
+}
+
+/// Unit of the latencies in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatencyUnit {
+    /// Microseconds.
+    Micros,
+    /// Milliseconds.
+    Millis,
+}
+
+impl LatencyUnit {
+    /// The unit that suits all tables of a result: ms where published figures stand beside or
+    /// medians are above 1 ms, else µs.
+    #[must_use]
+    pub fn for_result(result: &RunResult) -> LatencyUnit {
+        let phases = || result.runs.iter().flat_map(|run| &run.phases);
+        if shows_published(result) && phases().any(|phase| !phase.published.is_empty()) {
+            return LatencyUnit::Millis;
+        }
+        let medians = phases().filter_map(|phase| main_row(phase).ok()?.latency.p50);
+        match medians.reduce(f64::min) {
+            Some(shortest) if shortest >= 1e6 => LatencyUnit::Millis,
+            _ => LatencyUnit::Micros,
+        }
+    }
+
+    /// Name of the unit.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            LatencyUnit::Micros => "µs",
+            LatencyUnit::Millis => "ms",
+        }
+    }
+
+    /// A latency in this unit with three or more significant digits.
+    #[must_use]
+    pub fn text(self, nanos: f64) -> String {
+        significant(match self {
+            LatencyUnit::Micros => nanos / 1e3,
+            LatencyUnit::Millis => nanos / 1e6,
+        })
+    }
+}
+
+/// Published figures stand beside measured ones at full scale only.
+#[must_use]
+pub fn shows_published(result: &RunResult) -> bool {
+    result.suite.scale.is_none()
+}
+
+/// What a scaled result is stamped with.
+#[must_use]
+pub fn scale_stamp(result: &RunResult) -> Option<String> {
+    let scale = result.suite.scale?;
+    Some(format!("scaled ×{scale}: not comparable with the published figures"))
+}
+
+/// A latency in the unit that suits it, such as `8.19 µs`.
+#[must_use]
+pub fn duration_text(nanos: f64) -> String {
+    let (value, unit) = match nanos {
+        n if n < 1e3 => (n, "ns"),
+        n if n < 1e6 => (n / 1e3, "µs"),
+        n if n < 1e9 => (n / 1e6, "ms"),
+        n => (n / 1e9, "s"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// Three significant digits or all digits before the point, in groups of three: `0.0123`, `1.23`,
+/// `12.3`, `123`, `12,345`; at most five places after the point.
+#[must_use]
+pub fn significant(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        v if v >= 99.95 => grouped(value.round()),
+        v if v >= 9.995 => format!("{value:.1}"),
+        v if v >= 0.9995 => format!("{value:.2}"),
+        v if v >= 0.09995 => format!("{value:.3}"),
+        v if v >= 0.009_995 => format!("{value:.4}"),
+        _ => format!("{value:.5}"),
+    }
+}
+
+/// A whole number in groups of three digits.
+#[must_use]
+pub fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 { format!("-{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn columns_are_those_of_the_published_tables() {
+        let labels: Vec<&str> = REPORT_LINES.iter().map(|line| line.label).collect();
+        let expected = "Req/Sec Millis 50% 90% 99% 99.5% 99.9% Max Mean Err Fail Thr ValSeed";
+        assert_eq!(labels.join(" "), expected);
+    }
+
+    #[test]
+    fn numbers_have_sensible_digits() {
+        let cases = [
+            (0.0, "0"),
+            (0.012_34, "0.0123"),
+            (0.5, "0.500"),
+            (1.234, "1.23"),
+            (9.999, "10.0"),
+            (12.34, "12.3"),
+            (99.99, "100"),
+            (1234.4, "1,234"),
+            (5_706_060.0, "5,706,060"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(significant(value), text);
+        }
+        assert_eq!(grouped(-1_000.0), "-1,000");
+        assert_eq!(duration_text(8_190.0), "8.19 µs");
+        assert_eq!(duration_text(2.5e9), "2.50 s");
+    }
+
+    #[test]
+    fn published_figures_are_shown_in_their_unit_and_at_full_scale_only() {
+        let mut result = sample::two_stores();
+        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Micros);
+        result.runs[0].phases[0].published.push(sample::published());
+        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Millis);
+        result.suite.scale = Some(0.001);
+        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Micros);
+        let stamp = scale_stamp(&result).unwrap();
+        assert_eq!(stamp, "scaled ×0.001: not comparable with the published figures");
+    }
+}

@@ -1,0 +1,102 @@
+//! The table as Markdown, for issues and wikis. The same figures as on the terminal.
+
+use crate::lines::{LatencyUnit, REPORT_LINES, scale_stamp, shows_published};
+use crate::result::{HistogramError, RunResult};
+use crate::standing::{Standing, store_labels};
+use crate::terminal::{heading_cells, promises, row_cells, verification_line};
+use crate::view::rows;
+
+/// The result as Markdown: for each store a heading, the verdict, the table and the verification.
+///
+/// # Errors
+/// [`HistogramError`] if a histogram of the result cannot be decoded.
+pub fn render(result: &RunResult) -> Result<String, HistogramError> {
+    let unit = LatencyUnit::for_result(result);
+    let mut text = String::new();
+    for (run, label) in result.runs.iter().zip(store_labels(result)) {
+        let level = run.verdict.as_ref().map_or("not judged", |verdict| verdict.level.name());
+        let version = run.store.version.as_deref().unwrap_or("");
+        text.push_str(&format!("### {} {}\n\n", escaped(&label), escaped(version)));
+        let (durability, consistency) = promises(&run.store);
+        text.push_str(&format!(
+            "Verdict: **{level}**. Durability: {durability}. Consistency: {consistency}. \
+             Latencies in {}.\n\n",
+            unit.name()
+        ));
+        text.push_str(&line(&heading_cells()));
+        text.push_str(&format!("|---|{}\n", "---:|".repeat(REPORT_LINES.len())));
+        for phase in &run.phases {
+            for view in rows(phase, shows_published(result))? {
+                text.push_str(&line(&row_cells(&view, unit)));
+            }
+        }
+        text.push_str(&format!("\n{}\n\n", verification_line(run.tally().as_ref())));
+    }
+    if let Some(stamp) = scale_stamp(result) {
+        text.push_str(&format!("**{stamp}**\n\n"));
+    }
+    if let Some(standing) = Standing::of(result)? {
+        for phase in &standing.phases {
+            for words in [&phase.rate, &phase.p99] {
+                text.push_str(&format!("- {}: {}\n", escaped(&phase.test), escaped(words)));
+            }
+        }
+        for caution in &standing.cautions {
+            text.push_str(&format!("- caution: {}\n", escaped(caution)));
+        }
+    }
+    Ok(text)
+}
+
+fn line(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// Outside text that stays text: no markup, no line of its own.
+fn escaped(text: &str) -> String {
+    let mut clean = String::new();
+    for c in text.trim().chars() {
+        match c {
+            '<' => clean.push_str("&lt;"),
+            '&' => clean.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '|' | '[' | ']' | '#' => clean.extend(['\\', c]),
+            c if c.is_control() => clean.push(' '),
+            c => clean.push(c),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn the_table_has_a_row_for_each_row_of_the_terminal_s() {
+        let result = sample::two_stores();
+        let text = render(&result).unwrap();
+        let heading = "| Test | Req/Sec | Millis | 50% | 90% | 99% | 99.5% | 99.9% | Max | Mean | \
+                       Err | Fail | Thr | ValSeed |";
+        assert_eq!(text.matches(heading).count(), 2);
+        let columns = |line: &str| line.matches(" |").count();
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+        assert!(rows.iter().all(|row| columns(row) == 14), "{text}");
+        let expected: usize = result
+            .runs
+            .iter()
+            .flat_map(|r| &r.phases)
+            .map(|p| super::rows(p, true).unwrap().len())
+            .sum();
+        assert_eq!(rows.len(), expected + 2);
+    }
+
+    #[test]
+    fn outside_text_stays_text() {
+        let mut result = sample::two_stores();
+        result.runs[0].phases[0].label = "a|b\n# <img src=x> [l](u)".into();
+        let text = render(&result).unwrap();
+        assert!(text.contains("| a\\|b\u{fffd}\\# &lt;img src=x> \\[l\\](u) |"), "{text}");
+    }
+}

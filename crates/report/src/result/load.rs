@@ -1,0 +1,244 @@
+//! Reading a result back. The file may come from anyone: size, depth and every histogram are
+//! checked before the result is handed on, and each trouble is one line.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use kvdyno_core::verify::Tally;
+use serde::Deserialize;
+
+use super::{HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION};
+
+/// Largest `result.json` that is read, bytes. A histogram takes a few KiB, so this is room for some
+/// ten thousand series.
+const LARGEST: u64 = 256 << 20;
+/// Largest count of verification that is read: some thousand of them still add up in 64 bits.
+const MOST_COUNTED: u64 = 1 << 53;
+
+/// A result that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be opened or read.
+    #[error("cannot read {path}: {source}; name a result folder or its result.json")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is larger than any result.
+    #[error("{path} is larger than {} MiB: not a kvdyno result", LARGEST >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not a result.
+    #[error("{path}, line {line}, column {column}: {problem}; is it a kvdyno result?")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file has another shape.
+    #[error(
+        "{path} has result version {found}, this kvdyno reads {SCHEMA_VERSION}; \
+         read it with the kvdyno that wrote it"
+    )]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+    },
+    /// A count in the file is beyond all measure.
+    #[error("{path}: phase {phase}: verification counts above 2^53; is it a kvdyno result?")]
+    Count {
+        /// The file.
+        path: PathBuf,
+        /// Name of the phase.
+        phase: String,
+    },
+    /// A histogram in the file is broken.
+    #[error("{path}: phase {phase}: {source}")]
+    Histogram {
+        /// The file.
+        path: PathBuf,
+        /// Name of the phase.
+        phase: String,
+        /// What is wrong with it.
+        source: HistogramError,
+    },
+}
+
+/// The one member that must be understood before the rest.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: u64,
+}
+
+impl RunResult {
+    /// Reads a result from its folder or its file.
+    ///
+    /// # Errors
+    /// [`LoadError`] if it is not a whole result of this version.
+    pub fn load(path: impl AsRef<Path>) -> Result<RunResult, LoadError> {
+        let mut path = path.as_ref().to_owned();
+        if path.is_dir() {
+            path.push(crate::folder::RESULT_FILE);
+        }
+        let bytes = read_bounded(&path)?;
+        RunResult::parse(&bytes, &path)
+    }
+
+    /// Reads a result from memory; `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`LoadError`] as [`RunResult::load`].
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<RunResult, LoadError> {
+        let malformed = |error: serde_json::Error| LoadError::Malformed {
+            path: path.to_owned(),
+            line: error.line(),
+            column: error.column(),
+            problem: what_only(&error),
+        };
+        let version: Versioned = serde_json::from_slice(bytes).map_err(malformed)?;
+        if version.schema_version != u64::from(SCHEMA_VERSION) {
+            return Err(LoadError::OtherVersion {
+                path: path.to_owned(),
+                found: version.schema_version,
+            });
+        }
+        let result: RunResult = serde_json::from_slice(bytes).map_err(malformed)?;
+        for phase in result.runs.iter().flat_map(|run| &run.phases) {
+            if phase.tally.as_ref().is_some_and(|tally| largest_count(tally) > MOST_COUNTED) {
+                return Err(LoadError::Count { path: path.to_owned(), phase: phase.name.clone() });
+            }
+            check_histograms(phase).map_err(|source| LoadError::Histogram {
+                path: path.to_owned(),
+                phase: phase.name.clone(),
+                source,
+            })?;
+        }
+        Ok(result)
+    }
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
+    let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(LoadError::TooLarge { path: path.to_owned() });
+    }
+    Ok(bytes)
+}
+
+fn largest_count(tally: &Tally) -> u64 {
+    let reads = [tally.reads, tally.bytes_checked, tally.judged, tally.stamp_only, tally.unknown];
+    let misses = [tally.early, tally.legal_misses, tally.unexpected_misses];
+    let writes = [tally.writes_acknowledged, tally.writes_failed, tally.writes_indeterminate];
+    let all = reads.iter().chain(&misses).chain(&writes).chain(&tally.anomalies);
+    all.copied().max().unwrap_or(0)
+}
+
+/// The message without the position, which is told apart.
+fn what_only(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line ") {
+        Some((what, _)) => what.to_owned(),
+        None => text,
+    }
+}
+
+fn check_histograms(phase: &PhaseResult) -> Result<(), HistogramError> {
+    let of_series = phase
+        .series
+        .iter()
+        .flat_map(|s| [&s.service, &s.response, &s.unsuccessful_service, &s.unsuccessful_response]);
+    let all = of_series.chain([&phase.unstarted, &phase.send_lag]);
+    all.flatten().try_for_each(|latency: &Latency| latency.decode().map(|_| ()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn parse(text: &str) -> Result<RunResult, LoadError> {
+        RunResult::parse(text.as_bytes(), Path::new("r/result.json"))
+    }
+
+    #[test]
+    fn a_result_comes_back_as_it_went() {
+        let result = sample::two_stores();
+        let text = serde_json::to_string_pretty(&result).unwrap();
+        assert_eq!(parse(&text).unwrap(), result);
+    }
+
+    #[test]
+    fn every_cut_is_one_line_with_a_position() {
+        let text = serde_json::to_string_pretty(&sample::two_stores()).unwrap();
+        for cut in (0..text.len() - 1).step_by(997) {
+            let error = parse(&text[..cut]).unwrap_err();
+            let LoadError::Malformed { line, .. } = &error else { panic!("{error}") };
+            assert!(*line >= 1 || cut == 0);
+            assert!(!error.to_string().contains('\n'));
+        }
+    }
+
+    #[test]
+    fn other_versions_and_other_files_are_refused() {
+        let error = parse(r#"{"schema_version": 7, "whatever": 1}"#).unwrap_err();
+        assert!(error.to_string().contains("version 7, this kvdyno reads 1"), "{error}");
+        let error = parse("ops: 12").unwrap_err();
+        assert!(error.to_string().contains("line 1, column 1"), "{error}");
+        let deep = format!("{{\"schema_version\":1,\"x\":{}", "[".repeat(100_000));
+        assert!(matches!(parse(&deep), Err(LoadError::Malformed { .. })));
+    }
+
+    #[test]
+    fn a_broken_histogram_names_its_phase() {
+        let mut result = sample::two_stores();
+        let phase = &mut result.runs[0].phases[0];
+        phase.name = "fill".into();
+        phase.series[0].service.as_mut().unwrap().histogram.truncate(40);
+        let error = parse(&serde_json::to_string(&result).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("phase fill: histogram cannot be decoded"), "{error}");
+    }
+
+    #[test]
+    fn counts_that_would_overflow_are_refused() {
+        let mut result = sample::two_stores();
+        result.runs[0].phases[0].tally.as_mut().unwrap().reads = u64::MAX;
+        let error = parse(&serde_json::to_string(&result).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("above 2^53"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = RunResult::load("no/such/folder").unwrap_err();
+        assert!(error.to_string().starts_with("cannot read no/such/folder"), "{error}");
+    }
+
+    #[test]
+    fn no_figure_is_ever_nan_in_the_file() {
+        let mut result = sample::two_stores();
+        let verdict = result.runs[0].verdict.as_mut().unwrap();
+        verdict.reasons.push(sample::reason(f64::NAN, f64::INFINITY));
+        let phase = &mut result.runs[0].phases[0];
+        phase.wall_ns = 0;
+        assert_eq!(phase.rate(), None);
+        let text = serde_json::to_string(&result).unwrap();
+        assert!(!text.contains("NaN") && !text.contains("inf,"));
+        let back = parse(&text).unwrap();
+        let reason = back.runs[0].verdict.as_ref().unwrap().reasons.last().unwrap();
+        assert_eq!((reason.figure, reason.threshold), (None, None));
+    }
+}

@@ -1,0 +1,406 @@
+//! One phase in a result: what was planned for it and what it measured.
+
+use std::time::SystemTime;
+
+use kvdyno_core::measure::{
+    ErrorSummary, KindMeasure, Nanos, PhaseMeasure, Series, StopReason, WorkerUse,
+};
+use kvdyno_core::store::{Certainty, ErrorClass};
+use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
+use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::latency::{Latency, finite};
+use super::rfc3339;
+
+/// Anomalies that a phase keeps in `result.json`; all of them are in `anomalies.jsonl`.
+pub const ANOMALIES_SHOWN: usize = 100;
+
+/// A phase against one store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseResult {
+    /// Number in the run, from 0.
+    pub index: u16,
+    /// Name, unique in the suite.
+    pub name: String,
+    /// First column of the table.
+    pub label: String,
+    /// Warm-up: kept, and left out of the summary.
+    pub warmup: bool,
+    /// Begin, RFC 3339, UTC.
+    pub started: String,
+    /// Begin, ns since the run began.
+    pub offset_ns: u64,
+    /// From the begin to the end of the last operation, ns.
+    pub wall_ns: u64,
+    /// Why it ended.
+    #[schemars(with = "String")]
+    pub stopped: StopReason,
+    /// Client groups.
+    pub groups: Vec<GroupResult>,
+    /// Operations that fell due (open arrivals) or were started (closed).
+    pub offered: u64,
+    /// Operations started.
+    pub started_operations: u64,
+    /// Totals of each series, by group and kind.
+    pub series: Vec<SeriesResult>,
+    /// Operations due by the stop and never started, at (stop − due): lower bounds of their
+    /// response times. Open arrivals only.
+    pub unstarted: Option<Latency>,
+    /// How much later than due requests were sent although a client was free. Open arrivals only.
+    pub send_lag: Option<Latency>,
+    /// Errors by class, most frequent first.
+    pub errors: Vec<ErrorResult>,
+    /// Each worker's use of time.
+    pub workers: Vec<WorkerResult>,
+    /// Operation ids that each group began.
+    pub issued: Vec<u64>,
+    /// Records that exist from here on.
+    pub records: u64,
+    /// What verification saw; `None` if the phase had it off.
+    #[schemars(with = "Option<TallySchema>")]
+    pub tally: Option<Tally>,
+    /// The first [`ANOMALIES_SHOWN`] anomalies.
+    pub anomalies: Vec<AnomalyResult>,
+    /// Figures that somebody published for this phase.
+    pub published: Vec<Published>,
+}
+
+/// A client group of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupResult {
+    /// Name in reports.
+    pub name: String,
+    /// Request slots.
+    pub clients: u32,
+    /// Clients that share a connection.
+    pub pipeline: u32,
+    /// Requests have a due time of their own.
+    pub open: bool,
+    /// Requests a second asked for; `None` for closed arrivals and ramps.
+    pub rate: Option<f64>,
+    /// Seed of the value sizes, where they have one of their own.
+    pub value_seed: Option<i64>,
+}
+
+/// One kind of operation of one group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SeriesResult {
+    /// Number of the group in the phase.
+    pub group: u16,
+    /// Kind of operation.
+    #[schemars(with = "String")]
+    pub kind: Kind,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Of these, reads and deletes whose record was not there.
+    pub missing: u64,
+    /// Operations surely not applied.
+    pub failed: u64,
+    /// Operations perhaps applied.
+    pub indeterminate: u64,
+    /// Records moved.
+    pub records: u64,
+    /// Successful operations a second.
+    pub rate: Option<f64>,
+    /// Service time of those that succeeded.
+    pub service: Option<Latency>,
+    /// Response time of those that succeeded; open arrivals only.
+    pub response: Option<Latency>,
+    /// Service time of those that did not succeed.
+    pub unsuccessful_service: Option<Latency>,
+    /// Response time of those that did not succeed; open arrivals only.
+    pub unsuccessful_response: Option<Latency>,
+}
+
+/// Errors of one class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorResult {
+    /// What kind of trouble.
+    #[schemars(with = "String")]
+    pub class: ErrorClass,
+    /// Whether these requests may have been applied.
+    #[schemars(with = "String")]
+    pub certainty: Certainty,
+    /// How many.
+    pub count: u64,
+    /// What the first one said.
+    pub first_message: String,
+    /// When the first one ended, ns since the phase began.
+    pub first_at_ns: u64,
+    /// When the last one ended, ns since the phase began.
+    pub last_at_ns: u64,
+}
+
+/// What a worker thread did with its time, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerResult {
+    /// From the start of the phase to this worker's end.
+    pub wall_ns: u64,
+    /// CPU time, spinning left out.
+    pub cpu_ns: u64,
+    /// CPU time spent spinning towards a due time.
+    pub spun_ns: u64,
+    /// Sum of the service times of its operations.
+    pub in_store_ns: u64,
+    /// Request slots that it carried.
+    pub clients: u32,
+}
+
+/// One illegal read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnomalyResult {
+    /// What is wrong.
+    #[schemars(with = "String")]
+    pub kind: AnomalyKind,
+    /// Number of the phase.
+    pub phase: u16,
+    /// Number of the client group that read.
+    pub group: u16,
+    /// Number of the operation in the group.
+    pub operation: u64,
+    /// For lost writes: phase, group and number of the operation whose write is gone.
+    pub writer: Option<(u16, u16, u64)>,
+    /// Number of the record.
+    pub record: u64,
+    /// Number of the field.
+    pub field: u16,
+    /// Version that was read; `None` if the record was absent or unreadable.
+    pub seen: Option<u32>,
+    /// Oldest version that would have been legal.
+    pub floor: u32,
+    /// Next version that the record would get.
+    pub next: u32,
+    /// When the read was sent, ns since the phase began.
+    pub sent_ns: u64,
+    /// When it was answered, ns since the phase began.
+    pub answered_ns: u64,
+    /// At least how long before the read was sent the floor had been acknowledged, ns.
+    pub behind_ns: Option<u64>,
+    /// What reading it again at the end of the phase gave.
+    pub again: String,
+    /// What is wrong, in words.
+    pub detail: String,
+}
+
+/// Figures that somebody published for a phase. Latencies in ms, as printed there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Published {
+    /// Store and version that they are about, such as `MongoDB 2.0.0`.
+    pub store: String,
+    /// Requests a second.
+    pub rate: Option<f64>,
+    /// Duration, ms.
+    pub wall_ms: Option<f64>,
+    /// Median, ms.
+    pub p50_ms: Option<f64>,
+    /// 90th percentile, ms.
+    pub p90_ms: Option<f64>,
+    /// 99th percentile, ms.
+    pub p99_ms: Option<f64>,
+    /// 99.5th percentile, ms.
+    pub p99_5_ms: Option<f64>,
+    /// 99.9th percentile, ms.
+    pub p99_9_ms: Option<f64>,
+    /// Longest, ms.
+    pub max_ms: Option<f64>,
+    /// Mean, ms.
+    pub mean_ms: Option<f64>,
+    /// Operations that ended in an error.
+    pub errors: Option<u64>,
+    /// Reads that failed.
+    pub failures: Option<u64>,
+    /// Clients.
+    pub clients: Option<u32>,
+    /// Seed of the value sizes.
+    pub value_seed: Option<i64>,
+}
+
+/// The shape of [`Tally`] in a result file, for the schema.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+struct TallySchema {
+    reads: u64,
+    bytes_checked: u64,
+    judged: u64,
+    stamp_only: u64,
+    unknown: u64,
+    early: u64,
+    legal_misses: u64,
+    unexpected_misses: u64,
+    writes_acknowledged: u64,
+    writes_failed: u64,
+    writes_indeterminate: u64,
+    /// Illegal reads: corrupt, phantom, resurrected, stale, lost.
+    anomalies: [u64; 5],
+}
+
+impl PhaseResult {
+    /// What a phase measured. `origin` is when the run began, on core's clock.
+    #[must_use]
+    pub fn new(plan: &PhasePlan, measure: &PhaseMeasure, origin: Nanos) -> PhaseResult {
+        let wall_ns = measure.end.saturating_sub(measure.start);
+        PhaseResult {
+            index: plan.index,
+            name: plan.name.clone(),
+            label: plan.label.clone(),
+            warmup: plan.warmup,
+            started: rfc3339(measure.started_at),
+            offset_ns: measure.start.saturating_sub(origin),
+            wall_ns,
+            stopped: measure.stopped,
+            groups: plan.groups.iter().map(GroupResult::new).collect(),
+            offered: measure.offered,
+            started_operations: measure.started,
+            series: measure.series.iter().map(|s| SeriesResult::new(s, wall_ns)).collect(),
+            unstarted: measure.unstarted.as_ref().and_then(Latency::of),
+            send_lag: measure.send_lag.as_ref().and_then(Latency::of),
+            errors: measure.errors.iter().map(|e| ErrorResult::new(e, measure.start)).collect(),
+            workers: measure.workers.iter().map(WorkerResult::new).collect(),
+            issued: measure.issued.clone(),
+            records: measure.records,
+            tally: plan.verify.then(|| measure.tally.clone()),
+            anomalies: measure
+                .anomalies
+                .iter()
+                .take(ANOMALIES_SHOWN)
+                .map(|a| AnomalyResult::new(a, measure.start))
+                .collect(),
+            published: Vec::new(),
+        }
+    }
+
+    /// Clients of all groups.
+    #[must_use]
+    pub fn clients(&self) -> u32 {
+        self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.clients))
+    }
+
+    /// Some requests have a due time, so response time means something.
+    #[must_use]
+    pub fn open(&self) -> bool {
+        self.groups.iter().any(|group| group.open)
+    }
+
+    /// Operations that succeeded.
+    #[must_use]
+    pub fn ok(&self) -> u64 {
+        self.series.iter().fold(0, |sum, s| sum.saturating_add(s.ok))
+    }
+
+    /// Operations that failed or may have been applied.
+    #[must_use]
+    pub fn unsuccessful(&self) -> u64 {
+        self.series.iter().fold(0, |sum, s| sum.saturating_add(s.unsuccessful()))
+    }
+
+    /// Successful operations a second.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        rate(self.ok(), self.wall_ns)
+    }
+
+    /// Moment when the phase began.
+    pub(crate) fn started_at(&self) -> Option<SystemTime> {
+        humantime::parse_rfc3339(&self.started).ok()
+    }
+}
+
+impl GroupResult {
+    fn new(plan: &GroupPlan) -> GroupResult {
+        let java_seed = match plan.values.size {
+            SizeModel::JavaUniform { seed, .. } => Some(seed),
+            _ => None,
+        };
+        GroupResult {
+            name: plan.name.clone(),
+            clients: plan.clients,
+            pipeline: plan.pipeline,
+            open: plan.arrival.is_open(),
+            rate: match plan.arrival {
+                Arrival::Constant { rate } | Arrival::Poisson { rate } => finite(rate),
+                Arrival::Closed | Arrival::Ramp { .. } => None,
+            },
+            value_seed: java_seed.or(plan.values.seed.and_then(|seed| i64::try_from(seed).ok())),
+        }
+    }
+}
+
+impl SeriesResult {
+    fn new((series, measure): &(Series, KindMeasure<u64>), wall_ns: u64) -> SeriesResult {
+        SeriesResult {
+            group: series.group,
+            kind: series.kind,
+            ok: measure.ok,
+            missing: measure.missing,
+            failed: measure.failed,
+            indeterminate: measure.indeterminate,
+            records: measure.records,
+            rate: rate(measure.ok, wall_ns),
+            service: measure.service.as_ref().and_then(Latency::of),
+            response: measure.response.as_ref().and_then(Latency::of),
+            unsuccessful_service: measure.unsuccessful_service.as_ref().and_then(Latency::of),
+            unsuccessful_response: measure.unsuccessful_response.as_ref().and_then(Latency::of),
+        }
+    }
+
+    /// Operations that failed or may have been applied.
+    #[must_use]
+    pub fn unsuccessful(&self) -> u64 {
+        self.failed.saturating_add(self.indeterminate)
+    }
+}
+
+impl ErrorResult {
+    fn new(error: &ErrorSummary, start: Nanos) -> ErrorResult {
+        ErrorResult {
+            class: error.class,
+            certainty: error.certainty,
+            count: error.count,
+            first_message: error.first_message.clone(),
+            first_at_ns: error.first_at.saturating_sub(start),
+            last_at_ns: error.last_at.saturating_sub(start),
+        }
+    }
+}
+
+impl WorkerResult {
+    fn new(worker: &WorkerUse) -> WorkerResult {
+        WorkerResult {
+            wall_ns: worker.wall.as_nanos() as u64,
+            cpu_ns: worker.cpu.as_nanos() as u64,
+            spun_ns: worker.spun.as_nanos() as u64,
+            in_store_ns: worker.in_store.as_nanos() as u64,
+            clients: worker.clients,
+        }
+    }
+}
+
+impl AnomalyResult {
+    /// `start` is when the phase began, on core's clock.
+    pub(crate) fn new(anomaly: &Anomaly, start: Nanos) -> AnomalyResult {
+        AnomalyResult {
+            kind: anomaly.kind,
+            phase: anomaly.operation.phase,
+            group: anomaly.operation.group,
+            operation: anomaly.operation.id,
+            writer: anomaly.writer.map(|w| (w.phase, w.group, w.id)),
+            record: anomaly.record,
+            field: anomaly.field,
+            seen: anomaly.seen,
+            floor: anomaly.floor,
+            next: anomaly.next,
+            sent_ns: anomaly.sent.saturating_sub(start),
+            answered_ns: anomaly.answered.saturating_sub(start),
+            behind_ns: anomaly.behind.map(|d| d.as_nanos() as u64),
+            again: anomaly.again.clone(),
+            detail: anomaly.detail.clone(),
+        }
+    }
+}
+
+/// Operations a second; `None` if no time passed.
+pub(crate) fn rate(operations: u64, wall_ns: u64) -> Option<f64> {
+    finite(operations as f64 / (wall_ns as f64 / 1e9))
+}

@@ -1,0 +1,382 @@
+//! A made-up run for tests, recorded by the same types that a real one is: two stores, a fill, a
+//! mix with errors and a stall, and an open arrival with a backlog.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use kvdyno_core::measure::{
+    Ending, ErrorSummary, Interval, KindMeasure, Nanos, PhaseMeasure, Series, StopReason,
+    WorkerUse, latency_histogram,
+};
+use kvdyno_core::store::{
+    Capabilities, Certainty, Consistency, Durability, ErrorClass, OperationId, Profile, Promise,
+};
+use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
+use kvdyno_core::workload::{
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
+    SizeModel, ValueModel,
+};
+
+use crate::folder::{Place, ResultFolder};
+use crate::result::{
+    Build, Host, Level, PhaseResult, Published, Reason, RunResult, SCHEMA_VERSION, Status,
+    StoreResult, StoreRun, SuiteResult, Verdict, rfc3339,
+};
+
+const ORIGIN: Nanos = 5_000_000_000;
+const SECOND: Nanos = 1_000_000_000;
+
+/// A phase with its timeline.
+#[derive(Debug)]
+pub struct Recording {
+    /// What was planned.
+    pub plan: PhasePlan,
+    /// What was measured.
+    pub measure: PhaseMeasure,
+    /// The timeline with its histograms.
+    pub intervals: Vec<Interval>,
+}
+
+/// When the made-up run began.
+#[must_use]
+pub fn started() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_366_400)
+}
+
+/// A whole result.
+#[must_use]
+pub fn two_stores() -> RunResult {
+    let run = |store: usize| {
+        let result = StoreResult::new(URLS[store], &profile(store));
+        let mut run = StoreRun::begin(result, Some(dataset()), started());
+        run.phases = recordings(store)
+            .iter()
+            .map(|r| PhaseResult::new(&r.plan, &r.measure, ORIGIN))
+            .collect();
+        run.ended = Some(rfc3339(started() + Duration::from_secs(60)));
+        run.status = Status::Complete;
+        let reasons = if store == 0 { Vec::new() } else { vec![reason(0.931, 0.8)] };
+        run.verdict = Some(Verdict::of(reasons));
+        run
+    };
+    RunResult {
+        schema_version: SCHEMA_VERSION,
+        kvdyno: Build { version: "0.1.0".into(), git: Some("v0.1.0-3-gabc".into()), debug: false },
+        command: vec!["kvdyno".into(), "run".into(), "quick".into()],
+        started: rfc3339(started()),
+        ended: Some(rfc3339(started() + Duration::from_secs(120))),
+        status: Status::Complete,
+        host: Host {
+            os: "Debian GNU/Linux 12".into(),
+            kernel: Some("6.1.0".into()),
+            architecture: "x86_64".into(),
+            cpu: Some("Example CPU @ 2.50GHz".into()),
+            cores: Some(2),
+            memory_bytes: Some(24 << 30),
+            ..Host::default()
+        },
+        seed: 42,
+        suite: SuiteResult {
+            name: "quick".into(),
+            scale: None,
+            plan: serde_json::json!({ "name": "quick", "phases": ["load", "mixed", "open"] }),
+        },
+        part: Part::WHOLE,
+        merged_from: Vec::new(),
+        runs: vec![run(0), run(1)],
+    }
+}
+
+/// [`two_stores`], written to a folder as a run writes it.
+///
+/// # Panics
+/// If the folder cannot be written.
+#[must_use]
+pub fn written(path: &Path) -> RunResult {
+    let result = two_stores();
+    let mut folder = ResultFolder::create(Some(path), "quick", started(), ORIGIN).unwrap();
+    for (number, run) in result.runs.iter().enumerate() {
+        for recording in recordings(number) {
+            let place = Place::new(number, &run.store.name, &recording.plan);
+            for interval in &recording.intervals {
+                folder.add_interval(place, interval).unwrap();
+            }
+            folder.add_anomalies(place, &recording.measure).unwrap();
+        }
+    }
+    folder.save(&result).unwrap();
+    result
+}
+
+/// A reason for suspicion.
+#[must_use]
+pub fn reason(figure: f64, threshold: f64) -> Reason {
+    Reason {
+        name: "client-limited".into(),
+        level: Level::Suspect,
+        phase: Some("mixed".into()),
+        figure: Some(figure),
+        threshold: Some(threshold),
+        unit: "of a core".into(),
+        text: "the busiest worker thread had little time left".into(),
+        advice: "give the load more threads, or run it from more machines".into(),
+    }
+}
+
+/// The first row of the oldest published run.
+#[must_use]
+pub fn published() -> Published {
+    Published {
+        store: "MongoDB 2.0.0".into(),
+        rate: Some(2114.0),
+        wall_ms: Some(4_729_454.0),
+        p50_ms: Some(1.0),
+        p90_ms: Some(20.0),
+        p99_ms: Some(43.0),
+        p99_5_ms: Some(60.0),
+        p99_9_ms: Some(1576.0),
+        max_ms: Some(36_232.0),
+        mean_ms: Some(9.442),
+        errors: Some(0),
+        failures: Some(0),
+        clients: Some(20),
+        value_seed: Some(1776),
+    }
+}
+
+const URLS: [&str; 2] = ["lmdb:/data/lmdb", "fjall:/data/fjall"];
+
+fn profile(store: usize) -> Profile {
+    Profile {
+        store: ["lmdb", "fjall"][store].into(),
+        version: Some(["0.9.33", "3.1.13"][store].into()),
+        capabilities: Capabilities { scan: true, ..Capabilities::default() },
+        durability: Promise::checked(Durability::ProcessKill),
+        consistency: Promise::declared(Consistency::Linearizable),
+        ttl_precision: Duration::ZERO,
+        timeout: Duration::from_secs(10),
+        settings: vec![("map size".into(), "1 GiB".into())],
+    }
+}
+
+fn dataset() -> Dataset {
+    let key = KeyModel { form: KeyForm::Hash, length: 32 };
+    Dataset { id: 7, session: 1, key, fields: 1, capacity: 10_000 }
+}
+
+/// The phases of a store.
+#[must_use]
+pub fn recordings(store: usize) -> Vec<Recording> {
+    let base = [3_000.0, 5_000.0][store];
+    let load = Shape { kinds: &[(Kind::Insert, 400)], base, ..Shape::default() };
+    let mixed = Shape {
+        kinds: &[(Kind::Get, 320), (Kind::Update, 80)],
+        base: base * 0.6,
+        failures: store as u64 * 2,
+        stall: (store == 1).then_some(6),
+        ..Shape::default()
+    };
+    let open = Shape {
+        kinds: &[(Kind::Get, 200)],
+        base: base * 0.5,
+        arrival: Arrival::Constant { rate: 200.0 },
+        backlog: store as u64 * 40,
+        ..Shape::default()
+    };
+    let offset = ORIGIN + store as u64 * 60 * SECOND;
+    [(0, "load", "Put", load), (1, "mixed", "Mix 80/20", mixed), (2, "open", "Get open", open)]
+        .into_iter()
+        .map(|(index, name, label, shape)| {
+            shape.record(plan(index, name, label, &shape), offset + u64::from(index) * 15 * SECOND)
+        })
+        .collect()
+}
+
+/// What a made-up phase looks like.
+struct Shape {
+    kinds: &'static [(Kind, u64)],
+    base: f64,
+    failures: u64,
+    stall: Option<u32>,
+    arrival: Arrival,
+    backlog: u64,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        let arrival = Arrival::Closed;
+        Shape { kinds: &[], base: 0.0, failures: 0, stall: None, arrival, backlog: 0 }
+    }
+}
+
+/// Intervals of a made-up phase.
+const INTERVALS: u32 = 12;
+
+impl Shape {
+    fn record(&self, plan: PhasePlan, start: Nanos) -> Recording {
+        let mut random = Random(u64::from(plan.index) * 1_000 + start);
+        let mut totals: Vec<(Series, KindMeasure<u64>)> = Vec::new();
+        let intervals: Vec<Interval> =
+            (0..INTERVALS).map(|index| self.interval(index, start, &mut random)).collect();
+        for (series, part) in intervals.iter().flat_map(|interval| &interval.series) {
+            match totals.iter_mut().find(|(known, _)| known == series) {
+                Some((_, total)) => total.add(part),
+                None => {
+                    totals.push((*series, KindMeasure::default()));
+                    totals.last_mut().unwrap().1.add(part);
+                }
+            }
+        }
+        let measure = self.measure(&plan, start, totals);
+        Recording { plan, measure, intervals }
+    }
+
+    fn interval(&self, index: u32, start: Nanos, random: &mut Random) -> Interval {
+        let stalled = self.stall == Some(index);
+        let mut series = Vec::new();
+        for (kind, count) in self.kinds.iter().filter(|_| !stalled) {
+            let mut measure = KindMeasure::<u32>::default();
+            for _ in 0..*count {
+                let service = self.service(random);
+                let response = self.arrival.is_open().then(|| service + random.below(30_000));
+                measure.record(Ending::Ok { found: true }, 1, service, response);
+            }
+            for _ in 0..self.failures {
+                measure.record(Ending::Indeterminate, 0, 2 * SECOND, None);
+            }
+            series.push((Series { group: 0, kind: *kind }, measure));
+        }
+        let completed = series.iter().map(|(_, m)| m.completed()).sum();
+        let failed = series.iter().map(|(_, m)| m.failed + m.indeterminate).sum();
+        let begin = start + u64::from(index) * SECOND;
+        let (offered, backlog) = (completed, self.backlog * u64::from(index) / 11);
+        let (started, end) = (completed, begin + SECOND);
+        Interval { index, start: begin, end, offered, started, completed, failed, backlog, series }
+    }
+
+    fn service(&self, random: &mut Random) -> u64 {
+        let slow = if random.below(300) == 0 { 40.0 } else { 1.0 };
+        let unit = (random.below(1 << 30) + 1) as f64 / (1u64 << 30) as f64;
+        (self.base * slow * (1.0 - 0.4 * unit.ln())) as u64
+    }
+
+    fn measure(
+        &self,
+        plan: &PhasePlan,
+        start: Nanos,
+        series: Vec<(Series, KindMeasure<u64>)>,
+    ) -> PhaseMeasure {
+        let ok: u64 = series.iter().map(|(_, m)| m.ok).sum();
+        let started: u64 = series.iter().map(|(_, m)| m.completed()).sum();
+        let failed = started - ok;
+        let open = self.arrival.is_open();
+        let mut unstarted = latency_histogram();
+        for n in 0..self.backlog {
+            unstarted.saturating_record((n + 1) * 1_000_000);
+        }
+        let reads = if plan.index == 0 { 0 } else { ok };
+        let stall = self.stall.map(|_| anomaly(plan.index, start));
+        let mut tally =
+            Tally { reads, judged: reads, bytes_checked: reads * 100, ..Tally::default() };
+        tally.writes_acknowledged = ok - reads;
+        tally.anomalies[AnomalyKind::Stale as usize] = u64::from(stall.is_some());
+        PhaseMeasure {
+            started_at: started_at(start),
+            start,
+            end: start + u64::from(INTERVALS) * SECOND,
+            stopped: if open { StopReason::Duration } else { StopReason::Requests },
+            profile: profile(0),
+            series,
+            timeline: Vec::new(),
+            offered: started + self.backlog,
+            started,
+            unstarted: (self.backlog > 0).then_some(unstarted),
+            send_lag: None,
+            errors: if failed > 0 { vec![timeouts(failed, start)] } else { Vec::new() },
+            workers: vec![WorkerUse { clients: 4, ..WorkerUse::default() }],
+            issued: vec![started],
+            records: 10_000,
+            tally,
+            anomalies: stall.into_iter().collect(),
+        }
+    }
+}
+
+fn started_at(moment: Nanos) -> SystemTime {
+    started() + Duration::from_nanos(moment - ORIGIN)
+}
+
+fn timeouts(count: u64, start: Nanos) -> ErrorSummary {
+    ErrorSummary {
+        class: ErrorClass::Timeout,
+        certainty: Certainty::Indeterminate,
+        count,
+        first_message: "no answer within 2 s".into(),
+        first_at: start + 2 * SECOND,
+        last_at: start + 11 * SECOND,
+    }
+}
+
+fn anomaly(phase: u16, start: Nanos) -> Anomaly {
+    Anomaly {
+        kind: AnomalyKind::Stale,
+        operation: OperationId { phase, group: 0, id: 1_234 },
+        writer: None,
+        record: 77,
+        field: 0,
+        seen: Some(3),
+        floor: 4,
+        next: 6,
+        sent: start + SECOND,
+        answered: start + SECOND + 4_000,
+        behind: Some(Duration::from_micros(800)),
+        again: "version 5".into(),
+        detail: String::new(),
+    }
+}
+
+fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
+    let total: u64 = shape.kinds.iter().map(|(_, count)| count).sum();
+    let parts = shape.kinds.iter().map(|(k, count)| (*k, (count * 1_000 / total) as u16)).collect();
+    let size = SizeModel::JavaUniform { min: 100, max: 1_899, seed: 1_776 };
+    let group = GroupPlan {
+        name: name.into(),
+        clients: 4,
+        pipeline: 1,
+        mix: Mix { parts },
+        keys: Distribution::Uniform,
+        values: ValueModel { size, seed: None, compressible: 0.0 },
+        arrival: shape.arrival,
+        ttl: None,
+        one_field: false,
+        scan_length: SizeModel::Fixed { size: 1 },
+        batch: 1,
+        requests: None,
+        records: 10_000,
+        insert_first: 0,
+        insert_stride: 1,
+        seed: 42,
+    };
+    PhasePlan {
+        index,
+        name: name.into(),
+        label: label.into(),
+        warmup: false,
+        groups: vec![group],
+        duration: None,
+        time_limit: Duration::from_secs(60),
+        verify: true,
+        read_back: false,
+    }
+}
+
+/// Knuth's 64-bit linear congruence (MMIX); enough for made-up latencies.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}

@@ -1,0 +1,206 @@
+//! After several stores: which is ahead in each phase and by how much, with what must be kept in
+//! mind. Words only; the terminal, the page and Markdown print the same ones.
+
+use std::collections::BTreeSet;
+
+use crate::lines::{duration_text, grouped, significant};
+use crate::result::{HistogramError, Level, PhaseResult, RunResult, Status, StoreRun};
+use crate::view::{Clock, PhaseView, main_row};
+
+/// Figures whose ratio is below this are called level.
+const LEVEL: f64 = 1.01;
+
+/// How the stores of a result stand against each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// One entry for each measured phase.
+    pub phases: Vec<PhaseStanding>,
+    /// What speaks against a plain comparison.
+    pub cautions: Vec<String>,
+}
+
+/// How the stores stand in a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseStanding {
+    /// First column of the table.
+    pub test: String,
+    /// By throughput.
+    pub rate: String,
+    /// By 99th percentile.
+    pub p99: String,
+}
+
+/// Names of the stores, one for each run; stores of one name are told apart by their URL.
+#[must_use]
+pub fn store_labels(result: &RunResult) -> Vec<String> {
+    let same = |name: &str| result.runs.iter().filter(|run| run.store.name == name).count() > 1;
+    let label = |run: &StoreRun| match same(&run.store.name) {
+        true => run.store.url.clone(),
+        false => run.store.name.clone(),
+    };
+    result.runs.iter().map(label).collect()
+}
+
+impl Standing {
+    /// How the stores of a result stand; `None` unless there are two or more.
+    ///
+    /// # Errors
+    /// [`HistogramError`] if a histogram cannot be decoded.
+    pub fn of(result: &RunResult) -> Result<Option<Standing>, HistogramError> {
+        if result.runs.len() < 2 {
+            return Ok(None);
+        }
+        let labels = store_labels(result);
+        let mut phases = Vec::new();
+        for phase in result.runs[0].phases.iter().filter(|phase| !phase.warmup) {
+            let mut rows = Vec::new();
+            for (label, run) in labels.iter().zip(&result.runs) {
+                if let Some(same) = same_phase(run, phase) {
+                    rows.push((label.as_str(), main_row(same)?));
+                }
+            }
+            if rows.len() > 1 {
+                phases.push(phase_standing(&phase.label, &rows));
+            }
+        }
+        Ok(Some(Standing { phases, cautions: cautions(result, &labels) }))
+    }
+}
+
+fn same_phase<'a>(run: &'a StoreRun, phase: &PhaseResult) -> Option<&'a PhaseResult> {
+    run.phases.iter().find(|p| p.index == phase.index && p.name == phase.name)
+}
+
+fn phase_standing(test: &str, rows: &[(&str, PhaseView)]) -> PhaseStanding {
+    let mut rates: Vec<(&str, f64)> =
+        rows.iter().filter_map(|(label, row)| Some((*label, row.rate?))).collect();
+    rates.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut p99s: Vec<(&str, f64)> =
+        rows.iter().filter_map(|(label, row)| Some((*label, row.latency.p99?))).collect();
+    p99s.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let clock = match rows[0].1.clock {
+        Clock::Service => "service",
+        Clock::Response => "response",
+    };
+    PhaseStanding {
+        test: test.to_owned(),
+        rate: ranked("throughput", &rates, |rate| format!("{}/s", grouped(rate.round()))),
+        p99: ranked(&format!("99 % {clock} time"), &p99s, duration_text),
+    }
+}
+
+/// `lmdb is ahead by throughput: 521,000/s, 1.80 × fjall (290,000/s)`. `entries` are in order, the
+/// best first.
+fn ranked(figure: &str, entries: &[(&str, f64)], text: impl Fn(f64) -> String) -> String {
+    let [(best, value), rest @ ..] = entries else { return format!("no {figure}") };
+    let [(_, second), ..] = rest else {
+        return format!("only {best} has a {figure}: {}", text(*value));
+    };
+    let relation = |other: f64| match (factor(*value, other), *value > other) {
+        (factor, _) if factor < LEVEL => "level with".to_owned(),
+        (factor, true) => format!("{} ×", significant(factor)),
+        (factor, false) => format!("1/{} of", significant(factor)),
+    };
+    let rest: Vec<String> = rest
+        .iter()
+        .map(|(label, other)| format!("{} {label} ({})", relation(*other), text(*other)))
+        .collect();
+    let verb = match factor(*value, *second) < LEVEL {
+        true => format!("no clear leader by {figure}: {best}"),
+        false => format!("{best} is ahead by {figure}:"),
+    };
+    format!("{verb} {}, {}", text(*value), rest.join(", "))
+}
+
+/// How many times the larger is the smaller.
+fn factor(a: f64, b: f64) -> f64 {
+    a.max(b) / a.min(b).max(f64::MIN_POSITIVE)
+}
+
+fn cautions(result: &RunResult, labels: &[String]) -> Vec<String> {
+    let mut cautions = Vec::new();
+    let each = |what: &dyn Fn(&StoreRun) -> String| {
+        let words: Vec<String> = result.runs.iter().map(what).collect();
+        let different = words.iter().collect::<BTreeSet<_>>().len() > 1;
+        let told: Vec<String> =
+            labels.iter().zip(&words).map(|(label, word)| format!("{label}: {word}")).collect();
+        different.then(|| told.join("; "))
+    };
+    if let Some(told) = each(&|run| run.store.durability.level.describe().to_owned()) {
+        cautions.push(format!("durability differs, so this is no like-for-like race ({told})"));
+    }
+    if let Some(told) = each(&|run| run.store.consistency.level.describe().to_owned()) {
+        cautions.push(format!("consistency differs, so this is no like-for-like race ({told})"));
+    }
+    for (label, run) in labels.iter().zip(&result.runs) {
+        if run.status != Status::Complete {
+            cautions.push(format!("the run of {label} did not come to its end"));
+        }
+        match run.verdict.as_ref().map(|verdict| verdict.level) {
+            Some(Level::Valid) => {}
+            Some(level) => cautions.push(format!("the figures of {label} are {}", level.name())),
+            None => cautions.push(format!("the figures of {label} were not judged")),
+        }
+    }
+    cautions.push("one trial each: these ratios come without a margin of error".to_owned());
+    cautions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use kvdyno_core::store::{Durability, Promise};
+
+    #[test]
+    fn the_faster_store_is_named_with_its_ratio() {
+        let mut result = sample::two_stores();
+        result.runs[0].phases[0].wall_ns = 1_000_000_000;
+        result.runs[1].phases[0].wall_ns = 2_000_000_000;
+        let standing = Standing::of(&result).unwrap().unwrap();
+        let text = &standing.phases[0].rate;
+        assert!(
+            text.starts_with("lmdb is ahead by throughput: ") && text.contains("2.00 × fjall"),
+            "{text}"
+        );
+        result.runs.swap(0, 1);
+        let swapped = Standing::of(&result).unwrap().unwrap();
+        assert_eq!(&swapped.phases[0].rate, text);
+    }
+
+    #[test]
+    fn figures_within_a_hundredth_have_no_leader() {
+        let text = ranked("throughput", &[("a", 100.5), ("b", 100.0), ("c", 50.0)], significant);
+        assert_eq!(
+            text,
+            "no clear leader by throughput: a 101, level with b (100), 2.01 × c (50.0)"
+        );
+        let text = ranked("99 % time", &[("a", 50.0), ("b", 100.0)], significant);
+        assert_eq!(text, "a is ahead by 99 % time: 50.0, 1/2.00 of b (100)");
+    }
+
+    #[test]
+    fn different_promises_are_a_caution() {
+        let mut result = sample::two_stores();
+        let told = |result: &RunResult| {
+            Standing::of(result)
+                .unwrap()
+                .unwrap()
+                .cautions
+                .join("\n")
+                .contains("durability differs")
+        };
+        assert!(!told(&result));
+        result.runs[1].store.durability = Promise::declared(Durability::PowerLoss);
+        assert!(told(&result));
+    }
+
+    #[test]
+    fn one_store_has_no_standing_and_two_of_a_name_go_by_url() {
+        let mut result = sample::two_stores();
+        result.runs[1].store.name = "lmdb".into();
+        assert_eq!(store_labels(&result), ["lmdb:/data/lmdb", "fjall:/data/fjall"]);
+        result.runs.truncate(1);
+        assert_eq!(Standing::of(&result).unwrap(), None);
+    }
+}

@@ -1,0 +1,315 @@
+//! How a run went over time, for the charts: read back from the folder's files, so that a report
+//! made later tells the same as the first one. Long runs are thinned by merging neighbouring
+//! intervals: counts are added and histograms merged, percentiles never averaged.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use hdrhistogram::Histogram;
+use kvdyno_core::measure::latency_histogram;
+use serde::Serialize;
+
+use crate::folder::{
+    INTERVALS_FILE, LoggedHistogram, Measured, TIMELINE_FILE, TimelineRow, read_line,
+};
+use crate::result::{RunResult, add};
+
+/// Most points of one series on a chart.
+const MOST_POINTS: usize = 2_000;
+/// Most points of all series together: about 80 bytes each in the page, so some 640 kB.
+const MOST_POINTS_IN_ALL: usize = 8_000;
+/// Most series that are charted; a suite of a hundred phases with several kinds has fewer.
+const MOST_SERIES: usize = 800;
+/// Most rows of `timeline.csv` that are read: two weeks of seconds with four kinds.
+const MOST_ROWS: usize = 5_000_000;
+/// Longest line of `intervals.hlog` that is read, bytes.
+const LONGEST_LINE: u64 = 2 << 20;
+/// Name of the series with all kinds together.
+pub(crate) const ALL_KINDS: &str = "all";
+
+/// How each phase of each store went over time.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    phases: BTreeMap<(usize, u16), PhaseTimeline>,
+}
+
+/// How a phase went over time.
+#[derive(Debug, Default)]
+pub(crate) struct PhaseTimeline {
+    /// Begin of each interval as in the file, to find an interval by its time.
+    starts: Vec<f64>,
+    /// Intervals that make one point.
+    factor: usize,
+    /// Each point's begin (seconds since the phase began) and length.
+    pub slots: Vec<Slot>,
+    /// What happened in each slot, by kind and [`ALL_KINDS`].
+    pub kinds: BTreeMap<String, Vec<Point>>,
+}
+
+/// Stretch of time of a point.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Slot {
+    pub start_s: f64,
+    pub length_s: f64,
+    pub backlog: u64,
+}
+
+/// What happened to one kind of operation in a slot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Point {
+    pub ok: u64,
+    pub failed: u64,
+    pub service: Option<Percentiles>,
+    pub response: Option<Percentiles>,
+}
+
+/// Latencies of a point, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Percentiles {
+    pub p50: u64,
+    pub p99: u64,
+    pub p99_9: u64,
+    pub max: u64,
+}
+
+impl Percentiles {
+    fn of(histogram: &Histogram<u64>) -> Option<Percentiles> {
+        (!histogram.is_empty()).then(|| Percentiles {
+            p50: histogram.value_at_quantile(0.5),
+            p99: histogram.value_at_quantile(0.99),
+            p99_9: histogram.value_at_quantile(0.999),
+            max: histogram.max(),
+        })
+    }
+}
+
+impl Timeline {
+    /// Reads the timeline of `result` from its folder. Files that are missing, and lines that are
+    /// broken, leave gaps: a report is made of what there is.
+    #[must_use]
+    pub fn read(folder: &Path, result: &RunResult) -> Timeline {
+        let mut timeline = Timeline::default();
+        for (number, run) in result.runs.iter().enumerate() {
+            for phase in &run.phases {
+                timeline.phases.entry((number, phase.index)).or_default();
+            }
+        }
+        timeline.read_rows(&folder.join(TIMELINE_FILE));
+        timeline.thin();
+        timeline.read_histograms(&folder.join(INTERVALS_FILE));
+        timeline
+    }
+
+    /// How a phase of a run went.
+    pub(crate) fn phase(&self, run: usize, phase: u16) -> Option<&PhaseTimeline> {
+        self.phases.get(&(run, phase)).filter(|phase| !phase.slots.is_empty())
+    }
+
+    fn read_rows(&mut self, path: &Path) {
+        let Ok(reader) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { return };
+        let mut series = 0;
+        for row in reader.into_deserialize::<TimelineRow>().take(MOST_ROWS) {
+            let Ok(row) = row else { continue };
+            if let Some(phase) = self.phases.get_mut(&(row.run, row.phase)) {
+                series += phase.add_row(&row, series < MOST_SERIES);
+            }
+        }
+    }
+
+    fn thin(&mut self) {
+        let series: usize = self.phases.values().map(|p| p.kinds.len()).sum();
+        let most = (MOST_POINTS_IN_ALL / series.max(1)).clamp(10, MOST_POINTS);
+        for phase in self.phases.values_mut() {
+            phase.thin(most);
+        }
+    }
+
+    fn read_histograms(&mut self, path: &Path) {
+        let Ok(file) = File::open(path) else { return };
+        let mut reader = BufReader::new(file);
+        let mut gathered = Gathered::default();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+            let Some(logged) = read_line(&line) else { continue };
+            let key = (logged.run, logged.phase);
+            let Some(slot) = self.phases.get(&key).and_then(|p| p.slot_at(logged.start_s)) else {
+                continue;
+            };
+            if gathered.place != Some((key, slot)) {
+                self.settle(std::mem::take(&mut gathered));
+                gathered.place = Some((key, slot));
+            }
+            gathered.add(&logged);
+        }
+        self.settle(gathered);
+    }
+
+    fn settle(&mut self, gathered: Gathered) {
+        let Some((key, slot)) = gathered.place else { return };
+        let Some(phase) = self.phases.get_mut(&key) else { return };
+        for (kind, [service, response]) in gathered.kinds {
+            if let Some(point) = phase.kinds.get_mut(&kind).and_then(|k| k.get_mut(slot)) {
+                point.service = service.as_ref().and_then(Percentiles::of);
+                point.response = response.as_ref().and_then(Percentiles::of);
+            }
+        }
+    }
+}
+
+/// The histograms of one slot, while its lines are read. Lines come in the order of time, so that
+/// no more than one slot is in memory.
+#[derive(Default)]
+struct Gathered {
+    place: Option<((usize, u16), usize)>,
+    kinds: BTreeMap<String, [Option<Histogram<u64>>; 2]>,
+}
+
+impl Gathered {
+    fn add(&mut self, logged: &LoggedHistogram) {
+        let clock = match logged.measured {
+            Measured::Service => 0,
+            Measured::Response => 1,
+            Measured::FailedService | Measured::FailedResponse => return,
+        };
+        for kind in [ALL_KINDS, &logged.kind] {
+            let both = self.kinds.entry(kind.to_owned()).or_default();
+            add(both[clock].get_or_insert_with(latency_histogram), &logged.histogram);
+        }
+    }
+}
+
+impl PhaseTimeline {
+    /// Adds a row; answers how many series it began. New kinds are taken only if `room` is left.
+    fn add_row(&mut self, row: &TimelineRow, room: bool) -> usize {
+        if self.starts.last() != Some(&row.start_s) {
+            if !row.start_s.is_finite() || self.starts.last().is_some_and(|s| *s > row.start_s) {
+                return 0;
+            }
+            self.starts.push(row.start_s);
+            let start_s = row.start_s - self.starts[0];
+            self.slots.push(Slot { start_s, length_s: row.length_s, backlog: row.backlog });
+        }
+        let before = self.kinds.len();
+        let count = self.slots.len();
+        for kind in [ALL_KINDS, &row.kind] {
+            if kind.is_empty() || (!room && !self.kinds.contains_key(kind)) {
+                continue;
+            }
+            let points = self.kinds.entry(kind.to_owned()).or_default();
+            points.resize_with(count, Point::default);
+            let point = &mut points[count - 1];
+            point.ok = point.ok.saturating_add(row.ok);
+            let failed = row.kind_failed.saturating_add(row.kind_indeterminate);
+            point.failed = point.failed.saturating_add(failed);
+        }
+        self.kinds.len() - before
+    }
+
+    /// Merges neighbours until at most `most` points are left.
+    fn thin(&mut self, most: usize) {
+        self.factor = self.slots.len().div_ceil(most).max(1);
+        let merged = |slots: &[Slot]| {
+            let last = slots[slots.len() - 1];
+            let end = last.start_s + last.length_s;
+            Slot { length_s: end - slots[0].start_s, backlog: last.backlog, ..slots[0] }
+        };
+        let count = self.slots.len();
+        self.slots = self.slots.chunks(self.factor).map(merged).collect();
+        for points in self.kinds.values_mut() {
+            points.resize_with(count, Point::default);
+            let sum = |points: &[Point]| Point {
+                ok: points.iter().fold(0, |sum, p| sum.saturating_add(p.ok)),
+                failed: points.iter().fold(0, |sum, p| sum.saturating_add(p.failed)),
+                ..Point::default()
+            };
+            *points = points.chunks(self.factor).map(sum).collect();
+        }
+        // A phase with one kind only is charted once.
+        if self.kinds.len() == 2 {
+            self.kinds.retain(|kind, _| kind == ALL_KINDS);
+        }
+    }
+
+    /// The slot of the interval that began at `start_s`; the log rounds to the millisecond.
+    fn slot_at(&self, start_s: f64) -> Option<usize> {
+        let after = self.starts.partition_point(|start| *start <= start_s + 0.000_6);
+        let interval = after.checked_sub(1)?;
+        ((start_s - self.starts[interval]).abs() < 0.001).then(|| interval / self.factor.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn the_files_tell_what_was_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        let timeline = Timeline::read(folder.path(), &result);
+        let phase = timeline.phase(0, 1).unwrap();
+        let measured = &result.runs[0].phases[1];
+        let all = &phase.kinds[ALL_KINDS];
+        assert_eq!(all.iter().map(|p| p.ok).sum::<u64>(), measured.ok());
+        assert_eq!(all.iter().map(|p| p.failed).sum::<u64>(), measured.unsuccessful());
+        let longest = measured.series.iter().filter_map(|s| Some(s.service.as_ref()?.max_ns)).max();
+        assert_eq!(all.iter().filter_map(|p| Some(p.service?.max)).max(), longest);
+        assert_eq!(phase.kinds.len(), 3, "all, get and update: {:?}", phase.kinds.keys());
+    }
+
+    #[test]
+    fn thinning_keeps_counts_and_merges_histograms() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        let whole = Timeline::read(folder.path(), &result);
+        let mut thin = Timeline::default();
+        for key in whole.phases.keys() {
+            thin.phases.insert(*key, PhaseTimeline::default());
+        }
+        thin.read_rows(&folder.path().join(TIMELINE_FILE));
+        thin.phases.values_mut().for_each(|phase| phase.thin(2));
+        thin.read_histograms(&folder.path().join(INTERVALS_FILE));
+        let (thin, whole) = (thin.phase(0, 1).unwrap(), whole.phase(0, 1).unwrap());
+        assert!(whole.slots.len() > 2);
+        assert_eq!(thin.slots.len(), 2);
+        let ok = |phase: &PhaseTimeline| phase.kinds["get"].iter().map(|p| p.ok).sum::<u64>();
+        assert_eq!(ok(thin), ok(whole));
+        let max = |phase: &PhaseTimeline| {
+            phase.kinds["get"].iter().filter_map(|p| Some(p.service?.max)).max()
+        };
+        assert_eq!(max(thin), max(whole));
+        assert!(thin.kinds["get"].iter().all(|point| point.service.is_some()));
+    }
+
+    #[test]
+    fn a_stall_is_a_point_without_operations() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        let timeline = Timeline::read(folder.path(), &result);
+        let all = &timeline.phase(1, 1).unwrap().kinds[ALL_KINDS];
+        assert!(all.iter().any(|point| point.ok == 0 && point.service.is_none()));
+    }
+
+    #[test]
+    fn broken_files_leave_gaps_and_nothing_worse() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        for name in [TIMELINE_FILE, INTERVALS_FILE] {
+            let path = folder.path().join(name);
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::write(&path, &bytes[..bytes.len() - 30]).unwrap();
+        }
+        assert!(Timeline::read(folder.path(), &result).phase(0, 0).is_some());
+        std::fs::write(folder.path().join(TIMELINE_FILE), b"\xff\xfe,,\n\"").unwrap();
+        std::fs::write(folder.path().join(INTERVALS_FILE), b"Tag=a,1,2,3,xx\n\xff").unwrap();
+        assert!(Timeline::read(folder.path(), &result).phase(0, 0).is_none());
+    }
+}

@@ -1,0 +1,204 @@
+//! One row of the table: a phase, one of its clocks, or a figure that somebody published, all in
+//! one shape, so that one list of report lines serves them.
+
+use crate::result::{HistogramError, Latency, PhaseResult, Published, SeriesResult};
+
+/// Latency figures, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LatencyFigures {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.5th percentile.
+    pub p99_5: Option<f64>,
+    /// 99.9th percentile.
+    pub p99_9: Option<f64>,
+    /// Longest.
+    pub max: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+}
+
+/// Which time a row's latencies are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// From when a request was sent to its answer.
+    Service,
+    /// From when a request was due to its answer.
+    Response,
+}
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// A phase as a whole.
+    Phase,
+    /// One kind of operation of one group of it.
+    Series,
+    /// Figures that somebody published.
+    Published,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseView {
+    /// First column.
+    pub test: String,
+    /// What it is about.
+    pub scope: Scope,
+    /// Which time its latencies are.
+    pub clock: Clock,
+    /// Part of a warm-up.
+    pub warmup: bool,
+    /// Latencies of operations that were never started are in it, as lower bounds.
+    pub lower_bound: bool,
+    /// Successful operations a second.
+    pub rate: Option<f64>,
+    /// Duration, ms.
+    pub wall_ms: Option<f64>,
+    /// Latencies of the operations that succeeded.
+    pub latency: LatencyFigures,
+    /// Operations that ended in an error.
+    pub errors: Option<u64>,
+    /// Reads that failed verification, and unexpected misses.
+    pub failures: Option<u64>,
+    /// Clients.
+    pub clients: Option<u32>,
+    /// Seed of the value sizes.
+    pub value_seed: Option<i64>,
+}
+
+impl LatencyFigures {
+    fn of(latency: Option<&Latency>) -> LatencyFigures {
+        let Some(latency) = latency else { return LatencyFigures::default() };
+        LatencyFigures {
+            p50: Some(latency.p50_ns as f64),
+            p90: Some(latency.p90_ns as f64),
+            p99: Some(latency.p99_ns as f64),
+            p99_5: Some(latency.p99_5_ns as f64),
+            p99_9: Some(latency.p99_9_ns as f64),
+            max: Some(latency.max_ns as f64),
+            mean: latency.mean_ns,
+        }
+    }
+}
+
+/// The rows of a phase: the phase itself (response time before service time where arrivals are
+/// open), then its kinds of operation if it has several, then published figures if `published`.
+///
+/// # Errors
+/// [`HistogramError`] if a histogram cannot be decoded.
+pub fn rows(phase: &PhaseResult, published: bool) -> Result<Vec<PhaseView>, HistogramError> {
+    let mut rows = Vec::new();
+    if phase.open() {
+        let label = format!("{} response", phase.label);
+        rows.push(phase_row(phase, label, Clock::Response)?);
+        rows.push(phase_row(phase, format!("{} service", phase.label), Clock::Service)?);
+    } else {
+        rows.push(phase_row(phase, phase.label.clone(), Clock::Service)?);
+    }
+    if phase.series.len() > 1 {
+        rows.extend(phase.series.iter().map(|series| series_row(phase, series)));
+    }
+    if published {
+        rows.extend(phase.published.iter().map(published_row));
+    }
+    Ok(rows)
+}
+
+/// The row that stands for a phase: response time where arrivals are open, else service time.
+///
+/// # Errors
+/// As [`rows`].
+pub fn main_row(phase: &PhaseResult) -> Result<PhaseView, HistogramError> {
+    let clock = if phase.open() { Clock::Response } else { Clock::Service };
+    phase_row(phase, phase.label.clone(), clock)
+}
+
+/// The latencies of a phase by one clock, all series together; operations that were never started
+/// are in the response time.
+///
+/// # Errors
+/// As [`rows`].
+pub fn phase_latency(phase: &PhaseResult, clock: Clock) -> Result<Option<Latency>, HistogramError> {
+    match clock {
+        Clock::Service => Latency::sum(phase.series.iter().filter_map(|s| s.service.as_ref())),
+        Clock::Response => {
+            let answered = phase.series.iter().filter_map(|s| s.response.as_ref());
+            Latency::sum(answered.chain(&phase.unstarted))
+        }
+    }
+}
+
+fn phase_row(phase: &PhaseResult, test: String, clock: Clock) -> Result<PhaseView, HistogramError> {
+    let latency = phase_latency(phase, clock)?;
+    let failures = phase.tally.as_ref().map(|t| t.illegal().saturating_add(t.unexpected_misses));
+    Ok(PhaseView {
+        test: if phase.warmup { format!("{test} (warm-up)") } else { test },
+        scope: Scope::Phase,
+        clock,
+        warmup: phase.warmup,
+        lower_bound: clock == Clock::Response && phase.unstarted.is_some(),
+        rate: phase.rate(),
+        wall_ms: Some(phase.wall_ns as f64 / 1e6),
+        latency: LatencyFigures::of(latency.as_ref()),
+        errors: Some(phase.unsuccessful()),
+        failures,
+        clients: Some(phase.clients()),
+        value_seed: phase.groups.iter().find_map(|group| group.value_seed),
+    })
+}
+
+fn series_row(phase: &PhaseResult, series: &SeriesResult) -> PhaseView {
+    let group = phase.groups.get(usize::from(series.group));
+    let open = group.is_some_and(|group| group.open);
+    let latency = if open { &series.response } else { &series.service };
+    let kind = series.kind.name();
+    let test = match group {
+        Some(group) if phase.groups.len() > 1 => format!("  {}: {kind}", group.name),
+        _ => format!("  {kind}"),
+    };
+    PhaseView {
+        test,
+        scope: Scope::Series,
+        clock: if open { Clock::Response } else { Clock::Service },
+        warmup: phase.warmup,
+        lower_bound: false,
+        rate: series.rate,
+        wall_ms: None,
+        latency: LatencyFigures::of(latency.as_ref()),
+        errors: Some(series.unsuccessful()),
+        failures: None,
+        clients: group.filter(|_| phase.groups.len() > 1).map(|group| group.clients),
+        value_seed: None,
+    }
+}
+
+fn published_row(figures: &Published) -> PhaseView {
+    let nanos = |ms: Option<f64>| ms.map(|ms| ms * 1e6);
+    PhaseView {
+        test: format!("  published: {}", figures.store),
+        scope: Scope::Published,
+        clock: Clock::Service,
+        warmup: false,
+        lower_bound: false,
+        rate: figures.rate,
+        wall_ms: figures.wall_ms,
+        latency: LatencyFigures {
+            p50: nanos(figures.p50_ms),
+            p90: nanos(figures.p90_ms),
+            p99: nanos(figures.p99_ms),
+            p99_5: nanos(figures.p99_5_ms),
+            p99_9: nanos(figures.p99_9_ms),
+            max: nanos(figures.max_ms),
+            mean: nanos(figures.mean_ms),
+        },
+        errors: figures.errors,
+        failures: figures.failures,
+        clients: figures.clients,
+        value_seed: figures.value_seed,
+    }
+}

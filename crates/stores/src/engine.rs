@@ -1,0 +1,171 @@
+//! What the engines in this process share: where their files lie, and what an acknowledged write
+//! survives there.
+
+#[cfg(feature = "embedded")]
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kvdyno_core::store::Durability;
+#[cfg(feature = "embedded")]
+use kvdyno_core::store::ErrorClass;
+use tempfile::TempDir;
+
+use crate::error::StoreError;
+use crate::in_process::refuse_hosts;
+use crate::url::StoreUrl;
+
+/// Meaning of the option that all engines share.
+pub(crate) const DURABILITY_OPTION: &str =
+    "what an acknowledged write survives: power, process or none; default power";
+
+/// The class of an error that the system gave an engine.
+#[cfg(feature = "embedded")]
+pub(crate) fn io_class(error: &io::Error) -> ErrorClass {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorClass::Full,
+        _ => ErrorClass::Unavailable,
+    }
+}
+
+/// Takes the option `durability`; `offered` are the levels that the engine can keep exactly.
+pub(crate) fn take_durability(
+    url: &mut StoreUrl,
+    offered: &[Durability],
+) -> Result<Durability, StoreError> {
+    let words = [
+        ("power", Durability::PowerLoss),
+        ("process", Durability::ProcessKill),
+        ("none", Durability::None),
+    ];
+    let asked = url.take_choice("durability", &words)?.unwrap_or(Durability::PowerLoss);
+    if offered.contains(&asked) {
+        return Ok(asked);
+    }
+    let name = |level| words.iter().find(|(_, l)| *l == level).map_or("", |(word, _)| word);
+    let can: Vec<_> = offered.iter().map(|level| format!("`{}`", name(*level))).collect();
+    Err(url.wrong(
+        format!("`{}` cannot promise durability `{}`", url.scheme(), name(asked)),
+        format!("choose one of {}", can.join(", ")),
+    ))
+}
+
+/// Where an engine keeps its files; a temporary folder goes when this is dropped, so keep it
+/// until the engine is closed.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    _temporary: Option<TempDir>,
+}
+
+impl Folder {
+    /// The folder that the URL's path names, made if it is not there; without a path a fresh one
+    /// that is removed at the end. Refuses durability `power` where files live in memory.
+    pub(crate) fn open(url: &StoreUrl, durability: Durability) -> Result<Folder, StoreError> {
+        refuse_hosts(url)?;
+        let named = url.path();
+        let (path, temporary) = if named.is_empty() {
+            let folder = tempfile::Builder::new()
+                .prefix("kvdyno-")
+                .tempdir_in(temporary_place())
+                .map_err(|e| url.cannot_open(e, "free some disk space, or set TMPDIR"))?;
+            (folder.path().to_owned(), Some(folder))
+        } else {
+            std::fs::create_dir_all(named)
+                .map_err(|e| url.cannot_open(e, "name a folder that you may write to"))?;
+            (PathBuf::from(named), None)
+        };
+        if durability == Durability::PowerLoss && in_memory(&path) {
+            return Err(url.wrong(
+                format!(
+                    "no write to `{}` survives power loss, for its file system lies in memory",
+                    path.display()
+                ),
+                "name a folder on a disk, or ask for `durability=process` or `durability=none`",
+            ));
+        }
+        Ok(Folder { path, _temporary: temporary })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What to disclose in a result.
+    pub(crate) fn setting(&self) -> (String, String) {
+        let kept = if self._temporary.is_some() { " (temporary)" } else { "" };
+        ("path".to_owned(), format!("{}{kept}", self.path.display()))
+    }
+}
+
+/// `/var/tmp` before `/tmp`: the latter often lies in memory, where a disk is to be measured.
+fn temporary_place() -> PathBuf {
+    let disk = Path::new("/var/tmp");
+    if std::env::var_os("TMPDIR").is_none() && disk.is_dir() {
+        disk.to_owned()
+    } else {
+        std::env::temp_dir()
+    }
+}
+
+/// The file system there is tmpfs or ramfs (numbers from Linux' `magic.h`).
+fn in_memory(path: &Path) -> bool {
+    const TMPFS: u32 = 0x0102_1994;
+    const RAMFS: u32 = 0x8584_58f6;
+    rustix::fs::statfs(path).is_ok_and(|fs| [TMPFS, RAMFS].contains(&(fs.f_type as u32)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> StoreUrl {
+        StoreUrl::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_temporary_folder_is_removed_and_a_named_one_stays() {
+        let folder = Folder::open(&url("x:"), Durability::None).unwrap();
+        let path = folder.path().to_owned();
+        assert!(path.is_dir());
+        drop(folder);
+        assert!(!path.exists());
+        let outer = tempfile::tempdir().unwrap();
+        let named = outer.path().join("a/b");
+        drop(Folder::open(&url(&format!("x:{}", named.display())), Durability::None).unwrap());
+        assert!(named.is_dir());
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_a_folder_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = format!("x:{}", file.path().display());
+        let error = Folder::open(&url(&text), Durability::None).unwrap_err();
+        assert!(!error.is_usage() && error.to_string().contains("you may write to"), "{error}");
+    }
+
+    #[test]
+    fn memory_does_not_survive_power_loss() {
+        let shm = Path::new("/dev/shm");
+        if !in_memory(shm) {
+            return;
+        }
+        let place = tempfile::tempdir_in(shm).unwrap();
+        let text = format!("x:{}", place.path().display());
+        let error = Folder::open(&url(&text), Durability::PowerLoss).unwrap_err().to_string();
+        assert!(error.contains("durability=process"), "{error}");
+        assert!(Folder::open(&url(&text), Durability::ProcessKill).is_ok());
+    }
+
+    #[test]
+    fn durability_not_offered_names_those_that_are() {
+        let offered = [Durability::PowerLoss, Durability::None];
+        assert_eq!(take_durability(&mut url("x:"), &offered).unwrap(), Durability::PowerLoss);
+        assert_eq!(
+            take_durability(&mut url("x:?durability=none"), &offered).unwrap(),
+            Durability::None
+        );
+        let error = take_durability(&mut url("x:?durability=process"), &offered).unwrap_err();
+        assert!(error.to_string().contains("`power`, `none`"), "{error}");
+        assert!(take_durability(&mut url("x:?durability=full"), &offered).is_err());
+    }
+}

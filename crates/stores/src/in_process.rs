@@ -1,0 +1,54 @@
+//! What the stores in this process share: their URLs name no server, and their calls are never
+//! given up.
+
+use std::time::Duration;
+
+use crate::error::StoreError;
+use crate::url::StoreUrl;
+
+/// A call in this process is never given up; this is how long the end of a run waits for one.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A store in this process has no server.
+pub(crate) fn refuse_hosts(url: &StoreUrl) -> Result<(), StoreError> {
+    if url.hosts().is_empty() && url.user().is_none() && url.password().is_none() {
+        return Ok(());
+    }
+    let scheme = url.scheme();
+    Err(url.wrong(
+        format!("`{scheme}` runs in this process and has no host"),
+        format!("write `{scheme}:PATH`, or `{scheme}:///PATH` with three slashes"),
+    ))
+}
+
+/// A store that keeps all in memory has neither host nor path.
+pub(crate) fn refuse_place(url: &StoreUrl) -> Result<(), StoreError> {
+    refuse_hosts(url)?;
+    if url.path().is_empty() {
+        return Ok(());
+    }
+    let scheme = url.scheme();
+    Err(url.wrong(
+        format!("`{scheme}` keeps nothing on disk, so `{}` has no meaning", url.path()),
+        format!("write `{scheme}:` and then options, as in `{scheme}:?name=value`"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> StoreUrl {
+        StoreUrl::parse(text).unwrap()
+    }
+
+    #[test]
+    fn network_parts_are_refused() {
+        for text in ["x://host/a", "x://joe@/a"] {
+            assert!(refuse_hosts(&url(text)).unwrap_err().is_usage(), "{text}");
+        }
+        refuse_hosts(&url("x:///a")).unwrap();
+        assert!(refuse_place(&url("x:a")).is_err());
+        refuse_place(&url("x:?a=1")).unwrap();
+    }
+}

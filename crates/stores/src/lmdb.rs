@@ -1,0 +1,297 @@
+//! `lmdb:` drives LMDB in this process through heed. Reads copy out of the memory map; each write
+//! is a transaction of its own, as a careful user would have it.
+
+use std::sync::Arc;
+
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
+use kvdyno_core::store::{
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
+    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
+};
+
+use crate::engine::{DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::error::StoreError;
+use crate::in_process::PATIENCE;
+use crate::registry::Entry;
+use crate::url::StoreUrl;
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["lmdb"],
+    name: "LMDB",
+    summary: "a memory-mapped B+ tree with one writer at a time",
+    options: &[
+        ("durability", DURABILITY_OPTION),
+        ("size", "largest size of the data file, reserved as addresses only; default 64GiB"),
+        ("readers", "most threads that read at once; default 1022"),
+        ("readahead", "let the system read ahead of a page fault; default true"),
+        ("writemap", "write through the memory map; a full disk then ends kvdyno; default false"),
+    ],
+    operations: "get: mdb_txn_begin (read only), mdb_get, mdb_txn_abort; put: mdb_txn_begin, \
+                 mdb_put, mdb_txn_commit; delete: the same with mdb_del; scan: a cursor in one \
+                 read transaction; get batch: one read transaction; put batch: one write \
+                 transaction",
+    durability: "power: LMDB's default, each commit is synced; process: MDB_NOSYNC, each commit \
+                 is handed to the system; none: as process, for LMDB has nothing faster",
+    consistency: "linearizable: one writer at a time, each read sees the last commit",
+    example: "lmdb:?durability=process",
+    open: |url| Ok(Box::new(LmdbStore::open(url)?)),
+};
+
+/// LMDB's compiled-in limit (MDB_MAXKEYSIZE).
+const LONGEST_KEY: usize = 511;
+
+#[derive(Debug)]
+struct Shared {
+    env: Env,
+    records: Database<'static, Bytes, Bytes>,
+    durability: Durability,
+    settings: Vec<(String, String)>,
+    /// Last, so that a temporary folder goes after LMDB has closed its files.
+    _folder: Folder,
+}
+
+/// The store behind `lmdb:`.
+#[derive(Debug)]
+pub struct LmdbStore {
+    shared: Arc<Shared>,
+}
+
+impl LmdbStore {
+    /// Opens the environment in the folder that the URL names, or makes it.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if LMDB declines.
+    pub fn open(url: &mut StoreUrl) -> Result<LmdbStore, StoreError> {
+        let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
+        let durability = take_durability(url, &levels)?;
+        let size = url.take_bytes("size")?.unwrap_or(64 << 30);
+        let readers = url.take_number::<u32>("readers")?.unwrap_or(1022);
+        let readahead = url.take_flag("readahead")?.unwrap_or(true);
+        let writemap = url.take_flag("writemap")?.unwrap_or(false);
+        url.finish()?;
+        // LMDB wants whole pages of the system; 64 KiB is a multiple of every page size in use.
+        let size = size.next_multiple_of(1 << 16).max(1 << 20);
+        let folder = Folder::open(url, durability)?;
+        let mut flags = EnvFlags::empty();
+        flags.set(EnvFlags::NO_SYNC, durability != Durability::PowerLoss);
+        flags.set(EnvFlags::NO_READ_AHEAD, !readahead);
+        flags.set(EnvFlags::WRITE_MAP, writemap);
+        let advice = "name a folder that LMDB made or an empty one, and no other process has open";
+        let mut options = EnvOpenOptions::new();
+        options.map_size(size as usize).max_readers(readers.max(1));
+        // SAFETY: none of the flags turns off LMDB's locking or shares a map with code that
+        // writes into it; the files are changed by LMDB alone, as the user is told to see to.
+        let env = unsafe { options.flags(flags).open(folder.path()) }
+            .map_err(|e| url.cannot_open(e, advice))?;
+        let records = env
+            .write_txn()
+            .and_then(|txn| {
+                env.create_databases_and_commit(txn, |opener, txn| {
+                    let records = opener.create_database::<Bytes, Bytes>(txn, None)?;
+                    Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(records))
+                })
+            })
+            .map_err(|e| url.cannot_open(e, advice))?
+            .unwrap_commit();
+        let settings = vec![
+            folder.setting(),
+            ("map size, bytes".to_owned(), size.to_string()),
+            ("readers".to_owned(), env.max_readers().to_string()),
+            ("flags".to_owned(), format!("{flags:?}")),
+        ];
+        let shared = Shared { env, records, durability, settings, _folder: folder };
+        Ok(LmdbStore { shared: Arc::new(shared) })
+    }
+}
+
+impl Store for LmdbStore {
+    type Client = LmdbClient;
+    type Transport = NoTransport;
+
+    fn threading(&self) -> Threading {
+        Threading::InProcess
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        let version = heed::lmdb_version();
+        Ok(Profile {
+            store: "lmdb".to_owned(),
+            version: Some(format!("{}.{}.{}", version.major, version.minor, version.patch)),
+            capabilities: Capabilities {
+                scan: true,
+                batch_get: true,
+                batch_put: true,
+                ..Capabilities::default()
+            },
+            durability: Promise::checked(self.shared.durability),
+            consistency: Promise::checked(Consistency::Linearizable),
+            ttl_precision: std::time::Duration::ZERO,
+            timeout: PATIENCE,
+            settings: self.shared.settings.clone(),
+        })
+    }
+
+    async fn connect(&self, _slots: usize) -> Answer<Connection<LmdbClient, NoTransport>> {
+        Ok(Connection::direct(LmdbClient { shared: Arc::clone(&self.shared) }))
+    }
+}
+
+/// A client of an [`LmdbStore`].
+#[derive(Debug)]
+pub struct LmdbClient {
+    shared: Arc<Shared>,
+}
+
+impl LmdbClient {
+    /// Runs `change` in a write transaction of its own. Before the commit nothing is applied; a
+    /// commit that fails may have written its last page or not.
+    fn write<T>(
+        &mut self,
+        change: impl FnOnce(&mut heed::RwTxn<'_>) -> Result<T, heed::Error>,
+    ) -> Answer<T> {
+        let mut txn = self.shared.env.write_txn().map_err(|e| failed(&e))?;
+        let result = change(&mut txn).map_err(|e| failed(&e))?;
+        txn.commit().map_err(|e| Fault::indeterminate(class(&e), e.to_string()))?;
+        Ok(result)
+    }
+}
+
+impl Client for LmdbClient {
+    async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
+        check_key(key)?;
+        let txn = self.shared.env.read_txn().map_err(|e| failed(&e))?;
+        let found = self.shared.records.get(&txn, key).map_err(|e| failed(&e))?;
+        if let Some(value) = found {
+            into.set_whole(value);
+        }
+        Ok(found.is_some())
+    }
+
+    async fn put(&mut self, put: Put<'_>) -> Answer<()> {
+        check_key(put.key)?;
+        let records = self.shared.records;
+        self.write(|txn| records.put(txn, put.key, put.value.whole()))
+    }
+
+    async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
+        check_key(key)?;
+        let records = self.shared.records;
+        self.write(|txn| records.delete(txn, key))
+    }
+
+    async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
+        check_key(from)?;
+        let txn = self.shared.env.read_txn().map_err(|e| failed(&e))?;
+        let range = (std::ops::Bound::Included(from), std::ops::Bound::Unbounded);
+        let rows = self.shared.records.range(&txn, &range).map_err(|e| failed(&e))?;
+        for row in rows.take(count) {
+            let (key, value) = row.map_err(|e| failed(&e))?;
+            into.push(key, Some(value));
+        }
+        Ok(())
+    }
+
+    async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
+        let txn = self.shared.env.read_txn().map_err(|e| failed(&e))?;
+        for key in keys {
+            check_key(key)?;
+            into.push(key, self.shared.records.get(&txn, key).map_err(|e| failed(&e))?);
+        }
+        Ok(())
+    }
+
+    async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
+        puts.iter().try_for_each(|put| check_key(put.key))?;
+        let records = self.shared.records;
+        self.write(|txn| puts.iter().try_for_each(|p| records.put(txn, p.key, p.value.whole())))
+    }
+}
+
+fn check_key(key: &[u8]) -> Answer<()> {
+    if (1..=LONGEST_KEY).contains(&key.len()) {
+        return Ok(());
+    }
+    Err(Fault::failed(ErrorClass::Rejected, "LMDB takes keys of 1 to 511 bytes"))
+}
+
+fn class(error: &heed::Error) -> ErrorClass {
+    match error {
+        heed::Error::Mdb(MdbError::MapFull) => ErrorClass::Full,
+        heed::Error::Io(io) => io_class(io),
+        heed::Error::Mdb(MdbError::ReadersFull) => ErrorClass::Overloaded,
+        _ => ErrorClass::Rejected,
+    }
+}
+
+fn failed(error: &heed::Error) -> Fault {
+    let message = match error {
+        heed::Error::Mdb(MdbError::MapFull) => {
+            "the map is full: open it with a larger `size=`".to_owned()
+        }
+        heed::Error::Mdb(MdbError::ReadersFull) => {
+            "too many threads read: open it with more `readers=`".to_owned()
+        }
+        other => other.to_string(),
+    };
+    Fault::failed(class(error), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::store::{Certainty, Value};
+
+    use super::*;
+
+    fn store(options: &str) -> LmdbStore {
+        LmdbStore::open(&mut StoreUrl::parse(&format!("lmdb:?{options}")).unwrap()).unwrap()
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_full_map_says_what_to_do() {
+        let store = store("size=1MiB&durability=none");
+        let mut client = store.connect(1).await.unwrap().clients.remove(0);
+        let value = vec![7; 100_000];
+        let mut fault = None;
+        for number in 0..100 {
+            let key = format!("key{number:05}");
+            let put = Put {
+                key: key.as_bytes(),
+                value: Value::new(&value, &[]),
+                insert: true,
+                partial: false,
+                record_fields: 1,
+                ttl: None,
+            };
+            if let Err(found) = client.put(put).await {
+                fault = Some(found);
+                break;
+            }
+        }
+        let fault = fault.expect("100 values of 100 kB fit into 1 MiB");
+        assert_eq!((fault.certainty, fault.class), (Certainty::Failed, ErrorClass::Full));
+        assert!(fault.message.contains("size="), "{fault}");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn durability_sets_the_flags() {
+        for (option, no_sync) in [("power", false), ("process", true), ("none", true)] {
+            let store = store(&format!("durability={option}"));
+            let flags = store.shared.env.flags().unwrap().unwrap();
+            assert_eq!(flags.contains(EnvFlags::NO_SYNC), no_sync, "{option}");
+        }
+        let flags = store("readahead=false&writemap=true").shared.env.flags().unwrap().unwrap();
+        assert!(flags.contains(EnvFlags::NO_READ_AHEAD | EnvFlags::WRITE_MAP));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_key_too_long_is_refused_and_not_a_panic() {
+        let store = store("");
+        let mut client = store.connect(1).await.unwrap().clients.remove(0);
+        for key in [vec![], vec![1; 512]] {
+            let fault = client.get(&key, &mut Reading::default()).await.unwrap_err();
+            assert_eq!(fault.class, ErrorClass::Rejected);
+        }
+    }
+}

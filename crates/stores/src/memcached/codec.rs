@@ -1,0 +1,223 @@
+//! Memcached's meta commands (doc/protocol.txt of memcached 1.6, "Meta Commands") and the few
+//! text commands that a client needs for set-up.
+//!
+//! Reading is a pure function over bytes: [`token`] finds one reply, [`scan`] the end of an answer
+//! of several, whatever the number of reads in which it came.
+
+use crate::wire::{LARGEST_ANSWER, Malformed, parse_decimal, push_decimal};
+
+/// Longest line of a reply, without a value.
+const LONGEST_LINE: usize = 8 * 1024;
+
+/// Longest key that Memcached takes, in bytes.
+pub const LONGEST_KEY: usize = 250;
+
+/// Times to live above 30 days are taken for points in time (protocol.txt, "Expiration times").
+const LONGEST_RELATIVE_TTL: u64 = 60 * 60 * 24 * 30;
+
+/// Where bytes lie, from the first byte of the input that was searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes themselves; `input` is what was searched.
+    #[must_use]
+    pub fn of(self, input: &[u8]) -> &[u8] {
+        &input[self.start..self.end]
+    }
+}
+
+/// One reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// `VA length flags…` and the value.
+    Value(Span),
+    /// `HD`: done.
+    Done,
+    /// `EN`: no such record.
+    Miss,
+    /// `NF`: not found.
+    NotFound,
+    /// `NS`: not stored.
+    NotStored,
+    /// `EX`: stored by somebody else in between.
+    Exists,
+    /// `MN`: all before is done.
+    Noop,
+    /// `ERROR`, `CLIENT_ERROR …` or `SERVER_ERROR …`, the whole line.
+    Error(Span),
+    /// Any other line, such as `STORED`, `VERSION …`, `STAT …` or `END`.
+    Line(Span),
+}
+
+/// Reads the reply at the start of `input`: the reply and its length, or `None` while bytes are
+/// missing.
+///
+/// # Errors
+/// [`Malformed`] if this is no reply, or one too large.
+#[inline]
+pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+    let Some(end) = line_end(input)? else { return Ok(None) };
+    let after = end + 2;
+    let line = Span { start: 0, end };
+    let found = match &input[..end] {
+        [b'V', b'A', b' ', rest @ ..] => return value(rest, after, input),
+        b"HD" | [b'H', b'D', b' ', ..] => Token::Done,
+        b"EN" => Token::Miss,
+        b"NF" | [b'N', b'F', b' ', ..] => Token::NotFound,
+        b"NS" | [b'N', b'S', b' ', ..] => Token::NotStored,
+        b"EX" | [b'E', b'X', b' ', ..] => Token::Exists,
+        b"MN" => Token::Noop,
+        text if is_error(text) => Token::Error(line),
+        [b'A'..=b'Z', ..] => Token::Line(line),
+        _ => return Err(Malformed("not a reply of Memcached")),
+    };
+    Ok(Some((found, after)))
+}
+
+fn is_error(line: &[u8]) -> bool {
+    [&b"ERROR"[..], b"CLIENT_ERROR", b"SERVER_ERROR"].iter().any(|start| line.starts_with(start))
+}
+
+fn value(line: &[u8], after: usize, input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+    let digits = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+    let length =
+        parse_decimal(&line[..digits]).ok_or(Malformed("a length that is not a number"))?;
+    if length > LARGEST_ANSWER as u64 {
+        return Err(Malformed("a value that is too large"));
+    }
+    let end = after + length as usize;
+    match input.get(end..end + 2) {
+        None => Ok(None),
+        Some(b"\r\n") => Ok(Some((Token::Value(Span { start: after, end }), end + 2))),
+        Some(_) => Err(Malformed("a value longer than its length")),
+    }
+}
+
+/// Position of the CR of the first line's end.
+#[inline]
+fn line_end(input: &[u8]) -> Result<Option<usize>, Malformed> {
+    let searched = &input[..input.len().min(LONGEST_LINE)];
+    match searched.iter().position(|byte| *byte == b'\r') {
+        Some(at) => match input.get(at + 1) {
+            Some(b'\n') => Ok(Some(at)),
+            Some(_) => Err(Malformed("a line with a stray carriage return")),
+            None => Ok(None),
+        },
+        None if input.len() > LONGEST_LINE => Err(Malformed("a line that is too long")),
+        None => Ok(None),
+    }
+}
+
+/// How far the search for the end of an answer has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Bytes looked at.
+    at: usize,
+    /// Replies found.
+    found: u32,
+    first: Option<Token>,
+}
+
+/// Looks for the end of an answer of `parts` replies, from where `progress` left off. `input`
+/// begins at the answer's first byte every time. Gives the first reply and the answer's length.
+///
+/// # Errors
+/// As [`token`].
+#[inline]
+pub fn scan(
+    progress: &mut Progress,
+    parts: u32,
+    input: &[u8],
+) -> Result<Option<(Token, usize)>, Malformed> {
+    loop {
+        let Some((found, length)) = token(&input[progress.at..])? else { return Ok(None) };
+        // The first reply begins at the answer's first byte, so its span needs no shift.
+        let first = *progress.first.get_or_insert(found);
+        progress.at += length;
+        progress.found += 1;
+        if progress.found >= parts {
+            return Ok(Some((first, progress.at)));
+        }
+    }
+}
+
+/// The replies of a whole answer, one after the other, each with its value or line.
+#[derive(Clone, Copy, Debug)]
+pub struct Tokens<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Tokens<'a> {
+    /// `answer` is whole, as [`scan`] found it.
+    #[must_use]
+    pub fn new(answer: &'a [u8]) -> Self {
+        Tokens { rest: answer }
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = (Token, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (found, length) = token(self.rest).ok().flatten()?;
+        let bytes = match found {
+            Token::Value(span) | Token::Error(span) | Token::Line(span) => span.of(self.rest),
+            _ => &[],
+        };
+        self.rest = &self.rest[length..];
+        Some((found, bytes))
+    }
+}
+
+/// Whether Memcached takes the key as it is: 1 to 250 bytes, no blanks, no control characters.
+#[must_use]
+pub fn is_key(key: &[u8]) -> bool {
+    let plain = |byte: &u8| *byte > b' ' && *byte != 0x7f;
+    (1..=LONGEST_KEY).contains(&key.len()) && key.iter().all(plain)
+}
+
+/// `mg key v`: the value of a record.
+pub fn push_get(out: &mut Vec<u8>, key: &[u8]) {
+    out.extend_from_slice(b"mg ");
+    out.extend_from_slice(key);
+    out.extend_from_slice(b" v\r\n");
+}
+
+/// `ms key length [Tttl]` and the value. `expiry` as [`expiry`] gives it.
+pub fn push_set(out: &mut Vec<u8>, key: &[u8], value: &[u8], expiry: Option<u64>) {
+    out.extend_from_slice(b"ms ");
+    out.extend_from_slice(key);
+    out.push(b' ');
+    push_decimal(out, value.len() as u64);
+    if let Some(expiry) = expiry {
+        out.extend_from_slice(b" T");
+        push_decimal(out, expiry);
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `md key`: deletes a record.
+pub fn push_delete(out: &mut Vec<u8>, key: &[u8]) {
+    out.extend_from_slice(b"md ");
+    out.extend_from_slice(key);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// How Memcached wants a time to live: whole seconds, rounded up and never 0, which would mean for
+/// ever; above 30 days as a point in Unix time. `now` is the Unix time in seconds.
+#[must_use]
+pub fn expiry(ttl: std::time::Duration, now: u64) -> u64 {
+    let seconds = (ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0)).max(1);
+    if seconds > LONGEST_RELATIVE_TTL { now.saturating_add(seconds) } else { seconds }
+}
+
+#[cfg(test)]
+mod tests;

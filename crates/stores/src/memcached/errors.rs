@@ -1,0 +1,63 @@
+//! What an error reply of Memcached means (doc/protocol.txt, "Error strings").
+
+use kvdyno_core::store::{ErrorClass, Fault};
+
+use crate::wire::Effect;
+
+/// The fault for an error reply; `line` is the whole line.
+pub(super) fn fault(effect: Effect, line: &[u8]) -> Fault {
+    let text = String::from_utf8_lossy(line).into_owned();
+    if text.starts_with("ERROR Too many") {
+        return Fault::failed(ErrorClass::Overloaded, text);
+    }
+    let Some(problem) = text.strip_prefix("SERVER_ERROR") else {
+        // The server did not understand the line. It may take a value for commands, so nothing
+        // that follows on this connection can be relied on.
+        let advice = match text.contains("unauthenticated") {
+            true => "; give user and password in the URL: memcached://user:password@host",
+            false => "",
+        };
+        let fault = Fault::failed(ErrorClass::Rejected, format!("{text}{advice}"));
+        return if effect == Effect::Write { fault.losing_connection() } else { fault };
+    };
+    if problem.contains("out of memory") {
+        return Fault::failed(ErrorClass::Full, text);
+    }
+    if problem.contains("object too large") {
+        let advice = "; start the server with a larger -I";
+        return Fault::failed(ErrorClass::Rejected, format!("{text}{advice}"));
+    }
+    // A proxy in front answers so too, and cannot tell what became of a write.
+    match effect {
+        Effect::Read => Fault::failed(ErrorClass::Unavailable, text),
+        Effect::Write => Fault::indeterminate(ErrorClass::Unavailable, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::store::Certainty::{Failed, Indeterminate};
+
+    use super::*;
+
+    #[test]
+    fn each_reply_has_its_class() {
+        let cases = [
+            ("SERVER_ERROR out of memory storing object", ErrorClass::Full, Failed, false),
+            ("SERVER_ERROR object too large for cache", ErrorClass::Rejected, Failed, false),
+            ("SERVER_ERROR backend failure", ErrorClass::Unavailable, Indeterminate, false),
+            ("CLIENT_ERROR unauthenticated", ErrorClass::Rejected, Failed, true),
+            ("CLIENT_ERROR bad data chunk", ErrorClass::Rejected, Failed, true),
+            ("ERROR", ErrorClass::Rejected, Failed, true),
+            ("ERROR Too many open connections", ErrorClass::Overloaded, Failed, false),
+        ];
+        for (line, class, certainty, lost) in cases {
+            let fault = fault(Effect::Write, line.as_bytes());
+            let found = (fault.class, fault.certainty, fault.connection_lost);
+            assert_eq!(found, (class, certainty, lost), "{line}");
+            assert!(fault.message.starts_with(line));
+        }
+        let read = fault(Effect::Read, b"SERVER_ERROR backend failure");
+        assert_eq!(read.certainty, Failed);
+    }
+}

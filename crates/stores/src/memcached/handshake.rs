@@ -1,0 +1,36 @@
+//! Makes a connection ready: authentication, and proof that the server knows meta commands.
+
+use kvdyno_core::store::{Answer, ErrorClass, Fault};
+
+use super::codec::{Token, Tokens};
+use super::{MemcachedOptions, Wire, errors};
+use crate::wire::{Dialogue, Effect};
+
+/// Connects, sends `set auth 0 0 length` with `user password` as the value if there is a password
+/// (doc/protocol.txt, "Authentication"), then `mn`, which old servers do not know.
+pub(super) async fn open(options: &MemcachedOptions) -> Answer<Dialogue> {
+    let mut dialogue = Dialogue::open(&options.endpoint).await?;
+    if let Some((user, password)) = &options.credentials {
+        let token = format!("{user} {password}");
+        let request = format!("set auth 0 0 {}\r\n{token}\r\n", token.len());
+        match dialogue.ask::<Wire>(request.as_bytes()).await? {
+            (Token::Line(line), bytes) if line.of(&bytes) == b"STORED" => {}
+            (_, bytes) => return Err(refused(&bytes, "; check user and password in the URL")),
+        }
+    }
+    match dialogue.ask::<Wire>(b"mn\r\n").await? {
+        (Token::Noop, _) => Ok(dialogue),
+        (_, bytes) => Err(refused(&bytes, "; Memcached 1.6 or later is needed")),
+    }
+}
+
+/// The server is there and does not let us in.
+fn refused(answer: &[u8], advice: &str) -> Fault {
+    let (token, line) = Tokens::new(answer).next().unwrap_or((Token::Miss, b""));
+    let fault = match token {
+        Token::Error(_) => errors::fault(Effect::Read, line),
+        _ => Fault::failed(ErrorClass::Rejected, String::from_utf8_lossy(answer).into_owned()),
+    };
+    let advice = if fault.message.contains("in the URL") { "" } else { advice };
+    Fault { message: format!("{}{advice}", fault.message).into(), ..fault }.losing_connection()
+}

@@ -1,0 +1,173 @@
+//! `null:` answers at once and stores nothing: what remains is kvdyno's own cost. Reads bring
+//! values that carry a sound stamp for the key asked for, so that they are checked as any other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kvdyno_core::store::{
+    Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
+    Promise, Put, Reading, Rows, Store, Threading,
+};
+use kvdyno_core::verify::stamp::{fabricate_for, fabricate_template};
+
+use crate::error::StoreError;
+use crate::in_process::{PATIENCE, refuse_place};
+use crate::registry::Entry;
+use crate::url::StoreUrl;
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["null"],
+    name: "null",
+    summary: "answers at once and stores nothing, to measure kvdyno itself",
+    options: &[("length", "bytes of each value read; default 100")],
+    operations: "get: a value fabricated for the key; put: OK; delete: yes; batches alike; no scan",
+    durability: "none: nothing is stored",
+    consistency: "none: a read never sees a write",
+    example: "null:?length=100",
+    open: |url| Ok(Box::new(NullStore::open(url)?)),
+};
+
+/// Longest value, so that a slip of the pen does not take all memory.
+const LONGEST: u64 = 1 << 30;
+
+/// The store behind `null:`.
+#[derive(Debug)]
+pub struct NullStore {
+    template: Arc<[u8]>,
+}
+
+impl NullStore {
+    /// Prepares the value that reads bring.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if an option is wrong.
+    pub fn open(url: &mut StoreUrl) -> Result<NullStore, StoreError> {
+        refuse_place(url)?;
+        let length = url.take_bytes("length")?.unwrap_or(100);
+        url.finish()?;
+        if length > LONGEST {
+            return Err(url.wrong("`length` is too large", "give at most 1GiB"));
+        }
+        let mut template = vec![0; length as usize];
+        fabricate_template(&mut template);
+        Ok(NullStore { template: template.into() })
+    }
+}
+
+impl Store for NullStore {
+    type Client = NullClient;
+    type Transport = NoTransport;
+
+    fn threading(&self) -> Threading {
+        Threading::InProcess
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        Ok(Profile {
+            store: "null".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            capabilities: Capabilities {
+                batch_get: true,
+                batch_put: true,
+                ..Capabilities::default()
+            },
+            durability: Promise::checked(Durability::None),
+            consistency: Promise::checked(Consistency::Eventual),
+            ttl_precision: Duration::ZERO,
+            timeout: PATIENCE,
+            settings: vec![("length, bytes".to_owned(), self.template.len().to_string())],
+        })
+    }
+
+    async fn connect(&self, _slots: usize) -> Answer<Connection<NullClient, NoTransport>> {
+        Ok(Connection::direct(NullClient { value: self.template.to_vec() }))
+    }
+}
+
+/// A client of a [`NullStore`].
+#[derive(Debug)]
+pub struct NullClient {
+    /// The value of the key asked for last.
+    value: Vec<u8>,
+}
+
+impl NullClient {
+    #[inline]
+    fn value_of(&mut self, key: &[u8]) -> &[u8] {
+        fabricate_for(&mut self.value, key);
+        &self.value
+    }
+}
+
+impl Client for NullClient {
+    #[inline]
+    async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
+        into.set_whole(self.value_of(key));
+        Ok(true)
+    }
+
+    #[inline]
+    async fn put(&mut self, _put: Put<'_>) -> Answer<()> {
+        Ok(())
+    }
+
+    #[inline]
+    async fn delete(&mut self, _key: &[u8]) -> Answer<bool> {
+        Ok(true)
+    }
+
+    async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
+        for key in keys {
+            into.push(key, Some(self.value_of(key)));
+        }
+        Ok(())
+    }
+
+    async fn put_batch(&mut self, _puts: &[Put<'_>]) -> Answer<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::verify::stamp::{Expected, check};
+
+    use super::*;
+
+    fn open(options: &str) -> Result<NullStore, StoreError> {
+        NullStore::open(&mut StoreUrl::parse(&format!("null:?{options}")).unwrap())
+    }
+
+    fn expected(key: &[u8]) -> Expected<'_> {
+        Expected { dataset: 1, session: 2, record: 3, field: 0, fabricated_key: Some(key) }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_it_answers_passes_the_check_for_its_key_and_no_other() {
+        for length in [8, 16, 31, 32, 100, 4096] {
+            let store = open(&format!("length={length}")).unwrap();
+            let mut client = store.connect(1).await.unwrap().clients.remove(0);
+            let mut reading = Reading::default();
+            for key in [&b"key00001"[..], b"key00002", b"key00001"] {
+                assert_eq!(client.get(key, &mut reading).await, Ok(true));
+                assert_eq!(reading.bytes().len(), length);
+                assert!(check(reading.bytes(), &expected(key)).unwrap().fabricated);
+                assert!(check(reading.bytes(), &expected(b"key00003")).is_err());
+            }
+            let mut rows = Rows::default();
+            client.get_batch(&[b"key00001", b"key00002"], &mut rows).await.unwrap();
+            assert_eq!(rows.len(), 2);
+            for (key, value) in rows.iter() {
+                assert!(check(value.unwrap(), &expected(key)).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_length_is_refused() {
+        assert!(open("length=2GiB").is_err());
+        assert!(open("length=x").is_err());
+        assert_eq!(open("").unwrap().template.len(), 100);
+    }
+}

@@ -1,0 +1,230 @@
+//! `redb:` drives redb, a copy-on-write B-tree in one file, in this process. Each write is a
+//! transaction of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kvdyno_core::store::{
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
+    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
+};
+use redb::{
+    Database, Error, ReadOnlyTable, ReadableDatabase, StorageError, Table, TableDefinition,
+};
+
+use crate::engine::{DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::error::StoreError;
+use crate::in_process::PATIENCE;
+use crate::registry::Entry;
+use crate::url::StoreUrl;
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["redb"],
+    name: "redb",
+    summary: "a copy-on-write B-tree in one file, written in Rust, one writer at a time",
+    options: &[
+        ("durability", DURABILITY_OPTION),
+        ("cache", "bytes of the page cache; default redb's own, 1 GiB"),
+    ],
+    operations: "get: begin_read, open_table, get; put: begin_write, open_table, insert, commit; \
+                 delete: the same with remove; scan: a range in one read transaction; get batch: \
+                 one read transaction; put batch: one write transaction",
+    durability: "power: Durability::Immediate, redb's default; none: Durability::None, kept by \
+                 the next synced commit or a clean end only; redb has nothing between",
+    consistency: "linearizable: one writer at a time, each read sees the last commit",
+    example: "redb:?durability=none",
+    open: |url| Ok(Box::new(RedbStore::open(url)?)),
+};
+
+const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("kvdyno");
+
+/// Name of the file in the folder that the URL names.
+const FILE: &str = "kvdyno.redb";
+
+struct Shared {
+    database: Database,
+    durability: Durability,
+    settings: Vec<(String, String)>,
+    /// Last, so that a temporary folder goes after redb has closed its file.
+    _folder: Folder,
+}
+
+/// The store behind `redb:`.
+pub struct RedbStore {
+    shared: Arc<Shared>,
+}
+
+impl RedbStore {
+    /// Opens the database `kvdyno.redb` in the folder that the URL names, or makes it.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if redb declines.
+    pub fn open(url: &mut StoreUrl) -> Result<RedbStore, StoreError> {
+        let durability = take_durability(url, &[Durability::PowerLoss, Durability::None])?;
+        let cache = url.take_bytes("cache")?;
+        url.finish()?;
+        let folder = Folder::open(url, durability)?;
+        let mut builder = Database::builder();
+        // redb's own default, written out so that a result can tell it.
+        let cache = cache.unwrap_or(1 << 30);
+        builder.set_cache_size(cache as usize);
+        let advice = "check that the file is redb's and that no other process has it open";
+        let database =
+            builder.create(folder.path().join(FILE)).map_err(|e| url.cannot_open(e, advice))?;
+        // A read before the first write must find the table.
+        let make_table = || -> Result<(), Error> {
+            let txn = database.begin_write()?;
+            txn.open_table(RECORDS)?;
+            Ok(txn.commit()?)
+        };
+        make_table().map_err(|e| url.cannot_open(e, advice))?;
+        let settings = vec![
+            folder.setting(),
+            ("cache, bytes".to_owned(), cache.to_string()),
+            ("file".to_owned(), FILE.to_owned()),
+        ];
+        let shared = Shared { database, durability, settings, _folder: folder };
+        Ok(RedbStore { shared: Arc::new(shared) })
+    }
+}
+
+impl Store for RedbStore {
+    type Client = RedbClient;
+    type Transport = NoTransport;
+
+    fn threading(&self) -> Threading {
+        Threading::InProcess
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        Ok(Profile {
+            store: "redb".to_owned(),
+            version: Some(VERSION.to_owned()),
+            capabilities: Capabilities {
+                scan: true,
+                batch_get: true,
+                batch_put: true,
+                ..Capabilities::default()
+            },
+            durability: Promise::checked(self.shared.durability),
+            consistency: Promise::checked(Consistency::Linearizable),
+            ttl_precision: Duration::ZERO,
+            timeout: PATIENCE,
+            settings: self.shared.settings.clone(),
+        })
+    }
+
+    async fn connect(&self, _slots: usize) -> Answer<Connection<RedbClient, NoTransport>> {
+        Ok(Connection::direct(RedbClient { shared: Arc::clone(&self.shared) }))
+    }
+}
+
+/// Of the redb crate, which does not tell it; a test holds it against Cargo.toml.
+const VERSION: &str = "4.5.0";
+
+type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
+type WriteTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
+
+/// A client of a [`RedbStore`].
+pub struct RedbClient {
+    shared: Arc<Shared>,
+}
+
+impl RedbClient {
+    /// Runs `look` in a read transaction of its own.
+    fn read<T>(&mut self, look: impl FnOnce(ReadTable) -> Result<T, StorageError>) -> Answer<T> {
+        let read = || -> Result<T, Error> {
+            let txn = self.shared.database.begin_read()?;
+            Ok(look(txn.open_table(RECORDS)?)?)
+        };
+        read().map_err(|e| Fault::failed(class(&e), e.to_string()))
+    }
+
+    /// Runs `change` in a write transaction of its own. Before the commit nothing is applied; a
+    /// commit that fails may have been written or not.
+    fn write<T>(
+        &mut self,
+        change: impl FnOnce(&mut WriteTable<'_>) -> Result<T, StorageError>,
+    ) -> Answer<T> {
+        let prepare = || -> Result<_, Error> {
+            let mut txn = self.shared.database.begin_write()?;
+            if self.shared.durability == Durability::None {
+                txn.set_durability(redb::Durability::None)?;
+            }
+            let result = change(&mut txn.open_table(RECORDS)?)?;
+            Ok((txn, result))
+        };
+        let (txn, result) = prepare().map_err(|e| Fault::failed(class(&e), e.to_string()))?;
+        txn.commit().map_err(|e| {
+            let e = Error::from(e);
+            Fault::indeterminate(class(&e), e.to_string())
+        })?;
+        Ok(result)
+    }
+}
+
+impl Client for RedbClient {
+    async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
+        self.read(|table| {
+            let found = table.get(key)?;
+            if let Some(value) = &found {
+                into.set_whole(value.value());
+            }
+            Ok(found.is_some())
+        })
+    }
+
+    async fn put(&mut self, put: Put<'_>) -> Answer<()> {
+        self.write(|table| table.insert(put.key, put.value.whole()).map(drop))
+    }
+
+    async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
+        self.write(|table| Ok(table.remove(key)?.is_some()))
+    }
+
+    async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
+        self.read(|table| {
+            for row in table.range(from..)?.take(count) {
+                let (key, value) = row?;
+                into.push(key.value(), Some(value.value()));
+            }
+            Ok(())
+        })
+    }
+
+    async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
+        self.read(|table| {
+            for key in keys {
+                let found = table.get(*key)?;
+                into.push(key, found.as_ref().map(|value| value.value()));
+            }
+            Ok(())
+        })
+    }
+
+    async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
+        self.write(|table| {
+            puts.iter().try_for_each(|put| table.insert(put.key, put.value.whole()).map(drop))
+        })
+    }
+}
+
+fn class(error: &Error) -> ErrorClass {
+    match error {
+        Error::Io(io) => io_class(io),
+        Error::ValueTooLarge(_) => ErrorClass::Rejected,
+        _ => ErrorClass::Unavailable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_one_that_is_built() {
+        let manifest = include_str!("../../../Cargo.toml");
+        assert!(manifest.contains(&format!("redb = \"={VERSION}\"")), "{VERSION}");
+    }
+}

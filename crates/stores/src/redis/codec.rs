@@ -1,0 +1,287 @@
+//! RESP2 and RESP3, the Redis serialization protocol (redis.io, "Redis serialization protocol
+//! specification"), as far as a client needs that subscribes to nothing.
+//!
+//! Reading is a pure function over bytes: [`token`] finds one token, [`scan`] the end of a whole
+//! answer, whatever the number of reads in which it came. Nesting is counted, not followed, so
+//! no answer can exhaust the stack.
+
+use crate::wire::{LARGEST_ANSWER, Malformed, parse_decimal, push_decimal};
+
+/// Longest line: a simple string, an error or a number.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// Most tokens in one answer.
+const MOST_TOKENS: usize = 1 << 24;
+
+/// Where bytes lie, from the first byte of the input that was searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes themselves; `input` is what was searched.
+    #[must_use]
+    pub fn of(self, input: &[u8]) -> &[u8] {
+        &input[self.start..self.end]
+    }
+
+    fn shifted(self, by: usize) -> Span {
+        Span { start: self.start + by, end: self.end + by }
+    }
+}
+
+/// One token of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// `+…`: a status such as `OK`.
+    Status(Span),
+    /// `-…` or `!…`: an error.
+    Error(Span),
+    /// `:…`
+    Integer(i64),
+    /// `$…` or `=…`: bytes.
+    Bulk(Span),
+    /// `_`, `$-1` or `*-1`: nothing there.
+    Nil,
+    /// `,…`, `(…` or `#…`: a double, a big number or a boolean, as text.
+    Text(Span),
+    /// `*…` or `~…`: this many elements follow.
+    Array(usize),
+    /// `%…`: this many pairs follow.
+    Map(usize),
+}
+
+impl Token {
+    /// Tokens that belong to this one and follow it, themselves perhaps with followers.
+    #[must_use]
+    pub fn children(self) -> usize {
+        match self {
+            Token::Array(count) => count,
+            Token::Map(pairs) => pairs * 2,
+            _ => 0,
+        }
+    }
+
+    fn shifted(self, by: usize) -> Token {
+        match self {
+            Token::Status(span) => Token::Status(span.shifted(by)),
+            Token::Error(span) => Token::Error(span.shifted(by)),
+            Token::Bulk(span) => Token::Bulk(span.shifted(by)),
+            Token::Text(span) => Token::Text(span.shifted(by)),
+            other => other,
+        }
+    }
+}
+
+/// Reads the token at the start of `input`: the token and its length, or `None` while bytes are
+/// missing.
+///
+/// # Errors
+/// [`Malformed`] if this is no token, one that was not asked for (a push), or one too large.
+#[inline]
+pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+    let Some(&kind) = input.first() else { return Ok(None) };
+    let Some(end) = line_end(input)? else { return Ok(None) };
+    let Some(line) = input.get(1..end) else { return Err(Malformed("an empty line")) };
+    let span = Span { start: 1, end };
+    // The line's own end is two bytes: CR LF.
+    let after = end + 2;
+    let found = match kind {
+        b'$' | b'=' | b'!' => return bulk(kind, line, after, input),
+        b'+' => Token::Status(span),
+        b'-' => Token::Error(span),
+        b':' => Token::Integer(integer(line)?),
+        b'_' if line.is_empty() => Token::Nil,
+        b'*' if line == b"-1" => Token::Nil,
+        b'*' | b'~' => Token::Array(count(line)?),
+        b'%' => Token::Map(count(line)?),
+        b',' | b'(' | b'#' => Token::Text(span),
+        b'>' => return Err(Malformed("a push message, though nothing is subscribed")),
+        _ => return Err(Malformed("not a RESP token")),
+    };
+    Ok(Some((found, after)))
+}
+
+fn bulk(
+    kind: u8,
+    line: &[u8],
+    after: usize,
+    input: &[u8],
+) -> Result<Option<(Token, usize)>, Malformed> {
+    if kind == b'$' && line == b"-1" {
+        return Ok(Some((Token::Nil, after)));
+    }
+    let length = parse_decimal(line).ok_or(Malformed("a length that is not a number"))?;
+    if length > LARGEST_ANSWER as u64 {
+        return Err(Malformed("a value that is too large"));
+    }
+    let end = after + length as usize;
+    let Some(close) = input.get(end..end + 2) else { return Ok(None) };
+    if close != b"\r\n" {
+        return Err(Malformed("a value longer than its length"));
+    }
+    let span = Span { start: after, end };
+    let found = match kind {
+        b'!' => Token::Error(span),
+        // A verbatim string begins with its format, such as `txt:`.
+        b'=' if length >= 4 => Token::Bulk(Span { start: after + 4, end }),
+        b'=' => return Err(Malformed("a verbatim string without its format")),
+        _ => Token::Bulk(span),
+    };
+    Ok(Some((found, end + 2)))
+}
+
+/// Position of the CR of the first line's end.
+#[inline]
+fn line_end(input: &[u8]) -> Result<Option<usize>, Malformed> {
+    let searched = &input[..input.len().min(LONGEST_LINE)];
+    match searched.iter().position(|byte| *byte == b'\r') {
+        Some(at) => match input.get(at + 1) {
+            Some(b'\n') => Ok(Some(at)),
+            Some(_) => Err(Malformed("a line with a stray carriage return")),
+            None => Ok(None),
+        },
+        None if input.len() > LONGEST_LINE => Err(Malformed("a line that is too long")),
+        None => Ok(None),
+    }
+}
+
+fn integer(line: &[u8]) -> Result<i64, Malformed> {
+    let (negative, digits) = match line.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        Some((b'+', rest)) => (false, rest),
+        _ => (false, line),
+    };
+    let number = parse_decimal(digits).ok_or(Malformed("an integer that is not a number"))? as i64;
+    Ok(if negative { -number } else { number })
+}
+
+fn count(line: &[u8]) -> Result<usize, Malformed> {
+    match parse_decimal(line) {
+        Some(number) if number <= MOST_TOKENS as u64 => Ok(number as usize),
+        Some(_) => Err(Malformed("an answer of too many elements")),
+        None => Err(Malformed("a count that is not a number")),
+    }
+}
+
+/// How far the search for the end of an answer has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Bytes looked at.
+    at: usize,
+    /// Tokens still to come; 0 before the first.
+    missing: usize,
+    first: Option<Token>,
+}
+
+/// Looks for the end of an answer of `parts` replies, from where `progress` left off. `input`
+/// begins at the answer's first byte every time. Gives the first token and the answer's length.
+///
+/// # Errors
+/// As [`token`].
+#[inline]
+pub fn scan(
+    progress: &mut Progress,
+    parts: u32,
+    input: &[u8],
+) -> Result<Option<(Token, usize)>, Malformed> {
+    if progress.missing == 0 {
+        progress.missing = parts.max(1) as usize;
+    }
+    loop {
+        let Some((found, length)) = token(&input[progress.at..])? else { return Ok(None) };
+        let first = *progress.first.get_or_insert(found.shifted(progress.at));
+        progress.at += length;
+        progress.missing += found.children();
+        progress.missing -= 1;
+        if progress.missing == 0 {
+            return Ok(Some((first, progress.at)));
+        }
+        if progress.missing > MOST_TOKENS {
+            return Err(Malformed("an answer of too many elements"));
+        }
+    }
+}
+
+/// The tokens of a whole answer, one after the other, with the bytes that they stand for.
+#[derive(Clone, Copy, Debug)]
+pub struct Tokens<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Tokens<'a> {
+    /// `answer` is whole, as [`scan`] found it.
+    #[must_use]
+    pub fn new(answer: &'a [u8]) -> Self {
+        Tokens { rest: answer }
+    }
+
+    /// Skips what belongs to a token that was given.
+    pub fn skip_children(&mut self, parent: Token) {
+        let mut missing = parent.children();
+        while missing > 0 {
+            let Some((found, _)) = self.next() else { return };
+            missing = missing - 1 + found.children();
+        }
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = (Token, &'a [u8]);
+
+    /// The next token, and the bytes of its text or value (none for numbers and counts).
+    fn next(&mut self) -> Option<Self::Item> {
+        let (found, length) = token(self.rest).ok().flatten()?;
+        let bytes = match found {
+            Token::Status(span) | Token::Error(span) | Token::Bulk(span) | Token::Text(span) => {
+                span.of(self.rest)
+            }
+            _ => &[],
+        };
+        self.rest = &self.rest[length..];
+        Some((found, bytes))
+    }
+}
+
+/// Opens a command of `count` words, its name included.
+pub fn push_command(out: &mut Vec<u8>, count: usize) {
+    out.push(b'*');
+    push_decimal(out, count as u64);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Adds a word to a command.
+pub fn push_word(out: &mut Vec<u8>, word: &[u8]) {
+    out.push(b'$');
+    push_decimal(out, word.len() as u64);
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(word);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Adds a number as a word to a command.
+pub fn push_number(out: &mut Vec<u8>, number: u64) {
+    // 20 digits at most, so that the length has one or two.
+    let digits = number.checked_ilog10().unwrap_or(0) + 1;
+    out.push(b'$');
+    push_decimal(out, u64::from(digits));
+    out.extend_from_slice(b"\r\n");
+    push_decimal(out, number);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A whole command of the given words.
+#[must_use]
+pub fn command(words: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_command(&mut out, words.len());
+    words.iter().for_each(|word| push_word(&mut out, word));
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Makes a connection ready: protocol version, authentication, database number, client name.
+
+use kvdyno_core::store::{Answer, ErrorClass, Fault};
+
+use super::{RedisOptions, Resp, ask};
+use crate::wire::Dialogue;
+
+/// Connects and sends `HELLO 3 [AUTH user password]`, or `AUTH` where the server knows no HELLO or
+/// RESP2 was asked for, then `SELECT` and `CLIENT SETNAME kvdyno`.
+pub(super) async fn open(options: &RedisOptions) -> Answer<Dialogue> {
+    let mut dialogue = Dialogue::open(&options.endpoint).await?;
+    let greeted = match options.resp {
+        Resp::Two => false,
+        Resp::Newest | Resp::Three => greet(&mut dialogue, options).await?,
+    };
+    if !greeted {
+        authenticate(&mut dialogue, options).await?;
+    }
+    if options.database != 0 {
+        let number = options.database.to_string();
+        ask(&mut dialogue, &[b"SELECT", number.as_bytes()]).await?.map_err(refused)?;
+    }
+    // A server without this command does not get to know who is asking; that does no harm. A server
+    // that wants a password says so here at the latest.
+    if let Err(fault) = ask(&mut dialogue, &[b"CLIENT", b"SETNAME", b"kvdyno"]).await?
+        && fault.message.starts_with("NOAUTH")
+    {
+        return Err(refused(fault));
+    }
+    Ok(dialogue)
+}
+
+/// `false` if the server does not speak RESP3 and RESP2 will do.
+async fn greet(dialogue: &mut Dialogue, options: &RedisOptions) -> Answer<bool> {
+    let mut words: Vec<&[u8]> = vec![b"HELLO", b"3"];
+    if let Some(password) = &options.password {
+        let user = options.user.as_deref().unwrap_or("default");
+        words.extend([b"AUTH", user.as_bytes(), password.as_bytes()]);
+    }
+    match ask(dialogue, &words).await? {
+        Ok(_) => Ok(true),
+        Err(fault) => {
+            let unknown = ["ERR unknown command", "NOPROTO"];
+            let old = unknown.iter().any(|start| fault.message.starts_with(start));
+            if old && options.resp == Resp::Newest { Ok(false) } else { Err(refused(fault)) }
+        }
+    }
+}
+
+async fn authenticate(dialogue: &mut Dialogue, options: &RedisOptions) -> Answer<()> {
+    let Some(password) = &options.password else { return Ok(()) };
+    let mut words: Vec<&[u8]> = vec![b"AUTH"];
+    // Servers before 6.0 know a password only.
+    words.extend(options.user.as_deref().map(str::as_bytes));
+    words.push(password.as_bytes());
+    ask(dialogue, &words).await?.map_err(refused)?;
+    Ok(())
+}
+
+/// The server is there and does not let us in.
+fn refused(fault: Fault) -> Fault {
+    let class = match fault.class {
+        ErrorClass::Full => ErrorClass::Unavailable,
+        other => other,
+    };
+    Fault { class, ..fault }.losing_connection()
+}

@@ -1,0 +1,193 @@
+//! What a Redis server promises, read back from its INFO and CONFIG.
+
+use std::time::Duration;
+
+use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile, Promise};
+
+use super::ask;
+use super::codec::{Token, Tokens};
+use crate::wire::Dialogue;
+
+/// Settings that decide what is promised, or how fast the server can be.
+const SETTINGS: [&str; 7] = [
+    "appendonly",
+    "appendfsync",
+    "no-appendfsync-on-rewrite",
+    "save",
+    "maxmemory",
+    "maxmemory-policy",
+    "io-threads",
+];
+
+/// INFO fields that name the version; the compatible servers also name a `redis_version`.
+const VERSIONS: [(&str, &str); 3] =
+    [("dragonfly_version", "dragonfly"), ("valkey_version", "valkey"), ("redis_version", "redis")];
+
+/// Expiry is checked at each access against a clock of 1 ms; the rest is room for rounding and
+/// for a server that reads its clock once for a group of commands.
+const TTL_PRECISION: Duration = Duration::from_millis(20);
+
+/// What the server says of itself, as (name, value).
+#[derive(Default)]
+struct Facts(Vec<(String, String)>);
+
+impl Facts {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Asks the server. What it does not tell (CONFIG is often forbidden) is declared, not checked.
+pub(super) async fn ask_all(dialogue: &mut Dialogue, timeout: Duration) -> Answer<Profile> {
+    let mut info = Facts::default();
+    for section in ["server", "replication", "memory"] {
+        if let Ok((Token::Bulk(text), bytes)) =
+            ask(dialogue, &[b"INFO", section.as_bytes()]).await?
+        {
+            info.0.extend(info_fields(&String::from_utf8_lossy(text.of(&bytes))));
+        }
+    }
+    let mut config = Facts::default();
+    for name in SETTINGS {
+        if let Ok((_, bytes)) = ask(dialogue, &[b"CONFIG", b"GET", name.as_bytes()]).await? {
+            // Name and value.
+            let mut texts =
+                Tokens::new(&bytes).filter(|(token, _)| matches!(token, Token::Bulk(_)));
+            if let Some((_, value)) = texts.nth(1) {
+                config.0.push((name.to_owned(), String::from_utf8_lossy(value).into_owned()));
+            }
+        }
+    }
+    Ok(profile(&info, &config, timeout))
+}
+
+fn info_fields(text: &str) -> impl Iterator<Item = (String, String)> {
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+}
+
+fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
+    let version = VERSIONS.iter().find_map(|(field, server)| Some((info.get(field)?, *server)));
+    let mut settings = Vec::new();
+    if let Some((_, server)) = version {
+        settings.push(("server".to_owned(), server.to_owned()));
+    }
+    for name in ["redis_mode", "role", "connected_slaves"] {
+        settings.extend(info.get(name).map(|value| (name.to_owned(), value.to_owned())));
+    }
+    settings.extend(config.0.iter().cloned());
+    Profile {
+        store: "redis".to_owned(),
+        version: version.map(|(number, _)| number.to_owned()),
+        capabilities: Capabilities {
+            scan: false,
+            batch_get: true,
+            batch_put: true,
+            ttl: true,
+            fields: true,
+            pipeline: true,
+            may_forget: may_forget(info, config),
+        },
+        durability: durability(config),
+        consistency: consistency(info),
+        ttl_precision: TTL_PRECISION,
+        timeout,
+        settings,
+    }
+}
+
+/// What an acknowledged write survives (redis.io, "Redis persistence" and "Diagnosing latency
+/// issues"). Redis writes its append-only file before it answers, with one exception: under
+/// `everysec`, while the sync of an earlier second is still running, it may hold writes back in
+/// its memory for up to two seconds and answers all the same. So only `no` promises that an
+/// acknowledged write survives the process, and `always` the machine, unless rewrites suspend it.
+fn durability(config: &Facts) -> Promise<Durability> {
+    let Some(appendonly) = config.get("appendonly") else {
+        return Promise::declared(Durability::None);
+    };
+    let on_rewrite = config.get("no-appendfsync-on-rewrite").unwrap_or("yes");
+    Promise::checked(match (appendonly, config.get("appendfsync"), on_rewrite) {
+        ("yes", Some("always"), "no") => Durability::PowerLoss,
+        ("yes", Some("always" | "no"), _) => Durability::ProcessKill,
+        _ => Durability::None,
+    })
+}
+
+/// One server carries out one command at a time, so it is linearizable by itself. With replicas
+/// that holds as long as none of them takes over, which cannot be asked; a replica lags behind.
+fn consistency(info: &Facts) -> Promise<Consistency> {
+    match (info.get("role"), info.get("connected_slaves")) {
+        (Some("master"), Some("0")) => Promise::checked(Consistency::Linearizable),
+        (Some("slave"), _) => Promise::checked(Consistency::Eventual),
+        _ => Promise::declared(Consistency::Linearizable),
+    }
+}
+
+/// Evicts under memory pressure; taken for granted of a server that tells nothing of it.
+fn may_forget(info: &Facts, config: &Facts) -> bool {
+    let limit = config.get("maxmemory").or_else(|| info.get("maxmemory"));
+    let policy = config.get("maxmemory-policy").or_else(|| info.get("maxmemory_policy"));
+    limit != Some("0") && policy != Some("noeviction")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(pairs: &[(&str, &str)]) -> Facts {
+        Facts(pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect())
+    }
+
+    #[test]
+    fn durability_follows_the_append_only_file() {
+        let cases = [
+            ("no", "always", "no", Durability::None),
+            ("yes", "everysec", "no", Durability::None),
+            ("yes", "no", "no", Durability::ProcessKill),
+            ("yes", "always", "no", Durability::PowerLoss),
+            ("yes", "always", "yes", Durability::ProcessKill),
+        ];
+        for (appendonly, appendfsync, on_rewrite, level) in cases {
+            let config = facts(&[
+                ("appendonly", appendonly),
+                ("appendfsync", appendfsync),
+                ("no-appendfsync-on-rewrite", on_rewrite),
+            ]);
+            assert_eq!(durability(&config), Promise::checked(level), "{appendonly} {appendfsync}");
+        }
+        assert_eq!(durability(&facts(&[])), Promise::declared(Durability::None));
+    }
+
+    #[test]
+    fn consistency_follows_the_role() {
+        let alone = facts(&[("role", "master"), ("connected_slaves", "0")]);
+        let replicated = facts(&[("role", "master"), ("connected_slaves", "2")]);
+        let replica = facts(&[("role", "slave"), ("connected_slaves", "0")]);
+        assert_eq!(consistency(&alone), Promise::checked(Consistency::Linearizable));
+        assert_eq!(consistency(&replicated), Promise::declared(Consistency::Linearizable));
+        assert_eq!(consistency(&replica), Promise::checked(Consistency::Eventual));
+        assert_eq!(consistency(&facts(&[])), Promise::declared(Consistency::Linearizable));
+    }
+
+    #[test]
+    fn eviction_needs_a_limit_and_a_policy() {
+        let evicts = |limit, policy| {
+            may_forget(&facts(&[]), &facts(&[("maxmemory", limit), ("maxmemory-policy", policy)]))
+        };
+        assert!(evicts("1048576", "allkeys-lru"));
+        assert!(!evicts("1048576", "noeviction"));
+        assert!(!evicts("0", "allkeys-lru"));
+        // INFO tells the same where CONFIG is forbidden.
+        let info = facts(&[("maxmemory", "100"), ("maxmemory_policy", "noeviction")]);
+        assert!(!may_forget(&info, &facts(&[])));
+        assert!(may_forget(&facts(&[]), &facts(&[])));
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_server_itself() {
+        let valkey = facts(&[("redis_version", "7.2.4"), ("valkey_version", "8.1.8")]);
+        let found = profile(&valkey, &facts(&[]), Duration::from_secs(1));
+        assert_eq!(found.version.as_deref(), Some("8.1.8"));
+        assert!(found.settings.contains(&("server".to_owned(), "valkey".to_owned())));
+    }
+}

@@ -1,0 +1,191 @@
+//! Which stores there are: from the scheme of a URL to the driver, one line for each. What
+//! `kvdyno stores` lists comes from the entries here.
+
+use kvdyno_core::load::AnyStore;
+
+use crate::error::StoreError;
+use crate::url::{StoreUrl, nearest};
+
+/// What opening a URL gives.
+pub type Opened = Box<dyn AnyStore>;
+
+/// What is known of a store without opening it. Texts are plain sentences for `kvdyno stores`.
+#[derive(Debug)]
+pub struct Entry {
+    /// Schemes that name it; the first one is the usual one.
+    pub schemes: &'static [&'static str],
+    /// Name of the system.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// URL options as (name, meaning with its default).
+    pub options: &'static [(&'static str, &'static str)],
+    /// Which calls or commands each operation makes.
+    pub operations: &'static str,
+    /// What an acknowledged write survives, and how that is set.
+    pub durability: &'static str,
+    /// What a read may return.
+    pub consistency: &'static str,
+    /// A URL that works.
+    pub example: &'static str,
+    /// Takes the options from the URL, refuses unknown ones, then opens the store.
+    pub open: fn(&mut StoreUrl) -> Result<Opened, StoreError>,
+}
+
+/// A store that this program was built without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The scheme that names it.
+    pub scheme: &'static str,
+    /// The Cargo feature that brings it.
+    pub feature: &'static str,
+}
+
+/// Each line: `"feature" scheme, more schemes… => module with an ENTRY`, or without a feature.
+macro_rules! registry {
+    (
+        $($always:path,)*
+        ;
+        $($feature:tt $($scheme:literal)|+ => $entry:path,)*
+    ) => {
+        static BUILT_IN: &[&Entry] = &[
+            $(&$always,)*
+            $(#[cfg(feature = $feature)] &$entry,)*
+        ];
+        static LEFT_OUT: &[LeftOut] = &[
+            $($(
+                #[cfg(not(feature = $feature))]
+                LeftOut { scheme: $scheme, feature: $feature },
+            )+)*
+        ];
+    };
+}
+
+registry! {
+    crate::null::ENTRY,
+    crate::map::ENTRY,
+    crate::sim::ENTRY,
+    ;
+    "embedded" "lmdb" => crate::lmdb::ENTRY,
+    "embedded" "fjall" => crate::fjall::ENTRY,
+    "embedded" "redb" => crate::redb::ENTRY,
+    "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
+    "redis" "redis" | "rediss" => crate::redis::ENTRY,
+    "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
+}
+
+/// The stores of this build.
+#[must_use]
+pub fn stores() -> &'static [&'static Entry] {
+    BUILT_IN
+}
+
+/// The stores that this build lacks.
+#[must_use]
+pub fn left_out() -> &'static [LeftOut] {
+    LEFT_OUT
+}
+
+/// The entry that a scheme names.
+///
+/// # Errors
+/// [`StoreError::UnknownStore`] with the nearest name, or [`StoreError::NotBuilt`] with the
+/// feature to build with.
+pub fn entry(scheme: &str) -> Result<&'static Entry, StoreError> {
+    if let Some(entry) = stores().iter().find(|entry| entry.schemes.contains(&scheme)) {
+        return Ok(entry);
+    }
+    if let Some(missing) = left_out().iter().find(|missing| missing.scheme == scheme) {
+        return Err(StoreError::NotBuilt { scheme: scheme.to_owned(), feature: missing.feature });
+    }
+    let known = || {
+        let built = stores().iter().flat_map(|entry| entry.schemes.iter().copied());
+        built.chain(left_out().iter().map(|missing| missing.scheme))
+    };
+    let advice = match nearest(scheme, known()) {
+        Some(near) => format!("did you mean `{near}:`? `kvdyno stores` lists all"),
+        None => format!("choose one of {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Err(StoreError::UnknownStore { scheme: scheme.to_owned(), advice })
+}
+
+/// Opens the store that a URL names.
+///
+/// # Errors
+/// A [`StoreError`] that says what is wrong with the URL, or why the store cannot be opened.
+pub fn open(url: &str) -> Result<Opened, StoreError> {
+    let mut url = StoreUrl::parse(url)?;
+    (entry(url.scheme())?.open)(&mut url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(url: &str) -> StoreError {
+        match open(url) {
+            Ok(_) => panic!("`{url}` was opened"),
+            Err(error) => error,
+        }
+    }
+
+    #[test]
+    fn schemes_are_unique() {
+        let mut schemes: Vec<_> =
+            stores().iter().flat_map(|entry| entry.schemes.iter().copied()).collect();
+        schemes.extend(left_out().iter().map(|missing| missing.scheme));
+        let count = schemes.len();
+        schemes.sort_unstable();
+        schemes.dedup();
+        assert_eq!(schemes.len(), count);
+        assert!(count >= 7, "{schemes:?}");
+    }
+
+    #[test]
+    fn examples_name_their_own_store_and_only_known_options() {
+        for entry in stores() {
+            let mut url = StoreUrl::parse(entry.example).unwrap();
+            assert!(entry.schemes.contains(&url.scheme()), "{}", entry.example);
+            for (name, _) in entry.options {
+                url.take(name);
+            }
+            url.finish().unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        }
+    }
+
+    #[test]
+    fn every_store_takes_exactly_the_options_that_it_lists() {
+        for entry in stores() {
+            let scheme = entry.schemes[0];
+            for (name, meaning) in entry.options {
+                // A name that is known fails for its odd value or not at all.
+                let error =
+                    (entry.open)(&mut StoreUrl::parse(&format!("{scheme}:?{name}=\u{1}")).unwrap());
+                if let Err(error) = error {
+                    assert!(!error.to_string().contains("unknown option"), "{scheme}: {error}");
+                }
+                assert!(!meaning.is_empty());
+            }
+            let error = refusal(&format!("{scheme}:?no-such-option=1")).to_string();
+            assert!(error.contains("unknown option `no-such-option`"), "{scheme}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_scheme_names_the_nearest() {
+        let error = refusal("lmbd:x");
+        assert!(error.to_string().contains("did you mean `lmdb:`"), "{error}");
+        assert!(error.is_usage());
+        assert!(refusal("zzz:").to_string().contains("map"));
+    }
+
+    #[test]
+    fn a_store_left_out_names_its_feature() {
+        for missing in left_out() {
+            let error = refusal(&format!("{}:", missing.scheme)).to_string();
+            assert!(error.contains(&format!("--features {}", missing.feature)), "{error}");
+        }
+        let found = entry("rocksdb").is_ok();
+        assert_eq!(found, cfg!(feature = "rocksdb"));
+    }
+}

@@ -1,0 +1,207 @@
+//! `rocksdb:` drives RocksDB in this process, through the system's librocksdb.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kvdyno_core::store::{
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
+    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
+};
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, Error, ErrorKind, IteratorMode,
+    Options, WriteBatch, WriteOptions,
+};
+
+use crate::engine::{DURABILITY_OPTION, Folder, take_durability};
+use crate::error::StoreError;
+use crate::in_process::PATIENCE;
+use crate::registry::Entry;
+use crate::url::StoreUrl;
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["rocksdb"],
+    name: "RocksDB",
+    summary: "a log-structured merge tree, the system's librocksdb",
+    options: &[
+        ("durability", DURABILITY_OPTION),
+        ("cache", "bytes of the block cache; default RocksDB's own, 8 MiB"),
+        ("compression", "of blocks: none, snappy, lz4 or zstd; default RocksDB's own, snappy"),
+        ("memtable", "bytes of a memtable; default RocksDB's own, 64 MiB"),
+        ("jobs", "threads that flush and compact; default RocksDB's own, 2"),
+    ],
+    operations: "get: GetPinned; put: Put; delete: Delete, which does not tell whether there was a \
+                 record: it answers yes; scan: an iterator; get batch: MultiGet; put batch: one \
+                 WriteBatch",
+    durability: "power: WriteOptions.sync; process: RocksDB's default, the log is handed to the \
+                 system; none: WriteOptions.disableWAL",
+    consistency: "linearizable: a write is seen when it is acknowledged, reads see the newest",
+    example: "rocksdb:?durability=process",
+    open: |url| Ok(Box::new(RocksStore::open(url)?)),
+};
+
+struct Shared {
+    database: DB,
+    durability: Durability,
+    settings: Vec<(String, String)>,
+    /// Last, so that a temporary folder goes after RocksDB has closed its files.
+    _folder: Folder,
+}
+
+/// The store behind `rocksdb:`.
+pub struct RocksStore {
+    shared: Arc<Shared>,
+}
+
+impl RocksStore {
+    /// Opens the database in the folder that the URL names, or makes it.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if RocksDB declines.
+    pub fn open(url: &mut StoreUrl) -> Result<RocksStore, StoreError> {
+        let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
+        let durability = take_durability(url, &levels)?;
+        let cache = url.take_bytes("cache")?;
+        let types = [
+            ("none", DBCompressionType::None),
+            ("snappy", DBCompressionType::Snappy),
+            ("lz4", DBCompressionType::Lz4),
+            ("zstd", DBCompressionType::Zstd),
+        ];
+        let compression = url.take_choice("compression", &types)?;
+        let memtable = url.take_bytes("memtable")?;
+        let jobs = url.take_number::<u16>("jobs")?;
+        url.finish()?;
+        let folder = Folder::open(url, durability)?;
+        let advice = "name a folder RocksDB made or an empty one, and no other process has open";
+        let mut options = Options::default();
+        options.create_if_missing(true);
+        let mut settings = vec![folder.setting()];
+        let mut disclose = |name: &str, value: String| settings.push((name.to_owned(), value));
+        if let Some(bytes) = cache {
+            let mut table = BlockBasedOptions::default();
+            let cache =
+                Cache::new_lru_cache(bytes as usize).map_err(|e| url.cannot_open(e, advice))?;
+            table.set_block_cache(&cache);
+            options.set_block_based_table_factory(&table);
+            disclose("block cache, bytes", bytes.to_string());
+        }
+        if let Some(kind) = compression {
+            options.set_compression_type(kind);
+            disclose("compression", format!("{kind:?}").to_lowercase());
+        }
+        if let Some(bytes) = memtable {
+            options.set_write_buffer_size(bytes as usize);
+            disclose("memtable, bytes", bytes.to_string());
+        }
+        if let Some(count) = jobs {
+            options.set_max_background_jobs(count.into());
+            disclose("jobs", count.to_string());
+        }
+        let database = DB::open(&options, folder.path()).map_err(|e| url.cannot_open(e, advice))?;
+        let shared = Shared { database, durability, settings, _folder: folder };
+        Ok(RocksStore { shared: Arc::new(shared) })
+    }
+}
+
+impl Store for RocksStore {
+    type Client = RocksClient;
+    type Transport = NoTransport;
+
+    fn threading(&self) -> Threading {
+        Threading::InProcess
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        Ok(Profile {
+            store: "rocksdb".to_owned(),
+            version: None,
+            capabilities: Capabilities {
+                scan: true,
+                batch_get: true,
+                batch_put: true,
+                ..Capabilities::default()
+            },
+            durability: Promise::checked(self.shared.durability),
+            consistency: Promise::checked(Consistency::Linearizable),
+            ttl_precision: Duration::ZERO,
+            timeout: PATIENCE,
+            settings: self.shared.settings.clone(),
+        })
+    }
+
+    async fn connect(&self, _slots: usize) -> Answer<Connection<RocksClient, NoTransport>> {
+        let mut options = WriteOptions::default();
+        options.set_sync(self.shared.durability == Durability::PowerLoss);
+        options.disable_wal(self.shared.durability == Durability::None);
+        Ok(Connection::direct(RocksClient { shared: Arc::clone(&self.shared), options }))
+    }
+}
+
+/// A client of a [`RocksStore`].
+pub struct RocksClient {
+    shared: Arc<Shared>,
+    options: WriteOptions,
+}
+
+impl Client for RocksClient {
+    async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
+        let found = self.shared.database.get_pinned(key).map_err(|e| failed(&e))?;
+        if let Some(value) = &found {
+            into.set_whole(value);
+        }
+        Ok(found.is_some())
+    }
+
+    async fn put(&mut self, put: Put<'_>) -> Answer<()> {
+        let database = &self.shared.database;
+        database.put_opt(put.key, put.value.whole(), &self.options).map_err(|e| unsure(&e))
+    }
+
+    async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
+        self.shared.database.delete_opt(key, &self.options).map_err(|e| unsure(&e))?;
+        Ok(true)
+    }
+
+    async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
+        let start = IteratorMode::From(from, Direction::Forward);
+        for row in self.shared.database.iterator(start).take(count) {
+            let (key, value) = row.map_err(|e| failed(&e))?;
+            into.push(&key, Some(&value));
+        }
+        Ok(())
+    }
+
+    async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
+        for (key, found) in keys.iter().zip(self.shared.database.multi_get(keys)) {
+            into.push(key, found.map_err(|e| failed(&e))?.as_deref());
+        }
+        Ok(())
+    }
+
+    async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
+        let mut batch = WriteBatch::default();
+        for put in puts {
+            batch.put(put.key, put.value.whole());
+        }
+        self.shared.database.write_opt(batch, &self.options).map_err(|e| unsure(&e))
+    }
+}
+
+fn class(error: &Error) -> ErrorClass {
+    match error.kind() {
+        ErrorKind::IOError if error.to_string().contains("No space") => ErrorClass::Full,
+        ErrorKind::InvalidArgument | ErrorKind::NotSupported => ErrorClass::Rejected,
+        ErrorKind::TimedOut => ErrorClass::Timeout,
+        _ => ErrorClass::Unavailable,
+    }
+}
+
+fn failed(error: &Error) -> Fault {
+    Fault::failed(class(error), error.to_string())
+}
+
+/// The log may have the write though the call failed.
+fn unsure(error: &Error) -> Fault {
+    Fault::indeterminate(class(error), error.to_string())
+}

@@ -1,0 +1,338 @@
+//! A connection and the requests in flight on it: encoded requests leave in one write, answers
+//! come in one read and go to the clients in the order of the requests.
+//!
+//! What happens when it ends is the point of this file. Whatever the cause, each request in flight
+//! is answered: a read as failed, a write as indeterminate, unless not one of its bytes had left the
+//! output; then it is surely failed. The next request makes one attempt to connect again.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use tokio::time::Instant;
+
+use super::deadline::Deadline;
+use super::input::Input;
+use super::stream::Stream;
+use super::{Endpoint, LARGEST_ANSWER, Malformed, Protocol};
+
+/// Whether a request can change the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It cannot.
+    Read,
+    /// It can.
+    Write,
+}
+
+/// An answer that has come and was not yet read by its client.
+#[derive(Clone, Copy)]
+pub(super) struct Arrived<R> {
+    pub(super) reply: R,
+    start: usize,
+    length: usize,
+}
+
+/// A client's place.
+struct Slot<R> {
+    /// Number of the client's last request: answers to earlier, abandoned ones are dropped.
+    ticket: u32,
+    state: State<R>,
+}
+
+enum State<R> {
+    Idle,
+    Waiting,
+    Arrived(Arrived<R>),
+    Failed(Fault),
+}
+
+/// A request whose answer has not come.
+struct Flight {
+    slot: u32,
+    ticket: u32,
+    /// Replies that make up its answer.
+    parts: u32,
+    effect: Effect,
+    /// Bytes put out on this connection before it.
+    begins: u64,
+    sent: Instant,
+}
+
+enum Line {
+    Open(Stream),
+    Opening(Pin<Box<dyn Future<Output = Answer<Stream>>>>),
+    Closed,
+}
+
+/// A connection that carries the requests of several clients.
+pub(crate) struct Connection<P: Protocol> {
+    protocol: P,
+    peer: String,
+    timeout: Duration,
+    line: Line,
+    slots: Vec<Slot<P::Reply>>,
+    flights: VecDeque<Flight>,
+    /// Encoded requests, of which `written` bytes have left.
+    output: Vec<u8>,
+    written: usize,
+    /// Bytes that left before those in `output`.
+    written_before: u64,
+    /// TLS may still hold bytes back.
+    unflushed: bool,
+    input: Input,
+    /// Answers in `input` that clients have still to read.
+    unclaimed: usize,
+    progress: P::Progress,
+    /// When the requests since the last `poll` were made; one clock reading serves them all.
+    batch: Option<Instant>,
+    deadline: Deadline,
+    /// Requests have failed since clients were last polled.
+    failures: bool,
+}
+
+impl<P: Protocol> Connection<P> {
+    pub(super) fn new(protocol: P, endpoint: &Endpoint, stream: Stream, slots: usize) -> Self {
+        Connection {
+            protocol,
+            peer: endpoint.name(),
+            timeout: endpoint.timeout(),
+            line: Line::Open(stream),
+            slots: (0..slots).map(|_| Slot { ticket: 0, state: State::Idle }).collect(),
+            flights: VecDeque::with_capacity(slots),
+            output: Vec::new(),
+            written: 0,
+            written_before: 0,
+            unflushed: false,
+            input: Input::new(),
+            unclaimed: 0,
+            progress: P::Progress::default(),
+            batch: None,
+            deadline: Deadline::new(),
+            failures: false,
+        }
+    }
+
+    /// Puts a request out; `encode` appends it to the output. It leaves with the next `poll`.
+    pub(super) fn submit(
+        &mut self,
+        slot: usize,
+        effect: Effect,
+        parts: u32,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if matches!(self.line, Line::Closed) {
+            self.line = Line::Opening(Box::pin(self.protocol.open()));
+        }
+        let sent = *self.batch.get_or_insert_with(Instant::now);
+        let begins = self.written_before + self.output.len() as u64;
+        encode(&mut self.output);
+        let place = &mut self.slots[slot];
+        place.ticket = place.ticket.wrapping_add(1);
+        place.state = State::Waiting;
+        let (slot, ticket) = (slot as u32, place.ticket);
+        self.flights.push_back(Flight { slot, ticket, parts, effect, begins, sent });
+    }
+
+    /// The answer to the client's request, once it is there. Its bytes, in [`Connection::bytes`],
+    /// are to be read before the connection is polled again.
+    pub(super) fn claim(&mut self, slot: usize) -> Option<Answer<Arrived<P::Reply>>> {
+        let state = &mut self.slots[slot].state;
+        if matches!(state, State::Waiting) {
+            return None;
+        }
+        match std::mem::replace(state, State::Idle) {
+            State::Arrived(arrived) => {
+                self.unclaimed -= 1;
+                Some(Ok(arrived))
+            }
+            State::Failed(fault) => Some(Err(fault)),
+            State::Idle | State::Waiting => None,
+        }
+    }
+
+    /// All bytes of an answer.
+    pub(super) fn bytes(&self, arrived: &Arrived<P::Reply>) -> &[u8] {
+        self.input.at(arrived.start, arrived.length)
+    }
+
+    /// The client no longer waits for its request's answer, which is dropped when it comes.
+    pub(super) fn abandon(&mut self, slot: usize) {
+        let old = std::mem::replace(&mut self.slots[slot].state, State::Idle);
+        if matches!(old, State::Arrived(_)) {
+            self.unclaimed -= 1;
+        }
+    }
+
+    /// Writes what is to be written and reads what has come. `true` if a client has an answer.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        self.batch = None;
+        if let Line::Opening(attempt) = &mut self.line {
+            match attempt.as_mut().poll(context) {
+                Poll::Pending => return std::mem::take(&mut self.failures),
+                Poll::Ready(opened) => self.opened(opened),
+            }
+        }
+        let answered = match self.exchange(context) {
+            Ok(answered) => answered,
+            Err(End { class, message }) => {
+                self.close(class, message);
+                true
+            }
+        };
+        std::mem::take(&mut self.failures) | answered
+    }
+
+    /// Ends the connection and answers every request in flight.
+    pub(super) fn close(&mut self, class: ErrorClass, message: impl Into<Cow<'static, str>>) {
+        let message = message.into();
+        self.end_with(|effect, left| {
+            let fault = match effect {
+                Effect::Write if left => Fault::indeterminate(class, message.clone()),
+                Effect::Write | Effect::Read => Fault::failed(class, message.clone()),
+            };
+            fault.losing_connection()
+        });
+    }
+
+    fn end_with(&mut self, fault: impl Fn(Effect, bool) -> Fault) {
+        let left = self.written_before + self.written as u64;
+        for flight in self.flights.drain(..) {
+            let slot = &mut self.slots[flight.slot as usize];
+            if slot.ticket == flight.ticket && matches!(slot.state, State::Waiting) {
+                slot.state = State::Failed(fault(flight.effect, flight.begins < left));
+                self.failures = true;
+            }
+        }
+        self.line = Line::Closed;
+        self.output.clear();
+        (self.written, self.written_before, self.unflushed) = (0, 0, false);
+        self.input.discard();
+        self.progress = P::Progress::default();
+    }
+
+    fn opened(&mut self, opened: Answer<Stream>) {
+        match opened {
+            Ok(stream) => {
+                self.line = Line::Open(stream);
+                // The time to connect was bounded by itself.
+                let now = Instant::now();
+                self.flights.iter_mut().for_each(|flight| flight.sent = now);
+            }
+            Err(fault) => self.end_with(|_, _| fault.clone().losing_connection()),
+        }
+    }
+
+    /// `Ok(false)` only when there is nothing to do until the context is woken.
+    fn exchange(&mut self, context: &mut Context<'_>) -> Result<bool, End> {
+        self.write(context)?;
+        if self.read(context)? {
+            return Ok(true);
+        }
+        while let Some(oldest) = self.flights.front() {
+            let due = oldest.sent + self.timeout;
+            if !self.deadline.watch(context, due) {
+                break;
+            }
+            if due <= Instant::now() {
+                let message = format!("no answer from {} within {:?}", self.peer, self.timeout);
+                return Err(End { class: ErrorClass::Timeout, message });
+            }
+        }
+        Ok(false)
+    }
+
+    fn write(&mut self, context: &mut Context<'_>) -> Result<(), End> {
+        let Line::Open(stream) = &mut self.line else { return Ok(()) };
+        while self.written < self.output.len() {
+            match stream.poll_write(context, &self.output[self.written..]) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Ok(0)) => return Err(End::lost(&self.peer, None)),
+                Poll::Ready(Ok(length)) => self.written += length,
+                Poll::Ready(Err(e)) => return Err(End::lost(&self.peer, Some(&e))),
+            }
+            self.unflushed = true;
+        }
+        self.written_before += self.written as u64;
+        self.written = 0;
+        self.output.clear();
+        if self.unflushed {
+            match stream.poll_flush(context) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.unflushed = false,
+                Poll::Ready(Err(e)) => return Err(End::lost(&self.peer, Some(&e))),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, context: &mut Context<'_>) -> Result<bool, End> {
+        loop {
+            let Line::Open(stream) = &mut self.line else { return Ok(false) };
+            let space = self.input.space(self.unclaimed == 0);
+            match stream.poll_read(context, space) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(Ok(0)) => return Err(End::lost(&self.peer, None)),
+                Poll::Ready(Ok(length)) => self.input.add(length),
+                Poll::Ready(Err(e)) => return Err(End::lost(&self.peer, Some(&e))),
+            }
+            if self.deliver()? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Gives whole answers to their clients. `true` if there was one.
+    fn deliver(&mut self) -> Result<bool, End> {
+        let mut delivered = false;
+        while let Some(flight) = self.flights.front() {
+            let unread = self.input.unread();
+            let found = P::scan(&mut self.progress, flight.parts, unread);
+            let Some((reply, length)) = found.map_err(|e| End::malformed(&self.peer, e))? else {
+                if unread.len() > LARGEST_ANSWER {
+                    return Err(End::malformed(&self.peer, Malformed("an answer is too large")));
+                }
+                return Ok(delivered);
+            };
+            self.progress = P::Progress::default();
+            let start = self.input.take(length);
+            let slot = &mut self.slots[flight.slot as usize];
+            if slot.ticket == flight.ticket && matches!(slot.state, State::Waiting) {
+                slot.state = State::Arrived(Arrived { reply, start, length });
+                self.unclaimed += 1;
+                delivered = true;
+            }
+            self.flights.pop_front();
+        }
+        if !self.input.unread().is_empty() {
+            return Err(End::malformed(&self.peer, Malformed("bytes that nobody asked for")));
+        }
+        Ok(delivered)
+    }
+}
+
+/// Why a connection ended.
+struct End {
+    class: ErrorClass,
+    message: String,
+}
+
+impl End {
+    fn lost(peer: &str, error: Option<&io::Error>) -> Self {
+        let message = match error {
+            None => format!("{peer} closed the connection"),
+            Some(error) => format!("the connection to {peer} is lost: {error}"),
+        };
+        End { class: ErrorClass::Disconnected, message }
+    }
+
+    fn malformed(peer: &str, malformed: Malformed) -> Self {
+        let message = format!("what {peer} answers cannot be understood: {malformed}");
+        End { class: ErrorClass::Protocol, message }
+    }
+}

@@ -1,0 +1,59 @@
+//! What the drivers with their own codecs share: one non-blocking connection that carries several
+//! clients of a worker thread at the least CPU per operation.
+//!
+//! A request is encoded straight into the connection's output; the
+//! [`Transport`] writes all of it with one system call, reads with one, and finds whole answers; each client
+//! then reads its answer out of the input buffer, where it still lies. Nothing is copied twice, and
+//! nothing is allocated, once the buffers have grown to size.
+//!
+//! The worker's runtime must have Tokio's I/O and time drivers enabled.
+
+mod connection;
+mod deadline;
+mod decimal;
+mod dialogue;
+mod endpoint;
+mod input;
+mod link;
+mod stream;
+
+use std::future::Future;
+
+use kvdyno_core::store::Answer;
+
+pub(crate) use connection::Effect;
+pub(crate) use decimal::{parse_decimal, push_decimal};
+pub(crate) use dialogue::Dialogue;
+pub use endpoint::{Endpoint, TlsFiles};
+pub(crate) use link::{Link, WireTransport, open, unexpected};
+pub(crate) use stream::Stream;
+
+/// Most bytes that one answer may have. Redis' own limit of a value is 512 MiB; a batch may
+/// bring several values.
+pub(crate) const LARGEST_ANSWER: usize = 1 << 30;
+
+/// The bytes are not an answer in the protocol; the connection is of no more use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Malformed(pub &'static str);
+
+/// A protocol whose answers come in the order of the requests.
+pub(crate) trait Protocol: 'static {
+    /// What is known of an answer once its end is found; positions count from its first byte.
+    type Reply: Copy;
+
+    /// How far the search for the end of an incomplete answer has come.
+    type Progress: Default;
+
+    /// Looks for the end of an answer of `parts` replies that begins at the start of `input`.
+    /// Gives the answer and its length, or `None` while bytes are missing.
+    fn scan(
+        progress: &mut Self::Progress,
+        parts: u32,
+        input: &[u8],
+    ) -> Result<Option<(Self::Reply, usize)>, Malformed>;
+
+    /// Connects and makes the connection ready for requests. Owns what it needs, so that it can
+    /// be kept and polled by the connection.
+    fn open(&self) -> impl Future<Output = Answer<Stream>> + 'static;
+}

@@ -1,0 +1,101 @@
+//! Polls clients as the load does: all clients of a connection, then its transport, until all are
+//! answered.
+#![allow(dead_code)]
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use kvdyno_core::store::{Answer, Client, Connection, FieldSpan, Put, Reading, Transport, Value};
+
+/// Runs on a current-thread runtime, as a worker does.
+pub fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// Drives requests of several clients of a connection until each is answered.
+pub async fn drive_all<F: Future>(
+    transport: &mut impl Transport,
+    requests: Vec<F>,
+) -> Vec<F::Output> {
+    let mut requests: Vec<Pin<Box<F>>> = requests.into_iter().map(Box::pin).collect();
+    let mut answers: Vec<Option<F::Output>> = requests.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        loop {
+            for (request, answer) in requests.iter_mut().zip(&mut answers) {
+                if answer.is_none()
+                    && let Poll::Ready(ready) = request.as_mut().poll(context)
+                {
+                    *answer = Some(ready);
+                }
+            }
+            if answers.iter().all(Option::is_some) {
+                return Poll::Ready(());
+            }
+            if !transport.poll(context) {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await;
+    answers.into_iter().map(Option::unwrap).collect()
+}
+
+/// Drives one request.
+pub async fn drive<F: Future>(transport: &mut impl Transport, request: F) -> F::Output {
+    drive_all(transport, vec![request]).await.pop().unwrap()
+}
+
+/// A put of one value.
+pub fn whole<'a>(key: &'a [u8], value: &'a [u8], ttl: Option<Duration>) -> Put<'a> {
+    let value = Value::new(value, &[]);
+    Put { key, value, insert: false, partial: false, record_fields: 1, ttl }
+}
+
+/// Places of fields of the given (number, length), end to end.
+pub fn spans(fields: &[(u16, u32)]) -> Vec<FieldSpan> {
+    let mut start = 0;
+    let place = |&(index, length): &(u16, u32)| {
+        let span = FieldSpan { index, start, end: start + length };
+        start += length;
+        span
+    };
+    fields.iter().map(place).collect()
+}
+
+/// Operations on the first client of a connection, one at a time.
+pub struct Single<C, T> {
+    pub connection: Connection<C, T>,
+}
+
+impl<C: Client, T: Transport> Single<C, T> {
+    pub fn new(connection: Connection<C, T>) -> Self {
+        Single { connection }
+    }
+
+    pub async fn put(&mut self, put: Put<'_>) -> Answer<()> {
+        let Connection { clients, transport } = &mut self.connection;
+        drive(transport, clients[0].put(put)).await
+    }
+
+    pub async fn set(&mut self, key: &str, value: &[u8]) -> Answer<()> {
+        self.put(whole(key.as_bytes(), value, None)).await
+    }
+
+    pub async fn read(&mut self, key: &str) -> Answer<Option<Reading>> {
+        let mut into = Reading::default();
+        let Connection { clients, transport } = &mut self.connection;
+        let found = drive(transport, clients[0].get(key.as_bytes(), &mut into)).await?;
+        Ok(found.then_some(into))
+    }
+
+    pub async fn get(&mut self, key: &str) -> Answer<Option<Vec<u8>>> {
+        Ok(self.read(key).await?.map(|reading| reading.bytes().to_vec()))
+    }
+
+    pub async fn delete(&mut self, key: &str) -> Answer<bool> {
+        let Connection { clients, transport } = &mut self.connection;
+        drive(transport, clients[0].delete(key.as_bytes())).await
+    }
+}
