@@ -362,6 +362,8 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
         name: name.into(),
         label: label.into(),
         warmup: false,
+        load: false,
+        from_empty: false,
         groups: vec![group],
         duration: None,
         time_limit: Duration::from_secs(60),

@@ -1,3 +1,5 @@
+//! Files of a result are whole, readable by others, and replaced in one step.
+
 use super::*;
 use crate::sample;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};

@@ -1,3 +1,5 @@
+//! The page stands alone, stays within its size, and shows nothing that a result smuggles in.
+
 use super::*;
 use crate::result::Status;
 use crate::sample;

@@ -1,3 +1,5 @@
+//! Results keep to the published schema, and the schema refuses what is none.
+
 use super::*;
 use crate::sample;
 

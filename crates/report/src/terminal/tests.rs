@@ -1,3 +1,5 @@
+//! Tables as users see them, held to files beside the tests.
+
 use super::*;
 use crate::sample;
 
