@@ -17,7 +17,7 @@ struct Need {
 const NEEDS: [Need; 4] = [
     Need {
         packages: &["redis-server", "redis-tools"],
-        present: "command -v redis-server redis-benchmark",
+        present: "command -v redis-server && command -v redis-benchmark",
     },
     Need { packages: &["memcached"], present: "command -v memcached" },
     Need { packages: &["chromium"], present: "command -v chromium" },

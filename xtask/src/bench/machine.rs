@@ -19,7 +19,10 @@ pub(super) fn describe() -> String {
     let unknown = || "unknown".to_owned();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let cpu = first("/proc/cpuinfo", "model name").unwrap_or_else(unknown);
-    let memory = first("/proc/meminfo", "MemTotal").unwrap_or_else(unknown);
+    let kib =
+        first("/proc/meminfo", "MemTotal").and_then(|text| text.split(' ').next()?.parse().ok());
+    let memory =
+        kib.map_or_else(unknown, |kib: f64| format!("{:.1} GiB", kib / f64::from(1 << 20)));
     let os = first("/etc/os-release", "PRETTY_NAME").unwrap_or_else(unknown);
     let kernel = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let date = says("date", &["-u", "+%Y-%m-%d"]);
