@@ -1,2 +1,45 @@
-//! Stub.
-fn main() {}
+//! `cargo xtask CHORE`: what a developer and CI do to this project, the same on both sides.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use xtask::{Failure, bench, checks, fuzz, readme, testing};
+
+/// Developer chores.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Install what the tests need, then run every test, servers included
+    Test,
+    /// Formatting, clippy, house rules
+    Lint,
+    /// Run benchmarks and write docs/PERFORMANCE.md
+    Bench(bench::Options),
+    /// Feed mutated inputs to every parser
+    Fuzz(fuzz::Options),
+    /// Run the commands that README.md shows
+    Readme,
+}
+
+fn main() -> ExitCode {
+    let done: Result<(), Failure> = match Arguments::parse().chore {
+        Chore::Test => testing::test(),
+        Chore::Lint => checks::lint(),
+        Chore::Bench(options) => bench::bench(&options),
+        Chore::Fuzz(options) => fuzz::fuzz(&options),
+        Chore::Readme => readme::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

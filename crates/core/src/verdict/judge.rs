@@ -28,8 +28,8 @@ pub struct Evidence<'a> {
     pub threading: Threading,
     /// What the machine did meanwhile, where that could be sampled.
     pub resources: Option<&'a ResourceSummary>,
-    /// The phase only prepares (it loads records): how fast it was does not matter. Warm-up phases
-    /// are taken so of themselves.
+    /// The phase only prepares: how fast it was does not matter. Warm-up and load phases are taken so
+    /// of themselves.
     pub prepares: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Evidence<'a> {
 pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
     let mut found = vec![cut_short(evidence), error_ratio(evidence)];
     found.extend([unjudged(evidence), anomalies(evidence)]);
-    if !evidence.prepares && !evidence.plan.warmup {
+    if !(evidence.prepares || evidence.plan.warmup || evidence.plan.load) {
         found.extend([client_limited(evidence), harness_share(evidence)]);
         found.extend([missed_schedule(evidence), late_sends(evidence)]);
         found.extend([unexpected_misses(evidence), too_few_samples(evidence)]);

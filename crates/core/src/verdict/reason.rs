@@ -21,6 +21,18 @@ pub enum Unit {
     Seconds,
 }
 
+impl Unit {
+    /// The word used in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Share => "share",
+            Unit::Count => "count",
+            Unit::Seconds => "seconds",
+        }
+    }
+}
+
 /// From where on a figure counts as a reason. Each bound itself is still good.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {

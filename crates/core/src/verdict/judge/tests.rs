@@ -417,10 +417,11 @@ fn wrong_answers_are_told_and_doubt_nothing() {
 
 #[test]
 fn phases_that_prepare_are_judged_by_their_errors_only() {
-    for warmup in [false, true] {
+    for way in 0..3 {
         let mut phase = healthy();
-        phase.plan.warmup = warmup;
-        phase.prepares = !warmup;
+        phase.plan.warmup = way == 0;
+        phase.plan.load = way == 1;
+        phase.prepares = way == 2;
         phase.resources.steal = 0.5;
         phase.measure.workers[0].cpu = Duration::from_secs(10);
         phase.measure.tally.unexpected_misses = 50_000;

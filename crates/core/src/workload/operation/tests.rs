@@ -1,3 +1,5 @@
+//! Operations are pure functions of seed and id: mixes, records, sizes and batches, held to that.
+
 use super::*;
 use crate::workload::plan::{Arrival, Distribution, KeyForm, KeyModel, Mix, SizeModel, ValueModel};
 use std::collections::{HashMap, HashSet};

@@ -1,3 +1,5 @@
+//! Replies of Memcached, whole and in pieces, and what no server sends.
+
 use std::time::Duration;
 
 use super::*;

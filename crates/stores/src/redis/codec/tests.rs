@@ -1,3 +1,5 @@
+//! Answers of Redis as recorded, whole and in pieces, and what no server sends.
+
 use super::*;
 
 /// A server's answers as they came, RESP2 and RESP3, with the number of replies that make up each.

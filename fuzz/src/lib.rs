@@ -1,0 +1,177 @@
+//! What must hold for any bytes that reach one of kvdyno's parsers: it answers, it never panics, and
+//! it says the same however the bytes came. Each function is a fuzz target; [`TARGETS`] lists them
+//! with the inputs that mutations start from.
+
+mod mutate;
+mod seeds;
+
+use std::path::Path;
+
+use kvdyno_core::suite::{Overrides, Suite};
+use kvdyno_report::result::RunResult;
+use kvdyno_stores::{StoreUrl, memcached, redis};
+
+pub use mutate::Mutator;
+
+/// Longest input whose arrival in pieces is tried; that takes time with the square of the length.
+const PIECEWISE_MOST: usize = 2048;
+/// Stands for a password that must not come out again.
+const PASSWORD: &str = "pA55w0rd";
+
+/// A parser under test.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Name, also of the libFuzzer program.
+    pub name: &'static str,
+    /// Feeds it one input; panics if something does not hold.
+    pub run: fn(&[u8]),
+    /// Good inputs to start from.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// Every parser that reads what kvdyno did not write itself.
+pub const TARGETS: [Target; 6] = [
+    Target { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
+    Target { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
+    Target { name: "suite_file", run: suite_file, seeds: seeds::suites },
+    Target { name: "ycsb_file", run: ycsb_file, seeds: seeds::ycsb_files },
+    Target { name: "result_file", run: result_file, seeds: seeds::results },
+    Target { name: "store_url", run: store_url, seeds: seeds::store_urls },
+];
+
+/// An answer of Redis: the end that is found does not depend on the pieces in which it came, and all
+/// its tokens can be walked.
+///
+/// # Panics
+/// If that does not hold.
+pub fn redis_reply(data: &[u8]) {
+    use redis::codec::{Progress, Tokens, scan};
+    for parts in [1, 3] {
+        let whole = scan(&mut Progress::default(), parts, data);
+        if data.len() <= PIECEWISE_MOST {
+            let mut progress = Progress::default();
+            same_in_pieces(data, &whole, |so_far| scan(&mut progress, parts, so_far));
+        }
+        if let Ok(Some((_, length))) = whole {
+            let mut tokens = Tokens::new(&data[..length]);
+            for _ in 0..parts {
+                let (first, _) = tokens.next().expect("a whole answer holds its parts");
+                tokens.skip_children(first);
+            }
+            assert!(tokens.next().is_none(), "more tokens than parts");
+        }
+    }
+}
+
+/// An answer of Memcached, as [`redis_reply`].
+///
+/// # Panics
+/// If that does not hold.
+pub fn memcached_reply(data: &[u8]) {
+    use memcached::codec::{Progress, Tokens, scan};
+    for parts in [1, 3] {
+        let whole = scan(&mut Progress::default(), parts, data);
+        if data.len() <= PIECEWISE_MOST {
+            let mut progress = Progress::default();
+            same_in_pieces(data, &whole, |so_far| scan(&mut progress, parts, so_far));
+        }
+        if let Ok(Some((_, length))) = whole {
+            assert_eq!(Tokens::new(&data[..length]).count(), parts as usize);
+        }
+    }
+}
+
+/// Gives the parser one byte more each time. It must find what it found in the whole, at the byte
+/// where that ends, and must not have declined before.
+fn same_in_pieces<T: PartialEq + std::fmt::Debug, E>(
+    data: &[u8],
+    whole: &Result<Option<(T, usize)>, E>,
+    mut scan: impl FnMut(&[u8]) -> Result<Option<(T, usize)>, E>,
+) {
+    for so_far in 0..=data.len() {
+        match scan(&data[..so_far]) {
+            Ok(None) => {}
+            Ok(found) => {
+                assert_eq!(found.as_ref().map(|(_, length)| *length), Some(so_far));
+                assert_eq!(whole.as_ref().ok(), Some(&found));
+                return;
+            }
+            Err(_) => {
+                assert!(whole.is_err(), "declined after {so_far} bytes, and not as a whole");
+                return;
+            }
+        }
+    }
+    assert!(matches!(whole, Ok(None)), "found as a whole, and not in pieces");
+}
+
+/// A suite file: a plan, or an error that says something.
+///
+/// # Panics
+/// If that does not hold.
+pub fn suite_file(data: &[u8]) {
+    planned(Suite::parse("suite.toml", &String::from_utf8_lossy(data)));
+}
+
+/// A YCSB workload file: a plan, or an error that says something.
+///
+/// # Panics
+/// If that does not hold.
+pub fn ycsb_file(data: &[u8]) {
+    planned(Suite::parse_ycsb("workload", &String::from_utf8_lossy(data)));
+}
+
+fn planned(suite: Result<Suite, kvdyno_core::suite::SuiteError>) {
+    match suite.and_then(|suite| suite.plan(&Overrides::default())) {
+        Ok(plan) => {
+            for phase in &plan.phases {
+                let parts = |group: &kvdyno_core::workload::GroupPlan| -> u32 {
+                    group.mix.parts.iter().map(|&(_, parts)| u32::from(parts)).sum()
+                };
+                assert!(
+                    phase.groups.iter().all(|group| parts(group) == 1000),
+                    "a mix of {phase:?}"
+                );
+            }
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            let _ = error.excerpt();
+        }
+    }
+}
+
+/// A `result.json`: what is read can be written, and read again.
+///
+/// # Panics
+/// If that does not hold.
+pub fn result_file(data: &[u8]) {
+    let path = Path::new("result.json");
+    match RunResult::parse(data, path) {
+        Ok(result) => {
+            let written = serde_json::to_vec(&result).expect("what was read can be written");
+            RunResult::parse(&written, path).expect("what was written can be read");
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A store's URL: no option is lost silently, and no password comes out again.
+///
+/// # Panics
+/// If that does not hold.
+pub fn store_url(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Ok(mut url) = StoreUrl::parse(&text) {
+        let _ = (url.take_number::<u16>("db"), url.take_bytes("size"));
+        let _ = (url.take_duration("timeout"), url.take_flag("tls"), url.take("log"));
+        assert_eq!(url.finish().is_ok(), url.clone().finish().is_ok());
+    }
+    if !text.contains(PASSWORD) {
+        let shown = match StoreUrl::parse(&format!("redis://user:{PASSWORD}@{text}")) {
+            Ok(url) => format!("{url} {url:?} {}", url.wrong("problem", "advice")),
+            Err(error) => format!("{error} {error:?}"),
+        };
+        assert!(!shown.contains(PASSWORD), "a password came out: {shown}");
+    }
+}

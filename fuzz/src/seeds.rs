@@ -1,0 +1,87 @@
+//! Good inputs to start from: answers as servers give them, and the files of this project.
+
+use std::path::{Path, PathBuf};
+
+fn owned(inputs: &[&[u8]]) -> Vec<Vec<u8>> {
+    inputs.iter().map(|input| input.to_vec()).collect()
+}
+
+/// Every file in `folder`, from the project's own, and below it.
+fn files(folder: &str) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let mut paths: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        // In one order everywhere, so that a seed of mutations means the same inputs.
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(bytes) = std::fs::read(&path) {
+                found.push(bytes);
+            }
+        }
+    }
+    found
+}
+
+pub(crate) fn redis_replies() -> Vec<Vec<u8>> {
+    owned(&[
+        b"+OK\r\n",
+        b"$5\r\nhello\r\n",
+        b"$-1\r\n",
+        b"_\r\n",
+        b":1\r\n:0\r\n:-7\r\n",
+        b"-ERR unknown command\r\n",
+        b"!9\r\nERR later\r\n",
+        b"*3\r\n$1\r\na\r\n$-1\r\n*1\r\n:5\r\n",
+        b"%2\r\n+server\r\n+redis\r\n+proto\r\n:3\r\n",
+        b"~1\r\n,1.5\r\n",
+        b"=7\r\ntxt:abc\r\n",
+        b"#t\r\n(12345678901234567890\r\n",
+        b"*2\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n*0\r\n+OK\r\n+QUEUED\r\n",
+    ])
+}
+
+pub(crate) fn memcached_replies() -> Vec<Vec<u8>> {
+    owned(&[
+        b"VA 5 f0 t0\r\nhello\r\n",
+        b"VA 0\r\n\r\n",
+        b"HD\r\n",
+        b"EN\r\n",
+        b"HD f0 c7\r\nNF\r\nNS\r\nEX\r\nMN\r\n",
+        b"VA 3 kkey\r\nabc\r\nEN\r\nMN\r\n",
+        b"ERROR\r\n",
+        b"CLIENT_ERROR bad data chunk\r\n",
+        b"SERVER_ERROR out of memory storing object\r\n",
+        b"VERSION 1.6.18\r\n",
+        b"STAT pid 1\r\nSTAT evictions 0\r\nEND\r\n",
+    ])
+}
+
+pub(crate) fn suites() -> Vec<Vec<u8>> {
+    files("../suites")
+}
+
+pub(crate) fn ycsb_files() -> Vec<Vec<u8>> {
+    files("../suites/ycsb")
+}
+
+pub(crate) fn results() -> Vec<Vec<u8>> {
+    let result = kvdyno_report::sample::two_stores();
+    vec![serde_json::to_vec(&result).expect("the sample is plain data")]
+}
+
+pub(crate) fn store_urls() -> Vec<Vec<u8>> {
+    owned(&[
+        b"redis://127.0.0.1:6379",
+        b"redis://user:secret@host:6379,other:6380/3?timeout=1s&protocol=3",
+        b"rediss://[::1]:6380/0?ca=%2Fetc%2Fca.pem",
+        b"memcached://h:11211?timeout=500ms",
+        b"lmdb:path/to%20folder?durability=none&size=1GiB",
+        b"sim:?service=100us&stall=1s@5s&lose=1/1000",
+        b"null:",
+    ])
+}

@@ -1,0 +1,84 @@
+//! `cargo xtask bench`: kvdyno beside the floor and beside its peers, in turns on this machine, and
+//! the figures into docs/PERFORMANCE.md.
+
+mod child;
+mod kvdyno;
+mod lmdb;
+mod machine;
+mod null;
+mod page;
+mod pairs;
+mod redis;
+
+use clap::{Args, ValueEnum};
+
+use crate::steps::{self, Failure};
+
+/// What to run, and how often.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Benchmarks to run; all if none is named
+    #[arg(value_enum)]
+    only: Vec<Subject>,
+    /// Pairs of runs, in turns; 15 or more for the page
+    #[arg(long, default_value_t = 15)]
+    pairs: usize,
+    /// Share of the full number of requests; below 1 for a quick look that leaves the page alone
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+}
+
+/// A benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Subject {
+    /// The load loop alone
+    Null,
+    /// Random gets, beside a bare loop over the same engine
+    Lmdb,
+    /// Client CPU for each operation, beside redis-benchmark
+    Redis,
+}
+
+/// What a benchmark found, ready for the page.
+struct Section {
+    /// Name of its place on the page.
+    name: &'static str,
+    /// Markdown.
+    text: String,
+}
+
+/// Builds kvdyno, runs the benchmarks and writes their sections of the page.
+///
+/// # Errors
+/// If a build, a run, or a server fails.
+pub fn bench(options: &Options) -> Result<(), Failure> {
+    if options.pairs == 0 || !(options.scale > 0.0 && options.scale <= 1.0) {
+        return Err(Failure::Found("--pairs is from 1, --scale from above 0 to 1".to_owned()));
+    }
+    steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
+    let all = Subject::value_variants();
+    let subjects = if options.only.is_empty() { all } else { &options.only[..] };
+    let mut sections = vec![Section { name: "machine", text: machine::describe() }];
+    for subject in subjects {
+        sections.push(match subject {
+            Subject::Null => null::run(options)?,
+            Subject::Lmdb => lmdb::run(options)?,
+            Subject::Redis => redis::run(options)?,
+        });
+    }
+    for section in &sections {
+        println!("\n{}", section.text);
+    }
+    if options.scale < 1.0 {
+        println!("a scaled run: docs/PERFORMANCE.md stays as it is");
+        return Ok(());
+    }
+    page::write(&steps::root().join("docs/PERFORMANCE.md"), &sections)
+}
+
+impl Options {
+    /// This many requests at the scale asked for.
+    fn scaled(&self, requests: u64) -> u64 {
+        ((requests as f64 * self.scale) as u64).max(1)
+    }
+}

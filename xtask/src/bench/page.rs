@@ -1,0 +1,53 @@
+//! docs/PERFORMANCE.md: words by hand, figures by the benchmarks, between marks that stay.
+
+use std::path::Path;
+
+use super::Section;
+use crate::steps::Failure;
+
+/// Puts each section in its place.
+pub(super) fn write(path: &Path, sections: &[Section]) -> Result<(), Failure> {
+    let mut page = std::fs::read_to_string(path).map_err(Failure::file(path))?;
+    for section in sections {
+        page = replaced(&page, section.name, &section.text).ok_or_else(|| {
+            let (path, name) = (path.display(), section.name);
+            Failure::Found(format!("{path} has no place `<!-- bench:{name} -->`, or it has no end"))
+        })?;
+    }
+    std::fs::write(path, page).map_err(Failure::file(path))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// The page with `text` between `<!-- bench:NAME -->` and the next `<!-- end -->`.
+fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
+    let begin = format!("<!-- bench:{name} -->\n");
+    let from = page.find(&begin)? + begin.len();
+    let to = from + page[from..].find("<!-- end -->")?;
+    Some(format!("{}{}\n{}", &page[..from], text.trim_end(), &page[to..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str =
+        "words\n<!-- bench:a -->\nold\n<!-- end -->\nmore\n<!-- bench:b -->\n<!-- end -->\n";
+
+    #[test]
+    fn only_the_named_place_changes() {
+        let page = replaced(PAGE, "a", "new\nlines\n").unwrap();
+        assert_eq!(page, PAGE.replace("old", "new\nlines"));
+        assert_eq!(replaced(&page, "a", "old").unwrap(), PAGE);
+        assert!(replaced(PAGE, "b", "x").unwrap().contains("bench:b -->\nx\n<!-- end -->"));
+        assert_eq!(replaced(PAGE, "c", "x"), None);
+    }
+
+    #[test]
+    fn the_page_has_a_place_for_each_benchmark() {
+        let page = include_str!("../../../docs/PERFORMANCE.md");
+        for name in ["machine", "null", "lmdb", "redis"] {
+            assert!(replaced(page, name, "x").is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! `cargo xtask lint`: what must hold before any test is worth running.
+
+use crate::house_rules;
+use crate::steps::{self, Failure};
+
+/// Formatting, clippy with warnings denied, house rules.
+///
+/// # Errors
+/// If one of them is broken; what and where is printed.
+pub fn lint() -> Result<(), Failure> {
+    steps::run(steps::cargo().args(["fmt", "--all", "--check"]))?;
+    steps::run(steps::cargo().args(["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"]))?;
+    println!("\nhouse rules");
+    let breaches = house_rules::check(steps::root())?;
+    if !breaches.is_empty() {
+        for breach in &breaches {
+            println!("{breach}");
+        }
+        return Err(Failure::Found(format!("{} breaches of the house rules", breaches.len())));
+    }
+    let denied = ["--all-targets", "--", "-D", "warnings"];
+    steps::run(steps::cargo().args(["clippy", "--workspace"]).args(denied))?;
+    let fuzz = ["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"];
+    steps::run(steps::cargo().args(fuzz).args(denied))
+}

@@ -1,0 +1,44 @@
+//! `cargo xtask fuzz`: mutated inputs for every parser, on stable Rust. The same target bodies run
+//! under libFuzzer; see fuzz/README.md.
+
+use clap::Args;
+
+use crate::steps::{self, Failure};
+
+/// How hard to try.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Inputs for each target
+    #[arg(long, default_value_t = 1_000_000)]
+    inputs: u64,
+    /// Seed of the mutations; a failure prints the one that it had
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs every target with mutations of its corpus.
+///
+/// # Errors
+/// If a parser panics.
+pub fn fuzz(options: &Options) -> Result<(), Failure> {
+    run(Some(options))
+}
+
+/// The same with the number of inputs that suits a test run.
+///
+/// # Errors
+/// If a parser panics.
+pub fn test() -> Result<(), Failure> {
+    run(None)
+}
+
+fn run(options: Option<&Options>) -> Result<(), Failure> {
+    let mut tests = steps::cargo();
+    let target = steps::root().join("target");
+    tests.args(["test", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(target);
+    if let Some(options) = options {
+        tests.env("KVDYNO_FUZZ_INPUTS", options.inputs.to_string());
+        tests.env("KVDYNO_FUZZ_SEED", options.seed.to_string());
+    }
+    steps::run(&mut tests)
+}

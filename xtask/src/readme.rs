@@ -1,0 +1,76 @@
+//! `cargo xtask readme`: runs what README.md shows, so that it stays true. Each ```sh block with a
+//! `$ kvdyno …` or `$ cargo …` line is run whole as one script; other lines are output.
+
+use std::process::Command;
+
+use crate::steps::{self, Failure, root};
+
+/// Builds the release binary and runs every block.
+///
+/// # Errors
+/// If a command fails.
+pub fn run() -> Result<(), Failure> {
+    let path = root().join("README.md");
+    let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
+    let scripts = scripts(&text);
+    if scripts.is_empty() {
+        return Err(Failure::Found("README.md shows no command to run".to_owned()));
+    }
+    steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = vec![root().join("target/release")];
+    folders.extend(std::env::split_paths(&search));
+    let search = std::env::join_paths(folders).map_err(|e| Failure::Found(e.to_string()))?;
+    for script in scripts {
+        let script = format!("set -euo pipefail\n{script}");
+        let mut bash = Command::new("bash");
+        steps::run(bash.args(["-c", &script]).env("PATH", &search).current_dir(root()))?;
+    }
+    Ok(())
+}
+
+/// The commands of each block that is to be run.
+fn scripts(page: &str) -> Vec<String> {
+    let mut scripts = Vec::new();
+    let mut block: Option<Vec<&str>> = None;
+    for line in page.lines() {
+        match (&mut block, line) {
+            (None, "```sh") => block = Some(Vec::new()),
+            (Some(lines), "```") => {
+                scripts.extend(script(lines));
+                block = None;
+            }
+            (Some(lines), line) => lines.push(line),
+            (None, _) => {}
+        }
+    }
+    scripts
+}
+
+fn script(block: &[&str]) -> Option<String> {
+    let mut commands = Vec::new();
+    let mut goes_on = false;
+    for line in block {
+        let command = line.strip_prefix("$ ").or(goes_on.then_some(line));
+        goes_on = command.is_some_and(|command| command.ends_with('\\'));
+        commands.extend(command);
+    }
+    let ours = |command: &&str| command.starts_with("kvdyno ") || command.starts_with("cargo ");
+    // The chores run this one; they would not end.
+    let chore = |command: &&str| command.starts_with("cargo xtask");
+    let runs = commands.iter().any(ours) && !commands.iter().any(chore);
+    runs.then(|| commands.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_with_our_commands_are_run_whole() {
+        let page = "# A\n```sh\n$ cd x\n$ kvdyno run \\\n    --quiet\noutput\n```\n\
+                    ```toml\n$ kvdyno no\n```\n```sh\n$ ls\n```\n```sh\n$ cargo xtask test\n```\n\
+                    ```sh\n$ cargo run\n```\n";
+        assert_eq!(scripts(page), ["cd x\nkvdyno run \\\n    --quiet", "cargo run"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! The programs that tests run against: Debian's packages of them, installed where this process may,
+//! else named, so that one command tells all that is missing.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::steps::{self, Failure};
+
+/// Something that the tests need.
+struct Need {
+    /// Debian packages that bring it.
+    packages: &'static [&'static str],
+    /// Shell condition that holds once it is there.
+    present: &'static str,
+}
+
+const NEEDS: [Need; 4] = [
+    Need {
+        packages: &["redis-server", "redis-tools"],
+        present: "command -v redis-server && command -v redis-benchmark",
+    },
+    Need { packages: &["memcached"], present: "command -v memcached" },
+    Need { packages: &["chromium"], present: "command -v chromium" },
+    Need {
+        packages: &["python3-venv", "python3-pip"],
+        present: "python3 -c 'import venv, ensurepip'",
+    },
+];
+
+/// What the tests of the `rocksdb` feature need; they are left out where it is not there.
+const ROCKSDB_HEADER: &str = "/usr/include/rocksdb/c.h";
+
+/// Makes sure that all is there.
+///
+/// # Errors
+/// If something is missing and cannot be installed; the message is the command that installs it.
+pub fn ensure() -> Result<(), Failure> {
+    let missing = missing(&NEEDS);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let install = format!("apt-get install -y --no-install-recommends {}", missing.join(" "));
+    // SAFETY: the call has no preconditions and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root || !steps::succeeds(Command::new("apt-get").arg("--version")) {
+        return Err(Failure::Found(format!("the tests need more; as root: {install}")));
+    }
+    let apt = |words: &str| {
+        let mut command = Command::new("apt-get");
+        command.args(words.split(' ')).env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    steps::run(&mut apt("update"))?;
+    steps::run(&mut apt(install.trim_start_matches("apt-get ")))?;
+    let missing = self::missing(&NEEDS);
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        let missing = missing.join(" ");
+        Err(Failure::Found(format!("installed and still not usable: {missing}")))
+    }
+}
+
+fn missing(needs: &[Need]) -> Vec<&'static str> {
+    let absent = |need: &&Need| !steps::succeeds(Command::new("sh").args(["-c", need.present]));
+    needs.iter().filter(absent).flat_map(|need| need.packages).copied().collect()
+}
+
+/// The library behind `rocksdb:` is installed, with its headers.
+#[must_use]
+pub fn has_rocksdb() -> bool {
+    Path::new(ROCKSDB_HEADER).exists()
+}
+
+/// Tells the build where Debian keeps that library, so that it is not built from source.
+pub fn with_rocksdb(command: &mut Command) {
+    let triplet = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    command.env("ROCKSDB_LIB_DIR", triplet).env("ROCKSDB_INCLUDE_DIR", "/usr/include");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_absent_is_missing() {
+        let needs = [
+            Need { packages: &["a", "b"], present: "false" },
+            Need { packages: &["c"], present: "true" },
+        ];
+        assert_eq!(missing(&needs), ["a", "b"]);
+    }
+}

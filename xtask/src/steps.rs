@@ -1,0 +1,136 @@
+//! One step of a chore: a command that is shown, run, and must succeed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Why a chore ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A command ended with an error; its own words are above.
+    #[error("`{command}` failed ({status})")]
+    Command {
+        /// What was run.
+        command: String,
+        /// How it ended.
+        status: String,
+    },
+    /// A command could not be started.
+    #[error("cannot run `{command}`: {source}")]
+    Start {
+        /// What was to be run.
+        command: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was found is not as it must be.
+    #[error("{0}")]
+    Found(String),
+}
+
+impl Failure {
+    /// For `map_err` on anything done to a file.
+    pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Failure {
+        let path = path.into();
+        move |source| Failure::File { path, source }
+    }
+}
+
+/// The workspace's folder.
+///
+/// # Panics
+/// Never: xtask's own manifest lies one folder below it.
+#[must_use]
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}
+
+/// The cargo that runs this, or else the one on the path; in the workspace's folder.
+#[must_use]
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root());
+    cargo
+}
+
+/// The command as one would type it.
+#[must_use]
+pub fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    let words = std::iter::once(name).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Shows the command and runs it with this process's output.
+///
+/// # Errors
+/// If it cannot be started or does not succeed.
+pub fn run(command: &mut Command) -> Result<(), Failure> {
+    println!("\n$ {}", shown(command));
+    let status = command.status().map_err(|source| start_failure(command, source))?;
+    if status.success() { Ok(()) } else { Err(failure(command, &status.to_string())) }
+}
+
+/// Runs the command and returns what it prints.
+///
+/// # Errors
+/// If it cannot be started or does not succeed; its standard error goes to this process's.
+pub fn output(command: &mut Command) -> Result<String, Failure> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|source| start_failure(command, source))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(failure(command, &output.status.to_string()))
+    }
+}
+
+/// Runs the command silently; whether it could be run and succeeded.
+#[must_use]
+pub fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// A failure of this command.
+#[must_use]
+pub fn failure(command: &Command, status: &str) -> Failure {
+    Failure::Command { command: shown(command), status: status.to_owned() }
+}
+
+/// This command could not be started.
+#[must_use]
+pub fn start_failure(command: &Command, source: io::Error) -> Failure {
+    Failure::Start { command: shown(command), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_fails_says_which() {
+        let error = run(Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
+        assert_eq!(error.to_string(), "`sh -c exit 3` failed (exit status: 3)");
+        let error = run(&mut Command::new("no-such-program")).unwrap_err();
+        assert!(error.to_string().starts_with("cannot run `no-such-program`: "), "{error}");
+        assert_eq!(output(Command::new("echo").arg("hello")).unwrap(), "hello\n");
+        assert!(!succeeds(&mut Command::new("false")));
+    }
+
+    #[test]
+    fn the_root_holds_the_workspace() {
+        assert!(root().join("Cargo.lock").exists());
+    }
+}

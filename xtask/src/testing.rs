@@ -1,0 +1,76 @@
+//! `cargo xtask test`: every test, also those that need servers.
+
+use std::path::Path;
+
+use crate::fuzz;
+use crate::servers;
+use crate::steps::{self, Failure};
+
+/// Feature of each crate whose tests need programs from outside.
+const SERVER_TESTS: &str = "server-tests";
+
+/// Installs what is needed and runs all tests.
+///
+/// # Errors
+/// If something is missing or a test fails.
+pub fn test() -> Result<(), Failure> {
+    servers::ensure()?;
+    let mut features = server_test_features(&steps::root().join("crates"))?;
+    if servers::has_rocksdb() {
+        features.push("kvdyno-stores/rocksdb".to_owned());
+    } else {
+        println!("librocksdb-dev is not installed: leaving out the tests of the rocksdb feature");
+    }
+    fuzz::test()?;
+    let mut tests = steps::cargo();
+    tests.args(["test", "--workspace"]);
+    if !features.is_empty() {
+        tests.arg("--features").arg(features.join(","));
+    }
+    servers::with_rocksdb(&mut tests);
+    steps::run(&mut tests)
+}
+
+/// `CRATE/server-tests` for each crate that has the feature.
+fn server_test_features(crates: &Path) -> Result<Vec<String>, Failure> {
+    let mut features = Vec::new();
+    for entry in std::fs::read_dir(crates).map_err(Failure::file(crates))? {
+        let manifest = entry.map_err(Failure::file(crates))?.path().join("Cargo.toml");
+        if !manifest.exists() {
+            continue;
+        }
+        let text = std::fs::read_to_string(&manifest).map_err(Failure::file(&manifest))?;
+        let value = |key: &str| {
+            let of_key = |line: &str| {
+                Some(line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim().to_owned())
+            };
+            text.lines().find_map(of_key)
+        };
+        if let (Some(name), Some(_)) = (value("name"), value(SERVER_TESTS)) {
+            features.push(format!("{}/{SERVER_TESTS}", name.trim_matches('"')));
+        }
+    }
+    features.sort();
+    Ok(features)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_with_server_tests_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let krate = |name: &str, features: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            let text = format!("[package]\nname = \"kvdyno-{name}\"\n[features]\n{features}\n");
+            std::fs::write(path.join("Cargo.toml"), text).unwrap();
+        };
+        krate("b", "server-tests = []");
+        krate("a", "default = []\nserver-tests=[\"x\"]");
+        krate("c", "default = []\nserver-tests-of-another-kind = []");
+        let found = server_test_features(folder.path()).unwrap();
+        assert_eq!(found, ["kvdyno-a/server-tests", "kvdyno-b/server-tests"]);
+    }
+}
