@@ -104,7 +104,8 @@ impl<'a> Session<'a> {
         output.begin_store(StoreRun::begin(store, Some(self.context.dataset), SystemTime::now()));
         let plan = self.setting.plan;
         for index in 0..plan.phases.len() {
-            let phase = plan.phase_with(index, self.records_before(index));
+            let mut phase = plan.phase_with(index, self.records_before(index));
+            phase.verify &= self.setting.verify;
             if phase.load && self.existing == Existing::All {
                 continue;
             }

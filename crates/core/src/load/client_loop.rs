@@ -27,7 +27,7 @@ pub(super) async fn run_client<C: Client, P: Pace>(
             worker.note_lag(due, now);
         }
         worker.note_start();
-        let operation = lane.draw(turn.id);
+        let operation = lane.draw(turn.id, |record| worker.expect(record));
         let id = OperationId { phase: worker.phase(), group: lane.group, id: turn.id };
         client.begin(id);
         let after = desk.operate(worker, lane, &mut client, id, &operation, turn.due).await;

@@ -26,6 +26,9 @@ pub(super) struct Lane {
     pub plan: Arc<GroupPlan>,
     pub workload: Workload,
     drawer: RefCell<Drawer>,
+    /// The next operation, drawn while the one before it was given out: its ledger word is on its
+    /// way into the cache by the time that it is needed.
+    drawn: Cell<Option<(u64, Operation)>>,
     dues: RefCell<Dues>,
     /// A second cursor over the same due times, which tells how many fell due in an interval.
     offered: RefCell<Dues>,
@@ -40,6 +43,7 @@ impl Lane {
         Lane {
             group,
             drawer: RefCell::new(workload.drawer()),
+            drawn: Cell::new(None),
             limit: plan.requests.unwrap_or(u64::MAX),
             plan,
             workload,
@@ -68,10 +72,19 @@ impl Lane {
         Some(Turn { id, due: self.plan.arrival.is_open().then_some(due) })
     }
 
-    /// What operation `id` is.
+    /// What operation `id` is; `announce` hears of the record that the next one goes to.
     #[inline]
-    pub fn draw(&self, id: u64) -> Operation {
-        self.drawer.borrow_mut().draw(id)
+    pub fn draw(&self, id: u64, announce: impl FnOnce(u64)) -> Operation {
+        let mut drawer = self.drawer.borrow_mut();
+        let operation = match self.drawn.get() {
+            Some((drawn, operation)) if drawn == id => operation,
+            _ => drawer.draw(id),
+        };
+        let (next, _) = self.dues.borrow().peek();
+        let following = drawer.draw(next);
+        announce(following.record);
+        self.drawn.set(Some((next, following)));
+        operation
     }
 
     /// The `i`-th record of a batch.

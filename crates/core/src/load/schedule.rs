@@ -43,7 +43,7 @@ impl Dues {
     pub fn peek(&self) -> (u64, Nanos) {
         let id = self.next_id;
         let offset = match self.arrival {
-            Arrival::Closed => 0.0,
+            Arrival::Closed => return (id, self.start),
             Arrival::Constant { rate } => id as f64 / rate,
             Arrival::Poisson { .. } => self.poisson_at,
             Arrival::Ramp { from, to, over } => ramp_due(id as f64, from, to, over.as_secs_f64()),

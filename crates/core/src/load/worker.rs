@@ -71,6 +71,12 @@ impl Worker {
         self.examiner.borrow_mut()
     }
 
+    /// A record that will soon be asked for.
+    #[inline]
+    pub fn expect(&self, record: u64) {
+        self.examiner.borrow().prefetch(record);
+    }
+
     /// Notes how late a request that waited for its due time leaves, if its client waited for it.
     pub fn note_lag(&self, due: Nanos, claimed: Nanos) {
         if claimed < due {

@@ -1,4 +1,9 @@
 //! One clock for everything that is compared: nanoseconds since this process first asked.
+//!
+//! Each operation reads the clock twice. The system's takes 20 to 35 ns a reading, a good part of
+//! what an in-process engine takes for a whole get, so where the processor's time stamp counter is
+//! fit for it (invariant, and trusted by the kernel itself) it is read directly: 8 to 12 ns
+//! (`cargo xtask bench null`). It is set by CLOCK_MONOTONIC once, over 10 ms, to about 5 ppm.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -6,11 +11,136 @@ use std::time::Instant;
 /// Nanoseconds since the process first asked the time.
 pub type Nanos = u64;
 
-static EPOCH: OnceLock<Instant> = OnceLock::new();
+static SOURCE: OnceLock<Source> = OnceLock::new();
+
+#[derive(Debug)]
+enum Source {
+    System(Instant),
+    #[cfg(target_arch = "x86_64")]
+    Counter(counter::Counter),
+}
 
 /// The time now; never goes back, the same on every thread.
 #[inline]
 #[must_use]
 pub fn now() -> Nanos {
-    EPOCH.get_or_init(Instant::now).elapsed().as_nanos() as Nanos
+    match SOURCE.get_or_init(Source::choose) {
+        Source::System(epoch) => epoch.elapsed().as_nanos() as Nanos,
+        #[cfg(target_arch = "x86_64")]
+        Source::Counter(counter) => counter.now(),
+    }
+}
+
+impl Source {
+    #[cold]
+    fn choose() -> Source {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(counter) = counter::Counter::calibrated() {
+            return Source::Counter(counter);
+        }
+        Source::System(Instant::now())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod counter {
+    use std::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc};
+    use std::time::{Duration, Instant};
+
+    use super::Nanos;
+
+    /// How long the counter is compared with the system's clock.
+    const CALIBRATION: Duration = Duration::from_millis(10);
+    /// Readings of which the tightest pair is kept.
+    const ATTEMPTS: usize = 32;
+
+    /// The time stamp counter and its rate.
+    #[derive(Debug)]
+    pub(super) struct Counter {
+        epoch: u64,
+        /// Nanoseconds a tick, times 2^32.
+        scale: u64,
+    }
+
+    impl Counter {
+        /// `None` where the counter is not fit to be a clock.
+        pub(super) fn calibrated() -> Option<Counter> {
+            if !is_fit() {
+                return None;
+            }
+            let (epoch, begun) = pair();
+            std::thread::sleep(CALIBRATION);
+            let (end, ended) = pair();
+            let nanos = u128::try_from(ended.duration_since(begun).as_nanos()).ok()?;
+            let ticks = u128::from(end.checked_sub(epoch).filter(|&ticks| ticks > 0)?);
+            let scale = u64::try_from((nanos << 32) / ticks).ok()?;
+            Some(Counter { epoch, scale })
+        }
+
+        #[inline]
+        pub(super) fn now(&self) -> Nanos {
+            // Another processor's counter may lag by a few ticks: never below the epoch.
+            let ticks = ticks().saturating_sub(self.epoch);
+            ((u128::from(ticks) * u128::from(self.scale)) >> 32) as Nanos
+        }
+    }
+
+    /// The counter runs at one rate in every state of the processor (CPUID 8000_0007h, EDX bit 8),
+    /// and the kernel has not found it out of step.
+    fn is_fit() -> bool {
+        let highest = __cpuid(0x8000_0000).eax;
+        let invariant = highest >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0;
+        let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        let kernel = std::fs::read_to_string(path).unwrap_or_default();
+        invariant && ["tsc", "kvm-clock"].contains(&kernel.trim())
+    }
+
+    /// The counter and the system's clock at one moment, as near as they can be read.
+    fn pair() -> (u64, Instant) {
+        let reading = || {
+            let before = ticks();
+            let system = Instant::now();
+            let after = ticks();
+            (after - before, before + (after - before) / 2, system)
+        };
+        let best = (0..ATTEMPTS).map(|_| reading()).min_by_key(|&(width, ..)| width);
+        best.map_or_else(|| (ticks(), Instant::now()), |(_, counter, system)| (counter, system))
+    }
+
+    #[inline]
+    fn ticks() -> u64 {
+        // SAFETY: both instructions exist on every x86-64 processor and touch no memory. The fence
+        // keeps the reading from moving ahead of the answer that it times.
+        unsafe {
+            _mm_lfence();
+            _rdtsc()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn keeps_the_system_clocks_pace() {
+        let (begun, system) = (now(), Instant::now());
+        std::thread::sleep(Duration::from_millis(300));
+        let (ours, theirs) = ((now() - begun) as f64, system.elapsed().as_nanos() as f64);
+        assert!((ours / theirs - 1.0).abs() < 1e-3, "{ours} ns here, {theirs} ns by the system");
+    }
+
+    #[test]
+    fn never_goes_back_between_threads() {
+        let (to, from) = std::sync::mpsc::sync_channel::<Nanos>(0);
+        let other = std::thread::spawn(move || {
+            for sent in from {
+                assert!(now() >= sent);
+            }
+        });
+        (0..10_000).for_each(|_| to.send(now()).expect("the other thread listens"));
+        drop(to);
+        other.join().expect("time went back");
+    }
 }

@@ -102,6 +102,14 @@ impl Examiner {
         }
     }
 
+    /// A record that will soon be read or written.
+    #[inline]
+    pub fn prefetch(&self, record: u64) {
+        if let Some(ledger) = &self.by.ledger {
+            ledger.prefetch(self.slots(record, None).start);
+        }
+    }
+
     /// Gives a write its versions, before it is sent; adds them to `writes`.
     #[inline]
     pub fn begin_write(
