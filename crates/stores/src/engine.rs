@@ -4,14 +4,15 @@
 #[cfg(feature = "embedded")]
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use kvdyno_core::store::Durability;
 #[cfg(feature = "embedded")]
 use kvdyno_core::store::ErrorClass;
+use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile, Promise};
 use tempfile::TempDir;
 
 use crate::error::StoreError;
-use crate::in_process::refuse_hosts;
+use crate::in_process::{PATIENCE, refuse_hosts};
 use crate::url::StoreUrl;
 
 /// Meaning of the option that all engines share.
@@ -47,6 +48,31 @@ pub(crate) fn take_durability(
         format!("`{}` cannot promise durability `{}`", url.scheme(), name(asked)),
         format!("choose one of {}", can.join(", ")),
     ))
+}
+
+/// What all of them are: ordered, with transactions over several records, linearizable because
+/// every read sees the last commit.
+pub(crate) fn profile(
+    store: &str,
+    version: Option<String>,
+    durability: Durability,
+    settings: &[(String, String)],
+) -> Profile {
+    Profile {
+        store: store.to_owned(),
+        version,
+        capabilities: Capabilities {
+            scan: true,
+            batch_get: true,
+            batch_put: true,
+            ..Capabilities::default()
+        },
+        durability: Promise::checked(durability),
+        consistency: Promise::checked(Consistency::Linearizable),
+        ttl_precision: Duration::ZERO,
+        timeout: PATIENCE,
+        settings: settings.to_vec(),
+    }
 }
 
 /// Where an engine keeps its files; a temporary folder goes when this is dropped, so keep it

@@ -1,19 +1,17 @@
 //! `fjall:` drives fjall, a log-structured merge tree, in this process.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use fjall::config::CompressionPolicy;
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
-    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
+    Rows, Store, Threading,
 };
 
-use crate::engine::{DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::in_process::PATIENCE;
-use crate::registry::Entry;
 use crate::url::StoreUrl;
 
 /// What `kvdyno stores` says of it.
@@ -132,21 +130,9 @@ impl Store for FjallStore {
     }
 
     async fn profile(&self) -> Answer<Profile> {
-        Ok(Profile {
-            store: "fjall".to_owned(),
-            version: Some(VERSION.to_owned()),
-            capabilities: Capabilities {
-                scan: true,
-                batch_get: true,
-                batch_put: true,
-                ..Capabilities::default()
-            },
-            durability: Promise::checked(self.shared.durability),
-            consistency: Promise::checked(Consistency::Linearizable),
-            ttl_precision: Duration::ZERO,
-            timeout: PATIENCE,
-            settings: self.shared.settings.clone(),
-        })
+        let shared = &*self.shared;
+        let version = Some(VERSION.to_owned());
+        Ok(engine::profile("fjall", version, shared.durability, &shared.settings))
     }
 
     async fn connect(&self, _slots: usize) -> Answer<Connection<FjallClient, NoTransport>> {

@@ -4,6 +4,7 @@
 pub mod conformance;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 mod engine;
+pub mod entry;
 pub mod error;
 #[cfg(feature = "embedded")]
 pub mod fjall;
@@ -28,7 +29,8 @@ pub mod url;
 #[cfg(feature = "wire")]
 pub mod wire;
 
+pub use entry::{Entry, Opened};
 pub use error::StoreError;
-pub use registry::{Entry, LeftOut, Opened, entry, left_out, open, stores};
+pub use registry::{LeftOut, entry, left_out, open, stores};
 pub use request::Request;
 pub use url::{Host, StoreUrl};

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
-    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
+    Rows, Store, Threading,
 };
 
-use crate::engine::{DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::in_process::PATIENCE;
-use crate::registry::Entry;
 use crate::url::StoreUrl;
 
 /// What `kvdyno stores` says of it.
@@ -118,21 +117,9 @@ impl Store for LmdbStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let version = heed::lmdb_version();
-        Ok(Profile {
-            store: "lmdb".to_owned(),
-            version: Some(format!("{}.{}.{}", version.major, version.minor, version.patch)),
-            capabilities: Capabilities {
-                scan: true,
-                batch_get: true,
-                batch_put: true,
-                ..Capabilities::default()
-            },
-            durability: Promise::checked(self.shared.durability),
-            consistency: Promise::checked(Consistency::Linearizable),
-            ttl_precision: std::time::Duration::ZERO,
-            timeout: PATIENCE,
-            settings: self.shared.settings.clone(),
-        })
+        let shared = &*self.shared;
+        let version = Some(format!("{}.{}.{}", version.major, version.minor, version.patch));
+        Ok(engine::profile("lmdb", version, shared.durability, &shared.settings))
     }
 
     async fn connect(&self, _slots: usize) -> Answer<Connection<LmdbClient, NoTransport>> {

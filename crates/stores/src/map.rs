@@ -9,9 +9,9 @@ use kvdyno_core::store::{
     Profile, Promise, Put, Reading, Rows, Store, Threading,
 };
 
+use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
-use crate::registry::Entry;
 use crate::shards::Shards;
 use crate::url::StoreUrl;
 

@@ -10,9 +10,9 @@ use kvdyno_core::store::{
 };
 use kvdyno_core::verify::stamp::{fabricate_for, fabricate_template};
 
+use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
-use crate::registry::Entry;
 use crate::url::StoreUrl;
 
 /// What `kvdyno stores` says of it.

@@ -2,20 +2,18 @@
 //! transaction of its own.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
-    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
+    Rows, Store, Threading,
 };
 use redb::{
     Database, Error, ReadOnlyTable, ReadableDatabase, StorageError, Table, TableDefinition,
 };
 
-use crate::engine::{DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::in_process::PATIENCE;
-use crate::registry::Entry;
 use crate::url::StoreUrl;
 
 /// What `kvdyno stores` says of it.
@@ -100,21 +98,9 @@ impl Store for RedbStore {
     }
 
     async fn profile(&self) -> Answer<Profile> {
-        Ok(Profile {
-            store: "redb".to_owned(),
-            version: Some(VERSION.to_owned()),
-            capabilities: Capabilities {
-                scan: true,
-                batch_get: true,
-                batch_put: true,
-                ..Capabilities::default()
-            },
-            durability: Promise::checked(self.shared.durability),
-            consistency: Promise::checked(Consistency::Linearizable),
-            ttl_precision: Duration::ZERO,
-            timeout: PATIENCE,
-            settings: self.shared.settings.clone(),
-        })
+        let shared = &*self.shared;
+        let version = Some(VERSION.to_owned());
+        Ok(engine::profile("redb", version, shared.durability, &shared.settings))
     }
 
     async fn connect(&self, _slots: usize) -> Answer<Connection<RedbClient, NoTransport>> {

@@ -1,21 +1,19 @@
 //! `rocksdb:` drives RocksDB in this process, through the system's librocksdb.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
-    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
+    Rows, Store, Threading,
 };
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, Error, ErrorKind, IteratorMode,
     Options, WriteBatch, WriteOptions,
 };
 
-use crate::engine::{DURABILITY_OPTION, Folder, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, Folder, take_durability};
+use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::in_process::PATIENCE;
-use crate::registry::Entry;
 use crate::url::StoreUrl;
 
 /// What `kvdyno stores` says of it.
@@ -115,21 +113,9 @@ impl Store for RocksStore {
     }
 
     async fn profile(&self) -> Answer<Profile> {
-        Ok(Profile {
-            store: "rocksdb".to_owned(),
-            version: None,
-            capabilities: Capabilities {
-                scan: true,
-                batch_get: true,
-                batch_put: true,
-                ..Capabilities::default()
-            },
-            durability: Promise::checked(self.shared.durability),
-            consistency: Promise::checked(Consistency::Linearizable),
-            ttl_precision: Duration::ZERO,
-            timeout: PATIENCE,
-            settings: self.shared.settings.clone(),
-        })
+        let shared = &*self.shared;
+        let version = None;
+        Ok(engine::profile("rocksdb", version, shared.durability, &shared.settings))
     }
 
     async fn connect(&self, _slots: usize) -> Answer<Connection<RocksClient, NoTransport>> {

@@ -114,11 +114,12 @@ pub(super) fn block_on_calling_thread<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A runtime as every worker thread has one.
+/// A runtime as every worker thread has one. It looks at the sockets after every turn of the
+/// worker's tasks (at most 61 polls): a pacing task that spins must not hold answers up.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, LoadError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .event_interval(31)
+        .event_interval(1)
         .build()
         .map_err(|source| LoadError::System { what: "a runtime", source })
 }

@@ -15,8 +15,8 @@ use std::task::Context;
 
 use kvdyno_core::store::{Answer, Connection, Fault, Profile, Store, Threading, Transport};
 
+use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::registry::Entry;
 use crate::url::StoreUrl;
 use crate::wire::{
     self, Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Stream, WireTransport,

@@ -21,10 +21,10 @@ use kvdyno_core::store::{
 use self::cell::Cell;
 use self::chance::{Chance, Purpose};
 use self::settings::Settings;
+use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
 use crate::map::Record;
-use crate::registry::Entry;
 use crate::shards::Shards;
 use crate::url::StoreUrl;
 
