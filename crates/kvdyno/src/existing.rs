@@ -49,8 +49,9 @@ pub fn prepare(
     context: &Context,
 ) -> Result<Existing, Failure> {
     let records = planned_records(setting.plan);
-    if setting.conduct.part.count > 1 {
-        // The other parts load their own records at this very time.
+    // Of a load in parts the others load their own records at this very time; and what a store
+    // makes up is not there.
+    if setting.conduct.part.count > 1 || context.profile.capabilities.fabricates {
         return Ok(Existing::None);
     }
     let found = probe(store, url, context, records)?;

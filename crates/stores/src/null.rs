@@ -72,6 +72,7 @@ impl Store for NullStore {
             capabilities: Capabilities {
                 batch_get: true,
                 batch_put: true,
+                fabricates: true,
                 ..Capabilities::default()
             },
             durability: Promise::checked(Durability::None),

@@ -117,7 +117,7 @@ impl Job {
             fields_apart: self.context.fields_apart,
             check_reads: self.plan.verify,
             part: self.context.conduct.part,
-            fabricated: self.context.profile.store == "null",
+            fabricated: self.context.profile.capabilities.fabricates,
         }
     }
 

@@ -101,6 +101,8 @@ pub struct Capabilities {
     pub pipeline: bool,
     /// Records may vanish under memory pressure: absence is a miss, never a loss.
     pub may_forget: bool,
+    /// Stores nothing and makes values up: their stamp is all there is to check.
+    pub fabricates: bool,
 }
 
 /// What a store is and promises, as found when the run began.

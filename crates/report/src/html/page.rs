@@ -273,6 +273,7 @@ fn capabilities(has: Capabilities) -> String {
         (has.fields, "fields written apart"),
         (has.pipeline, "pipelining"),
         (has.may_forget, "may forget under memory pressure"),
+        (has.fabricates, "stores nothing, makes values up"),
     ];
     let words: Vec<&str> = all.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
     if words.is_empty() {

@@ -56,6 +56,7 @@ fn profile(version: Option<String>, settings: Vec<(String, String)>, timeout: Du
             pipeline: true,
             // With `-M` nothing is evicted, but a put that finds no memory still takes away the
             // record that it was to replace.
+            fabricates: false,
             may_forget: true,
         },
         durability: Promise::checked(Durability::None),

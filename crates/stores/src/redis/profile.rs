@@ -86,6 +86,7 @@ fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
             ttl: true,
             fields: true,
             pipeline: true,
+            fabricates: false,
             may_forget: may_forget(info, config),
         },
         durability: durability(config),
