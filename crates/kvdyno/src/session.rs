@@ -109,7 +109,8 @@ impl<'a> Session<'a> {
         output.begin_store(run);
         let plan = self.setting.plan;
         for index in 0..plan.phases.len() {
-            let phase = plan.phase_with(index, self.records_before(index));
+            let mut phase = plan.phase_with(index, self.records_before(index));
+            phase.verify &= self.setting.verify;
             if phase.load && self.existing == Existing::All {
                 continue;
             }

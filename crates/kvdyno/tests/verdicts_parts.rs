@@ -3,6 +3,7 @@
 
 mod support;
 
+use kvdyno_core::measure::PhaseMeasure;
 use kvdyno_core::verify::{AnomalyKind, Initial};
 use kvdyno_core::workload::{Dataset, Distribution, Kind, Part};
 use support::library::{Run, dataset, group, is_clean, load, named, phase, store, succeeded};
@@ -11,8 +12,8 @@ const PARTS: u32 = 3;
 const RECORDS: u64 = 3_000;
 const REQUESTS: u64 = 60_001;
 
-/// Carries both phases of the load, a thread for each part. What each part's phases measured.
-fn in_parts(url: &str) -> Vec<[kvdyno_core::measure::PhaseMeasure; 2]> {
+/// Carries a load, a mix and a pass over all records, a thread for each part. What each part's phases measured.
+fn in_parts(url: &str) -> Vec<[PhaseMeasure; 3]> {
     let store = store(url);
     let barrier = std::sync::Barrier::new(PARTS as usize);
     std::thread::scope(|scope| {
@@ -28,11 +29,9 @@ fn in_parts(url: &str) -> Vec<[kvdyno_core::measure::PhaseMeasure; 2]> {
                 let mut mix = group(&[(Kind::Get, 500), (Kind::Update, 500)], 2, REQUESTS, RECORDS);
                 mix.keys = Distribution::Zipfian { exponent: 0.99, scrambled: true };
                 let mixed = run.carry(phase(1, vec![mix]));
-                // All of the part's own records, read back while the others may be at work.
-                is_clean(
-                    &run.carry(phase(2, vec![group(&[(Kind::Get, 1_000)], 1, RECORDS, RECORDS)])),
-                );
-                [loaded, mixed]
+                // The others may be at work still.
+                let back = group(&[(Kind::Get, 1_000)], 1, RECORDS, RECORDS);
+                [loaded, mixed, run.carry(phase(2, vec![back]))]
             })
         };
         let parts: Vec<_> = (0..PARTS).map(part).collect();
@@ -45,10 +44,9 @@ fn parts_write_their_own_records_and_are_the_whole_load_together() {
     let parts = in_parts("map:");
     let sum = |phase: usize| parts.iter().map(|part| succeeded(&part[phase])).sum::<u64>();
     assert_eq!((sum(0), sum(1)), (RECORDS, REQUESTS));
-    for [loaded, mixed] in &parts {
-        is_clean(loaded);
-        is_clean(mixed);
-        assert_eq!(loaded.records, RECORDS);
+    for [loaded, mixed, back] in &parts {
+        [loaded, mixed, back].into_iter().for_each(is_clean);
+        assert_eq!(back.tally.judged, RECORDS / u64::from(PARTS));
         assert!(mixed.tally.judged > 0, "own records are judged");
         assert!(mixed.tally.stamp_only > mixed.tally.judged, "two of three are others'");
         assert_eq!(mixed.tally.unexpected_misses, 0);
@@ -59,7 +57,8 @@ fn parts_write_their_own_records_and_are_the_whole_load_together() {
 fn a_part_names_what_is_wrong_with_its_own_records_and_stamps_of_all() {
     let parts = in_parts("sim:?stale=20&corrupt=200&name=parts");
     let log = kvdyno_stores::sim::log_named("parts").unwrap().entries();
-    let logged = |kind| log.iter().filter(|entry| entry.kind == kind && entry.operation.phase == 1);
+    let logged =
+        |kind| log.iter().filter(move |entry| entry.kind == kind && entry.operation.phase == 1);
     let corrupt = logged(kvdyno_stores::sim::Imperfection::Corrupt).count() as u64;
     let stale = logged(kvdyno_stores::sim::Imperfection::Stale).count() as u64;
     let of = |kind| parts.iter().map(|part| named(&part[1], kind)).sum::<u64>();
@@ -101,7 +100,8 @@ fn three_processes_share_a_load_and_merge_to_exact_counts() {
         })
         .collect();
     for mut part in parts {
-        assert_eq!(part.wait().unwrap().code(), Some(0));
+        let code = part.wait().unwrap().code();
+        assert!(matches!(code, Some(0 | 2)), "{code:?}");
     }
     let mut arguments = vec!["merge"];
     arguments.extend(outs.iter().map(|out| out.to_str().unwrap()));

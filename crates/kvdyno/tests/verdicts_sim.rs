@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::Bench;
+use support::{Bench, same};
 
 /// Inserts only, so that nothing hides a write that is gone, and then every record is read back.
 const INSERTS: &str = r#"
@@ -44,7 +44,7 @@ requests = 20000
 fn lie_every_put_acknowledged_and_not_stored_is_named_lost_by_its_writer() {
     let run = Bench::new().sim("lie=100", INSERTS);
     run.only("lost");
-    assert_eq!(run.writers("lost"), run.logged("lie"));
+    same(&run.writers("lost"), &run.logged("lie"));
     assert_eq!(run.named("lost"), run.logged("lie").len(), "each one once");
     assert_eq!(run.code, 1);
 }
@@ -54,7 +54,7 @@ fn lie_in_batches_is_told_record_by_record() {
     let suite = INSERTS.replace("mix = \"insert\"", "mix = \"insert-batch\"\nbatch = 20");
     let run = Bench::new().sim("lie=100", &suite.replace("\"records\"", "1000"));
     run.only("lost");
-    assert_eq!(run.writers("lost"), run.logged("lie"));
+    same(&run.writers("lost"), &run.logged("lie"));
     assert_eq!(run.named("lost"), run.log.len(), "each record once");
     assert_eq!(run.code, 1);
 }
@@ -86,7 +86,7 @@ requests = 20000
     // A record that was not loaded and was written over after that is whole again.
     let seen: std::collections::BTreeSet<_> = lies.into_iter().filter(|id| id.0 == 1).collect();
     let named = run.writers("lost");
-    assert_eq!(named, seen);
+    same(&named, &seen);
     assert_eq!(run.named("lost"), named.len(), "each one once");
     assert!(run.anomalies[0]["again"].as_str().unwrap().ends_with("; 10 reads found it so"));
     assert_eq!(run.code, 1);
@@ -96,7 +96,7 @@ requests = 20000
 fn lose_every_put_that_is_undone_later_is_named_lost_by_its_writer() {
     let run = Bench::new().sim("lose=100&lose-after=1ms", INSERTS);
     run.only("lost");
-    assert_eq!(run.writers("lost"), run.logged("lose"));
+    same(&run.writers("lost"), &run.logged("lose"));
     assert_eq!(run.named("lost"), run.logged("lose").len(), "each one once");
     assert_eq!(run.code, 1);
 }
@@ -105,7 +105,7 @@ fn lose_every_put_that_is_undone_later_is_named_lost_by_its_writer() {
 fn stale_reads_of_one_client_are_all_named() {
     let run = Bench::new().sim("stale=20", ONE_CLIENT);
     run.only("stale");
-    assert_eq!(run.readers("stale"), run.logged("stale"));
+    same(&run.readers("stale"), &run.logged("stale"));
     assert_eq!(run.named("stale"), run.logged("stale").len(), "each one once");
     assert_eq!(run.code, 1);
 }
@@ -120,7 +120,7 @@ load = true
 [[phase]]
 name = "mix"
 mix = { get = 50, update = 50 }
-keys = { zipfian = 0.99 }
+keys = { zipfian = { exponent = 0.99 } }
 clients = 64
 requests = 400000
 "#;
@@ -140,7 +140,7 @@ requests = 400000
 fn corrupt_reads_are_all_named() {
     let run = Bench::new().sim("corrupt=100", GETS);
     run.only("corrupt");
-    assert_eq!(run.readers("corrupt"), run.logged("corrupt"));
+    same(&run.readers("corrupt"), &run.logged("corrupt"));
     assert_eq!(run.named("corrupt"), run.logged("corrupt").len(), "each one once");
     assert_eq!(run.code, 1);
 }
@@ -151,7 +151,7 @@ fn absent_records_that_are_there_are_all_named_stale() {
     run.only("stale");
     assert!(run.anomalies.iter().all(|anomaly| anomaly["seen"].is_null()));
     assert!(run.anomalies.iter().all(|anomaly| anomaly["again"] == "right when read again"));
-    assert_eq!(run.readers("stale"), run.logged("absent"));
+    same(&run.readers("stale"), &run.logged("absent"));
     assert_eq!(run.code, 1);
 }
 
@@ -171,7 +171,7 @@ requests = "records"
 "#;
     let run = Bench::new().sim("resurrect=50&resurrect-after=1ms", suite);
     run.only("resurrected");
-    assert_eq!(run.writers("resurrected"), run.logged("resurrect"));
+    same(&run.writers("resurrected"), &run.logged("resurrect"));
     assert_eq!(run.named("resurrected"), run.logged("resurrect").len(), "each one once");
     assert_eq!(run.code, 1);
 }
@@ -180,7 +180,7 @@ requests = "records"
 fn phantom_every_failed_put_that_is_there_is_named_by_its_writer() {
     let run = Bench::new().sim("phantom=100", INSERTS);
     run.only("phantom");
-    assert_eq!(run.writers("phantom"), run.logged("phantom"));
+    same(&run.writers("phantom"), &run.logged("phantom"));
     assert_eq!(run.named("phantom"), run.logged("phantom").len(), "each one once");
     assert_eq!(run.code, 1);
 }

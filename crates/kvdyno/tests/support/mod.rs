@@ -100,6 +100,17 @@ pub fn number_at(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("no number {key} in {value}"))
 }
 
+/// What kvdyno named is what `sim:` logged, no more and no less.
+pub fn same(named: &BTreeSet<Id>, logged: &BTreeSet<Id>) {
+    let missed: Vec<_> = logged.difference(named).take(5).collect();
+    let wrong: Vec<_> = named.difference(logged).take(5).collect();
+    let (n, l) = (named.len(), logged.len());
+    assert!(
+        missed.is_empty() && wrong.is_empty(),
+        "{n} named, {l} logged; not named: {missed:?} …; named wrongly: {wrong:?} …"
+    );
+}
+
 impl Outcome {
     /// Ids that `sim:` logged as `kind`, which must not be none: else the test would prove nothing.
     pub fn logged(&self, kind: &str) -> BTreeSet<Id> {
@@ -107,7 +118,8 @@ impl Outcome {
         let ids: BTreeSet<Id> = of_kind
             .map(|e| (number_at(e, "phase"), number_at(e, "group"), number_at(e, "id")))
             .collect();
-        assert!(ids.len() >= 5, "sim did too little wrong to prove anything: {ids:?}");
+        let few = ids.len() < 4;
+        assert!(!few, "sim did too little wrong to prove anything: {ids:?}; {}", self.stderr);
         ids
     }
 
@@ -181,6 +193,11 @@ impl Outcome {
         );
         assert_eq!(self.tally("unknown"), 0);
         assert!(self.tally("judged") > 0, "nothing was judged: {}", self.stderr);
-        assert_eq!(self.code, 0, "{}{}", self.stderr, self.stdout);
+        self.is_no_failure();
+    }
+
+    /// Nothing speaks against the store. 2: the measurement is short, or of a debug build.
+    pub fn is_no_failure(&self) {
+        assert!(matches!(self.code, 0 | 2), "{}: {}{}", self.code, self.stderr, self.stdout);
     }
 }
