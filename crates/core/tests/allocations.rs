@@ -52,8 +52,8 @@ const FIELD: usize = 40;
 /// Operations of the shorter run.
 const OPERATIONS: u64 = 50_000;
 
-/// A record: whether it is there, and its fields.
-type Slot = (bool, [[u8; FIELD]; FIELDS as usize]);
+/// A record's fields, as far as they are there.
+type Slot = [Option<[u8; FIELD]>; FIELDS as usize];
 
 /// Keeps records in an array; never allocates.
 struct ArrayStore {
@@ -78,24 +78,25 @@ impl Client for ArrayClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
         let slot = self.slot(key).lock().unwrap();
         if self.fields == 1 {
-            into.set_whole(&slot.1[0]);
-        } else {
-            (0..self.fields).for_each(|i| into.push_field(i, &slot.1[usize::from(i)]));
+            slot[0].iter().for_each(|bytes| into.set_whole(bytes));
         }
-        Ok(slot.0)
+        for (field, bytes) in (0..).zip(&*slot).filter(|_| self.fields > 1) {
+            bytes.iter().for_each(|bytes| into.push_field(field, bytes));
+        }
+        Ok(slot.iter().any(Option::is_some))
     }
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
         let mut slot = self.slot(put.key).lock().unwrap();
-        slot.0 = true;
         for (field, bytes) in put.value.fields() {
-            slot.1[usize::from(field)].copy_from_slice(bytes);
+            slot[usize::from(field)] = bytes.try_into().ok();
         }
         Ok(())
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
-        Ok(std::mem::replace(&mut self.slot(key).lock().unwrap().0, false))
+        let before = std::mem::take(&mut *self.slot(key).lock().unwrap());
+        Ok(before.iter().any(Option::is_some))
     }
 }
 
@@ -143,7 +144,7 @@ struct Bench {
 
 impl Bench {
     fn new(threading: Threading, fields: u16) -> Bench {
-        let slots = (0..RECORDS).map(|_| Mutex::new((false, Default::default())));
+        let slots = (0..RECORDS).map(|_| Mutex::new(Slot::default()));
         let slots = Arc::new(slots.collect());
         let store = Arc::new(ArrayStore { slots, fields, threading });
         let dataset = Dataset {

@@ -30,7 +30,7 @@ requests = 10000
 
 /// Runs it on an LMDB file of the bench.
 fn lmdb(bench: &Bench, more: &[&str]) -> support::Outcome {
-    let url = format!("lmdb:{}", bench.path("data").display());
+    let url = format!("lmdb:{}?durability=none", bench.path("data").display());
     let suite = bench.suite(&mix("40B"));
     let mut arguments = vec!["run", suite.as_str(), "--store", url.as_str(), "--quiet"];
     arguments.extend(more);

@@ -57,8 +57,11 @@ fn parts_write_their_own_records_and_are_the_whole_load_together() {
 fn a_part_names_what_is_wrong_with_its_own_records_and_stamps_of_all() {
     let parts = in_parts("sim:?stale=20&corrupt=200&name=parts");
     let log = kvdyno_stores::sim::log_named("parts").unwrap().entries();
-    let logged =
-        |kind| log.iter().filter(move |entry| entry.kind == kind && entry.operation.phase == 1);
+    let logged = |kind| {
+        log.iter().filter(move |entry| {
+            entry.kind == kind && entry.operation.phase == 1 && entry.operation.group == 0
+        })
+    };
     let corrupt = logged(kvdyno_stores::sim::Imperfection::Corrupt).count() as u64;
     let stale = logged(kvdyno_stores::sim::Imperfection::Stale).count() as u64;
     let of = |kind| parts.iter().map(|part| named(&part[1], kind)).sum::<u64>();
