@@ -13,6 +13,7 @@ mod results;
 mod run;
 mod session;
 mod signals;
+mod stamps;
 mod terminal_style;
 
 use std::process::ExitCode;

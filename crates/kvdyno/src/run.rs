@@ -19,6 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::session::{Session, Setting};
 use crate::signals;
+use crate::stamps;
 use crate::terminal_style::style_of_terminal;
 
 /// Records loaded with one request where every store can.
@@ -177,6 +178,10 @@ fn carry_out(
     if arguments.dry_run {
         return dry_run::show(plan, urls);
     }
+    let unseen = if arguments.no_verify { Vec::new() } else { stamps::cannot_see(plan)? };
+    for line in &unseen {
+        eprintln!("kvdyno: not to be seen in {line}");
+    }
     let stores = open_all(urls)?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let setting = Setting {
@@ -186,6 +191,7 @@ fn carry_out(
         data: arguments.data,
         verify: !arguments.no_verify,
         session: session_number(),
+        unseen,
     };
     let mut output = begin(plan, arguments, command)?;
     let mut exit = Exit::Done;

@@ -1,15 +1,16 @@
 //! All phases of a plan against one store: existing data, ledger, phases, reading back, verdict.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, LoadError, Ran, writers};
+use kvdyno_core::load::{
+    AnyStore, Conduct, Context, Interrupt, Job, LoadError, Ran, Wanted, writers,
+};
 use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Sampler, StopReason};
 use kvdyno_core::store::{Consistency, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
-use kvdyno_core::verify::{AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
+use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::result::{PhaseResult, Status, StoreResult, StoreRun};
 
@@ -36,6 +37,8 @@ pub struct Setting<'a> {
     pub verify: bool,
     /// Tells this run's writes from those of earlier ones.
     pub session: u32,
+    /// What its values are too short to show.
+    pub unseen: Vec<String>,
 }
 
 /// One store's run.
@@ -47,7 +50,7 @@ pub struct Session<'a> {
     existing: Existing,
     /// Records that exist by now.
     records: u64,
-    ran: Vec<(PhasePlan, Vec<u64>)>,
+    ran: Vec<Ran>,
     reasons: Vec<(String, Vec<Reason>)>,
     status: Status,
     exit: Exit,
@@ -101,7 +104,9 @@ impl<'a> Session<'a> {
     /// Runs every phase; what was measured is in `output` whatever happens.
     pub fn run(mut self, output: &mut Output) -> Exit {
         let store = StoreResult::new(&self.url, &self.context.profile);
-        output.begin_store(StoreRun::begin(store, Some(self.context.dataset), SystemTime::now()));
+        let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
+        run.notes.clone_from(&self.setting.unseen);
+        output.begin_store(run);
         let plan = self.setting.plan;
         for index in 0..plan.phases.len() {
             let mut phase = plan.phase_with(index, self.records_before(index));
@@ -149,7 +154,6 @@ impl<'a> Session<'a> {
         let mut result = PhaseResult::new(phase, &measure, resources.as_ref(), output.origin());
         result.publish(self.setting.plan, &self.context.profile.store);
         output.add_phase(phase, &measure, result);
-        self.ran.push((phase.clone(), measure.issued));
     }
 
     fn load(
@@ -164,7 +168,9 @@ impl<'a> Session<'a> {
         drop(observer);
         let resources = sampler.map(|sampler| sampler.stop().summary);
         let mut measure = measure?;
-        self.name_writers(phase, &mut measure);
+        let issued = measure.issued.clone();
+        self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
+        self.name_writers(&mut measure);
         self.judge(phase, &measure, resources.as_ref());
         Ok((measure, resources))
     }
@@ -186,21 +192,26 @@ impl<'a> Session<'a> {
         self.reasons.push((phase.name.clone(), judge_phase(&evidence)));
     }
 
-    /// Lost writes are named by the operation that made them, where it can be told.
-    fn name_writers(&self, phase: &PhasePlan, measure: &mut PhaseMeasure) {
-        let lost = measure.anomalies.iter().filter(|a| a.kind == AnomalyKind::Lost);
-        let wanted: HashMap<u64, u32> = lost.map(|lost| (lost.record, lost.floor)).collect();
-        if wanted.is_empty() || self.context.fields_apart || self.existing != Existing::None {
+    /// Writes that are gone, deletes that were undone and writes that failed and are there all the
+    /// same are named by the operation that made them, where it can be told.
+    fn name_writers(&self, measure: &mut PhaseMeasure) {
+        let Some(ledger) = &self.context.ledger else { return };
+        if self.context.fields_apart || self.existing != Existing::None {
             return;
         }
-        let issued = measure.issued.clone();
-        let mut ran: Vec<Ran<'_>> =
-            self.ran.iter().map(|(plan, issued)| Ran { plan, issued }).collect();
-        ran.push(Ran { plan: phase, issued: &issued });
+        let mut wanted = Wanted::default();
+        for (record, version) in measure.anomalies.iter().filter_map(written_in_vain) {
+            wanted.versions.insert((record, version));
+            wanted.sent.insert(record, ledger.state(record).next - 1);
+        }
+        if wanted.versions.is_empty() {
+            return;
+        }
         let part = self.context.conduct.part;
-        let Ok(writers) = writers(&ran, &self.context.dataset, part, &wanted) else { return };
-        for anomaly in measure.anomalies.iter_mut().filter(|a| a.kind == AnomalyKind::Lost) {
-            anomaly.writer = writers.get(&anomaly.record).copied();
+        let Ok(writers) = writers(&self.ran, &self.context.dataset, part, &wanted) else { return };
+        for anomaly in &mut measure.anomalies {
+            let write = written_in_vain(anomaly);
+            anomaly.writer = write.and_then(|write| writers.get(&write).copied());
         }
     }
 
@@ -227,6 +238,16 @@ impl<'a> Session<'a> {
         output.end_store(&verdict, self.status);
         self.exit
     }
+}
+
+/// Record and version of the write that an anomaly is about, if it is about one.
+fn written_in_vain(anomaly: &Anomaly) -> Option<(u64, u32)> {
+    let version = match anomaly.kind {
+        AnomalyKind::Lost | AnomalyKind::Resurrected => anomaly.floor,
+        AnomalyKind::Phantom => anomaly.seen?,
+        AnomalyKind::Corrupt | AnomalyKind::Stale => return None,
+    };
+    Some((anomaly.record, version))
 }
 
 fn ledger_config(setting: &Setting<'_>, context: &Context, existing: Existing) -> LedgerConfig {

@@ -137,6 +137,9 @@ pub struct StoreRun {
     pub dataset: Option<Dataset>,
     /// Whether the measurement may be believed; `None` until it is judged.
     pub verdict: Option<Verdict>,
+    /// What its figures leave open, one sentence each: what short values cannot show.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
 }
@@ -298,6 +301,7 @@ impl StoreRun {
             status: Status::Running,
             dataset,
             verdict: None,
+            notes: Vec::new(),
             phases: Vec::new(),
         }
     }

@@ -81,6 +81,14 @@ pub fn render_store(
         text.push_str(&format!("{}\n", style.bold(&printable(&stamp))));
     }
     text.push_str(&verification(run.tally().as_ref(), style));
+    for note in &run.notes {
+        text.push_str(&wrapped(
+            &format!("not to be seen in {}", printable(note)),
+            "",
+            "  ",
+            style.width,
+        ));
+    }
     for phase in &run.phases {
         for error in &phase.errors {
             text.push_str(&error_line(&phase.name, error, style));

@@ -23,4 +23,4 @@ pub use any_store::AnyStore;
 pub use controls::Interrupt;
 pub use job::{Conduct, Context, Job, LoadError};
 pub use phase::{Observer, Progress};
-pub use trace::{Ran, writers};
+pub use trace::{Ran, Wanted, writers};

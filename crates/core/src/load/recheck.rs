@@ -1,5 +1,6 @@
 //! Suspects are read again once the load has quiesced: what is still missing then is lost, not
-//! late.
+//! late. What is still wrong is named once, however many reads have found it; a read that was
+//! wrong for itself, though its record is right, keeps the name that it got.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -15,15 +16,28 @@ use crate::verify::{Anomaly, AnomalyKind, AnsweredRead, Examiner, ReadTickets, T
 const RECORDS: usize = 10_000;
 /// Longest time for all of it, beyond what an eventually consistent store may take to settle, ns.
 const LIMIT: Nanos = 10_000_000_000;
-/// Pause between two looks at a record while an eventually consistent store settles.
+/// Looks at a record once the store has had its time to settle: one right answer clears the
+/// record, so that a store which is wrong now and then is not said to have lost it.
+const LOOKS: u32 = 3;
+/// Pause between two looks at all suspects while an eventually consistent store settles.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Client group of the reads made here: no group of a plan has this number.
+const GROUP: u16 = u16::MAX;
 
-/// What a second look at a record gave.
-enum SecondLook {
-    /// Legal now.
-    Healed,
-    /// Still illegal, of this kind.
-    Wrong(AnomalyKind),
+/// What is wrong with one field of a record, or with the record where it has one ledger word.
+#[derive(Debug)]
+struct Wrong {
+    field: u16,
+    kind: AnomalyKind,
+    seen: Option<u32>,
+    floor: u32,
+    next: u32,
+}
+
+/// What the last look at a record gave.
+enum Look {
+    /// What is illegal still; empty: nothing.
+    Answered(Vec<Wrong>),
     /// No answer.
     Unread(String),
 }
@@ -51,19 +65,14 @@ pub(super) async fn recheck<S: Store>(store: &S, job: &Job, measure: &mut PhaseM
 }
 
 async fn read_again<C: Client>(job: &Job, client: &mut C, measure: &mut PhaseMeasure) {
-    let deadline = measure::now() + settle(job) + LIMIT;
-    let mut suspects: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (i, anomaly) in measure.anomalies.iter().enumerate() {
-        suspects.entry(anomaly.record).or_default().push(i);
+    let mut suspects: BTreeMap<u64, Look> = BTreeMap::new();
+    for anomaly in &measure.anomalies {
+        if suspects.len() < RECORDS {
+            suspects.insert(anomaly.record, Look::Unread("no time left".to_owned()));
+        }
     }
-    for (record, of_record) in suspects.into_iter().take(RECORDS) {
-        let look = if measure::now() < deadline {
-            look(job, client, record).await
-        } else {
-            SecondLook::Unread("no time left".to_owned())
-        };
-        name(&mut measure.tally, &mut measure.anomalies, &of_record, &look);
-    }
+    look_at_all(job, client, &mut suspects, measure.end + settle(job)).await;
+    name(job, &mut measure.tally, &mut measure.anomalies, &suspects);
 }
 
 /// How long the store may take to settle, ns.
@@ -74,58 +83,127 @@ fn settle(job: &Job) -> Nanos {
     }
 }
 
-async fn look<C: Client>(job: &Job, client: &mut C, record: u64) -> SecondLook {
+/// Looks at every suspect until it is right, at least until `settled`.
+async fn look_at_all<C: Client>(
+    job: &Job,
+    client: &mut C,
+    suspects: &mut BTreeMap<u64, Look>,
+    settled: Nanos,
+) {
+    let deadline = settled.max(measure::now()) + LIMIT;
+    let mut operation = OperationId { phase: job.plan.index, group: GROUP, id: 0 };
+    let mut looks = 0;
+    while looks < LOOKS {
+        looks += u32::from(measure::now() >= settled);
+        let mut left = false;
+        for (&record, look) in suspects.iter_mut() {
+            let right = matches!(look, Look::Answered(wrong) if wrong.is_empty());
+            if right || measure::now() >= deadline || job.context.interrupt.is_raised() {
+                continue;
+            }
+            *look = look_at(job, client, record, operation).await;
+            operation.id += 1;
+            left |= !matches!(look, Look::Answered(wrong) if wrong.is_empty());
+        }
+        if !left {
+            return;
+        }
+        if looks == 0 {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+async fn look_at<C: Client>(
+    job: &Job,
+    client: &mut C,
+    record: u64,
+    operation: OperationId,
+) -> Look {
     let Some((_, workload)) = job.groups.first() else {
-        return SecondLook::Unread("no client group".to_owned());
+        return Look::Unread("no client group".to_owned());
     };
     if record >= job.dataset().capacity {
-        return SecondLook::Unread("it is no record of the dataset".to_owned());
+        return Look::Unread("it is no record of the dataset".to_owned());
     }
     let mut key = Vec::new();
     workload.keys().write(record, &mut key);
     let (mut reading, mut tickets) = (Reading::default(), ReadTickets::default());
-    let settled = measure::now() + settle(job);
-    loop {
-        let mut examiner = Examiner::new(job.examination());
-        examiner.begin_read(record, &mut tickets);
-        reading.clear();
-        let sent = measure::now();
-        let answer = client.get(&key, &mut reading).await;
-        let answered = measure::now();
-        let found = match answer {
-            Ok(found) => found.then_some(&reading),
-            Err(fault) => {
-                examiner.abandon_read(&mut tickets);
-                return SecondLook::Unread(fault.to_string());
-            }
-        };
-        let operation = OperationId { phase: job.plan.index, group: 0, id: 0 };
-        let read = AnsweredRead { operation, record, key: &key, sent, answered };
-        examiner.end_read(&read, &mut tickets, found);
-        let Some(wrong) = examiner.into_findings().1.first().map(|anomaly| anomaly.kind) else {
-            return SecondLook::Healed;
-        };
-        if answered >= settled {
-            return SecondLook::Wrong(wrong);
+    let mut examiner = Examiner::new(job.examination());
+    client.begin(operation);
+    examiner.begin_read(record, &mut tickets);
+    let sent = measure::now();
+    let answer = client.get(&key, &mut reading).await;
+    let answered = measure::now();
+    let found = match answer {
+        Ok(found) => found.then_some(&reading),
+        Err(fault) => {
+            examiner.abandon_read(&mut tickets);
+            return Look::Unread(fault.to_string());
         }
-        std::thread::sleep(PAUSE);
-    }
+    };
+    let read = AnsweredRead { operation, record, key: &key, sent, answered };
+    examiner.end_read(&read, &mut tickets, found);
+    let wrong = examiner.into_findings().1.into_iter().map(|anomaly| {
+        let Anomaly { field, kind, seen, floor, next, .. } = anomaly;
+        Wrong { field, kind, seen, floor, next }
+    });
+    Look::Answered(wrong.collect())
 }
 
-fn name(tally: &mut Tally, anomalies: &mut [Anomaly], of_record: &[usize], look: &SecondLook) {
-    let again = match look {
-        SecondLook::Healed => "right when read again".to_owned(),
-        SecondLook::Wrong(AnomalyKind::Stale) => "still old or absent".to_owned(),
-        SecondLook::Wrong(kind) => format!("still {}", kind.name()),
-        SecondLook::Unread(why) => format!("not read again: {why}"),
-    };
-    for &i in of_record {
-        again.clone_into(&mut anomalies[i].again);
+/// Writes down what the last looks gave. Of the reads that found what is there still, the first
+/// stays, for all of them.
+fn name(
+    job: &Job,
+    tally: &mut Tally,
+    anomalies: &mut Vec<Anomaly>,
+    suspects: &BTreeMap<u64, Look>,
+) {
+    anomalies.sort_by_key(|anomaly| anomaly.sent);
+    let expires = job.context.ledger.as_ref().is_some_and(|ledger| ledger.expires());
+    // By record and field: where the anomaly that stays is, and how many reads it stands for.
+    let mut named: BTreeMap<(u64, u16), (usize, u64)> = BTreeMap::new();
+    let mut kept: Vec<Anomaly> = Vec::with_capacity(anomalies.len());
+    for mut anomaly in anomalies.drain(..) {
+        let place = (anomaly.record, anomaly.field);
+        let wrong = match suspects.get(&anomaly.record) {
+            None => None,
+            Some(Look::Unread(why)) => {
+                anomaly.again = format!("not read again: {why}");
+                None
+            }
+            Some(Look::Answered(wrong)) => {
+                let still = wrong.iter().find(|wrong| wrong.field == anomaly.field);
+                anomaly.again = still.map_or_else(
+                    || "right when read again".to_owned(),
+                    |wrong| format!("still {}", wrong.kind.name()),
+                );
+                still
+            }
+        };
+        let same = wrong.filter(|w| (w.kind, w.seen) == (anomaly.kind, anomaly.seen));
+        let Some(wrong) = same else {
+            kept.push(anomaly);
+            continue;
+        };
+        tally.anomalies[anomaly.kind as usize] -= 1;
+        if let Some((_, reads)) = named.get_mut(&place) {
+            *reads += 1;
+            continue;
+        }
+        named.insert(place, (kept.len(), 1));
+        // A value that outlived its time to live is no less than what was written last.
+        let outlived = expires && wrong.seen.is_some_and(|seen| seen >= wrong.floor);
+        if anomaly.kind == AnomalyKind::Stale && !outlived {
+            anomaly.kind = AnomalyKind::Lost;
+            anomaly.again = "still old or absent".to_owned();
+        }
+        (anomaly.floor, anomaly.next) = (wrong.floor, wrong.next);
+        tally.anomalies[anomaly.kind as usize] += 1;
+        kept.push(anomaly);
     }
-    let stale = of_record.iter().find(|&&i| anomalies[i].kind == AnomalyKind::Stale);
-    if let (SecondLook::Wrong(AnomalyKind::Stale), Some(&i)) = (look, stale) {
-        anomalies[i].kind = AnomalyKind::Lost;
-        tally.anomalies[AnomalyKind::Stale as usize] -= 1;
-        tally.anomalies[AnomalyKind::Lost as usize] += 1;
+    for (at, reads) in named.into_values().filter(|&(_, reads)| reads > 1) {
+        kept[at].again.push_str(&format!("; {reads} reads found it so"));
     }
+    *anomalies = kept;
 }

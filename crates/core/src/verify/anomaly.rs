@@ -54,9 +54,10 @@ impl AnomalyKind {
 pub struct Anomaly {
     /// What is wrong.
     pub kind: AnomalyKind,
-    /// The operation that read it; for [`AnomalyKind::Lost`] found by reading back, the read-back's.
+    /// The operation that read it, the first if several reads found what is there still.
     pub operation: OperationId,
-    /// For lost writes: the operation whose acknowledged write is gone, where it can be told.
+    /// The operation whose acknowledged write is gone (lost), whose acknowledged delete was undone
+    /// (resurrected) or whose failed write is there (phantom), where it can be told.
     pub writer: Option<OperationId>,
     /// Number of the record.
     pub record: u64,

@@ -170,6 +170,12 @@ impl Ledger {
         self.table.held()
     }
 
+    /// Records vanish by time to live.
+    #[must_use]
+    pub fn expires(&self) -> bool {
+        self.rules.expiry.is_some()
+    }
+
     /// Slots that the ledger lost track of.
     #[must_use]
     pub fn lost(&self) -> u64 {

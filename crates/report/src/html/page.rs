@@ -73,6 +73,7 @@ struct StoreCard {
     lower_bounds: bool,
     verification: String,
     verified: bool,
+    notes: Vec<String>,
     disclosure: Vec<(String, String)>,
 }
 
@@ -171,6 +172,7 @@ fn store_card(
         lower_bounds,
         verification: verification_line(tally.as_ref()),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
     })
 }

@@ -1,0 +1,267 @@
+//! Counts allocations: once buffers have grown, an operation of the load engine makes none, with
+//! keys, clocks, histograms, stamps and ledger on. A binary of its own, for the counter sees the
+//! whole process, and one test, for it would see another one's.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Progress};
+use kvdyno_core::measure::Interval;
+use kvdyno_core::store::{
+    Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
+    Promise, Put, Reading, Store, Threading,
+};
+use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
+use kvdyno_core::workload::{
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
+    SizeModel, ValueModel,
+};
+
+struct Counting;
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on unchanged to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const RECORDS: u64 = 1_000;
+const FIELDS: u16 = 3;
+const FIELD: usize = 40;
+/// Operations of the shorter run.
+const OPERATIONS: u64 = 50_000;
+
+/// A record's fields, as far as they are there.
+type Slot = [Option<[u8; FIELD]>; FIELDS as usize];
+
+/// Keeps records in an array; never allocates.
+struct ArrayStore {
+    slots: Arc<Vec<Mutex<Slot>>>,
+    fields: u16,
+    threading: Threading,
+}
+
+struct ArrayClient {
+    slots: Arc<Vec<Mutex<Slot>>>,
+    fields: u16,
+}
+
+impl ArrayClient {
+    fn slot(&self, key: &[u8]) -> &Mutex<Slot> {
+        let digits = key.iter().map(|digit| usize::from(digit - b'0'));
+        &self.slots[digits.fold(0, |number, digit| number * 10 + digit)]
+    }
+}
+
+impl Client for ArrayClient {
+    async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
+        let slot = self.slot(key).lock().unwrap();
+        if self.fields == 1 {
+            slot[0].iter().for_each(|bytes| into.set_whole(bytes));
+        }
+        for (field, bytes) in (0..).zip(&*slot).filter(|_| self.fields > 1) {
+            bytes.iter().for_each(|bytes| into.push_field(field, bytes));
+        }
+        Ok(slot.iter().any(Option::is_some))
+    }
+
+    async fn put(&mut self, put: Put<'_>) -> Answer<()> {
+        let mut slot = self.slot(put.key).lock().unwrap();
+        for (field, bytes) in put.value.fields() {
+            slot[usize::from(field)] = bytes.try_into().ok();
+        }
+        Ok(())
+    }
+
+    async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
+        let before = std::mem::take(&mut *self.slot(key).lock().unwrap());
+        Ok(before.iter().any(Option::is_some))
+    }
+}
+
+impl Store for ArrayStore {
+    type Client = ArrayClient;
+    type Transport = NoTransport;
+
+    fn threading(&self) -> Threading {
+        self.threading
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        let fields = self.fields > 1;
+        Ok(Profile {
+            store: "array".to_owned(),
+            version: None,
+            capabilities: Capabilities { fields, pipeline: true, ..Capabilities::default() },
+            durability: Promise::checked(Durability::None),
+            consistency: Promise::checked(Consistency::Linearizable),
+            ttl_precision: Duration::ZERO,
+            timeout: Duration::from_secs(1),
+            settings: Vec::new(),
+        })
+    }
+
+    async fn connect(&self, slots: usize) -> Answer<Connection<ArrayClient, NoTransport>> {
+        let client = || ArrayClient { slots: Arc::clone(&self.slots), fields: self.fields };
+        Ok(Connection { clients: (0..slots).map(|_| client()).collect(), transport: NoTransport })
+    }
+}
+
+struct Unobserved;
+
+impl Observer for Unobserved {
+    fn interval(&mut self, _: &Interval) {}
+
+    fn progress(&mut self, _: &Progress) {}
+}
+
+/// One store and what is known of it.
+struct Bench {
+    store: Arc<ArrayStore>,
+    context: Context,
+}
+
+impl Bench {
+    fn new(threading: Threading, fields: u16) -> Bench {
+        let slots = (0..RECORDS).map(|_| Mutex::new(Slot::default()));
+        let slots = Arc::new(slots.collect());
+        let store = Arc::new(ArrayStore { slots, fields, threading });
+        let dataset = Dataset {
+            id: 1,
+            session: 2,
+            key: KeyModel { form: KeyForm::Decimal, length: 8 },
+            fields,
+            capacity: RECORDS,
+        };
+        let ledger = Ledger::new(LedgerConfig {
+            slots: RECORDS * u64::from(fields),
+            linearizable: true,
+            may_forget: false,
+            overlap_capacity: 16,
+            initial: Initial::Never,
+            expiry: None,
+            may_apply_again: false,
+        });
+        let context = Context {
+            dataset,
+            ledger: Some(Arc::new(ledger.unwrap())),
+            fields_apart: fields > 1,
+            profile: AnyStore::profile(&*store).unwrap(),
+            conduct: Conduct {
+                threads: 1,
+                // Longer than any run here: handing an interval over allocates.
+                interval: Duration::from_secs(3_600),
+                part: Part::WHOLE,
+                start_at: None,
+                give_up: Duration::from_secs(30),
+                settle: Duration::ZERO,
+            },
+            interrupt: Arc::new(Interrupt::default()),
+        };
+        Bench { store, context }
+    }
+
+    /// Allocations of the whole process while a phase runs.
+    fn allocations(&self, mix: &[(Kind, u16)], one_field: bool, operations: u64) -> u64 {
+        let inserts = mix[0].0 == Kind::Insert;
+        let group = GroupPlan {
+            name: "count".to_owned(),
+            clients: 1,
+            pipeline: 1,
+            mix: Mix { parts: mix.to_vec() },
+            keys: Distribution::Zipfian { exponent: 0.99, scrambled: true },
+            values: ValueModel {
+                size: SizeModel::Fixed { size: FIELD as u32 },
+                seed: None,
+                compressible: 0.3,
+            },
+            arrival: Arrival::Closed,
+            ttl: None,
+            one_field,
+            scan_length: SizeModel::Fixed { size: 1 },
+            batch: 1,
+            requests: Some(operations),
+            records: if inserts { 0 } else { RECORDS },
+            insert_first: if inserts { 0 } else { RECORDS },
+            insert_stride: 1,
+            seed: 5,
+        };
+        let plan = PhasePlan {
+            index: 0,
+            name: "count".to_owned(),
+            label: "Count".to_owned(),
+            warmup: false,
+            groups: vec![group],
+            duration: None,
+            time_limit: Duration::from_secs(60),
+            verify: true,
+            read_back: false,
+            load: false,
+            from_empty: false,
+        };
+        let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
+        let before = COUNT.load(Ordering::Relaxed);
+        let measure = Arc::clone(&self.store).load(&job, &mut Unobserved).unwrap();
+        let allocations = COUNT.load(Ordering::Relaxed) - before;
+        assert_eq!(measure.series.iter().map(|(_, series)| series.ok).sum::<u64>(), operations);
+        assert!(measure.anomalies.is_empty(), "{:?}", measure.anomalies[0]);
+        allocations
+    }
+}
+
+#[test]
+fn no_operation_allocates() {
+    let mixed: &[(Kind, u16)] = &[
+        (Kind::Get, 400),
+        (Kind::Update, 200),
+        (Kind::Delete, 100),
+        (Kind::PutGet, 100),
+        (Kind::ReadModifyWrite, 200),
+    ];
+    let mixes: [&[(Kind, u16)]; 5] = [
+        &[(Kind::Get, 1_000)],
+        &[(Kind::Update, 1_000)],
+        &[(Kind::PutGet, 1_000)],
+        &[(Kind::ReadModifyWrite, 1_000)],
+        mixed,
+    ];
+    for threading in [Threading::InProcess, Threading::Networked] {
+        for (fields, one_field) in [(1, false), (FIELDS, false), (FIELDS, true)] {
+            let bench = Bench::new(threading, fields);
+            bench.allocations(&[(Kind::Insert, 1_000)], false, RECORDS);
+            for mix in mixes {
+                let once = bench.allocations(mix, one_field, OPERATIONS);
+                let twice = bench.allocations(mix, one_field, 2 * OPERATIONS);
+                // A phase makes threads, channels and buffers; the system may wake its watcher
+                // once more. One allocation in a thousand operations would be 50 more.
+                let more = twice.saturating_sub(once);
+                assert!(
+                    more < 20,
+                    "{threading:?}, {fields} fields, one written: {one_field}, {mix:?}: {once} \
+                     allocations for {OPERATIONS} operations, {twice} for twice as many"
+                );
+            }
+        }
+    }
+}

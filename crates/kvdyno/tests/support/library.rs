@@ -1,0 +1,148 @@
+//! Phases driven through the libraries, in this process: where a test needs two ledgers, or parts of
+//! one load, over one and the same store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Progress};
+use kvdyno_core::measure::{Interval, PhaseMeasure};
+use kvdyno_core::store::Consistency;
+use kvdyno_core::verify::{AnomalyKind, Initial, Ledger, LedgerConfig};
+use kvdyno_core::workload::{
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
+    SizeModel, ValueModel,
+};
+
+/// Opens the store that a URL names.
+pub fn store(url: &str) -> Arc<dyn AnyStore> {
+    Arc::from(kvdyno_stores::registry::open(url).unwrap())
+}
+
+/// Records that the tests of this kind are about.
+pub fn dataset(capacity: u64, fields: u16) -> Dataset {
+    let key = KeyModel { form: KeyForm::Hash, length: 16 };
+    Dataset { id: 7, session: 1, key, fields, capacity }
+}
+
+/// Sequential over `records`, 40 bytes a field, closed.
+pub fn group(mix: &[(Kind, u16)], clients: u32, requests: u64, records: u64) -> GroupPlan {
+    GroupPlan {
+        name: "proof".to_owned(),
+        clients,
+        pipeline: 1,
+        mix: Mix { parts: mix.to_vec() },
+        keys: Distribution::Sequential,
+        values: ValueModel { size: SizeModel::Fixed { size: 40 }, seed: None, compressible: 0.0 },
+        arrival: Arrival::Closed,
+        ttl: None,
+        one_field: false,
+        scan_length: SizeModel::Fixed { size: 10 },
+        batch: 10,
+        requests: Some(requests),
+        records,
+        insert_first: records,
+        insert_stride: 1,
+        seed: 3,
+    }
+}
+
+/// Inserts `records` records into an empty store.
+pub fn load(records: u64) -> GroupPlan {
+    GroupPlan { insert_first: 0, ..group(&[(Kind::Insert, 1_000)], 2, records, 0) }
+}
+
+pub fn phase(index: u16, groups: Vec<GroupPlan>) -> PhasePlan {
+    PhasePlan {
+        index,
+        name: format!("phase-{index}"),
+        label: format!("Phase {index}"),
+        warmup: false,
+        groups,
+        duration: None,
+        time_limit: Duration::from_secs(120),
+        verify: true,
+        read_back: false,
+        load: false,
+        from_empty: false,
+    }
+}
+
+/// One ledger over a store: what one run of kvdyno knows.
+pub struct Run {
+    store: Arc<dyn AnyStore>,
+    context: Context,
+}
+
+impl Run {
+    /// `initial` is what the run takes to be there before it.
+    pub fn new(store: &Arc<dyn AnyStore>, dataset: Dataset, initial: Initial) -> Run {
+        Run::part(store, dataset, initial, Part::WHOLE)
+    }
+
+    /// A run that takes fields to be written together, and knows of no record yet.
+    pub fn together(store: &Arc<dyn AnyStore>, dataset: Dataset) -> Run {
+        let mut run = Run::new(store, dataset, Initial::Unjudged);
+        run.context.fields_apart = false;
+        run
+    }
+
+    /// One part of a load.
+    pub fn part(store: &Arc<dyn AnyStore>, dataset: Dataset, initial: Initial, part: Part) -> Run {
+        let profile = store.profile().unwrap();
+        let ledger = Ledger::new(LedgerConfig {
+            slots: dataset.capacity * u64::from(dataset.fields),
+            linearizable: profile.consistency.level == Consistency::Linearizable,
+            may_forget: profile.capabilities.may_forget,
+            overlap_capacity: 1 << 16,
+            initial,
+            expiry: None,
+            may_apply_again: false,
+        });
+        let context = Context {
+            dataset,
+            ledger: Some(Arc::new(ledger.unwrap())),
+            fields_apart: dataset.fields > 1,
+            profile,
+            conduct: Conduct {
+                threads: 1,
+                interval: Duration::from_secs(1),
+                part,
+                start_at: None,
+                give_up: Duration::from_secs(30),
+                settle: Duration::ZERO,
+            },
+            interrupt: Arc::new(Interrupt::default()),
+        };
+        Run { store: Arc::clone(store), context }
+    }
+
+    pub fn carry(&self, plan: PhasePlan) -> PhaseMeasure {
+        let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
+        Arc::clone(&self.store).load(&job, &mut Unobserved).unwrap()
+    }
+}
+
+struct Unobserved;
+
+impl Observer for Unobserved {
+    fn interval(&mut self, _: &Interval) {}
+
+    fn progress(&mut self, _: &Progress) {}
+}
+
+/// Operations of a phase that ended in success.
+pub fn succeeded(measure: &PhaseMeasure) -> u64 {
+    measure.series.iter().map(|(_, series)| series.ok).sum()
+}
+
+/// Everything was judged, and right.
+pub fn is_clean(measure: &PhaseMeasure) {
+    assert!(measure.anomalies.is_empty(), "{:?}", measure.anomalies[0]);
+    assert_eq!((measure.tally.illegal(), measure.tally.unknown), (0, 0));
+    assert_eq!(measure.tally.judged + measure.tally.stamp_only, measure.tally.reads);
+}
+
+/// Number of anomalies of a kind.
+pub fn named(measure: &PhaseMeasure, kind: AnomalyKind) -> u64 {
+    measure.tally.of(kind)
+}

@@ -1,0 +1,248 @@
+//! For each imperfection of `sim:`: a run of the kvdyno binary notices it, and names just the
+//! operations that `sim:` logged.
+
+mod support;
+
+use support::{Bench, same};
+
+/// Inserts only, so that nothing hides a write that is gone, and then every record is read back.
+const INSERTS: &str = r#"
+records = 20000
+clients = 4
+[[phase]]
+name = "insert"
+mix = "insert"
+requests = "records"
+"#;
+
+/// One client updates and reads few records.
+const ONE_CLIENT: &str = r#"
+records = 200
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "mix"
+mix = { get = 50, update = 50 }
+requests = 20000
+"#;
+
+/// Four clients only read what was loaded.
+const GETS: &str = r#"
+records = 1000
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "get"
+mix = "get"
+clients = 4
+requests = 20000
+"#;
+
+#[test]
+fn lie_every_put_acknowledged_and_not_stored_is_named_lost_by_its_writer() {
+    let run = Bench::new().sim("lie=100", INSERTS);
+    run.only("lost");
+    same(&run.writers("lost"), &run.logged("lie"));
+    assert_eq!(run.named("lost"), run.logged("lie").len(), "each one once");
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn lie_in_batches_is_told_record_by_record() {
+    let suite = INSERTS.replace("mix = \"insert\"", "mix = \"insert-batch\"\nbatch = 20");
+    let run = Bench::new().sim("lie=100", &suite.replace("\"records\"", "1000"));
+    run.only("lost");
+    same(&run.writers("lost"), &run.logged("lie"));
+    assert_eq!(run.named("lost"), run.log.len(), "each record once");
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn lie_under_updates_is_named_once_however_many_reads_find_it() {
+    // Each record is written over once in order, then read ten times.
+    let suite = r#"
+records = 2000
+clients = 4
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "rewrite"
+mix = "update"
+keys = "sequential"
+requests = "records"
+read-back = false
+[[phase]]
+name = "get"
+mix = "get"
+keys = "sequential"
+requests = 20000
+"#;
+    let run = Bench::new().sim("lie=100", suite);
+    run.only("lost");
+    let lies = run.logged("lie");
+    // A record that was not loaded and was written over after that is whole again.
+    let seen: std::collections::BTreeSet<_> = lies.into_iter().filter(|id| id.0 == 1).collect();
+    let named = run.writers("lost");
+    same(&named, &seen);
+    assert_eq!(run.named("lost"), named.len(), "each one once");
+    assert!(run.anomalies[0]["again"].as_str().unwrap().ends_with("; 10 reads found it so"));
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn lose_every_put_that_is_undone_later_is_named_lost_by_its_writer() {
+    let run = Bench::new().sim("lose=100&lose-after=1ms", INSERTS);
+    run.only("lost");
+    same(&run.writers("lost"), &run.logged("lose"));
+    assert_eq!(run.named("lost"), run.logged("lose").len(), "each one once");
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn stale_reads_of_one_client_are_all_named() {
+    let run = Bench::new().sim("stale=20", ONE_CLIENT);
+    run.only("stale");
+    same(&run.readers("stale"), &run.logged("stale"));
+    assert_eq!(run.named("stale"), run.logged("stale").len(), "each one once");
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn stale_reads_of_64_clients_at_zipfian_are_named_to_99_per_cent() {
+    let suite = r#"
+records = 10000
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "mix"
+mix = { get = 50, update = 50 }
+keys = { zipfian = { exponent = 0.99 } }
+clients = 64
+requests = 400000
+"#;
+    let run = Bench::new().sim("stale=50", suite);
+    run.only("stale");
+    let (named, logged) = (run.readers("stale"), run.logged("stale"));
+    assert!(logged.len() > 500, "too few to tell: {}", logged.len());
+    let wrong = named.difference(&logged).next();
+    assert_eq!(wrong, None, "named, but not stale");
+    let share = named.len() as f64 / logged.len() as f64;
+    assert!(share >= 0.99, "{} of {} stale reads named", named.len(), logged.len());
+    assert_eq!(run.tally("unknown"), 0);
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn corrupt_reads_are_all_named() {
+    let run = Bench::new().sim("corrupt=100", GETS);
+    run.only("corrupt");
+    same(&run.readers("corrupt"), &run.logged("corrupt"));
+    assert_eq!(run.named("corrupt"), run.logged("corrupt").len(), "each one once");
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn absent_records_that_are_there_are_all_named_stale() {
+    let run = Bench::new().sim("absent=100", GETS);
+    run.only("stale");
+    assert!(run.anomalies.iter().all(|anomaly| anomaly["seen"].is_null()));
+    assert!(run.anomalies.iter().all(|anomaly| anomaly["again"] == "right when read again"));
+    same(&run.readers("stale"), &run.logged("absent"));
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn resurrect_every_delete_that_is_undone_is_named_by_its_writer() {
+    let suite = r#"
+records = 5000
+clients = 4
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "delete"
+mix = "delete"
+keys = "sequential"
+requests = "records"
+"#;
+    let run = Bench::new().sim("resurrect=50&resurrect-after=1ms", suite);
+    run.only("resurrected");
+    same(&run.writers("resurrected"), &run.logged("resurrect"));
+    assert_eq!(run.named("resurrected"), run.logged("resurrect").len(), "each one once");
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn phantom_every_failed_put_that_is_there_is_named_by_its_writer() {
+    let run = Bench::new().sim("phantom=100", INSERTS);
+    run.only("phantom");
+    same(&run.writers("phantom"), &run.logged("phantom"));
+    assert_eq!(run.named("phantom"), run.logged("phantom").len(), "each one once");
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn refuse_each_refusal_is_counted_and_nothing_else_is_wrong() {
+    let run = Bench::new().sim("refuse=200", ONE_CLIENT);
+    let refused = run.logged("refuse").len() as u64;
+    assert_eq!(run.errors("rejected", "failed"), refused);
+    assert_eq!(run.count("", "failed"), refused);
+    assert_eq!(run.count("", "indeterminate"), 0);
+    assert!(run.anomalies.is_empty(), "{}", run.anomalies[0]);
+    assert_eq!(run.tally("unknown"), 0);
+}
+
+#[test]
+fn timeout_reads_fail_and_writes_are_indeterminate_and_nothing_else_is_wrong() {
+    let run = Bench::new().sim("timeout=100&timeout-after=1ms&late=3ms", ONE_CLIENT);
+    let writes =
+        ["timeout-applied", "timeout-late", "timeout-never"].map(|kind| run.logged(kind).len());
+    let (reads, writes) = (run.logged("timeout-read").len(), writes.iter().sum::<usize>());
+    assert_eq!(run.errors("timeout", "failed"), reads as u64);
+    assert_eq!(run.errors("timeout", "indeterminate"), writes as u64);
+    assert_eq!(run.tally("writes_indeterminate"), writes as u64);
+    assert!(run.anomalies.is_empty(), "{}", run.anomalies[0]);
+    assert_eq!(run.tally("unknown"), 0);
+}
+
+#[test]
+fn stall_is_in_the_response_time_of_all_that_was_due_meanwhile() {
+    let suite = r#"
+records = 100
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "get"
+mix = "get"
+clients = 4
+rate = 1000
+duration = "3s"
+"#;
+    // Counted from the first request, which is the probe's.
+    let run = Bench::new().sim("stall=1s&at=1s", suite);
+    assert!(!run.logged("stall").is_empty());
+    let get = &run.phase("get")["series"][0];
+    // A third of what was due fell into the stall and waited until its end.
+    let p99 = get["response"]["p99_ns"].as_u64().unwrap();
+    assert!((900_000_000..1_200_000_000).contains(&p99), "p99 {p99} ns");
+    let p90 = get["response"]["p90_ns"].as_u64().unwrap();
+    assert!(p90 > 500_000_000, "p90 {p90} ns");
+    let offered = run.phase("get")["offered"].as_u64().unwrap();
+    assert!((2_990..=3_001).contains(&offered), "{offered} offered");
+    assert!(run.anomalies.is_empty());
+}
+
+#[test]
+fn service_time_is_what_is_measured() {
+    let run = Bench::new().sim("service=2ms", &GETS.replace("20000", "1000"));
+    let p50 = run.phase("get")["series"][0]["service"]["p50_ns"].as_u64().unwrap();
+    assert!((2_000_000..4_000_000).contains(&p50), "p50 {p50} ns");
+    let mean = run.phase("get")["series"][0]["service"]["mean_ns"].as_f64().unwrap();
+    assert!(mean >= 2_000_000.0, "mean {mean} ns");
+    run.is_clean();
+}
