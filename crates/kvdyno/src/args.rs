@@ -131,7 +131,7 @@ pub struct ConductArguments {
     #[arg(long, value_name = "I/N")]
     pub part: Option<String>,
     /// Start at this time (seconds since 1970), so that parts start together.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_moment)]
     pub start_at: Option<f64>,
     /// Give up when nothing has succeeded for this long.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::parse_duration)]
@@ -201,4 +201,10 @@ pub struct CheckArguments {
     /// Folder whose disk is looked at.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
+}
+
+/// Seconds since 1970, before the year 2100.
+fn parse_moment(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..4.1e9).contains(seconds));
+    seconds.ok_or_else(|| "write seconds since 1970, as `date +%s` prints them".to_owned())
 }

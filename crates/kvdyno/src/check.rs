@@ -20,10 +20,10 @@ pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
     let fitness = check_machine(&arguments.folder);
     print_machine(&fitness);
     for warning in &fitness.warnings {
-        println!("suspect: {}; {}", FitWarning::text(warning), warning.advice());
+        say!("suspect: {}; {}", FitWarning::text(warning), warning.advice());
     }
     if fitness.warnings.is_empty() {
-        println!("This machine is fit to measure.");
+        say!("This machine is fit to measure.");
     }
     if let Some(url) = &arguments.store {
         check_store(url)?;
@@ -34,22 +34,22 @@ pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
 fn print_machine(fitness: &Fitness) {
     let (machine, probes) = (&fitness.machine, &fitness.probes);
     let cpu = machine.cpu_model.as_deref().unwrap_or("unknown processor");
-    println!("machine       {}, {} × {cpu}", machine.os, machine.allowed_processors);
-    println!("build         {}", machine.build);
-    println!("clock         {:.0} ns for a pair of readings", probes.clock_pair_ns);
+    say!("machine       {}, {} × {cpu}", machine.os, machine.allowed_processors);
+    say!("build         {}", machine.build);
+    say!("clock         {:.0} ns for a pair of readings", probes.clock_pair_ns);
     let spread = |what: &str, spread: Option<Spread>| {
         if let Some(Spread { p50, p99 }) = spread {
-            println!("{what:13} {p50:?} (median), {p99:?} (99 %)");
+            say!("{what:13} {p50:?} (median), {p99:?} (99 %)");
         }
     };
     spread("oversleep", probes.oversleep);
     spread("loopback", probes.loopback.map(|loopback| loopback.round_trip));
     spread("disk sync", probes.sync);
     if let Some(files) = probes.open_files {
-        println!("open files    {} allowed, {} at most", files.soft, files.hard);
+        say!("open files    {} allowed, {} at most", files.soft, files.hard);
     }
     if let Some(steal) = probes.steal {
-        println!("steal         {:.1} % of the machine's time", steal * 100.0);
+        say!("steal         {:.1} % of the machine's time", steal * 100.0);
     }
 }
 
@@ -59,13 +59,13 @@ fn check_store(url: &str) -> Result<(), Failure> {
         Arc::from(registry::open(url).map_err(|error| about_store(&error))?);
     let profile = store.profile().map_err(|error| about(&shown, &error))?;
     let version = profile.version.as_deref().unwrap_or("of unknown version");
-    println!("store         {} {version} at {shown}", profile.store);
-    println!("durability    {}", promise(&profile.durability, |level| level.describe()));
-    println!("consistency   {}", promise(&profile.consistency, |level| level.describe()));
+    say!("store         {} {version} at {shown}", profile.store);
+    say!("durability    {}", promise(&profile.durability, |level| level.describe()));
+    say!("consistency   {}", promise(&profile.consistency, |level| level.describe()));
     for (name, value) in &profile.settings {
-        println!("  {name} = {value}");
+        say!("  {name} = {value}");
     }
-    println!("The store answers.");
+    say!("The store answers.");
     Ok(())
 }
 

@@ -7,9 +7,10 @@ use clap::Parser;
 use kvdyno_core::load::{AnyStore, Conduct};
 use kvdyno_core::measure;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
-use kvdyno_core::workload::Part;
+use kvdyno_core::verify::SMALLEST;
+use kvdyno_core::workload::{Kind, Part, Workload};
 use kvdyno_report::folder::ResultFolder;
-use kvdyno_report::result::{RunResult, Status};
+use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
 
@@ -31,7 +32,7 @@ const LOAD_BATCH: u32 = 100;
 pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let part = part(arguments.conduct.part.as_deref())?;
     let suite = suite(arguments)?;
-    let plan = suite.plan(&overrides(arguments, part)).map_err(Failure::usage)?;
+    let plan = suite.plan(&overrides(arguments, part)).map_err(Failure::suite)?;
     let stores =
         if arguments.store.is_empty() { plan.stores.clone() } else { arguments.store.clone() };
     if stores.is_empty() {
@@ -85,7 +86,7 @@ fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
         }
         .suite(),
     };
-    suite.map_err(Failure::usage)
+    suite.map_err(Failure::suite)
 }
 
 fn all_take_batches(urls: &[String]) -> bool {
@@ -138,10 +139,32 @@ fn conduct(plan: &Plan, arguments: &ConductArguments) -> Conduct {
         threads,
         interval: Duration::from_secs(1),
         part: plan.part,
-        start_at: arguments.start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at.max(0.0))),
+        start_at: arguments.start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
         give_up: arguments.give_up,
         settle: arguments.settle,
     }
+}
+
+/// Values must have room for the stamp that they are checked by.
+fn verifiable(plan: &Plan) -> Result<(), Failure> {
+    if !plan.phases.iter().any(|phase| phase.verify) {
+        return Ok(());
+    }
+    let groups =
+        plan.phases.iter().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
+    for (phase, group) in groups {
+        let workload = Workload::new(group, &plan.dataset, plan.part).map_err(Failure::usage)?;
+        let smallest = workload.value_sizes().smallest();
+        let writes = |kind: Kind| !kind.read_only() && kind != Kind::Delete;
+        if group.mix.parts.iter().any(|&(kind, _)| writes(kind)) && (smallest as usize) < SMALLEST {
+            return Err(Failure::usage(format!(
+                "phase {}: values of {smallest} bytes are too small to verify, which takes \
+                 {SMALLEST} bytes; use larger values (--value, or `value` in the suite), or --no-verify",
+                phase.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// One line about a store that cannot be opened, and the exit code for it.
@@ -172,10 +195,13 @@ fn carry_out(
     command: Vec<String>,
 ) -> Result<Exit, Failure> {
     for note in &plan.notes {
-        eprintln!("kvdyno: {note}");
+        warn_user!("kvdyno: {note}");
     }
     if arguments.dry_run {
         return dry_run::show(plan, urls);
+    }
+    if !arguments.no_verify {
+        verifiable(plan)?;
     }
     let stores = open_all(urls)?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
@@ -191,10 +217,11 @@ fn carry_out(
     let mut exit = Exit::Done;
     for OpenStore { url, store } in stores {
         match Session::open(&setting, store, url) {
-            Ok(session) => exit = exit.max(session.run(&mut output)),
+            Ok(session) => exit = exit.worse(session.run(&mut output)),
             Err(failure) => {
-                eprintln!("kvdyno: {failure}");
-                exit = exit.max(failure.exit);
+                failure.tell();
+                exit = exit.worse(failure.exit);
+                output.add_failure(&failure.to_string());
             }
         }
         if exit == Exit::Interrupted {
@@ -225,25 +252,19 @@ fn begin(
 }
 
 fn end(output: Output, exit: Exit, arguments: &ConductArguments) -> Result<Exit, Failure> {
-    let status = match exit {
-        Exit::Interrupted => Status::Interrupted,
-        Exit::Unavailable | Exit::Usage | Exit::Internal => {
-            Status::Failed { message: "see the stores' own status".to_owned() }
-        }
-        Exit::Done | Exit::Failed | Exit::Undecided => Status::Complete,
-    };
-    let (result, report) = output.finish(status);
-    if result.runs.is_empty() {
+    if output.is_empty() {
+        output.discard();
         return Ok(exit);
     }
+    let (result, report) = output.finish(exit == Exit::Interrupted);
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&result).map_err(Failure::internal)?);
+        say!("{}", serde_json::to_string_pretty(&result).map_err(Failure::internal)?);
         return Ok(exit);
     }
     let text = terminal::render(&result, style_of_terminal()).map_err(Failure::internal)?;
-    println!("{text}");
+    say!("{text}");
     if let Some(report) = report {
-        println!("Report: {}", report.display());
+        say!("Report: {}", report.display());
     }
     Ok(exit)
 }

@@ -1,0 +1,11 @@
+//! The command as its users meet it: the real binary, its lines, exit codes and result folders.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod folders;
+mod inputs;
+mod options;
+#[cfg(feature = "server-tests")]
+mod servers;
+mod signals;
