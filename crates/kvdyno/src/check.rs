@@ -1,15 +1,14 @@
 //! `kvdyno check`: is this machine, is this store fit to measure? A smoke test before the real one.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use kvdyno_core::load::AnyStore;
 use kvdyno_core::measure::{FitWarning, Fitness, Spread, check_machine};
 use kvdyno_core::store::Promise;
-use kvdyno_stores::{StoreUrl, registry};
+use kvdyno_core::suite::units;
 
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
-use crate::run::about_store;
+use crate::run::OpenStore;
 use crate::session::about;
 
 /// Probes the machine, and the store if one is named.
@@ -17,6 +16,8 @@ use crate::session::about;
 /// # Errors
 /// [`Failure`] if the store cannot be opened or reached.
 pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
+    // First, so that a mistake in the URL is all that is said.
+    let store = arguments.store.as_deref().map(OpenStore::open).transpose()?;
     let fitness = check_machine(&arguments.folder);
     print_machine(&fitness);
     for warning in &fitness.warnings {
@@ -25,8 +26,8 @@ pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
     if fitness.warnings.is_empty() {
         say!("This machine is fit to measure.");
     }
-    if let Some(url) = &arguments.store {
-        check_store(url)?;
+    if let Some(store) = store {
+        check_store(store)?;
     }
     Ok(Exit::Done)
 }
@@ -39,7 +40,8 @@ fn print_machine(fitness: &Fitness) {
     say!("clock         {:.0} ns for a pair of readings", probes.clock_pair_ns);
     let spread = |what: &str, spread: Option<Spread>| {
         if let Some(Spread { p50, p99 }) = spread {
-            say!("{what:13} {p50:?} (median), {p99:?} (99 %)");
+            let text = |time: Duration| units::format_latency(time.as_nanos() as u64);
+            say!("{what:13} {} (median), {} (99 %)", text(p50), text(p99));
         }
     };
     spread("oversleep", probes.oversleep);
@@ -53,10 +55,7 @@ fn print_machine(fitness: &Fitness) {
     }
 }
 
-fn check_store(url: &str) -> Result<(), Failure> {
-    let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
-    let store: Arc<dyn AnyStore> =
-        Arc::from(registry::open(url).map_err(|error| about_store(&error))?);
+fn check_store(OpenStore { url: shown, store }: OpenStore) -> Result<(), Failure> {
     let profile = store.profile().map_err(|error| about(&shown, &error))?;
     let version = profile.version.as_deref().unwrap_or("of unknown version");
     say!("store         {} {version} at {shown}", profile.store);

@@ -53,7 +53,10 @@ pub struct Failure {
 
 impl Failure {
     fn new(exit: Exit, line: impl fmt::Display) -> Self {
-        Failure { exit, line: line.to_string(), excerpt: None }
+        // A server's message may hold anything; it stays one line and moves no cursor.
+        let text = line.to_string();
+        let words = text.split(char::is_control).filter(|part| !part.is_empty());
+        Failure { exit, line: words.collect::<Vec<_>>().join(" "), excerpt: None }
     }
 
     /// A suite or an option that changes it is wrong; shows the place in the file.

@@ -168,24 +168,33 @@ fn verifiable(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// One line about a store that cannot be opened, and the exit code for it.
-pub fn about_store(error: &StoreError) -> Failure {
+fn about_store(error: &StoreError) -> Failure {
     if error.is_usage() { Failure::usage(error) } else { Failure::unavailable(error) }
 }
 
 /// A store and its URL without a password.
-struct OpenStore {
-    url: String,
-    store: Arc<dyn AnyStore>,
+pub struct OpenStore {
+    /// The URL as it may be shown.
+    pub url: String,
+    /// The store.
+    pub store: Arc<dyn AnyStore>,
+}
+
+impl OpenStore {
+    /// Opens the store that `url` names.
+    ///
+    /// # Errors
+    /// [`Failure`] if the URL is wrong or the store cannot be opened.
+    pub fn open(url: &str) -> Result<OpenStore, Failure> {
+        let store = registry::open(url).map_err(|error| about_store(&error))?;
+        let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
+        Ok(OpenStore { url: shown, store: Arc::from(store) })
+    }
 }
 
 /// Opens every store first, so that a wrong URL ends the run before anything is measured.
 fn open_all(urls: &[String]) -> Result<Vec<OpenStore>, Failure> {
-    let open = |url: &String| {
-        let store = registry::open(url).map_err(|error| about_store(&error))?;
-        let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
-        Ok(OpenStore { url: shown, store: Arc::from(store) })
-    };
-    urls.iter().map(open).collect()
+    urls.iter().map(|url| OpenStore::open(url)).collect()
 }
 
 fn carry_out(

@@ -107,7 +107,8 @@ impl<'a> Session<'a> {
         output.begin_store(StoreRun::begin(store, Some(self.context.dataset), SystemTime::now()));
         let plan = self.setting.plan;
         for index in 0..plan.phases.len() {
-            let phase = plan.phase_with(index, self.records_before(index));
+            let mut phase = plan.phase_with(index, self.records_before(index));
+            phase.verify &= self.setting.verify;
             if phase.load && self.existing == Existing::All {
                 continue;
             }
@@ -300,6 +301,7 @@ fn lost_text(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> String {
 
 /// One line about what went wrong with a store, and the exit code for it.
 pub fn about(url: &str, error: &LoadError) -> Failure {
+    let url = url.trim_end_matches(':');
     match error {
         LoadError::Plan(error) => Failure::usage(error),
         LoadError::Unsupported { .. } | LoadError::Unavailable(_) => {

@@ -81,7 +81,9 @@ pub fn render_store(
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("{}\n", style.bold(&printable(&stamp))));
     }
-    text.push_str(&verification(run.tally().as_ref(), style));
+    if !run.phases.is_empty() {
+        text.push_str(&verification(run.tally().as_ref(), style));
+    }
     let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     for remark in reasons.filter(|reason| is_remark(reason)) {
         text.push_str(&wrapped(&reason_line(remark), "note: ", "  ", style.width));

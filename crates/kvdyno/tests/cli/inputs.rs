@@ -12,7 +12,7 @@ type Case = (&'static str, i32, &'static [&'static str]);
 fn wrong_arguments_end_in_one_line() {
     let cases: &[Case] = &[
         ("bogus", 64, &["bogus", "--help"]),
-        ("rnu", 64, &["rnu", "run"]),
+        ("rnu", 64, &["rnu", "--help"]),
         ("run --bogus", 64, &["--bogus", "--help"]),
         ("run --scale abc", 64, &["--scale", "abc"]),
         ("run --scale 0", 64, &["--scale 0", "above 0"]),

@@ -35,11 +35,9 @@ fn options_change_what_is_run() {
 fn options_change_the_phases() {
     let cases: &[(&str, &str, &str)] = &[
         ("--clients 3", "/groups/0/clients", "3"),
-        ("--pipeline 4 --clients 8", "/groups/0/pipeline", "4"),
         ("--rate 1k/s", "/groups/0/open", "true"),
         ("--mix update=100", "/series/0/kind", "\"update\""),
         ("--requests 700", "/series/0/ok", "700"),
-        ("--scale 0.5", "/series/0/ok", "250"),
         ("--set run.requests=600 --requests 600", "/series/0/ok", "600"),
     ];
     let scratch = Scratch::new();
@@ -53,6 +51,20 @@ fn options_change_the_phases() {
         let value = of_run(&scratch.result(&format!("r{number}")), pointer);
         assert_eq!(value.to_string(), *expected, "{option}");
     }
+}
+
+#[test]
+fn scale_shrinks_records_and_requests_and_is_stamped() {
+    let scratch = Scratch::new();
+    let suite = "name = \"s\"\nrecords = \"1k\"\nstores = [\"map:\"]\nwarmup = false\n\
+                 [[phase]]\nname = \"load\"\nload = true\nmix = \"insert\"\n\
+                 [[phase]]\nname = \"run\"\nmix = \"get\"\nrequests = \"3k\"\n";
+    scratch.write("s.toml", suite);
+    let ended = scratch.kvdyno("run s.toml --scale 0.1 --out r").expect_done();
+    assert!(ended.out.contains("scaled ×0.1: not comparable"), "{}", ended.out);
+    let result = scratch.result("r");
+    assert_eq!(result["runs"][0]["phases"][0]["series"][0]["ok"], 100);
+    assert_eq!(of_run(&result, "/series/0/ok"), 300);
 }
 
 #[test]
@@ -87,7 +99,9 @@ fn a_dry_run_shows_all_and_runs_nothing() {
     let line =
         "run --store redis://:sw0rdfish@127.0.0.1:1 --records 10k --mix get=50,update=50 --dry-run";
     let ended = scratch.kvdyno(line).expect(0);
-    for word in ["load", "run", "GET ", "SET ", "time", "disk", "10k", "redis://:***@127.0.0.1:1"] {
+    for word in
+        ["load", "run", "GET ", "SET ", "32 s", "MB written", "10k", "redis://:***@127.0.0.1:1"]
+    {
         assert!(ended.out.contains(word), "`{word}` is not in:\n{}", ended.out);
     }
     assert!(!ended.out.contains("sw0rdfish"));

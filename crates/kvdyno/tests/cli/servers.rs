@@ -69,6 +69,22 @@ fn wrong_passwords_are_told_and_never_shown() {
 }
 
 #[test]
+fn a_connection_carries_as_many_clients_as_its_pipeline_is_deep() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let line = "run --records 200 --requests 4k --clients 8 --pipeline 4 --out r --store";
+    scratch.kvdyno(&format!("{line} {}", server.url())).expect_done();
+    let result = scratch.result("r");
+    let group = &phase(&result, "run")["groups"][0];
+    assert_eq!((&group["clients"], &group["pipeline"]), (&8.into(), &4.into()));
+    // An engine in this process has nothing to pipeline.
+    scratch
+        .kvdyno("run --records 200 --pipeline 4 --store map:")
+        .expect(69)
+        .expect_words(&["no pipelining"]);
+}
+
+#[test]
 fn tls_to_a_plain_port_is_told() {
     let server = redis(RedisSettings::default());
     let url = format!("rediss://127.0.0.1:{}", server.port());
