@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use kvdyno_core::suite::units;
+use kvdyno_core::suite::units::{self, UnitError};
 
 /// Puts a key-value store on the dynamometer: how fast, how predictable, with every read checked.
 #[derive(Parser, Debug)]
@@ -77,13 +77,13 @@ pub struct ShapeArguments {
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
     /// Open arrivals at this rate, such as 50k/s.
-    #[arg(long, value_name = "RATE", value_parser = units::parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = hinted(units::parse_rate))]
     pub rate: Option<f64>,
     /// Stop each measured phase after this time.
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = hinted(units::parse_duration))]
     pub duration: Option<Duration>,
     /// Stop each measured phase after this many requests.
-    #[arg(long, value_name = "COUNT", value_parser = units::parse_count)]
+    #[arg(long, value_name = "COUNT", value_parser = hinted(units::parse_count))]
     pub requests: Option<u64>,
     /// Seed of all that is drawn.
     #[arg(long, value_name = "N")]
@@ -131,13 +131,13 @@ pub struct ConductArguments {
     #[arg(long, value_name = "I/N")]
     pub part: Option<String>,
     /// Start at this time (seconds since 1970), so that parts start together.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_moment)]
     pub start_at: Option<f64>,
     /// Give up when nothing has succeeded for this long.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = hinted(units::parse_duration))]
     pub give_up: Duration,
     /// How long an eventually consistent store may take to settle after the load.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = hinted(units::parse_duration))]
     pub settle: Duration,
     /// Folder for the result [default: a new one under kvdyno-results/].
     #[arg(long, value_name = "DIR")]
@@ -201,4 +201,17 @@ pub struct CheckArguments {
     /// Folder whose disk is looked at.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
+}
+
+/// Reads a quantity; what is wrong with it comes with an example of what is right.
+fn hinted<T>(
+    read: fn(&str) -> Result<T, UnitError>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
+    move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
+}
+
+/// Seconds since 1970, before the year 2100.
+fn parse_moment(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..4.1e9).contains(seconds));
+    seconds.ok_or_else(|| "write seconds since 1970, as `date +%s` prints them".to_owned())
 }

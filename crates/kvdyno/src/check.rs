@@ -1,15 +1,14 @@
 //! `kvdyno check`: is this machine, is this store fit to measure? A smoke test before the real one.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use kvdyno_core::load::AnyStore;
 use kvdyno_core::measure::{FitWarning, Fitness, Spread, check_machine};
 use kvdyno_core::store::Promise;
-use kvdyno_stores::{StoreUrl, registry};
+use kvdyno_core::suite::units;
 
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
-use crate::run::about_store;
+use crate::run::OpenStore;
 use crate::session::about;
 
 /// Probes the machine, and the store if one is named.
@@ -17,16 +16,18 @@ use crate::session::about;
 /// # Errors
 /// [`Failure`] if the store cannot be opened or reached.
 pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
+    // First, so that a mistake in the URL is all that is said.
+    let store = arguments.store.as_deref().map(OpenStore::open).transpose()?;
     let fitness = check_machine(&arguments.folder);
     print_machine(&fitness);
     for warning in &fitness.warnings {
-        println!("suspect: {}; {}", FitWarning::text(warning), warning.advice());
+        say!("suspect: {}; {}", FitWarning::text(warning), warning.advice());
     }
     if fitness.warnings.is_empty() {
-        println!("This machine is fit to measure.");
+        say!("This machine is fit to measure.");
     }
-    if let Some(url) = &arguments.store {
-        check_store(url)?;
+    if let Some(store) = store {
+        check_store(store)?;
     }
     Ok(Exit::Done)
 }
@@ -34,38 +35,36 @@ pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
 fn print_machine(fitness: &Fitness) {
     let (machine, probes) = (&fitness.machine, &fitness.probes);
     let cpu = machine.cpu_model.as_deref().unwrap_or("unknown processor");
-    println!("machine       {}, {} × {cpu}", machine.os, machine.allowed_processors);
-    println!("build         {}", machine.build);
-    println!("clock         {:.0} ns for a pair of readings", probes.clock_pair_ns);
+    say!("machine       {}, {} × {cpu}", machine.os, machine.allowed_processors);
+    say!("build         {}", machine.build);
+    say!("clock         {:.0} ns for a pair of readings", probes.clock_pair_ns);
     let spread = |what: &str, spread: Option<Spread>| {
         if let Some(Spread { p50, p99 }) = spread {
-            println!("{what:13} {p50:?} (median), {p99:?} (99 %)");
+            let text = |time: Duration| units::format_latency(time.as_nanos() as u64);
+            say!("{what:13} {} (median), {} (99 %)", text(p50), text(p99));
         }
     };
     spread("oversleep", probes.oversleep);
     spread("loopback", probes.loopback.map(|loopback| loopback.round_trip));
     spread("disk sync", probes.sync);
     if let Some(files) = probes.open_files {
-        println!("open files    {} allowed, {} at most", files.soft, files.hard);
+        say!("open files    {} allowed, {} at most", files.soft, files.hard);
     }
     if let Some(steal) = probes.steal {
-        println!("steal         {:.1} % of the machine's time", steal * 100.0);
+        say!("steal         {:.1} % of the machine's time", steal * 100.0);
     }
 }
 
-fn check_store(url: &str) -> Result<(), Failure> {
-    let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
-    let store: Arc<dyn AnyStore> =
-        Arc::from(registry::open(url).map_err(|error| about_store(&error))?);
+fn check_store(OpenStore { url: shown, store }: OpenStore) -> Result<(), Failure> {
     let profile = store.profile().map_err(|error| about(&shown, &error))?;
     let version = profile.version.as_deref().unwrap_or("of unknown version");
-    println!("store         {} {version} at {shown}", profile.store);
-    println!("durability    {}", promise(&profile.durability, |level| level.describe()));
-    println!("consistency   {}", promise(&profile.consistency, |level| level.describe()));
+    say!("store         {} {version} at {shown}", profile.store);
+    say!("durability    {}", promise(&profile.durability, |level| level.describe()));
+    say!("consistency   {}", promise(&profile.consistency, |level| level.describe()));
     for (name, value) in &profile.settings {
-        println!("  {name} = {value}");
+        say!("  {name} = {value}");
     }
-    println!("The store answers.");
+    say!("The store answers.");
     Ok(())
 }
 

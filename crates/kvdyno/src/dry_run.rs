@@ -16,12 +16,12 @@ const FIRST: u64 = 5;
 /// [`Failure`] if a store's URL or the plan is wrong.
 pub fn show(plan: &Plan, urls: &[String]) -> Result<Exit, Failure> {
     for line in plan.describe() {
-        println!("{line}");
+        say!("{line}");
     }
     for url in urls {
         let parsed = StoreUrl::parse(url).map_err(Failure::usage)?;
         let entry = registry::entry(parsed.scheme()).map_err(Failure::usage)?;
-        println!("\n{}: first operations of each phase", parsed.redacted());
+        say!("\n{}: first operations of each phase", parsed.redacted());
         for phase in &plan.phases {
             for group in &phase.groups {
                 show_group(plan, phase, group, entry)?;
@@ -40,7 +40,7 @@ fn show_group(
     let workload = Workload::new(group, &plan.dataset, plan.part).map_err(Failure::usage)?;
     let mut drawer = workload.drawer();
     let mut key = Vec::new();
-    println!("  {} {}", phase.name, if group.name == phase.name { "" } else { &group.name });
+    say!("  {} {}", phase.name, if group.name == phase.name { "" } else { &group.name });
     let (first, step) = (u64::from(plan.part.index), plan.part.count as usize);
     let last = group.requests.unwrap_or(u64::MAX);
     for id in (first..last).step_by(step).take(FIRST as usize) {
@@ -48,7 +48,7 @@ fn show_group(
         workload.keys().write(operation.record, &mut key);
         let key = String::from_utf8_lossy(&key).into_owned();
         let requests = requests(&operation, plan.dataset.fields, group, &key, entry);
-        println!("    {:>2} {:18} {requests}", id, operation.kind.name());
+        say!("    {:>2} {:18} {requests}", id, operation.kind.name());
     }
     Ok(())
 }

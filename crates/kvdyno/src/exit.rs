@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use kvdyno_core::suite::SuiteError;
+
 /// How kvdyno ends. The numbers of 64 and above are those of sysexits(3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
     /// Everything was done and every gate passed.
@@ -22,38 +24,90 @@ pub enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// Of several stores' exits the one that the user must know first. A wrong read outweighs
+    /// figures that are not to be believed.
+    #[must_use]
+    pub fn worse(self, other: Exit) -> Exit {
+        let weight = |exit: Exit| match exit {
+            Exit::Done => 0,
+            Exit::Undecided => 1,
+            Exit::Failed => 2,
+            Exit::Usage => 3,
+            Exit::Unavailable => 4,
+            Exit::Internal => 5,
+            Exit::Interrupted => 6,
+        };
+        if weight(other) > weight(self) { other } else { self }
+    }
+}
+
 /// Why kvdyno ends without having done its work: one line for the user.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
     line: String,
+    excerpt: Option<String>,
 }
 
 impl Failure {
+    fn new(exit: Exit, line: impl fmt::Display) -> Self {
+        // A server's message may hold anything; it stays one line and moves no cursor.
+        let text = line.to_string();
+        let words = text.split(char::is_control).filter(|part| !part.is_empty());
+        Failure { exit, line: words.collect::<Vec<_>>().join(" "), excerpt: None }
+    }
+
+    /// A suite or an option that changes it is wrong; shows the place in the file.
+    pub fn suite(error: SuiteError) -> Self {
+        Failure { excerpt: error.excerpt(), ..Failure::usage(error) }
+    }
+
+    /// Tells the user, on standard error.
+    pub fn tell(&self) {
+        warn_user!("kvdyno: {}", self.line);
+        if let Some(excerpt) = &self.excerpt {
+            warn_user!("{excerpt}");
+        }
+    }
+
     /// The command line or a file that the user wrote is wrong.
     pub fn usage(line: impl fmt::Display) -> Self {
-        Failure { exit: Exit::Usage, line: line.to_string() }
+        Failure::new(Exit::Usage, line)
     }
 
     /// The store cannot be reached or cannot do what is asked.
     pub fn unavailable(line: impl fmt::Display) -> Self {
-        Failure { exit: Exit::Unavailable, line: line.to_string() }
+        Failure::new(Exit::Unavailable, line)
     }
 
     /// The user stopped it before there was anything to keep.
     pub fn interrupted() -> Self {
-        Failure { exit: Exit::Interrupted, line: "interrupted".to_owned() }
+        Failure::new(Exit::Interrupted, "interrupted before anything was measured")
     }
 
     /// A fault of kvdyno's own or of the machine.
     pub fn internal(line: impl fmt::Display) -> Self {
-        Failure { exit: Exit::Internal, line: line.to_string() }
+        Failure::new(Exit::Internal, line)
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_read_outweighs_figures_that_are_invalid() {
+        assert_eq!(Exit::Undecided.worse(Exit::Failed), Exit::Failed);
+        assert_eq!(Exit::Failed.worse(Exit::Undecided), Exit::Failed);
+        assert_eq!(Exit::Unavailable.worse(Exit::Failed), Exit::Unavailable);
+        assert_eq!(Exit::Done.worse(Exit::Interrupted), Exit::Interrupted);
     }
 }

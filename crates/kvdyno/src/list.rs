@@ -11,20 +11,21 @@ use crate::exit::{Exit, Failure};
 /// None; the type is that of all commands.
 pub fn stores() -> Result<Exit, Failure> {
     for entry in registry::stores() {
-        println!("{}  {}", entry.schemes.join(", "), entry.summary);
-        println!("  example      {}", entry.example);
-        println!("  operations   {}", entry.operations);
-        println!("  durability   {}", entry.durability);
-        println!("  consistency  {}", entry.consistency);
+        say!("{}  {}", entry.schemes.join(", "), entry.summary);
+        say!("  example      {}", entry.example);
+        say!("  operations   {}", entry.operations);
+        say!("  durability   {}", entry.durability);
+        say!("  consistency  {}", entry.consistency);
         for (name, meaning) in entry.options {
-            println!("  ?{name}={}{meaning}", " ".repeat(12usize.saturating_sub(name.len())));
+            say!("  ?{name}={}{meaning}", " ".repeat(12usize.saturating_sub(name.len())));
         }
-        println!();
+        say!();
     }
     for left_out in registry::left_out() {
-        println!(
+        say!(
             "{}  left out of this build; build with --features {}",
-            left_out.scheme, left_out.feature
+            left_out.scheme,
+            left_out.feature
         );
     }
     Ok(Exit::Done)
@@ -38,8 +39,8 @@ pub fn suites() -> Result<Exit, Failure> {
     let longest = builtins().iter().map(|suite| suite.name.len()).max().unwrap_or(0);
     for builtin in builtins() {
         let title = builtin.suite().map_err(Failure::internal)?.title().to_owned();
-        println!("{:longest$}  {title}", builtin.name);
+        say!("{:longest$}  {title}", builtin.name);
     }
-    println!("\nkvdyno run NAME, or a suite file, or ycsb:FILE; docs/SUITES.md has the format");
+    say!("\nkvdyno run NAME, or a suite file, or ycsb:FILE; docs/SUITES.md has the format");
     Ok(Exit::Done)
 }

@@ -1,5 +1,8 @@
 //! The `kvdyno` command: reads its arguments, does one thing, ends with a documented exit code.
 
+#[macro_use]
+mod say;
+
 mod added;
 mod args;
 mod check;
@@ -19,6 +22,7 @@ mod terminal_style;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use args::{Arguments, Command};
 use exit::{Exit, Failure};
@@ -27,18 +31,43 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-            // Nothing can be done about a closed terminal.
-            let _ = error.print();
-            return ExitCode::from(exit as u8);
+            return ExitCode::from(about_arguments(&error) as u8);
         }
     };
     let ended = carry_out(arguments.command);
     let exit = ended.unwrap_or_else(|failure| {
-        eprintln!("kvdyno: {failure}");
+        failure.tell();
         failure.exit
     });
     ExitCode::from(exit as u8)
+}
+
+/// Prints the help that was asked for or is needed, or one line about what is wrong.
+fn about_arguments(error: &clap::Error) -> Exit {
+    let helps = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if helps {
+        // Nothing can be done about a closed terminal.
+        let _ = error.print();
+    } else {
+        warn_user!("kvdyno: {}", one_line(&error.to_string()));
+    }
+    if error.use_stderr() { Exit::Usage } else { Exit::Done }
+}
+
+/// The parser's message of several paragraphs, without those that say the same each time.
+fn one_line(message: &str) -> String {
+    let told = message.trim_start_matches("error: ").lines().map(str::trim);
+    let told = told
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"));
+    let mut line = told.collect::<Vec<_>>().join(" ").replace(" tip: ", "; ");
+    line.push_str("; --help shows all commands and options");
+    line
 }
 
 fn carry_out(command: Command) -> Result<Exit, Failure> {

@@ -20,6 +20,9 @@ pub struct Output {
     origin: Nanos,
     quiet: bool,
     strict: bool,
+    trouble: Trouble,
+    /// Why stores could not be run at all.
+    failures: Vec<String>,
 }
 
 impl Output {
@@ -31,7 +34,8 @@ impl Output {
         quiet: bool,
         strict: bool,
     ) -> Self {
-        let output = Output { folder, result, origin, quiet, strict };
+        let (trouble, failures) = (Trouble::default(), Vec::new());
+        let mut output = Output { folder, result, origin, quiet, strict, trouble, failures };
         output.save();
         output
     }
@@ -56,7 +60,12 @@ impl Output {
     pub fn observer<'a>(&'a mut self, store: &'a str, phase: &'a PhasePlan) -> PhaseObserver<'a> {
         let line = ProgressLine::new(store, phase, self.quiet);
         let run = self.result.runs.len().saturating_sub(1);
-        PhaseObserver { folder: &mut self.folder, place: Place::new(run, store, phase), line }
+        PhaseObserver {
+            folder: &mut self.folder,
+            place: Place::new(run, store, phase),
+            line,
+            trouble: &mut self.trouble,
+        }
     }
 
     /// A phase of the store that began last is over.
@@ -65,7 +74,8 @@ impl Output {
         let Some(run) = self.result.runs.last_mut() else { return };
         run.phases.push(result);
         let name = run.store.name.clone();
-        warn(self.folder.add_anomalies(Place::new(number, &name, phase), measure));
+        let place = Place::new(number, &name, phase);
+        self.trouble.tell(self.folder.add_anomalies(place, measure));
         self.save();
     }
 
@@ -79,18 +89,54 @@ impl Output {
         self.save();
     }
 
+    /// A store could not be run at all.
+    pub fn add_failure(&mut self, line: &str) {
+        self.failures.push(line.to_owned());
+    }
+
+    /// No store was run.
+    pub fn is_empty(&self) -> bool {
+        self.result.runs.is_empty()
+    }
+
+    /// Leaves no folder behind: there is nothing to keep.
+    pub fn discard(self) {
+        self.folder.discard();
+    }
+
     /// Ends the run: writes the result a last time, and its report. The report's path, if there
     /// is one.
-    pub fn finish(mut self, status: Status) -> (RunResult, Option<PathBuf>) {
-        self.result.status = status;
+    pub fn finish(mut self, interrupted: bool) -> (RunResult, Option<PathBuf>) {
+        self.result.status = self.status(interrupted);
         self.result.ended = Some(rfc3339(SystemTime::now()));
         self.save();
-        let report = self.folder.write_report(&self.result).map_err(complain).ok();
+        let report = match self.folder.write_report(&self.result) {
+            Ok(report) => Some(report),
+            Err(error) => {
+                self.trouble.tell(Err(error));
+                None
+            }
+        };
         (self.result, report)
     }
 
-    fn save(&self) {
-        warn(self.folder.save(&self.result));
+    fn status(&self, interrupted: bool) -> Status {
+        if interrupted {
+            return Status::Interrupted;
+        }
+        let of_runs = self.result.runs.iter().filter_map(|run| match &run.status {
+            Status::Failed { message } => Some(message),
+            _ => None,
+        });
+        let messages: Vec<&str> = self.failures.iter().chain(of_runs).map(String::as_str).collect();
+        match messages.is_empty() {
+            true => Status::Complete,
+            false => Status::Failed { message: messages.join("; ") },
+        }
+    }
+
+    fn save(&mut self) {
+        self.trouble.tell(self.folder.save(&self.result));
     }
 }
 
@@ -99,12 +145,13 @@ pub struct PhaseObserver<'a> {
     folder: &'a mut ResultFolder,
     place: Place<'a>,
     line: ProgressLine,
+    trouble: &'a mut Trouble,
 }
 
 impl Observer for PhaseObserver<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.line.interval(interval);
-        warn(self.folder.add_interval(self.place, interval));
+        self.trouble.tell(self.folder.add_interval(self.place, interval));
     }
 
     fn progress(&mut self, progress: &Progress) {
@@ -112,12 +159,20 @@ impl Observer for PhaseObserver<'_> {
     }
 }
 
-fn warn(written: Result<(), FolderError>) {
-    if let Err(error) = written {
-        complain(error);
-    }
+/// Trouble with the result folder is told once: a full disk refuses every file, every second.
+#[derive(Debug, Default)]
+struct Trouble {
+    told: bool,
 }
 
-fn complain(error: FolderError) {
-    eprintln!("kvdyno: {error}; the run goes on, and its figures are printed at the end");
+impl Trouble {
+    fn tell(&mut self, written: Result<(), FolderError>) {
+        let Err(error) = written else { return };
+        if !std::mem::replace(&mut self.told, true) {
+            warn_user!(
+                "kvdyno: {error}; the run goes on and its tables are printed, but its folder will \
+                 not hold everything: make room, or choose another with --out"
+            );
+        }
+    }
 }

@@ -20,7 +20,7 @@ pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
     }
     for path in &arguments.results {
         let result = RunResult::load(path).map_err(Failure::usage)?;
-        println!("{}", terminal::render(&result, style_of_terminal()).map_err(Failure::usage)?);
+        say!("{}", terminal::render(&result, style_of_terminal()).map_err(Failure::usage)?);
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         let to = arguments.output.clone().unwrap_or_else(|| folder.join("report.html"));
         match to.extension().and_then(|extension| extension.to_str()) {
@@ -39,7 +39,7 @@ pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
                 )));
             }
         }
-        println!("Report: {}", to.display());
+        say!("Report: {}", to.display());
     }
     Ok(Exit::Done)
 }
@@ -62,7 +62,7 @@ pub fn merge(arguments: &MergeArguments) -> Result<Exit, Failure> {
     .map_err(Failure::usage)?;
     folder.save(&merged).map_err(Failure::internal)?;
     let report = folder.write_report(&merged).map_err(Failure::internal)?;
-    println!("{}", terminal::render(&merged, style_of_terminal()).map_err(Failure::usage)?);
-    println!("Report: {}", report.display());
+    say!("{}", terminal::render(&merged, style_of_terminal()).map_err(Failure::usage)?);
+    say!("Report: {}", report.display());
     Ok(Exit::Done)
 }

@@ -7,9 +7,10 @@ use clap::Parser;
 use kvdyno_core::load::{AnyStore, Conduct};
 use kvdyno_core::measure;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
-use kvdyno_core::workload::Part;
+use kvdyno_core::verify::SMALLEST;
+use kvdyno_core::workload::{Kind, Part, Workload};
 use kvdyno_report::folder::ResultFolder;
-use kvdyno_report::result::{RunResult, Status};
+use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
 
@@ -32,7 +33,7 @@ const LOAD_BATCH: u32 = 100;
 pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let part = part(arguments.conduct.part.as_deref())?;
     let suite = suite(arguments)?;
-    let plan = suite.plan(&overrides(arguments, part)).map_err(Failure::usage)?;
+    let plan = suite.plan(&overrides(arguments, part)).map_err(Failure::suite)?;
     let stores =
         if arguments.store.is_empty() { plan.stores.clone() } else { arguments.store.clone() };
     if stores.is_empty() {
@@ -86,7 +87,7 @@ fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
         }
         .suite(),
     };
-    suite.map_err(Failure::usage)
+    suite.map_err(Failure::suite)
 }
 
 fn all_take_batches(urls: &[String]) -> bool {
@@ -139,31 +140,40 @@ fn conduct(plan: &Plan, arguments: &ConductArguments) -> Conduct {
         threads,
         interval: Duration::from_secs(1),
         part: plan.part,
-        start_at: arguments.start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at.max(0.0))),
+        start_at: arguments.start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
         give_up: arguments.give_up,
         settle: arguments.settle,
     }
 }
 
 /// One line about a store that cannot be opened, and the exit code for it.
-pub fn about_store(error: &StoreError) -> Failure {
+fn about_store(error: &StoreError) -> Failure {
     if error.is_usage() { Failure::usage(error) } else { Failure::unavailable(error) }
 }
 
 /// A store and its URL without a password.
-struct OpenStore {
-    url: String,
-    store: Arc<dyn AnyStore>,
+pub struct OpenStore {
+    /// The URL as it may be shown.
+    pub url: String,
+    /// The store.
+    pub store: Arc<dyn AnyStore>,
+}
+
+impl OpenStore {
+    /// Opens the store that `url` names.
+    ///
+    /// # Errors
+    /// [`Failure`] if the URL is wrong or the store cannot be opened.
+    pub fn open(url: &str) -> Result<OpenStore, Failure> {
+        let store = registry::open(url).map_err(|error| about_store(&error))?;
+        let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
+        Ok(OpenStore { url: shown, store: Arc::from(store) })
+    }
 }
 
 /// Opens every store first, so that a wrong URL ends the run before anything is measured.
 fn open_all(urls: &[String]) -> Result<Vec<OpenStore>, Failure> {
-    let open = |url: &String| {
-        let store = registry::open(url).map_err(|error| about_store(&error))?;
-        let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
-        Ok(OpenStore { url: shown, store: Arc::from(store) })
-    };
-    urls.iter().map(open).collect()
+    urls.iter().map(|url| OpenStore::open(url)).collect()
 }
 
 fn carry_out(
@@ -173,7 +183,7 @@ fn carry_out(
     command: Vec<String>,
 ) -> Result<Exit, Failure> {
     for note in &plan.notes {
-        eprintln!("kvdyno: {note}");
+        warn_user!("kvdyno: {note}");
     }
     if arguments.dry_run {
         return dry_run::show(plan, urls);
@@ -197,10 +207,11 @@ fn carry_out(
     let mut exit = Exit::Done;
     for OpenStore { url, store } in stores {
         match Session::open(&setting, store, url) {
-            Ok(session) => exit = exit.max(session.run(&mut output)),
+            Ok(session) => exit = exit.worse(session.run(&mut output)),
             Err(failure) => {
-                eprintln!("kvdyno: {failure}");
-                exit = exit.max(failure.exit);
+                failure.tell();
+                exit = exit.worse(failure.exit);
+                output.add_failure(&failure.to_string());
             }
         }
         if exit == Exit::Interrupted {
@@ -231,25 +242,19 @@ fn begin(
 }
 
 fn end(output: Output, exit: Exit, arguments: &ConductArguments) -> Result<Exit, Failure> {
-    let status = match exit {
-        Exit::Interrupted => Status::Interrupted,
-        Exit::Unavailable | Exit::Usage | Exit::Internal => {
-            Status::Failed { message: "see the stores' own status".to_owned() }
-        }
-        Exit::Done | Exit::Failed | Exit::Undecided => Status::Complete,
-    };
-    let (result, report) = output.finish(status);
-    if result.runs.is_empty() {
+    if output.is_empty() {
+        output.discard();
         return Ok(exit);
     }
+    let (result, report) = output.finish(exit == Exit::Interrupted);
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&result).map_err(Failure::internal)?);
+        say!("{}", serde_json::to_string_pretty(&result).map_err(Failure::internal)?);
         return Ok(exit);
     }
     let text = terminal::render(&result, style_of_terminal()).map_err(Failure::internal)?;
-    println!("{text}");
+    say!("{text}");
     if let Some(report) = report {
-        println!("Report: {}", report.display());
+        say!("Report: {}", report.display());
     }
     Ok(exit)
 }

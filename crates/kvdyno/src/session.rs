@@ -7,7 +7,7 @@ use kvdyno_core::load::{
     AnyStore, Conduct, Context, Interrupt, Job, LoadError, Ran, Wanted, writers,
 };
 use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Sampler, StopReason};
-use kvdyno_core::store::{Consistency, Profile};
+use kvdyno_core::store::{Consistency, ErrorClass, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
@@ -85,7 +85,10 @@ impl<'a> Session<'a> {
         let existing = existing::prepare(setting, &store, &url, &context)?;
         if setting.verify {
             let config = ledger_config(setting, &context, existing);
-            context.ledger = Some(Arc::new(Ledger::new(config).map_err(Failure::unavailable)?));
+            let ledger = Ledger::new(config);
+            let ledger =
+                ledger.map_err(|error| Failure::usage(format!("{error} (--no-verify)")))?;
+            context.ledger = Some(Arc::new(ledger));
         }
         Ok(Session {
             setting,
@@ -138,7 +141,7 @@ impl<'a> Session<'a> {
             Ok(loaded) => loaded,
             Err(error) => {
                 let failure = about(&self.url, &error);
-                self.exit = failure.exit;
+                self.exit = self.exit.worse(failure.exit);
                 self.status = Status::Failed { message: failure.to_string() };
                 return;
             }
@@ -146,10 +149,13 @@ impl<'a> Session<'a> {
         self.records = measure.records;
         self.status = status_after(&self.url, phase, &measure);
         if let Status::Failed { .. } = self.status {
-            self.exit = Exit::Unavailable;
+            self.exit = self.exit.worse(match measure.stopped {
+                StopReason::StoreLost => Exit::Unavailable,
+                _ => Exit::Undecided,
+            });
         }
         if self.is_failure(&measure) {
-            self.exit = self.exit.max(Exit::Failed);
+            self.exit = self.exit.worse(Exit::Failed);
         }
         let mut result = PhaseResult::new(phase, &measure, resources.as_ref(), output.origin());
         result.publish(self.setting.plan, &self.context.profile.store);
@@ -235,6 +241,9 @@ impl<'a> Session<'a> {
             }
             (_, exit) => exit,
         };
+        if let Status::Failed { message } = &self.status {
+            warn_user!("kvdyno: {message}");
+        }
         output.end_store(&verdict, self.status);
         self.exit
     }
@@ -282,13 +291,7 @@ fn expiry(plan: &Plan, profile: &Profile) -> Option<Expiry> {
 fn status_after(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> Status {
     match measure.stopped {
         StopReason::Interrupted => Status::Interrupted,
-        StopReason::StoreLost => Status::Failed {
-            message: format!(
-                "{url}: nothing succeeded any more in phase {}: {}; see whether the server runs",
-                phase.name,
-                measure.errors.first().map_or("no answer", |error| &error.first_message)
-            ),
-        },
+        StopReason::StoreLost => Status::Failed { message: lost_text(url, phase, measure) },
         StopReason::TimeLimit => Status::Failed {
             message: format!(
                 "phase {} did not end within {}; give it fewer requests or a --duration",
@@ -300,8 +303,26 @@ fn status_after(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> Status 
     }
 }
 
+fn lost_text(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> String {
+    // The error that came last tells how it is now; the first may be of a passing trouble.
+    let error = measure.errors.iter().max_by_key(|error| error.last_at);
+    let advice = match error.map(|error| error.class) {
+        Some(ErrorClass::Full) => "give it more room, or use fewer or smaller records",
+        Some(ErrorClass::Rejected | ErrorClass::Unsupported) => {
+            "see whether the suite asks for what the store takes"
+        }
+        _ => "see whether the server runs",
+    };
+    format!(
+        "{url}: nothing succeeded any more in phase {}: {}; {advice}; what was measured is kept",
+        phase.name,
+        error.map_or("no answer", |error| &error.first_message)
+    )
+}
+
 /// One line about what went wrong with a store, and the exit code for it.
 pub fn about(url: &str, error: &LoadError) -> Failure {
+    let url = url.trim_end_matches(':');
     match error {
         LoadError::Plan(error) => Failure::usage(error),
         LoadError::Unsupported { .. } | LoadError::Unavailable(_) => {

@@ -50,7 +50,7 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// A file cannot be written; what was in it before is still there.
-    #[error("cannot write {path}: {source}; the run goes on, later lines of this file are lost")]
+    #[error("cannot write {path}: {source}")]
     Write {
         /// The file.
         path: PathBuf,
@@ -137,6 +137,18 @@ impl ResultFolder {
         folder.intervals.append(&interval_log::header(started))?;
         folder.timeline.append(&timeline_csv::header())?;
         Ok(folder)
+    }
+
+    /// Removes what [`ResultFolder::create`] and [`ResultFolder::save`] made, of a run that never
+    /// began; files of others stay, and so does a folder that holds any.
+    pub fn discard(self) {
+        for name in [RESULT_FILE, INTERVALS_FILE, TIMELINE_FILE, ANOMALIES_FILE] {
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        let _ = fs::remove_dir(&self.path);
+        if self.path.parent() == Some(Path::new(DEFAULT_PARENT)) {
+            let _ = fs::remove_dir(DEFAULT_PARENT);
+        }
     }
 
     /// Where it is.

@@ -1,7 +1,7 @@
 //! After several stores: which is ahead in each phase and by how much, with what must be kept in
 //! mind. Words only; the terminal, the page and Markdown print the same ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lines::{duration_text, grouped, significant};
 use crate::result::{HistogramError, Level, PhaseResult, RunResult, Status, StoreRun};
@@ -110,7 +110,7 @@ fn ranked(figure: &str, entries: &[(&str, f64)], text: impl Fn(f64) -> String) -
     let relation = |other: f64| match (factor(*value, other), *value > other) {
         (factor, _) if factor < LEVEL => "level with".to_owned(),
         (factor, true) => format!("{} ×", significant(factor)),
-        (factor, false) => format!("1/{} of", significant(factor)),
+        (factor, false) => format!("{} × shorter than", significant(factor)),
     };
     let rest: Vec<String> = rest
         .iter()
@@ -143,15 +143,20 @@ fn cautions(result: &RunResult, labels: &[String]) -> Vec<String> {
     if let Some(told) = each(&|run| run.store.consistency.level.describe().to_owned()) {
         cautions.push(format!("consistency differs, so this is no like-for-like race ({told})"));
     }
+    let mut doubted: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (label, run) in labels.iter().zip(&result.runs) {
         if run.status != Status::Complete {
             cautions.push(format!("the run of {label} did not come to its end"));
         }
-        match run.verdict.as_ref().map(|verdict| verdict.level) {
-            Some(Level::Valid) => {}
-            Some(level) => cautions.push(format!("the figures of {label} are {}", level.name())),
-            None => cautions.push(format!("the figures of {label} were not judged")),
-        }
+        let doubt = match run.verdict.as_ref().map(|verdict| verdict.level) {
+            Some(Level::Valid) => continue,
+            Some(level) => level.name().to_owned(),
+            None => "not judged".to_owned(),
+        };
+        doubted.entry(doubt).or_default().push(label);
+    }
+    for (doubt, labels) in doubted {
+        cautions.push(format!("{doubt} figures, see the verdict: {}", labels.join(", ")));
     }
     cautions.push("one trial each: these ratios come without a margin of error".to_owned());
     cautions
@@ -187,7 +192,7 @@ mod tests {
             "no clear leader by throughput: a 101, level with b (100), 2.01 × c (50.0)"
         );
         let text = ranked("99 % time", &[("a", 50.0), ("b", 100.0)], significant);
-        assert_eq!(text, "a is ahead by 99 % time: 50.0, 1/2.00 of b (100)");
+        assert_eq!(text, "a is ahead by 99 % time: 50.0, 2.00 × shorter than b (100)");
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::lines::{
     LatencyUnit, REPORT_LINES, difference_stamp, grouped, shows_published, significant,
 };
 use crate::result::{
-    ErrorResult, HistogramError, Level, Reason, RunResult, Status, StoreResult, StoreRun,
+    ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
+    StoreRun,
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
@@ -80,14 +81,16 @@ pub fn render_store(
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("{}\n", style.bold(&printable(&stamp))));
     }
-    text.push_str(&verification(run.tally().as_ref(), style));
+    if !run.phases.is_empty() {
+        text.push_str(&verification(run.tally().as_ref(), style));
+    }
     for note in &run.notes {
-        text.push_str(&wrapped(
-            &format!("not to be seen in {}", printable(note)),
-            "",
-            "  ",
-            style.width,
-        ));
+        let note = format!("not to be seen in {}", printable(note));
+        text.push_str(&wrapped(&note, "", "  ", style.width));
+    }
+    let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
+    for remark in reasons.filter(|reason| is_remark(reason)) {
+        text.push_str(&wrapped(&reason_line(remark), "note: ", "  ", style.width));
     }
     for phase in &run.phases {
         for error in &phase.errors {
@@ -148,7 +151,7 @@ fn verdict(run: &StoreRun, style: Style) -> String {
     match &run.verdict {
         Some(verdict) => {
             text.push_str(&format!("verdict: {}\n", style.level(verdict.level)));
-            for reason in &verdict.reasons {
+            for reason in verdict.reasons.iter().filter(|reason| !is_remark(reason)) {
                 text.push_str(&wrapped(&reason_line(reason), "  - ", "    ", style.width));
             }
         }
@@ -188,31 +191,48 @@ pub(crate) fn promises(store: &StoreResult) -> (String, String) {
     )
 }
 
-fn reason_line(reason: &Reason) -> String {
-    let phase = reason.phase.as_ref().map_or(String::new(), |p| format!(" in phase {p}"));
-    let figures = reason_figures(reason).map_or(String::new(), |f| format!(" ({f})"));
-    let line = format!("{}{phase}: {}{figures} → {}", reason.name, reason.text, reason.advice);
-    printable(&line)
+/// Worth knowing, and no reason to doubt the figures. Wrong reads are no remark, though they say
+/// nothing against the measurement either.
+pub(crate) fn is_remark(reason: &Reason) -> bool {
+    reason.level == Level::Valid && reason.name != "anomalies"
 }
 
-/// Figure and threshold of a reason, where it has them.
+fn reason_line(reason: &Reason) -> String {
+    let phase = reason.phase.as_ref().map_or(String::new(), |p| format!("{p}: "));
+    let figures = reason_figures(reason).map_or(String::new(), |f| format!(", {f}"));
+    let (text, name, advice) = (&reason.text, &reason.name, &reason.advice);
+    printable(&format!("{phase}{text} ({name}{figures}) → {advice}"))
+}
+
+/// Figure and threshold of a reason, where they tell more than its text. Facts have a threshold of
+/// 0, and the text holds every count.
 pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
     let value = |figure: f64| match reason.unit.as_str() {
         "share" => format!("{} %", significant(figure * 100.0)),
         "seconds" => crate::lines::duration_text(figure * 1e9),
-        _ => significant(figure),
+        _ => grouped(figure),
     };
-    let figure = value(reason.figure?);
-    Some(match reason.threshold {
-        Some(threshold) => format!("{figure}, threshold {}", value(threshold)),
-        None => figure,
-    })
+    let figure = reason.figure?;
+    match (reason.threshold, reason.unit.as_str()) {
+        (Some(0.0), _) => None,
+        (Some(threshold), "share") => {
+            Some(format!("{}, threshold {}", value(figure), value(threshold)))
+        }
+        (Some(threshold), _) => Some(format!("threshold {}", value(threshold))),
+        (None, _) => Some(value(figure)),
+    }
+}
+
+/// Warm-ups are left out of the table unless something went wrong in them; the page has them all.
+fn is_listed(phase: &PhaseResult) -> bool {
+    let wrong = phase.tally.as_ref().is_some_and(|tally| tally.illegal() > 0);
+    !phase.warmup || phase.unsuccessful() > 0 || wrong
 }
 
 fn table(result: &RunResult, run: &StoreRun, style: Style) -> Result<String, HistogramError> {
     let unit = LatencyUnit::for_result(result);
     let mut views: Vec<PhaseView> = Vec::new();
-    for phase in &run.phases {
+    for phase in run.phases.iter().filter(|phase| is_listed(phase)) {
         views.extend(rows(phase, shows_published(result))?);
     }
     if views.is_empty() {

@@ -93,12 +93,12 @@ impl LatencyFigures {
 /// [`HistogramError`] if a histogram cannot be decoded.
 pub fn rows(phase: &PhaseResult, published: bool) -> Result<Vec<PhaseView>, HistogramError> {
     let mut rows = Vec::new();
+    let label = label(phase);
     if phase.open() {
-        let label = format!("{} response", phase.label);
-        rows.push(phase_row(phase, label, Clock::Response)?);
-        rows.push(phase_row(phase, format!("{} service", phase.label), Clock::Service)?);
+        rows.push(phase_row(phase, format!("{label} response"), Clock::Response)?);
+        rows.push(phase_row(phase, format!("{label} service"), Clock::Service)?);
     } else {
-        rows.push(phase_row(phase, phase.label.clone(), Clock::Service)?);
+        rows.push(phase_row(phase, label, Clock::Service)?);
     }
     if phase.series.len() > 1 {
         rows.extend(phase.series.iter().map(|series| series_row(phase, series)));
@@ -115,7 +115,15 @@ pub fn rows(phase: &PhaseResult, published: bool) -> Result<Vec<PhaseView>, Hist
 /// As [`rows`].
 pub fn main_row(phase: &PhaseResult) -> Result<PhaseView, HistogramError> {
     let clock = if phase.open() { Clock::Response } else { Clock::Service };
-    phase_row(phase, phase.label.clone(), clock)
+    phase_row(phase, label(phase), clock)
+}
+
+/// First column of a phase. Every warm-up has the same label, so its name tells which one it is.
+fn label(phase: &PhaseResult) -> String {
+    match phase.name.strip_suffix(":warm-up") {
+        Some(warmed) if phase.warmup => format!("{warmed} (warm-up)"),
+        _ => phase.label.clone(),
+    }
 }
 
 /// The latencies of a phase by one clock, all series together; operations that were never started
@@ -137,11 +145,7 @@ fn phase_row(phase: &PhaseResult, test: String, clock: Clock) -> Result<PhaseVie
     let latency = phase_latency(phase, clock)?;
     let failures = phase.tally.as_ref().map(|t| t.illegal().saturating_add(t.unexpected_misses));
     Ok(PhaseView {
-        test: match (phase.warmup, phase.load) {
-            (true, _) => format!("{test} (warm-up)"),
-            (false, true) => format!("{test} (load)"),
-            (false, false) => test,
-        },
+        test,
         scope: Scope::Phase,
         clock,
         prepares: phase.prepares(),

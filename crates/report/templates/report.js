@@ -83,11 +83,17 @@
       y: phases.map((phase) => (phase.runs.find((run) => run.store === store) || {}).rate ?? null),
       hovertemplate: "%{y:,.0f}/s",
     }));
+    // Where a phase is dozens of times faster than another, only a logarithmic axis shows both.
+    const rates = traces.flatMap((trace) => trace.y).filter((rate) => rate > 0);
+    const low = Math.min(...rates);
+    const wide = rates.length > 1 && Math.max(...rates) / low > 30;
+    const logarithmic = { ...amount("operations/s, logarithmic"), type: "log", dtick: 1,
+      range: [Math.floor(Math.log10(low)), Math.log10(Math.max(...rates)) + 0.1] };
     draw("overview", traces, {
       barmode: "group", bargap: 0.5, showlegend: several,
       xaxis: { ...AXIS, tickvals: phases.map((_, index) => index),
         ticktext: phases.map((phase) => plain(phase.title)), fixedrange: true },
-      yaxis: amount("operations/s"),
+      yaxis: wide ? logarithmic : amount("operations/s"),
     });
   }
 

@@ -28,6 +28,13 @@ pub(crate) fn io_class(error: &io::Error) -> ErrorClass {
     }
 }
 
+/// There is no room for as much as the engines write at once.
+#[cfg(feature = "embedded")]
+pub(crate) fn is_disk_full(path: &Path) -> bool {
+    const LEAST: u64 = 1 << 20;
+    rustix::fs::statvfs(path).is_ok_and(|disk| disk.f_bavail * disk.f_frsize < LEAST)
+}
+
 /// Takes the option `durability`; `offered` are the levels that the engine can keep exactly.
 pub(crate) fn take_durability(
     url: &mut StoreUrl,

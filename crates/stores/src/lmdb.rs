@@ -10,7 +10,7 @@ use kvdyno_core::store::{
     Rows, Store, Threading,
 };
 
-use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, is_disk_full, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
@@ -50,7 +50,7 @@ struct Shared {
     durability: Durability,
     settings: Vec<(String, String)>,
     /// Last, so that a temporary folder goes after LMDB has closed its files.
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// The store behind `lmdb:`.
@@ -102,7 +102,7 @@ impl LmdbStore {
             ("readers".to_owned(), env.max_readers().to_string()),
             ("flags".to_owned(), format!("{flags:?}")),
         ];
-        let shared = Shared { env, records, durability, settings, _folder: folder };
+        let shared = Shared { env, records, durability, settings, folder };
         Ok(LmdbStore { shared: Arc::new(shared) })
     }
 }
@@ -127,6 +127,21 @@ impl Store for LmdbStore {
     }
 }
 
+impl Shared {
+    /// A commit that failed. LMDB takes a short write for an input/output error and keeps to
+    /// itself that the disk had no room, so the disk is asked.
+    fn unsure(&self, error: &heed::Error) -> Fault {
+        let path = self.folder.path();
+        match class(error) {
+            ErrorClass::Unavailable if is_disk_full(path) => {
+                let message = format!("no space left on the disk of {} ({error})", path.display());
+                Fault::indeterminate(ErrorClass::Full, message)
+            }
+            class => Fault::indeterminate(class, error.to_string()),
+        }
+    }
+}
+
 /// A client of an [`LmdbStore`].
 #[derive(Debug)]
 pub struct LmdbClient {
@@ -142,7 +157,7 @@ impl LmdbClient {
     ) -> Answer<T> {
         let mut txn = self.shared.env.write_txn().map_err(|e| failed(&e))?;
         let result = change(&mut txn).map_err(|e| failed(&e))?;
-        txn.commit().map_err(|e| Fault::indeterminate(class(&e), e.to_string()))?;
+        txn.commit().map_err(|e| self.shared.unsure(&e))?;
         Ok(result)
     }
 }

@@ -106,7 +106,9 @@ fn start<S: Store>(store: &Arc<S>, job: &Arc<Job>) -> Result<Started, LoadError>
         }
     }
     drop((batch_sink, report_sink));
-    let (start, started_at) = start_time(conduct.start_at);
+    wait_for_start(job);
+    let asked = conduct.start_at.filter(|_| !job.context.interrupt.is_raised());
+    let (start, started_at) = start_time(asked);
     if let Some(duration) = job.plan.duration {
         job.controls.stop_at(start + duration.as_nanos() as Nanos);
     }
@@ -121,6 +123,21 @@ fn pins(threading: Threading, workers: usize) -> Option<Vec<usize>> {
     let mut cpus = measure::allowed_cpus();
     cpus.reverse();
     (threading == Threading::Networked && workers <= cpus.len()).then_some(cpus)
+}
+
+/// Waits until shortly before the time asked for, so that the user can stop a run that waits.
+fn wait_for_start(job: &Job) {
+    let left = || {
+        let asked = job.context.conduct.start_at?;
+        asked.duration_since(SystemTime::now()).ok()?.checked_sub(2 * WATCH)
+    };
+    while let Some(left) = left() {
+        if job.context.interrupt.is_raised() {
+            job.controls.stop_at(now());
+            return;
+        }
+        std::thread::sleep(left.min(WATCH));
+    }
 }
 
 fn start_time(asked: Option<SystemTime>) -> (Nanos, SystemTime) {

@@ -96,6 +96,9 @@ impl Collector {
             closed.push(self.close(self.next_closed));
             self.next_closed += 1;
         }
+        if let Some(last) = closed.last_mut().filter(|_| complete == u32::MAX) {
+            last.end = cut_end(last, self.last_end);
+        }
         closed
     }
 
@@ -161,6 +164,11 @@ impl Collector {
     }
 }
 
+/// The last interval lasts until the last operation: its rate would be too low otherwise.
+fn cut_end(last: &Interval, last_end: Nanos) -> Nanos {
+    if (last.start + 1..last.end).contains(&last_end) { last_end } else { last.end }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,9 +203,11 @@ mod tests {
         batches.try_iter().for_each(|batch| collector.add(batch));
         collector.worker_ended(0);
         collector.worker_ended(1);
-        let completed: Vec<_> =
-            collector.closed().iter().map(|i| (i.completed, i.failed)).collect();
+        let closed = collector.closed();
+        let completed: Vec<_> = closed.iter().map(|i| (i.completed, i.failed)).collect();
         assert_eq!(completed, [(2, 1), (1, 1), (0, 0), (1, 0)]);
+        let ends: Vec<_> = closed.iter().map(|interval| interval.end).collect();
+        assert_eq!(ends, [1_100, 2_100, 3_100, 3_150], "the last one ends with its last operation");
         let totals = &collector.totals()[0].1;
         assert_eq!((totals.ok, totals.missing, totals.failed), (2, 1, 1));
         assert_eq!(totals.indeterminate, 1);

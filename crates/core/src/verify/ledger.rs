@@ -94,7 +94,7 @@ pub struct LedgerConfig {
 pub enum LedgerError {
     /// It would not fit into memory.
     #[error(
-        "{slots} records and fields to verify need {bytes} bytes of ledger, the machine has \
+        "to verify {slots} records and fields takes {bytes} bytes of memory, the machine has \
          {machine}: use fewer records, or turn verification off"
     )]
     TooLarge {

@@ -12,6 +12,9 @@ use crate::view::{Clock, phase_latency};
 /// Points of a percentile curve for each halving of the distance to 100 %.
 const POINTS_PER_HALVING: u32 = 4;
 
+/// Share of a whole interval below which one has no rate.
+const SLIVER: f64 = 0.05;
+
 /// Everything that is drawn.
 #[derive(Serialize)]
 pub(super) struct Charts {
@@ -91,7 +94,10 @@ impl Charts {
 }
 
 fn title(phase: &PhaseResult) -> String {
-    format!("{} · {}", phase.label, phase.name)
+    match phase.label.eq_ignore_ascii_case(&phase.name) {
+        true => phase.label.clone(),
+        false => format!("{} · {}", phase.label, phase.name),
+    }
 }
 
 fn phase_charts(phase: &PhaseResult, charts: RunCharts) -> PhaseCharts {
@@ -131,8 +137,13 @@ fn run_charts(
 }
 
 fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {
+    // A phase ends with a sliver of an interval, whose few operations are no rate worth a line.
+    let shortest = lengths.iter().copied().fold(0.0, f64::max) * SLIVER;
     let per_second = |count: fn(&Point) -> u64| {
-        points.iter().zip(lengths).map(|(p, length)| rounded(count(p) as f64 / length)).collect()
+        let rate = |(p, &length)| {
+            (length >= shortest).then(|| rounded(count(p) as f64 / length)).flatten()
+        };
+        points.iter().zip(lengths).map(rate).collect()
     };
     KindCharts {
         name: name.to_owned(),

@@ -11,7 +11,8 @@ use crate::lines::{
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
-    bytes_text, certainty_text, moment_text, promises, reason_figures, row_cells, verification_line,
+    bytes_text, certainty_text, is_remark, moment_text, promises, reason_figures, row_cells,
+    verification_line,
 };
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
@@ -78,6 +79,7 @@ struct StoreCard {
 }
 
 struct ReasonLine {
+    remark: bool,
     name: String,
     place: String,
     text: String,
@@ -181,6 +183,7 @@ fn reasons(run: &StoreRun) -> Vec<ReasonLine> {
     let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     reasons
         .map(|reason| ReasonLine {
+            remark: is_remark(reason),
             name: cut(&reason.name),
             place: reason.phase.as_deref().map_or(String::new(), |p| format!(" in {}", cut(p))),
             text: cut(&reason.text),

@@ -142,7 +142,8 @@ impl Endpoint {
     /// Gives `attempt` the time allowed, and no more.
     pub(crate) async fn bounded<T>(&self, attempt: impl Future<Output = Answer<T>>) -> Answer<T> {
         tokio::time::timeout(self.timeout, attempt).await.unwrap_or_else(|_| {
-            let message = format!("no answer from {} within {:?}", self.name(), self.timeout);
+            let tls = if self.tls.is_some() { "; is this the server's TLS port?" } else { "" };
+            let message = format!("no answer from {} within {:?}{tls}", self.name(), self.timeout);
             Err(Fault::failed(ErrorClass::Refused, message).losing_connection())
         })
     }

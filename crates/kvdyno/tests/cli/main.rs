@@ -1,0 +1,10 @@
+//! The command as its users meet it: the real binary, its lines, exit codes and result folders.
+
+mod support;
+
+mod folders;
+mod inputs;
+mod options;
+#[cfg(feature = "server-tests")]
+mod servers;
+mod signals;

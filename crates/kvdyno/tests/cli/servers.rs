@@ -1,0 +1,272 @@
+//! Real servers that refuse, are full, hold somebody else's data, die or stall under load.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use kvdyno_testbed::{RedisServer, RedisSettings};
+use serde_json::Value;
+
+use crate::support::{Running, Scratch};
+
+fn redis(settings: RedisSettings) -> RedisServer {
+    RedisServer::start(settings).expect("redis-server starts")
+}
+
+/// Sends inline commands that a test needs the server to carry out; the answers as text.
+fn ask(server: &RedisServer, commands: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).expect("the server");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    stream.write_all(format!("{commands}\r\nQUIT\r\n").as_bytes()).expect("commands are sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+/// A load on `server` in the phase `run`, under way.
+fn under_load(scratch: &Scratch, url: &str, more: &str) -> Running {
+    let line = format!("run --records 500 --clients 4 --out r --store {url} {more}");
+    let mut running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
+    let log = scratch.path("r/timeline.csv");
+    running.until("intervals of the phase `run`", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
+    });
+    running
+}
+
+fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
+    let phases = result["runs"][0]["phases"].as_array().expect("phases");
+    phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| panic!("no phase {name}"))
+}
+
+fn sum(phase: &Value, what: &str) -> u64 {
+    let series = phase["series"].as_array().expect("series").iter();
+    series.map(|series| series[what].as_u64().expect("a count")).sum()
+}
+
+#[test]
+fn wrong_passwords_are_told_and_never_shown() {
+    let settings = RedisSettings { password: Some("sw0rdfish".into()), ..Default::default() };
+    let server = redis(settings);
+    let (port, scratch) = (server.port(), Scratch::new());
+    for (user, words) in [(":gu3ss@", &["WRONGPASS", "password"]), ("", &["NOAUTH", "password"])] {
+        let url = format!("redis://{user}127.0.0.1:{port}");
+        let ended = scratch.kvdyno(&format!("run --records 1k --store {url}"));
+        let ended = ended.expect_line(69, words);
+        assert!(!ended.err.contains("gu3ss"), "{}", ended.err);
+    }
+    scratch.kvdyno(&format!("check --store {}", server.url())).expect(0);
+    let run = format!("run --records 200 --duration 300ms --out r --store {}", server.url());
+    let ended = scratch.kvdyno(&run).expect_done();
+    let mut told = format!("{}{}", ended.out, ended.err);
+    for file in std::fs::read_dir(scratch.path("r")).expect("the folder").flatten() {
+        told += &String::from_utf8_lossy(&std::fs::read(file.path()).expect("a file"));
+    }
+    assert!(told.contains(":***@127.0.0.1"));
+    assert!(!told.contains("sw0rdfish"), "the password is somewhere");
+    // A rerun needs the password again.
+    scratch.kvdyno("rerun r").expect_line(64, &["passwords are not kept"]);
+}
+
+#[test]
+fn a_connection_carries_as_many_clients_as_its_pipeline_is_deep() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let line = "run --records 200 --requests 4k --clients 8 --pipeline 4 --out r --store";
+    scratch.kvdyno(&format!("{line} {}", server.url())).expect_done();
+    let result = scratch.result("r");
+    let group = &phase(&result, "run")["groups"][0];
+    assert_eq!((&group["clients"], &group["pipeline"]), (&8.into(), &4.into()));
+    // An engine in this process has nothing to pipeline.
+    scratch
+        .kvdyno("run --records 200 --pipeline 4 --store map:")
+        .expect(69)
+        .expect_words(&["no pipelining"]);
+}
+
+#[test]
+fn tls_to_a_plain_port_is_told() {
+    let server = redis(RedisSettings::default());
+    let url = format!("rediss://127.0.0.1:{}", server.port());
+    Scratch::new()
+        .kvdyno(&format!("run --records 1k --store {url}"))
+        .expect_line(69, &["TLS port"]);
+}
+
+#[test]
+fn records_of_an_earlier_run_are_refused_reused_or_wiped() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    ask(&server, "SET somebody-else 1");
+    let run = |more: &str| {
+        scratch
+            .kvdyno(&format!("run --records 300 --requests 1000 --store {} {more}", server.url()))
+    };
+    run("--out a").expect_done();
+    run("--out b").expect_line(64, &["--data reuse", "--data wipe"]);
+    assert!(!scratch.path("b").exists());
+    run("--out c --data reuse").expect_done();
+    assert_eq!(scratch.result("c")["runs"][0]["phases"][0]["load"], false, "nothing to load");
+    run("--out d --data wipe").expect_done();
+    assert!(ask(&server, "EXISTS somebody-else").contains(":1"), "only own keys are deleted");
+}
+
+#[test]
+fn foreign_values_under_our_keys_are_corrupt() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let run = |more: &str| {
+        scratch.kvdyno(&format!(
+            "run --records 50 --requests 2000 --mix get=100 --store {} {more}",
+            server.url()
+        ))
+    };
+    run("--out a").expect_done();
+    let key = ask(&server, "RANDOMKEY").lines().nth(1).expect("a key").to_owned();
+    ask(&server, &format!("SET {key} of-somebody-else"));
+    let ended = run("--out b --data reuse").expect(1);
+    assert!(ended.out.contains("ANOMALIES:") && ended.out.contains("corrupt"), "{}", ended.out);
+    let text = std::fs::read_to_string(scratch.path("b/anomalies.jsonl")).expect("anomalies");
+    let records: std::collections::BTreeSet<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["record"].to_string())
+        .collect();
+    assert_eq!(records.len(), 1, "{text}");
+    ask(&server, &format!("DEL {key}\r\nRPUSH {key} x"));
+    run("--out c --data reuse").expect_line(69, &["WRONGTYPE"]);
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_and_what_was_measured_is_kept() {
+    let mut server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let url = server.url();
+    let running = under_load(&scratch, &url, "--duration 60s --give-up 2s");
+    server.kill9().expect("it is killed");
+    let ended = running.wait().expect_words(&[&url, "phase run", "see whether the server runs"]);
+    assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+    let ended = ended.expect(69);
+    assert!(ended.took < Duration::from_secs(40), "{:?}", ended.took);
+    let result = scratch.result("r");
+    assert_eq!(result["status"]["state"], "failed");
+    assert_eq!(result["runs"][0]["status"]["state"], "failed");
+    assert!(sum(phase(&result, "load"), "ok") > 0);
+    assert!(sum(phase(&result, "run"), "ok") > 0, "figures of the broken phase");
+    assert!(!phase(&result, "run")["errors"].as_array().expect("errors").is_empty());
+    assert!(ended.out.contains("Report: r/report.html"), "{}", ended.out);
+}
+
+#[test]
+fn a_stall_shows_in_the_figures_and_the_run_goes_on() {
+    let mut server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let url = format!("{}?timeout=20s", server.url());
+    let running = under_load(&scratch, &url, "--duration 6s");
+    server.pause().expect("it is paused");
+    std::thread::sleep(Duration::from_secs(2));
+    server.resume().expect("it goes on");
+    running.wait().expect_done();
+    let result = scratch.result("r");
+    assert_eq!(result["status"]["state"], "complete");
+    let run = phase(&result, "run");
+    let longest = run["series"][0]["service"]["max_ns"].as_u64().expect("a latency");
+    assert!((1_900_000_000..5_000_000_000).contains(&longest), "{longest}");
+    assert_eq!(run["errors"].as_array().expect("errors").len(), 0);
+}
+
+#[test]
+fn a_rate_out_of_reach_is_told_with_both_figures() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let line = "run --records 500 --duration 2s --rate 5M/s --out r --store";
+    let ended = scratch.kvdyno(&format!("{line} {}", server.url())).expect(2);
+    let text = ended.out.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("kept up with") && text.contains("ops/s; backlog"), "{text}");
+    assert!(!phase(&scratch.result("r"), "run")["unstarted"].is_null());
+}
+
+#[test]
+fn more_records_than_the_server_s_memory_end_the_run() {
+    let max_memory = Some((3 << 20, "noeviction".to_owned()));
+    let server = redis(RedisSettings { max_memory, ..Default::default() });
+    let scratch = Scratch::new();
+    let line = "run --records 1M --value 1KB --give-up 2s --out r --store";
+    let ended = scratch.kvdyno(&format!("{line} {}", server.url())).expect(69);
+    let ended = ended.expect_words(&["OOM", "more room"]);
+    assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+    let result = scratch.result("r");
+    let load = phase(&result, "load");
+    assert_eq!(load["errors"][0]["class"], "full");
+    assert!(sum(load, "ok") > 0);
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_paused_server() {
+    let mut server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let url = format!("{}?timeout=60s", server.url());
+    let mut running = under_load(&scratch, &url, "--duration 300s --give-up 300s");
+    server.pause().expect("it is paused");
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(libc::SIGINT);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(running.is_running(), "the first waits for the answers");
+    let second = std::time::Instant::now();
+    running.signal(libc::SIGINT);
+    running.wait().expect(130);
+    assert!(second.elapsed() < Duration::from_secs(10), "{:?}", second.elapsed());
+    let result = scratch.result("r");
+    assert_eq!(result["status"]["state"], "interrupted");
+    assert!(sum(phase(&result, "run"), "ok") > 0);
+    assert!(scratch.path("r/report.html").exists());
+}
+
+#[test]
+fn three_parts_at_once_merge_into_one_load() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let start = std::time::SystemTime::now() + Duration::from_secs(3);
+    let start = start.duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs_f64();
+    let parts: Vec<Running> = (1..=3)
+        .map(|part| {
+            let line = format!(
+                "run --records 3k --requests 9k --mix get=50,update=50 --store {} \
+                 --part {part}/3 --start-at {start} --out p{part}",
+                server.url()
+            );
+            scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>())
+        })
+        .collect();
+    for part in parts {
+        part.wait().expect_done();
+    }
+    scratch.kvdyno("merge p1 p2 p3 --out whole").expect(0);
+    let whole = scratch.result("whole");
+    for (name, requests) in [("load", 30), ("run", 9_000)] {
+        let of_parts: u64 =
+            (1..=3).map(|n| sum(phase(&scratch.result(&format!("p{n}")), name), "ok")).sum();
+        assert_eq!(sum(phase(&whole, name), "ok"), of_parts);
+        if name == "run" {
+            assert_eq!(of_parts, requests);
+        }
+    }
+    // Each percentile of the whole lies between those of the parts, and the maximum is one's.
+    let figure = |result: &Value, what: &str| {
+        let series = phase(result, "run")["series"].as_array().expect("series").clone();
+        let of = |kind: &str| {
+            let series = series.iter().find(|series| series["kind"] == kind).expect("the kind");
+            series["service"][what].as_u64().expect("a latency")
+        };
+        of("get")
+    };
+    for what in ["p50_ns", "p99_ns", "max_ns"] {
+        let parts: Vec<u64> =
+            (1..=3).map(|n| figure(&scratch.result(&format!("p{n}")), what)).collect();
+        let bounds = parts.iter().min().copied().zip(parts.iter().max().copied());
+        let (least, most) = bounds.expect("three parts");
+        assert!((least..=most).contains(&figure(&whole, what)), "{what}");
+    }
+    scratch.kvdyno("merge p1 p2 --out two").expect_line(64, &["3"]);
+    scratch.kvdyno("merge p1 p2 p2 --out twice").expect_line(64, &["2"]);
+    assert!(!scratch.path("two").exists() && !scratch.path("twice").exists());
+}

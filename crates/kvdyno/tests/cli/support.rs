@@ -1,0 +1,193 @@
+//! Runs the real command in a folder of its own, with a deadline, and collects what it says.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longest that a command of these tests may take on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(120);
+/// Between two looks at something awaited.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A folder to run commands in; removed with all results on drop.
+pub struct Scratch(TempDir);
+
+/// A command that runs.
+pub struct Running {
+    child: Child,
+    started: Instant,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub status: ExitStatus,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Scratch {
+    /// An empty folder.
+    pub fn new() -> Scratch {
+        Scratch(TempDir::new().expect("a temporary folder"))
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file into it.
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("the scratch folder can be written");
+    }
+
+    /// Runs kvdyno here until it ends.
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ended {
+        self.start(arguments).wait()
+    }
+
+    /// Runs kvdyno here with arguments that hold no space.
+    pub fn kvdyno(&self, arguments: &str) -> Ended {
+        self.run(&arguments.split_ascii_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Starts kvdyno here.
+    pub fn start<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Running {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
+        command.args(arguments);
+        self.spawn(command)
+    }
+
+    /// Starts a command here, its output into files.
+    pub fn spawn(&self, mut command: Command) -> Running {
+        let number = fs::read_dir(self.0.path()).expect("the scratch folder").count();
+        let (out, err) =
+            (self.path(&format!(".out-{number}")), self.path(&format!(".err-{number}")));
+        let file = |path: &Path| File::create(path).expect("the scratch folder can be written");
+        let child = command
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .stdout(file(&out))
+            .stderr(file(&err))
+            .spawn()
+            .expect("the command starts");
+        Running { child, started: Instant::now(), out, err }
+    }
+
+    /// The `result.json` of a result folder.
+    pub fn result(&self, folder: &str) -> Value {
+        let path = self.path(folder).join("result.json");
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        serde_json::from_str(&text).expect("result.json is JSON")
+    }
+}
+
+impl Running {
+    /// Sends a signal.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: kill has no memory effects; the child has not been waited for, so the id is its.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("the child can be asked").is_none()
+    }
+
+    /// Waits until something holds while it runs.
+    pub fn until(&mut self, what: &str, holds: impl Fn() -> bool) {
+        while !holds() {
+            assert!(self.is_running(), "it ended before {what}:\n{}", self.said());
+            assert!(self.started.elapsed() < DEADLINE, "no sign of {what}:\n{}", self.said());
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// What it has said so far.
+    pub fn said(&self) -> String {
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        format!("{}{}", read(&self.out), read(&self.err))
+    }
+
+    /// Waits until it ends; fails the test at the deadline.
+    pub fn wait(mut self) -> Ended {
+        while self.is_running() {
+            if self.started.elapsed() > DEADLINE {
+                let _ = self.child.kill();
+                panic!("it did not end within {DEADLINE:?}:\n{}", self.said());
+            }
+            std::thread::sleep(LOOK);
+        }
+        let read = |path: &Path| {
+            String::from_utf8_lossy(&fs::read(path).expect("its output")).into_owned()
+        };
+        Ended {
+            status: self.child.wait().expect("its status"),
+            out: read(&self.out),
+            err: read(&self.err),
+            took: self.started.elapsed(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    /// The exit code; −1 if a signal ended it.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or(-1)
+    }
+
+    /// It ended with `code`.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Ended {
+        assert_eq!(self.code(), code, "signal {:?}\n{self:#?}", self.status.signal());
+        self
+    }
+
+    /// It did all it was asked to. A build without optimisation says invalid, by design.
+    #[track_caller]
+    pub fn expect_done(self) -> Ended {
+        self.expect(if cfg!(debug_assertions) { 2 } else { 0 })
+    }
+
+    /// It ended with `code` and one line on standard error that holds all of `words`, and with
+    /// nothing on standard output.
+    #[track_caller]
+    pub fn expect_line(self, code: i32, words: &[&str]) -> Ended {
+        let ended = self.expect(code);
+        let lines: Vec<&str> = ended.err.lines().collect();
+        assert_eq!(lines.len(), 1, "one line is wanted:\n{}", ended.err);
+        assert!(lines[0].starts_with("kvdyno: "), "{}", ended.err);
+        assert!(!ended.err.contains("panicked"), "{}", ended.err);
+        ended.expect_words(words)
+    }
+
+    /// Standard error holds all of `words`.
+    #[track_caller]
+    pub fn expect_words(self, words: &[&str]) -> Ended {
+        for word in words {
+            assert!(self.err.contains(word), "`{word}` is not in:\n{}", self.err);
+        }
+        self
+    }
+}

@@ -1,0 +1,37 @@
+//! What is known of a store before it is opened: the line that each driver gives the registry.
+
+use kvdyno_core::load::AnyStore;
+
+use crate::error::StoreError;
+use crate::request::Request;
+use crate::url::StoreUrl;
+
+/// What opening a URL gives.
+pub type Opened = Box<dyn AnyStore>;
+
+/// What is known of a store without opening it. Texts are plain sentences for `kvdyno stores`.
+#[derive(Debug)]
+pub struct Entry {
+    /// Schemes that name it; the first one is the usual one.
+    pub schemes: &'static [&'static str],
+    /// Name of the system.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// URL options as (name, meaning with its default).
+    pub options: &'static [(&'static str, &'static str)],
+    /// Which calls or commands each operation makes.
+    pub operations: &'static str,
+    /// What an acknowledged write survives, and how that is set.
+    pub durability: &'static str,
+    /// What a read may return.
+    pub consistency: &'static str,
+    /// A URL that works.
+    pub example: &'static str,
+    /// Several records can be written with one request.
+    pub batch_put: bool,
+    /// What a request becomes, in the store's own words.
+    pub request: fn(&Request<'_>) -> String,
+    /// Takes the options from the URL, refuses unknown ones, then opens the store.
+    pub open: fn(&mut StoreUrl) -> Result<Opened, StoreError>,
+}
