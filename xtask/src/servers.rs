@@ -1,7 +1,6 @@
 //! The programs that tests run against: Debian's packages of them, installed where this process may,
 //! else named, so that one command tells all that is missing.
 
-use std::path::Path;
 use std::process::Command;
 
 use crate::steps::{self, Failure};
