@@ -24,6 +24,8 @@ pub(super) fn run(options: &Options) -> Result<Section, Failure> {
             let mut command = kvdyno::command(&out, &[]);
             command.args(["--store", "null:", "--records", RECORDS, "--value", "100B"]);
             command.args(["--mix", "get=100", "--clients", "1", "--requests", &requests]);
+            // It has every record that it is asked for.
+            command.args(["--data", "reuse"]);
             if verification == "without" {
                 command.arg("--no-verify");
             }
