@@ -1,9 +1,10 @@
 //! `cargo xtask lint`: what must hold before any test is worth running.
 
-use crate::house_rules;
 use crate::steps::{self, Failure};
+use crate::{house_rules, servers, testing};
 
-/// Formatting, clippy with warnings denied, house rules.
+/// Formatting, clippy with warnings denied, house rules. Clippy sees the code as a user builds it
+/// and as the tests do, with every feature.
 ///
 /// # Errors
 /// If one of them is broken; what and where is printed.
@@ -18,8 +19,14 @@ pub fn lint() -> Result<(), Failure> {
         }
         return Err(Failure::Found(format!("{} breaches of the house rules", breaches.len())));
     }
+    servers::ensure_libraries()?;
     let denied = ["--all-targets", "--", "-D", "warnings"];
     steps::run(steps::cargo().args(["clippy", "--workspace"]).args(denied))?;
+    let features = testing::all_features()?;
+    let mut clippy = steps::cargo();
+    clippy.args(["clippy", "--workspace", "--features", &features]).args(denied);
+    servers::with_rocksdb(&mut clippy);
+    steps::run(&mut clippy)?;
     let fuzz = ["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"];
     steps::run(steps::cargo().args(fuzz).args(denied))
 }

@@ -1,9 +1,23 @@
 //! `cargo xtask readme`: runs what README.md shows, so that it stays true. Each ```sh block with a
-//! `$ kvdyno …` or `$ cargo …` line is run whole as one script; other lines are output.
+//! `$ kvdyno …` or `$ cargo …` line is run whole as one script; other lines are output. Servers that
+//! it names at their usual ports are throwaway ones.
 
 use std::process::Command;
 
+use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
+
+use crate::servers;
 use crate::steps::{self, Failure, root};
+
+/// Where README.md has its Redis and its Memcached.
+const REDIS: &str = "127.0.0.1:6379";
+const MEMCACHED: &str = "127.0.0.1:11211";
+
+/// A measurement that is invalid (exit code 2) tells of this machine, not of the command.
+const BEFORE: &str = r#"set -euo pipefail
+kvdyno() { command kvdyno "$@" || [ $? = 2 ]; }
+cargo() { command cargo "$@" || [ $? = 2 ]; }
+"#;
 
 /// Builds the release binary and runs every block.
 ///
@@ -16,13 +30,19 @@ pub fn run() -> Result<(), Failure> {
     if scripts.is_empty() {
         return Err(Failure::Found("README.md shows no command to run".to_owned()));
     }
+    servers::ensure_all()?;
     steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
+    let redis = RedisServer::start(RedisSettings::default())?;
+    let memcached = MemcachedServer::start(MemcachedSettings::default())?;
     let search = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = vec![root().join("target/release")];
     folders.extend(std::env::split_paths(&search));
     let search = std::env::join_paths(folders).map_err(|e| Failure::Found(e.to_string()))?;
     for script in scripts {
-        let script = format!("set -euo pipefail\n{script}");
+        let script = script
+            .replace(REDIS, &format!("127.0.0.1:{}", redis.port()))
+            .replace(MEMCACHED, &format!("127.0.0.1:{}", memcached.port()));
+        let script = format!("{BEFORE}{script}");
         let mut bash = Command::new("bash");
         steps::run(bash.args(["-c", &script]).env("PATH", &search).current_dir(root()))?;
     }

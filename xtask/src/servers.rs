@@ -1,7 +1,6 @@
 //! The programs that tests run against: Debian's packages of them, installed where this process may,
 //! else named, so that one command tells all that is missing.
 
-use std::path::Path;
 use std::process::Command;
 
 use crate::steps::{self, Failure};
@@ -14,7 +13,8 @@ struct Need {
     present: &'static str,
 }
 
-const NEEDS: [Need; 4] = [
+/// What the tests run against.
+const PROGRAMS: [Need; 4] = [
     Need {
         packages: &["redis-server", "redis-tools"],
         present: "command -v redis-server && command -v redis-benchmark",
@@ -27,15 +27,35 @@ const NEEDS: [Need; 4] = [
     },
 ];
 
-/// What the tests of the `rocksdb` feature need; they are left out where it is not there.
-const ROCKSDB_HEADER: &str = "/usr/include/rocksdb/c.h";
+/// What drivers outside the default features are built with: the library behind `rocksdb:`, and
+/// what its bindings are made by.
+const LIBRARIES: [Need; 1] = [Need {
+    packages: &["librocksdb-dev", "libclang-dev"],
+    present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
+}];
 
-/// Makes sure that all is there.
+/// Features of the lints and tests beside each crate's `server-tests`.
+pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/rocksdb"];
+
+/// Makes sure that every feature can be built.
+///
+/// # Errors
+/// As [`ensure_all`].
+pub fn ensure_libraries() -> Result<(), Failure> {
+    ensure(&LIBRARIES)
+}
+
+/// Makes sure that every feature can be built and every test can be run.
 ///
 /// # Errors
 /// If something is missing and cannot be installed; the message is the command that installs it.
-pub fn ensure() -> Result<(), Failure> {
-    let missing = missing(&NEEDS);
+pub fn ensure_all() -> Result<(), Failure> {
+    let all: Vec<Need> = PROGRAMS.into_iter().chain(LIBRARIES).collect();
+    ensure(&all)
+}
+
+fn ensure(needs: &[Need]) -> Result<(), Failure> {
+    let missing = missing(needs);
     if missing.is_empty() {
         return Ok(());
     }
@@ -43,7 +63,7 @@ pub fn ensure() -> Result<(), Failure> {
     // SAFETY: the call has no preconditions and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     if !is_root || !steps::succeeds(Command::new("apt-get").arg("--version")) {
-        return Err(Failure::Found(format!("the tests need more; as root: {install}")));
+        return Err(Failure::Found(format!("more programs are needed; as root: {install}")));
     }
     let apt = |words: &str| {
         let mut command = Command::new("apt-get");
@@ -52,7 +72,7 @@ pub fn ensure() -> Result<(), Failure> {
     };
     steps::run(&mut apt("update"))?;
     steps::run(&mut apt(install.trim_start_matches("apt-get ")))?;
-    let missing = self::missing(&NEEDS);
+    let missing = self::missing(needs);
     if missing.is_empty() {
         Ok(())
     } else {
@@ -66,13 +86,7 @@ fn missing(needs: &[Need]) -> Vec<&'static str> {
     needs.iter().filter(absent).flat_map(|need| need.packages).copied().collect()
 }
 
-/// The library behind `rocksdb:` is installed, with its headers.
-#[must_use]
-pub fn has_rocksdb() -> bool {
-    Path::new(ROCKSDB_HEADER).exists()
-}
-
-/// Tells the build where Debian keeps that library, so that it is not built from source.
+/// Tells the build where Debian keeps RocksDB, so that it is not built from source.
 pub fn with_rocksdb(command: &mut Command) {
     let triplet = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     command.env("ROCKSDB_LIB_DIR", triplet).env("ROCKSDB_INCLUDE_DIR", "/usr/include");

@@ -31,6 +31,9 @@ pub enum Failure {
         /// What the system said.
         source: io::Error,
     },
+    /// A server could not be started.
+    #[error(transparent)]
+    Server(#[from] kvdyno_testbed::TestbedError),
     /// What was found is not as it must be.
     #[error("{0}")]
     Found(String),

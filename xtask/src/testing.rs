@@ -14,21 +14,22 @@ const SERVER_TESTS: &str = "server-tests";
 /// # Errors
 /// If something is missing or a test fails.
 pub fn test() -> Result<(), Failure> {
-    servers::ensure()?;
-    let mut features = server_test_features(&steps::root().join("crates"))?;
-    if servers::has_rocksdb() {
-        features.push("kvdyno-stores/rocksdb".to_owned());
-    } else {
-        println!("librocksdb-dev is not installed: leaving out the tests of the rocksdb feature");
-    }
+    servers::ensure_all()?;
     fuzz::test()?;
     let mut tests = steps::cargo();
-    tests.args(["test", "--workspace"]);
-    if !features.is_empty() {
-        tests.arg("--features").arg(features.join(","));
-    }
+    tests.args(["test", "--workspace", "--no-fail-fast", "--features", &all_features()?]);
     servers::with_rocksdb(&mut tests);
     steps::run(&mut tests)
+}
+
+/// Every feature that brings tests or a driver, as cargo's `--features` takes them.
+///
+/// # Errors
+/// If a crate's manifest cannot be read.
+pub fn all_features() -> Result<String, Failure> {
+    let mut features = server_test_features(&steps::root().join("crates"))?;
+    features.extend(servers::DRIVER_FEATURES.map(str::to_owned));
+    Ok(features.join(","))
 }
 
 /// `CRATE/server-tests` for each crate that has the feature.

@@ -1,12 +1,12 @@
-//! The floor under `lmdb:`: a loop over an LMDB folder that draws a key, reads it and copies the
-//! value, and does nothing else: no clock, no check, no count. `cargo xtask bench lmdb` runs it in
-//! turns with kvdyno over the same folder.
+//! The floor under `lmdb:`: a loop over an LMDB folder that draws a record, writes its decimal key,
+//! reads it and copies the value, and does nothing else: no clock, no check, no count. `cargo xtask
+//! bench lmdb` runs it in turns with kvdyno over the same folder.
 
 use std::error::Error;
-use std::time::Instant;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, EnvOpenOptions};
+use kvdyno_core::workload::{KeyForm, KeyModel, KeyWriter};
 
 /// Addresses reserved for the data file, as `lmdb:` does.
 const MAP_SIZE: usize = 64 << 30;
@@ -30,27 +30,34 @@ fn main() -> Result<(), Box<dyn Error>> {
         .unwrap_commit()
         .ok_or("the folder holds no records")?;
     let txn = env.read_txn()?;
-    let keys: Vec<Box<[u8]>> =
-        records.iter(&txn)?.map(|row| row.map(|(key, _)| key.into())).collect::<Result<_, _>>()?;
+    let length = records.first(&txn)?.ok_or("the folder holds no records")?.0.len();
+    let count = records.len(&txn)?;
     drop(txn);
-    if keys.is_empty() {
-        return Err("the folder holds no records".into());
-    }
+    let model = KeyModel { form: KeyForm::Decimal, length: u8::try_from(length)? };
+    // Decimal keys are the same for all datasets.
+    let (writer, mut key) = (KeyWriter::new(model, 0)?, Vec::new());
     let mut value = Vec::new();
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let started = Instant::now();
+    let before = cpu_ns()?;
     for _ in 0..gets {
         // Marsaglia's xorshift64.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        let drawn = ((u128::from(state) * keys.len() as u128) >> 64) as usize;
+        let drawn = (u128::from(state) * u128::from(count)) >> 64;
+        writer.write(drawn as u64, &mut key);
         let txn = env.read_txn()?;
-        let found = records.get(&txn, &keys[drawn])?.ok_or("a record has gone")?;
+        let found = records.get(&txn, &key)?.ok_or("a record has gone")?;
         value.clear();
         value.extend_from_slice(found);
         std::hint::black_box(&value);
     }
-    println!("ns per get: {:.1}", started.elapsed().as_nanos() as f64 / gets as f64);
+    println!("CPU ns per get: {:.1}", (cpu_ns()? - before) as f64 / gets as f64);
     Ok(())
+}
+
+/// Processor time of this thread so far, ns: the first figure of Linux's schedstat.
+fn cpu_ns() -> Result<u64, Box<dyn Error>> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    Ok(text.split(' ').next().unwrap_or_default().parse()?)
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::child;
-use crate::steps::{Failure, root};
+use crate::steps::{self, Failure, root};
 
 /// Base command on the release binary, writing its result to `out`.
 pub(super) fn command(out: &Path, prefix: &[&str]) -> Command {
@@ -25,25 +24,18 @@ pub(super) fn command(out: &Path, prefix: &[&str]) -> Command {
     command
 }
 
-/// What one run of kvdyno did.
+/// What the measured phase of a run did.
 pub(super) struct Ran {
-    /// Processor time of the process.
+    /// Processor time of the whole process while the phase ran, every thread of it.
     pub cpu: Duration,
-    /// Operations of all phases, warm-up and loading included.
+    /// Operations.
     pub operations: u64,
-    /// Operations and nanoseconds of the measured phases.
-    pub measured: (u64, u64),
 }
 
 impl Ran {
-    /// Processor time for each operation, µs.
-    pub(super) fn cpu_per_operation(&self) -> f64 {
-        self.cpu.as_secs_f64() * 1e6 / self.operations as f64
-    }
-
-    /// Time for each operation of the measured phases, ns.
-    pub(super) fn ns_per_operation(&self) -> f64 {
-        self.measured.1 as f64 / self.measured.0 as f64
+    /// Processor time for each operation, ns.
+    pub(super) fn cpu_ns(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e9 / self.operations as f64
     }
 }
 
@@ -52,29 +44,27 @@ pub(super) fn run(out: &Path, command: &mut Command) -> Result<Ran, Failure> {
     if out.exists() {
         std::fs::remove_dir_all(out).map_err(Failure::file(out))?;
     }
-    let cpu = child::cpu_time(command)?;
+    // What it prints is of no use here: the result says all.
+    steps::output(command)?;
     let path = out.join("result.json");
     let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
-    let (operations, measured) = operations(&text)
-        .ok_or_else(|| Failure::Found(format!("{} does not tell what was done", path.display())))?;
-    Ok(Ran { cpu, operations, measured })
+    measured(&text)
+        .ok_or_else(|| Failure::Found(format!("{} does not tell what was done", path.display())))
 }
 
-/// All operations started, and (operations, ns) of the last phase that is no warm-up.
-fn operations(result: &str) -> Option<(u64, (u64, u64))> {
+/// The phase called `run`: what goes before it loads or warms up, what follows reads back.
+fn measured(result: &str) -> Option<Ran> {
     let result: Value = serde_json::from_str(result).ok()?;
-    let mut all = 0;
-    let mut measured = None;
-    for run in result["runs"].as_array()? {
-        for phase in run["phases"].as_array()? {
-            let operations = phase["started_operations"].as_u64()?;
-            all += operations;
-            if phase["warmup"] == false {
-                measured = Some((operations, phase["wall_ns"].as_u64()?));
-            }
-        }
-    }
-    Some((all, measured.filter(|&(operations, _)| operations > 0)?))
+    let phases = result["runs"].as_array()?.first()?["phases"].as_array()?;
+    let phase = phases.iter().find(|phase| phase["name"] == "run")?;
+    let own = &phase["resources"]["own"];
+    let time = |part: &Value| {
+        let nanos = u32::try_from(part["nanos"].as_u64()?).ok()?;
+        Some(Duration::new(part["secs"].as_u64()?, nanos))
+    };
+    let cpu = time(&own["user"])? + time(&own["system"])?;
+    let operations = phase["started_operations"].as_u64().filter(|&operations| operations > 0)?;
+    Some(Ran { cpu, operations })
 }
 
 #[cfg(test)]
@@ -82,12 +72,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_are_read_from_the_result() {
-        let result = r#"{"runs": [{"phases": [
-            {"warmup": true, "started_operations": 10, "wall_ns": 5},
-            {"warmup": false, "started_operations": 100, "wall_ns": 7000}]}]}"#;
-        assert_eq!(operations(result), Some((110, (100, 7000))));
-        assert_eq!(operations("{}"), None);
-        assert_eq!(operations(r#"{"runs": []}"#), None);
+    fn the_measured_phase_is_read_from_the_result() {
+        let phase = |name: &str, operations: u64, secs: u64| {
+            format!(
+                r#"{{"name": "{name}", "started_operations": {operations}, "resources": {{"own":
+                {{"user": {{"secs": {secs}, "nanos": 500000000}},
+                "system": {{"secs": 1, "nanos": 0}}}}}}}}"#
+            )
+        };
+        let phases = [phase("load", 10, 7), phase("run", 1_000, 2), phase("run:read-back", 5, 9)];
+        let result = format!(r#"{{"runs": [{{"phases": [{}]}}]}}"#, phases.join(","));
+        let ran = measured(&result).unwrap();
+        assert_eq!((ran.operations, ran.cpu), (1_000, Duration::from_millis(3_500)));
+        assert_eq!(ran.cpu_ns(), 3.5e6);
+        assert!(measured("{}").is_none() && measured(r#"{"runs": []}"#).is_none());
     }
 }

@@ -1,97 +1,115 @@
 //! Client CPU for each operation on Redis over loopback, beside redis-benchmark: server on one
 //! processor, client on another, in turns.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+
+use kvdyno_testbed::{RedisServer, RedisSettings};
 
 use super::pairs::{Median, Pairs};
 use super::{Options, Section, child, kvdyno};
 use crate::steps::{self, Failure, root};
 
 const RECORDS: u64 = 100_000;
-const REQUESTS: u64 = 1_000_000;
-const CLIENTS: &str = "50";
-/// kvdyno's mix and redis-benchmark's test.
-const LOADS: [(&str, &str); 2] = [("get=100", "get"), ("update=100", "set")];
+/// Enough that starting a process is less than a hundredth of its processor time.
+const REQUESTS: u64 = 2_000_000;
+const CONNECTIONS: u64 = 50;
 
-/// A Redis server of our own on a free port; ends with this value.
-struct Server {
-    process: Child,
-    port: String,
+/// The same load for both programs.
+struct Load {
+    /// kvdyno's mix.
+    mix: &'static str,
+    /// redis-benchmark's tests, one after the other, which share the requests.
+    tests: &'static [&'static str],
+    /// Requests in flight on each connection.
+    pipeline: u64,
 }
 
-impl Server {
-    fn start(cpu: &str) -> Result<Server, Failure> {
-        let any = (Ipv4Addr::LOCALHOST, 0);
-        let free = TcpListener::bind(any).and_then(|listener| listener.local_addr());
-        let port = free.map_err(Failure::file("loopback"))?.port();
-        let mut command = Command::new("taskset");
-        command.args(["-c", cpu, "redis-server", "--save", "", "--appendonly", "no"]);
-        command.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
-        let process = command
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(|source| steps::start_failure(&command, source))?;
-        let server = Server { process, port: port.to_string() };
-        let started = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            if started.elapsed() > Duration::from_secs(10) {
-                return Err(steps::failure(&command, "no answer after 10 s"));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(server)
+const LOADS: [Load; 4] = [
+    Load { mix: "get=100", tests: &["get"], pipeline: 1 },
+    Load { mix: "get=50,update=50", tests: &["get", "set"], pipeline: 1 },
+    Load { mix: "get=100", tests: &["get"], pipeline: 16 },
+    Load { mix: "get=50,update=50", tests: &["get", "set"], pipeline: 16 },
+];
+
+/// A server with records, and the processors that it and its clients run on.
+struct Bench {
+    server: RedisServer,
+    server_cpu: String,
+    client_cpu: String,
+    requests: u64,
+}
+
+impl Bench {
+    fn start(requests: u64) -> Result<Bench, Failure> {
+        let (server_cpu, client_cpu) = processors()?;
+        let server = RedisServer::start(RedisSettings::default())?;
+        let pid = server.pid().to_string();
+        steps::output(Command::new("taskset").args(["-acp", &server_cpu, &pid]))?;
+        Ok(Bench { server, server_cpu, client_cpu, requests })
     }
-}
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It holds nothing that is worth an orderly end.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+    fn kvdyno(&self, load: &Load, policy: &str) -> Result<f64, Failure> {
+        let out = root().join("target/bench/redis");
+        let mut command = kvdyno::command(&out, &["taskset", "-c", &self.client_cpu]);
+        let clients = CONNECTIONS * load.pipeline;
+        command.args(["--store", &self.server.url(), "--value", "100B", "--mix", load.mix]);
+        for (option, number) in [
+            ("--records", RECORDS),
+            ("--requests", self.requests),
+            ("--clients", clients),
+            ("--pipeline", load.pipeline),
+        ] {
+            command.arg(option).arg(number.to_string());
+        }
+        Ok(kvdyno::run(&out, command.args(["--data", policy]))?.cpu_ns() / 1e3)
+    }
+
+    fn redis_benchmark(&self, load: &Load) -> Result<f64, Failure> {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &self.client_cpu, "redis-benchmark", "-q", "-d", "100"]);
+        command.args(["-t", &load.tests.join(",")]);
+        let each = self.requests / load.tests.len() as u64;
+        for (option, number) in [
+            ("-p", u64::from(self.server.port())),
+            ("-c", CONNECTIONS),
+            ("-P", load.pipeline),
+            ("-n", each),
+            ("-r", RECORDS),
+        ] {
+            command.arg(option).arg(number.to_string());
+        }
+        let requests = each * load.tests.len() as u64;
+        Ok(child::cpu_time(&mut command)?.as_secs_f64() * 1e6 / requests as f64)
     }
 }
 
 pub(super) fn run(options: &Options) -> Result<Section, Failure> {
-    let (server_cpu, client_cpu) = processors()?;
-    let server = Server::start(&server_cpu)?;
-    let pinned = ["taskset", "-c", &client_cpu];
-    let (records, requests) = (RECORDS.to_string(), options.scaled(REQUESTS).to_string());
-    let out = root().join("target/bench/redis");
-    let store = format!("redis://127.0.0.1:{}", server.port);
-    let ours = |mix: &str, policy: &str| {
-        let mut command = kvdyno::command(&out, &pinned);
-        command.args(["--store", &store, "--records", &records, "--value", "100B"]);
-        command.args(["--mix", mix, "--clients", CLIENTS, "--requests", &requests]);
-        kvdyno::run(&out, command.args(["--data", policy]))
-    };
-    let theirs = |test: &str| {
-        let mut command = Command::new(pinned[0]);
-        command.args(&pinned[1..]).args(["redis-benchmark", "-p", &server.port, "-q"]);
-        command.args(["-t", test, "-c", CLIENTS, "-n", &requests, "-r", &records, "-d", "100"]);
-        Ok(child::cpu_time(&mut command)?.as_secs_f64() * 1e6 / options.scaled(REQUESTS) as f64)
-    };
-    ours("get=100", "fresh")?;
-    theirs("set")?;
+    let bench = Bench::start(options.scaled(REQUESTS))?;
+    // Both programs find the records that they will read.
+    bench.kvdyno(&LOADS[0], "fresh")?;
+    bench.redis_benchmark(&LOADS[1])?;
     let mut text = String::from(
-        "| operations | kvdyno, client CPU µs each | redis-benchmark, client CPU µs each | ratio |\n\
-         | --- | --- | --- | --- |\n",
+        "| operations | pipeline | kvdyno, client CPU µs each | redis-benchmark, client CPU µs \
+         each | ratio |\n| --- | --- | --- | --- | --- |\n",
     );
-    for (mix, test) in LOADS {
-        let our = || Ok(ours(mix, "reuse")?.cpu_per_operation());
-        let pairs = Pairs::measure(options.pairs, our, || theirs(test))?;
+    for load in &LOADS {
+        let ours = || bench.kvdyno(load, "reuse");
+        let pairs = Pairs::measure(options.pairs, ours, || bench.redis_benchmark(load))?;
         let (our, their) = (Median::of(&pairs.ours), Median::of(&pairs.theirs));
-        text += &format!("| {mix} | {our} | {their} | {} |\n", pairs.ratio());
+        let Load { mix, pipeline, .. } = load;
+        text += &format!("| {mix} | {pipeline} | {our} | {their} | {} |\n", pairs.ratio());
     }
     let version = steps::output(Command::new("redis-server").arg("--version"))?;
     let version = version.split_whitespace().find_map(|word| word.strip_prefix("v="));
     text += &format!(
-        "\nRedis {} on processor {server_cpu}, client on {client_cpu}, {CLIENTS} connections, no \
-         pipelining, {REQUESTS} requests over {RECORDS} records of 100 bytes. CPU is user and \
-         system time of the whole client process, start and report included. At most 1 is asked \
-         for.\n",
-        version.unwrap_or("of unknown version")
+        "\nRedis {} on processor {}, client on {}, {CONNECTIONS} connections, {REQUESTS} requests \
+         over {RECORDS} records of 100 bytes. CPU is user and system time of every thread of the \
+         client: of kvdyno during the measured phase, of redis-benchmark from start to end. \
+         redis-benchmark has no mixes: it does the gets first and then the sets. At most 1 is \
+         asked for without pipelining.\n",
+        version.unwrap_or("of unknown version"),
+        bench.server_cpu,
+        bench.client_cpu,
     );
     Ok(Section { name: "redis", text })
 }

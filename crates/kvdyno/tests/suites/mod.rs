@@ -1,0 +1,176 @@
+//! Runs a suite by the command itself, as a user does, and holds what every good run has in common.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A run that has ended.
+pub struct Finished {
+    /// What it printed.
+    pub printed: String,
+    result: Value,
+}
+
+/// `kvdyno` with these arguments, to its end.
+pub fn kvdyno(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kvdyno")).args(arguments).output().unwrap()
+}
+
+/// Runs `suite` against `store` and checks that it ended as it deserves: every phase to its end,
+/// every read judged and right, no operation failed, and the verdict's exit code.
+#[track_caller]
+pub fn run(suite: &str, store: &str, options: &[&str]) -> Finished {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("result");
+    let mut arguments = vec!["run", suite, "--store", store, "--quiet", "--out"];
+    arguments.push(out.to_str().unwrap());
+    arguments.extend(options);
+    let output = kvdyno(&arguments);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let complaints = String::from_utf8(output.stderr).unwrap();
+    let told = format!("{suite} on {store}\n{printed}\n{complaints}");
+    let text = std::fs::read_to_string(out.join("result.json")).expect(&told);
+    let result: Value = serde_json::from_str(&text).unwrap();
+    let run = &result["runs"][0];
+    assert_eq!(run["status"]["state"], "complete", "{told}");
+    for phase in run["phases"].as_array().unwrap() {
+        for series in phase["series"].as_array().unwrap() {
+            let unsuccessful = (&series["missing"], &series["failed"], &series["indeterminate"]);
+            assert_eq!(unsuccessful, (&0.into(), &0.into(), &0.into()), "{told}");
+        }
+        let tally = &phase["tally"];
+        assert_eq!((&tally["reads"], &tally["unknown"]), (&tally["judged"], &0.into()), "{told}");
+    }
+    assert!(printed.contains("no anomaly, 0 unknown"), "{told}");
+    assert_eq!(output.status.code(), Some(deserved(&run["verdict"], &told)), "{told}");
+    assert!(out.join("report.html").exists(), "{told}");
+    Finished { printed, result }
+}
+
+/// The exit code for a verdict. Only the build and the machine may make it invalid: nothing that
+/// the suite or the store is to blame for.
+fn deserved(verdict: &Value, told: &str) -> i32 {
+    let reasons = verdict["reasons"].as_array().unwrap();
+    let invalid: Vec<&str> = reasons
+        .iter()
+        .filter(|reason| reason["level"] == "invalid")
+        .map(|reason| reason["name"].as_str().unwrap())
+        .collect();
+    assert!(invalid.iter().all(|name| ["debug-build", "disturbed"].contains(name)), "{told}");
+    assert_eq!(invalid.contains(&"debug-build"), cfg!(debug_assertions), "{told}");
+    if invalid.is_empty() { 0 } else { 2 }
+}
+
+impl Finished {
+    /// The phases in order.
+    pub fn phases(&self) -> &[Value] {
+        self.result["runs"][0]["phases"].as_array().unwrap()
+    }
+
+    /// Names of all phases, warm-ups and added ones too.
+    pub fn names(&self) -> Vec<&str> {
+        self.phases().iter().map(|phase| phase["name"].as_str().unwrap()).collect()
+    }
+
+    /// Operations that succeeded in the phase of this name, by kind.
+    #[track_caller]
+    pub fn done(&self, name: &str) -> Vec<(&str, u64)> {
+        let phase = self.phases().iter().find(|phase| phase["name"] == name).expect(name);
+        let series = phase["series"].as_array().unwrap().iter();
+        series.map(|s| (s["kind"].as_str().unwrap(), s["ok"].as_u64().unwrap())).collect()
+    }
+
+    /// The run is stamped as scaled, in the table and in the verdict, and shows no published figure.
+    #[track_caller]
+    pub fn assert_not_comparable(&self) {
+        assert!(self.printed.contains(": not comparable with the published figures"));
+        assert!(!self.printed.contains("published: "), "{}", self.printed);
+        let reasons = self.result["runs"][0]["verdict"]["reasons"].as_array().unwrap();
+        assert!(reasons.iter().any(|reason| reason["name"] == "scaled"));
+        assert!(self.result["suite"]["scale"].as_f64().is_some());
+    }
+}
+
+/// The published rows of 2011 in their order: label, clients, seed of the value sizes.
+pub const AMESAR_2011: [(&str, u64, Option<i64>); 12] = [
+    ("Put", 20, Some(1776)),
+    ("Get", 20, None),
+    ("Get", 20, None),
+    ("Get", 50, None),
+    ("Put", 20, Some(1812)),
+    ("Put", 20, Some(1846)),
+    ("Get", 20, None),
+    ("Get", 20, None),
+    ("PutGet", 20, Some(1861)),
+    ("Get", 20, None),
+    ("Get", 20, None),
+    ("Get", 50, None),
+];
+
+/// Runs `amesar-2011` with 1,000 records and requests instead of 10 million.
+#[track_caller]
+pub fn assert_amesar_2011(store: &str) {
+    let run = run("amesar-2011", store, &["--scale", "0.0001"]);
+    run.assert_not_comparable();
+    let rows: Vec<_> = run
+        .phases()
+        .iter()
+        .map(|phase| {
+            let group = &phase["groups"][0];
+            let (clients, seed) =
+                (group["clients"].as_u64().unwrap(), group["value_seed"].as_i64());
+            (phase["label"].as_str().unwrap(), clients, seed)
+        })
+        .collect();
+    assert_eq!(rows, AMESAR_2011);
+    for phase in run.phases() {
+        assert_eq!(phase["started_operations"], 1_000, "{}", phase["name"]);
+    }
+    // The table has the rows in the same order, with clients and seed as its last columns.
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (_, table) = run.printed.split_once("Test ").unwrap();
+    for ((label, clients, seed), line) in AMESAR_2011.iter().zip(table.lines().skip(1)) {
+        let mut last = vec![clients.to_string()];
+        last.extend(seed.map(|seed| seed.to_string()));
+        let words = words(line);
+        assert!(words[0] == *label && words.ends_with(&last), "{line}");
+    }
+}
+
+/// Phases of `aws-2014` without warm-ups: an insert run before each test.
+#[track_caller]
+pub fn assert_aws_2014(store: &str) {
+    let options = ["--scale", "0.0001", "--clients", "16", "--set", "warmup=100ms"];
+    let run = run("aws-2014", store, &options);
+    run.assert_not_comparable();
+    let names = run.names();
+    let measured: Vec<_> = names.iter().filter(|name| !name.ends_with(":warm-up")).collect();
+    let expected = ["insert-1", "mix-50-50", "insert-2", "mix-80-20", "insert-3", "get-100"];
+    assert!(measured.into_iter().eq(&expected), "{names:?}");
+    assert_eq!(run.done("insert-1"), [("insert", 1_000)]);
+    assert_eq!(run.done("mix-50-50"), [("get", 3_000), ("update", 3_000)]);
+    assert_eq!(run.done("insert-2"), [("update", 1_000)]);
+    assert_eq!(run.done("mix-80-20"), [("get", 4_800), ("update", 1_200)]);
+    assert_eq!(run.done("get-100"), [("get", 6_000)]);
+}
+
+/// `gce-2015`: populated by inserts, then reads, then the inserts again.
+#[track_caller]
+pub fn assert_gce_2015(store: &str) {
+    let options = ["--scale", "0.0001", "--clients", "32", "--set", "warmup=100ms"];
+    let run = run("gce-2015", store, &options);
+    run.assert_not_comparable();
+    assert_eq!(run.names(), ["insert", "read:warm-up", "read", "write"]);
+    assert_eq!(run.done("insert"), [("insert", 1_000)]);
+    assert_eq!(run.done("read"), [("get", 24_000)]);
+    assert_eq!(run.done("write"), [("update", 1_000)]);
+}
+
+/// One of the YCSB core workloads as built in: what its run phase does, of 1,000 operations.
+#[track_caller]
+pub fn assert_ycsb(suite: &str, store: &str, does: &[(&str, u64)]) {
+    let run = run(suite, store, &["--set", "warmup=100ms", "--clients", "4"]);
+    assert_eq!(run.names()[..3], ["load", "run:warm-up", "run"]);
+    assert_eq!(run.done("load"), [("insert", 1_000)]);
+    assert_eq!(run.done("run"), does);
+}

@@ -1,0 +1,73 @@
+//! The built-in suites that need no scan, much smaller than life, on a real Redis and a real
+//! Memcached. `cargo test -p kvdyno --features server-tests`.
+#![cfg(feature = "server-tests")]
+
+mod suites;
+
+use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
+use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb};
+
+/// One server for each suite: what a suite leaves behind would be in the way of the next.
+fn on_redis(check: impl FnOnce(&str)) {
+    let server = RedisServer::start(RedisSettings::default()).unwrap();
+    check(&server.url());
+}
+
+fn on_memcached(check: impl FnOnce(&str)) {
+    let server = MemcachedServer::start(MemcachedSettings::default()).unwrap();
+    check(&server.url());
+}
+
+/// The YCSB core workloads without scans.
+fn ycsb_on(server: fn(Box<dyn FnOnce(&str)>)) {
+    let workloads: [(&str, &[(&str, u64)]); 5] = [
+        ("ycsb-a", &[("get", 500), ("update", 500)]),
+        ("ycsb-b", &[("get", 950), ("update", 50)]),
+        ("ycsb-c", &[("get", 1_000)]),
+        ("ycsb-d", &[("insert", 50), ("get", 950)]),
+        ("ycsb-f", &[("get", 500), ("read-modify-write", 500)]),
+    ];
+    for (suite, does) in workloads {
+        server(Box::new(move |url| assert_ycsb(suite, url, does)));
+    }
+}
+
+#[test]
+fn amesar_2011_on_redis() {
+    on_redis(assert_amesar_2011);
+}
+
+#[test]
+fn amesar_2011_on_memcached() {
+    on_memcached(assert_amesar_2011);
+}
+
+#[test]
+fn aws_2014_on_redis() {
+    on_redis(assert_aws_2014);
+}
+
+#[test]
+fn aws_2014_on_memcached() {
+    on_memcached(assert_aws_2014);
+}
+
+#[test]
+fn gce_2015_on_redis() {
+    on_redis(assert_gce_2015);
+}
+
+#[test]
+fn gce_2015_on_memcached() {
+    on_memcached(assert_gce_2015);
+}
+
+#[test]
+fn ycsb_on_redis() {
+    ycsb_on(|check| on_redis(check));
+}
+
+#[test]
+fn ycsb_on_memcached() {
+    ycsb_on(|check| on_memcached(check));
+}
