@@ -166,7 +166,8 @@ pub struct AnomalyResult {
     pub group: u16,
     /// Number of the operation in the group.
     pub operation: u64,
-    /// For lost writes: phase, group and number of the operation whose write is gone.
+    /// Phase, group and number of the operation whose write is lost, whose delete was undone or whose
+    /// failed write is there; none where it cannot be told.
     pub writer: Option<(u16, u16, u64)>,
     /// Number of the record.
     pub record: u64,
