@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let length = records.first(&txn)?.ok_or("the folder holds no records")?.0.len();
     let count = records.len(&txn)?;
     drop(txn);
-    let model = KeyModel { form: KeyForm::Decimal, length: u8::try_from(length)? };
+    let model = KeyModel { form: KeyForm::Decimal, length: u16::try_from(length)? };
     // Decimal keys are the same for all datasets.
     let (writer, mut key) = (KeyWriter::new(model, 0)?, Vec::new());
     let mut value = Vec::new();

@@ -374,10 +374,12 @@ impl Published {
 
 impl GroupResult {
     fn new(plan: &GroupPlan) -> GroupResult {
-        let java_seed = match plan.values.size {
+        let seed = match plan.values.size {
             SizeModel::JavaUniform { seed, .. } => Some(seed),
-            _ => None,
+            _ => plan.values.seed.and_then(|seed| i64::try_from(seed).ok()),
         };
+        // What only reads or deletes has no sizes of values.
+        let puts = |&(kind, _): &(Kind, u16)| !kind.read_only() && kind != Kind::Delete;
         GroupResult {
             name: plan.name.clone(),
             clients: plan.clients,
@@ -387,7 +389,7 @@ impl GroupResult {
                 Arrival::Constant { rate } | Arrival::Poisson { rate } => finite(rate),
                 Arrival::Closed | Arrival::Ramp { .. } => None,
             },
-            value_seed: java_seed.or(plan.values.seed.and_then(|seed| i64::try_from(seed).ok())),
+            value_seed: seed.filter(|_| plan.mix.parts.iter().any(puts)),
         }
     }
 }
