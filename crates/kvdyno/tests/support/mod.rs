@@ -166,14 +166,14 @@ impl Ended {
         self
     }
 
-    /// It did all it was asked to. A build without optimisation says invalid by design, and for
-    /// no other reason.
+    /// It did all it was asked to. A build without optimisation says invalid by design, a machine
+    /// that others share may be disturbed; there is no other excuse.
     #[track_caller]
     pub fn expect_done(self) -> Ended {
-        let ended = self.expect(if cfg!(debug_assertions) { 2 } else { 0 });
-        let reasons = ended.invalid_reasons();
-        assert!(reasons.iter().all(|name| name == "debug-build"), "{reasons:?}\n{ended:#?}");
-        ended
+        let reasons = self.invalid_reasons();
+        let excused = |name: &String| ["debug-build", "disturbed"].contains(&name.as_str());
+        assert!(reasons.iter().all(excused), "{reasons:?}\n{self:#?}");
+        self.expect(if cfg!(debug_assertions) || !reasons.is_empty() { 2 } else { 0 })
     }
 
     /// Names of the reasons that make the result invalid whose report it named.
