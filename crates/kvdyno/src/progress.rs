@@ -116,6 +116,6 @@ mod tests {
             requests: Some(400_000),
         };
         let text = line.line(&progress);
-        assert_eq!(text, "100k of 400k, 10k/s, p99 1.5 ms, 3 errors, 30s left");
+        assert_eq!(text, "100k of 400k, 10k/s, p99 1.5 ms, 3 errors, 30 s left");
     }
 }

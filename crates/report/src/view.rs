@@ -1,6 +1,9 @@
 //! One row of the table: a phase, one of its clocks, or a figure that somebody published, all in
 //! one shape, so that one list of report lines serves them.
 
+use kvdyno_core::suite::units::approximate_count;
+use kvdyno_core::workload::Kind;
+
 use crate::result::{HistogramError, Latency, PhaseResult, Published, SeriesResult};
 
 /// Latency figures, ns.
@@ -119,10 +122,22 @@ pub fn main_row(phase: &PhaseResult) -> Result<PhaseView, HistogramError> {
 }
 
 /// First column of a phase. Every warm-up has the same label, so its name tells which one it is.
+/// Requests that carry many records each are not as slow as they look, so batches tell how many
+/// records they moved.
 fn label(phase: &PhaseResult) -> String {
-    match phase.name.strip_suffix(":warm-up") {
+    let label = match phase.name.strip_suffix(":warm-up") {
         Some(warmed) if phase.warmup => format!("{warmed} (warm-up)"),
         _ => phase.label.clone(),
+    };
+    match &phase.series[..] {
+        [
+            SeriesResult {
+                kind: Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch, records, ..
+            },
+        ] => {
+            format!("{label} ({} records)", approximate_count(*records as f64))
+        }
+        _ => label,
     }
 }
 

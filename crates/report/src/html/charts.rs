@@ -12,7 +12,7 @@ use crate::view::{Clock, phase_latency};
 /// Points of a percentile curve for each halving of the distance to 100 %.
 const POINTS_PER_HALVING: u32 = 4;
 
-/// Share of a whole interval below which one has no rate.
+/// Share of a whole interval below which one has no rate of its own.
 const SLIVER: f64 = 0.05;
 
 /// Everything that is drawn.
@@ -137,13 +137,15 @@ fn run_charts(
 }
 
 fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {
-    // A phase ends with a sliver of an interval, whose few operations are no rate worth a line.
-    let shortest = lengths.iter().copied().fold(0.0, f64::max) * SLIVER;
+    let mut lengths = lengths.to_vec();
+    let sliver = joins_sliver(&mut lengths);
     let per_second = |count: fn(&Point) -> u64| {
-        let rate = |(p, &length)| {
-            (length >= shortest).then(|| rounded(count(p) as f64 / length)).flatten()
-        };
-        points.iter().zip(lengths).map(rate).collect()
+        let mut counts: Vec<u64> = points.iter().map(count).collect();
+        if let (true, [.., before, last]) = (sliver, &mut counts[..]) {
+            *before += *last;
+            *last = *before;
+        }
+        counts.iter().zip(&lengths).map(|(&n, length)| rounded(n as f64 / length)).collect()
     };
     KindCharts {
         name: name.to_owned(),
@@ -151,6 +153,20 @@ fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {
         failed: per_second(|point| point.failed),
         service: bands(points, |point| point.service),
         response: bands(points, |point| point.response),
+    }
+}
+
+/// A phase ends with a sliver of an interval, whose few operations are no rate of its own: where
+/// there is one, it and the interval before it get the length of both.
+fn joins_sliver(lengths: &mut [f64]) -> bool {
+    let longest = lengths.iter().copied().fold(0.0, f64::max);
+    match lengths {
+        [.., before, last] if *last < longest * SLIVER => {
+            *before += *last;
+            *last = *before;
+            true
+        }
+        _ => false,
     }
 }
 
@@ -203,6 +219,15 @@ fn rounded(value: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sliver_at_the_end_takes_its_rate_from_both_intervals() {
+        let point = |ok| Point { ok, ..Point::default() };
+        let charts = kind_charts("get", &[point(100), point(90), point(10)], &[1.0, 0.99, 0.01]);
+        assert_eq!(charts.rate, [Some(100.0); 3]);
+        let charts = kind_charts("get", &[point(100), point(25)], &[1.0, 0.5]);
+        assert_eq!(charts.rate, [Some(100.0), Some(50.0)]);
+    }
 
     #[test]
     fn numbers_are_cut_to_four_digits() {
