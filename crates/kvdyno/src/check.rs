@@ -9,7 +9,6 @@ use kvdyno_core::suite::units;
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
 use crate::run::OpenStore;
-use crate::session::about;
 
 /// Probes the machine, and the store if one is named.
 ///
@@ -56,7 +55,7 @@ fn print_machine(fitness: &Fitness) {
 }
 
 fn check_store(OpenStore { url: shown, store }: OpenStore) -> Result<(), Failure> {
-    let profile = store.profile().map_err(|error| about(&shown, &error))?;
+    let profile = store.profile().map_err(|error| Failure::of_load(&shown, &error))?;
     let version = profile.version.as_deref().unwrap_or("of unknown version");
     say!("store         {} {version} at {shown}", profile.store);
     say!("durability    {}", promise(&profile.durability, |level| level.describe()));

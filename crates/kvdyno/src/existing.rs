@@ -12,7 +12,7 @@ use crate::added::Pass;
 use crate::args::DataPolicy;
 use crate::exit::Failure;
 use crate::progress::ProgressLine;
-use crate::session::{Setting, about};
+use crate::setting::Setting;
 
 /// Keys looked at to learn whether records exist.
 const PROBES: u64 = 1_000;
@@ -128,9 +128,12 @@ fn run(
     phase: &PhasePlan,
     quiet: bool,
 ) -> Result<PhaseMeasure, Failure> {
-    let job = Arc::new(Job::new(phase.clone(), context.clone()).map_err(|e| about(url, &e))?);
+    let job =
+        Arc::new(Job::new(phase.clone(), context.clone()).map_err(|e| Failure::of_load(url, &e))?);
     let mut watcher = OnlyProgress(ProgressLine::new(&context.profile.store, phase, quiet));
-    let measure = Arc::clone(store).load(&job, &mut watcher).map_err(|error| about(url, &error))?;
+    let measure = Arc::clone(store)
+        .load(&job, &mut watcher)
+        .map_err(|error| Failure::of_load(url, &error))?;
     let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
     match (measure.stopped, measure.errors.first()) {
         (StopReason::Interrupted, _) => Err(Failure::interrupted()),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kvdyno_core::load::LoadError;
 use kvdyno_core::suite::SuiteError;
 
 /// How kvdyno ends. The numbers of 64 and above are those of sysexits(3).
@@ -85,6 +86,18 @@ impl Failure {
     /// The user stopped it before there was anything to keep.
     pub fn interrupted() -> Self {
         Failure::new(Exit::Interrupted, "interrupted before anything was measured")
+    }
+
+    /// What went wrong with the store of `url` before or while it was loaded.
+    pub fn of_load(url: &str, error: &LoadError) -> Self {
+        let url = url.trim_end_matches(':');
+        match error {
+            LoadError::Plan(error) => Failure::usage(error),
+            LoadError::Unsupported { .. } | LoadError::Unavailable(_) => {
+                Failure::unavailable(format!("{url}: {error}"))
+            }
+            LoadError::System { .. } | LoadError::Panicked => Failure::internal(error),
+        }
     }
 
     /// A fault of kvdyno's own or of the machine.

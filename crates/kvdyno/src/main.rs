@@ -15,6 +15,7 @@ mod progress;
 mod results;
 mod run;
 mod session;
+mod setting;
 mod signals;
 mod stamps;
 mod terminal_style;

@@ -17,7 +17,8 @@ use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArgum
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::session::{Session, Setting};
+use crate::session::Session;
+use crate::setting::Setting;
 use crate::signals;
 use crate::stamps;
 use crate::terminal_style::style_of_terminal;
@@ -32,7 +33,11 @@ const LOAD_BATCH: u32 = 100;
 pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let part = part(arguments.conduct.part.as_deref())?;
     let suite = suite(arguments)?;
-    let plan = suite.plan(&overrides(arguments, part)).map_err(Failure::suite)?;
+    let mut plan = suite.plan(&overrides(arguments, part)).map_err(Failure::suite)?;
+    if arguments.suite.is_none() && arguments.quick.records.is_some() {
+        // The options are the whole suite: they make it differ from nothing.
+        plan.changes.clear();
+    }
     let stores =
         if arguments.store.is_empty() { plan.stores.clone() } else { arguments.store.clone() };
     if stores.is_empty() {

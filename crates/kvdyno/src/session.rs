@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kvdyno_core::load::{
-    AnyStore, Conduct, Context, Interrupt, Job, LoadError, Ran, Wanted, writers,
-};
+use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
 use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Sampler, StopReason};
 use kvdyno_core::store::{Consistency, ErrorClass, Profile};
 use kvdyno_core::suite::Plan;
@@ -19,27 +17,10 @@ use crate::args::DataPolicy;
 use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::setting::Setting;
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
-
-/// What all stores of a run have in common.
-pub struct Setting<'a> {
-    /// What is run.
-    pub plan: &'a Plan,
-    /// How it is carried.
-    pub conduct: Conduct,
-    /// The user's wish to stop.
-    pub interrupt: Arc<Interrupt>,
-    /// What becomes of existing records.
-    pub data: DataPolicy,
-    /// Check what is read.
-    pub verify: bool,
-    /// Tells this run's writes from those of earlier ones.
-    pub session: u32,
-    /// What its values are too short to show.
-    pub unseen: Vec<String>,
-}
 
 /// One store's run.
 pub struct Session<'a> {
@@ -68,7 +49,7 @@ impl<'a> Session<'a> {
         store: Arc<dyn AnyStore>,
         url: String,
     ) -> Result<Self, Failure> {
-        let profile = store.profile().map_err(|error| about(&url, &error))?;
+        let profile = store.profile().map_err(|error| Failure::of_load(&url, &error))?;
         let dataset = Dataset { session: setting.session, ..setting.plan.dataset };
         let mut groups = setting.plan.phases.iter().flat_map(|phase| &phase.groups);
         let fields_apart = dataset.fields > 1
@@ -140,7 +121,7 @@ impl<'a> Session<'a> {
         let (measure, resources) = match self.load(phase, output) {
             Ok(loaded) => loaded,
             Err(error) => {
-                let failure = about(&self.url, &error);
+                let failure = Failure::of_load(&self.url, &error);
                 self.exit = self.exit.worse(failure.exit);
                 self.status = Status::Failed { message: failure.to_string() };
                 return;
@@ -150,8 +131,8 @@ impl<'a> Session<'a> {
         self.status = status_after(&self.url, phase, &measure);
         if let Status::Failed { .. } = self.status {
             self.exit = self.exit.worse(match measure.stopped {
-                StopReason::StoreLost => Exit::Unavailable,
-                _ => Exit::Undecided,
+                StopReason::TimeLimit => Exit::Undecided,
+                _ => Exit::Unavailable,
             });
         }
         if self.is_failure(&measure) {
@@ -291,7 +272,9 @@ fn expiry(plan: &Plan, profile: &Profile) -> Option<Expiry> {
 fn status_after(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> Status {
     match measure.stopped {
         StopReason::Interrupted => Status::Interrupted,
-        StopReason::StoreLost => Status::Failed { message: lost_text(url, phase, measure) },
+        StopReason::StoreLost => {
+            Status::Failed { message: lost_text(url, phase, measure, "nothing succeeded any more") }
+        }
         StopReason::TimeLimit => Status::Failed {
             message: format!(
                 "phase {} did not end within {}; give it fewer requests or a --duration",
@@ -299,11 +282,24 @@ fn status_after(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> Status 
                 kvdyno_core::suite::units::format_duration(phase.time_limit)
             ),
         },
-        StopReason::Requests | StopReason::Duration => Status::Complete,
+        StopReason::Requests | StopReason::Duration => match not_loaded(phase, measure) {
+            Some(lost) => Status::Failed { message: lost_text(url, phase, measure, &lost) },
+            None => Status::Complete,
+        },
     }
 }
 
-fn lost_text(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> String {
+/// What is wrong with a load that later phases cannot build on: more than one in a hundred of its
+/// requests did not succeed.
+fn not_loaded(phase: &PhasePlan, measure: &PhaseMeasure) -> Option<String> {
+    let loads =
+        phase.load && phase.groups.iter().any(|g| g.mix.parts.iter().any(|m| m.0.inserts()));
+    let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
+    (loads && failed > measure.started / 100)
+        .then(|| format!("{failed} of {} requests did not succeed", measure.started))
+}
+
+fn lost_text(url: &str, phase: &PhasePlan, measure: &PhaseMeasure, what: &str) -> String {
     // The error that came last tells how it is now; the first may be of a passing trouble.
     let error = measure.errors.iter().max_by_key(|error| error.last_at);
     let advice = match error.map(|error| error.class) {
@@ -314,20 +310,8 @@ fn lost_text(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> String {
         _ => "see whether the server runs",
     };
     format!(
-        "{url}: nothing succeeded any more in phase {}: {}; {advice}; what was measured is kept",
+        "{url}: {what} in phase {}: {}; {advice}; what was measured is kept",
         phase.name,
         error.map_or("no answer", |error| &error.first_message)
     )
-}
-
-/// One line about what went wrong with a store, and the exit code for it.
-pub fn about(url: &str, error: &LoadError) -> Failure {
-    let url = url.trim_end_matches(':');
-    match error {
-        LoadError::Plan(error) => Failure::usage(error),
-        LoadError::Unsupported { .. } | LoadError::Unavailable(_) => {
-            Failure::unavailable(format!("{url}: {error}"))
-        }
-        LoadError::System { .. } | LoadError::Panicked => Failure::internal(error),
-    }
 }
