@@ -31,16 +31,22 @@ pub struct Kind {
     pub changes: Changes,
 }
 
+/// What each node is now, in the order of [`Site::nodes`]; `None` for one that does not answer.
+pub type AskRoles = fn(&Site) -> Vec<Option<Role>>;
+/// Starts one more node and waits until it belongs to the system.
+pub type AddNode = fn(&mut Site) -> Result<(), TestbedError>;
+/// Takes the node of this number (from 0) out of the system in good order, and ends it.
+pub type RemoveNode = fn(&mut Site, usize) -> Result<(), TestbedError>;
+
 /// What a kind of testbed can do while it is up. What is absent is refused with a clear line.
 #[derive(Clone, Copy, Debug)]
 pub struct Changes {
-    /// What each node is now, in the order of [`Site::nodes`]: asked of the servers.
-    pub roles: Option<fn(&Site) -> Vec<Option<Role>>>,
-    /// Adds one node to the running system and waits until it belongs to it.
-    pub add: Option<fn(&mut Site) -> Result<(), TestbedError>>,
-    /// Takes the node of this number (from 0) out of the running system, in good order, and
-    /// then [`Site::end_node`]s it.
-    pub remove: Option<fn(&mut Site, usize) -> Result<(), TestbedError>>,
+    /// Asks the servers who is what.
+    pub roles: Option<AskRoles>,
+    /// Adds a node.
+    pub add: Option<AddNode>,
+    /// Gives up a node; ends with [`Site::end_node`].
+    pub remove: Option<RemoveNode>,
 }
 
 impl Changes {
