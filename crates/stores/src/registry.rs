@@ -45,6 +45,7 @@ registry! {
     "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
     "redis" "redis" | "rediss" => crate::redis::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
+    "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
 }
 
 /// The stores of this build.

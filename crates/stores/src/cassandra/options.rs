@@ -132,9 +132,9 @@ impl CassandraOptions {
         };
         Ok(CassandraOptions {
             nodes: url.hosts().iter().map(host).collect(),
-            credentials: url.user().map(|user| {
-                (user.to_owned(), url.password().unwrap_or_default().to_owned())
-            }),
+            credentials: url
+                .user()
+                .map(|user| (user.to_owned(), url.password().unwrap_or_default().to_owned())),
             tls,
             keyspace,
             table,

@@ -19,6 +19,9 @@ use crate::url::StoreUrl;
 /// Time allowed unless the URL has `timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// What to do if a TLS file cannot be used.
+const TLS_ADVICE: &str = "name PEM files with `ca`, `cert` and `key`";
+
 /// Which files TLS uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
@@ -56,6 +59,23 @@ impl ReachOptions {
         Ok(ReachOptions { timeout, tls: tls.then_some(files) })
     }
 
+    /// How to speak TLS; `None` for a plain connection. Call when the URL's options are finished.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if a file cannot be used.
+    pub(crate) fn tls_config(
+        &self,
+        url: &StoreUrl,
+    ) -> Result<Option<Arc<ClientConfig>>, StoreError> {
+        let config = self.tls.as_ref().map(client_config).transpose();
+        config.map_err(|problem| url.wrong(problem, TLS_ADVICE))
+    }
+
+    /// Longest time that a request, or an attempt to connect, may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// The one server that the URL names. Call when the URL's options are finished.
     ///
     /// # Errors
@@ -71,7 +91,7 @@ impl ReachOptions {
         };
         let port = host.port.unwrap_or(default_port);
         Endpoint::new(host.name.clone(), port, self.timeout, self.tls.as_ref())
-            .map_err(|problem| url.wrong(problem, "name PEM files with `ca`, `cert` and `key`"))
+            .map_err(|problem| url.wrong(problem, TLS_ADVICE))
     }
 }
 
