@@ -195,7 +195,8 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
 
 /// The agent that measures objects, whatever its version.
 fn agent(library: &Path) -> Result<PathBuf, TestbedError> {
-    let jars = fs::read_dir(library).map_err(TestbedError::system("read", library.display()))?;
+    let jars = fs::read_dir(library)
+        .map_err(TestbedError::system("read", library.display().to_string()))?;
     let named = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("jamm-"))
     };
@@ -376,11 +377,11 @@ fn authorities(site: &Site) -> Result<PathBuf, TestbedError> {
     let mut all = String::new();
     for node in site.nodes() {
         let file = site.folder(node.server.name())?.join("authority.pem");
-        let one =
-            fs::read_to_string(&file).map_err(TestbedError::system("read", file.display()))?;
+        let one = fs::read_to_string(&file)
+            .map_err(TestbedError::system("read", file.display().to_string()))?;
         all.push_str(&one);
     }
     let file = site.root().join("authorities.pem");
-    fs::write(&file, all).map_err(TestbedError::system("write", file.display()))?;
+    fs::write(&file, all).map_err(TestbedError::system("write", file.display().to_string()))?;
     Ok(file)
 }
