@@ -6,6 +6,7 @@ mod say;
 mod added;
 mod args;
 mod check;
+mod device;
 mod dry_run;
 mod existing;
 mod exit;

@@ -14,6 +14,7 @@ use kvdyno_report::result::{PhaseResult, Status, StoreResult, StoreRun};
 
 use crate::added::Pass;
 use crate::args::DataPolicy;
+use crate::device::DeviceLimit;
 use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -29,6 +30,8 @@ pub struct Session<'a> {
     url: String,
     context: Context,
     existing: Existing,
+    /// Of the device under the store, where the plan wants it.
+    device: Option<DeviceLimit>,
     /// Records that exist by now.
     records: u64,
     ran: Vec<Ran>,
@@ -77,6 +80,7 @@ impl<'a> Session<'a> {
             url,
             context,
             existing,
+            device: None,
             records: existing::planned_records(setting.plan),
             ran: Vec::new(),
             reasons: Vec::new(),
@@ -92,6 +96,11 @@ impl<'a> Session<'a> {
         run.notes.clone_from(&self.setting.unseen);
         output.begin_store(run);
         let plan = self.setting.plan;
+        if let Some(block) = plan.device_limit {
+            let limit = DeviceLimit::measure(plan, block, self.store.folder());
+            self.device =
+                limit.map_err(|error| warn_user!("kvdyno: no limit of the device: {error}")).ok();
+        }
         for index in 0..plan.phases.len() {
             let mut phase = plan.phase_with(index, self.records_before(index));
             phase.verify &= self.setting.verify;
@@ -155,6 +164,10 @@ impl<'a> Session<'a> {
         drop(observer);
         let resources = sampler.map(|sampler| sampler.stop().summary);
         let mut measure = measure?;
+        if let Some(limit) = &self.device {
+            let beside = limit.figures(&measure);
+            measure.figures.extend(beside);
+        }
         let issued = measure.issued.clone();
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
