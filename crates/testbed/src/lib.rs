@@ -11,6 +11,7 @@ mod folder;
 pub mod http;
 pub mod install;
 pub mod java;
+pub mod keeper;
 mod kind;
 mod lock;
 mod memcached;
@@ -22,9 +23,8 @@ mod server;
 mod site;
 
 pub use certificates::Certificates;
-pub use deployment::{Action, Deployment, Description, NodeDescription};
+pub use deployment::{Action, Deployment, Description, NodeDescription, Testbed};
 pub use error::TestbedError;
-pub use folder::living;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};
 pub use redis::{AppendOnly, RedisServer, RedisSettings};
