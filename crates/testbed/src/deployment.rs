@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TestbedError;
 use crate::kind::Role;
+use crate::pin::Pinned;
 use crate::request::Request;
 use crate::site::{Served, Site, Step, Tell};
 
@@ -41,6 +42,8 @@ pub struct Description {
     pub configuration: Vec<(String, String)>,
     /// Settings given to the servers that differ from their defaults.
     pub changed: Vec<(String, String)>,
+    /// Which processors servers and clients keep to, if they do.
+    pub pinned: Option<Pinned>,
 }
 
 /// One node as it is now.
@@ -111,6 +114,16 @@ pub(crate) fn start(
     abort: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Testbed>, TestbedError> {
     Ok(Box::new(Deployment::start(Request::parse(words)?, tell, abort)?))
+}
+
+/// Finds out, without starting anything, whether `words` name a testbed and all is installed.
+///
+/// # Errors
+/// [`TestbedError`] that says what is wrong or missing.
+pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
+    let kind = Request::parse(words)?.kind();
+    let missing = kind.software.iter().find(|software| software.find().is_none());
+    missing.map_or(Ok(()), |software| Err(software.missing(kind.name)))
 }
 
 /// The place of the node of this name among all names.
@@ -185,6 +198,7 @@ impl Testbed for Deployment {
             ready_after: self.ready_after,
             configuration: self.served.configuration.clone(),
             changed: self.served.changed.clone(),
+            pinned: self.site.pinned().cloned(),
         }
     }
 

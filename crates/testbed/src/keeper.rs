@@ -143,6 +143,11 @@ impl Keeper {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Whether the keeper has ended by itself and in good order.
+    pub fn ended_well(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(status)) if status.success())
+    }
+
     fn send(&mut self, order: &Order) -> Result<(), TestbedError> {
         let line = protocol::line(order);
         let sent = self.orders.as_mut().map(|orders| orders.write_all(line.as_bytes()));

@@ -15,6 +15,7 @@ pub mod keeper;
 mod kind;
 mod lock;
 mod memcached;
+pub mod pin;
 pub mod process;
 mod redis;
 pub mod registry;
@@ -23,7 +24,7 @@ mod server;
 mod site;
 
 pub use certificates::Certificates;
-pub use deployment::{Action, Deployment, Description, NodeDescription, Testbed};
+pub use deployment::{Action, Deployment, Description, NodeDescription, Testbed, ready_to_start};
 pub use error::TestbedError;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};

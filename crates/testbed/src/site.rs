@@ -13,6 +13,7 @@ use crate::error::TestbedError;
 use crate::folder::Folder;
 use crate::install::Software;
 use crate::kind::Role;
+use crate::pin::Pinned;
 use crate::request::Request;
 use crate::server::{Launch, POLL, Server};
 
@@ -58,6 +59,7 @@ pub struct Site {
     request: Request,
     folder: Folder,
     addresses: Addresses,
+    pinned: Option<Pinned>,
     steps: Vec<Step>,
     tell: Tell,
     abort: Arc<AtomicBool>,
@@ -81,8 +83,16 @@ impl Site {
         }?;
         let addresses = Addresses::take()
             .map_err(TestbedError::system("find free addresses for", request.kind().name))?;
+        let pinned = match request.text("pin") {
+            "servers" => Some(Pinned::halves().ok_or_else(|| TestbedError::Word {
+                word: request.to_string(),
+                problem: "only one processor may be used".to_owned(),
+                advice: "leave `pin` out".to_owned(),
+            })?),
+            _ => None,
+        };
         let (nodes, steps) = (Vec::new(), Vec::new());
-        Ok(Site { nodes, request, folder, addresses, steps, tell, abort, made })
+        Ok(Site { nodes, request, folder, addresses, pinned, steps, tell, abort, made })
     }
 
     /// What was asked for: nodes and settings.
@@ -167,6 +177,10 @@ impl Site {
         role: Option<Role>,
         launch: Launch,
     ) -> Result<(), TestbedError> {
+        let launch = match &self.pinned {
+            Some(pinned) => launch.processors(&pinned.servers),
+            None => launch,
+        };
         let server = Server::spawn(name, launch, &self.folder(name)?)?;
         self.nodes.push(Node { server, role });
         Ok(())
@@ -260,6 +274,12 @@ impl Site {
     /// Ends a node and forgets it; its folder stays until the testbed goes.
     pub fn end_node(&mut self, index: usize) {
         drop(self.nodes.remove(index));
+    }
+
+    /// Which processors servers and clients keep to, if they do.
+    #[must_use]
+    pub fn pinned(&self) -> Option<&Pinned> {
+        self.pinned.as_ref()
     }
 
     /// Steps so far.
