@@ -59,6 +59,10 @@ pub struct RunArguments {
     /// Store to measure, such as redis://127.0.0.1:6379; may be given several times.
     #[arg(long, value_name = "URL")]
     pub store: Vec<String>,
+    /// Throwaway deployment to set up, measure and take down, such as redis-sharded:4; may be given
+    /// several times (`kvdyno testbed kinds` lists them).
+    #[arg(long, value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
+    pub testbed: Vec<String>,
     /// How it is carried out.
     #[command(flatten)]
     pub shape: ShapeArguments,

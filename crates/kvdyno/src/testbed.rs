@@ -2,6 +2,7 @@
 
 mod arguments;
 mod around;
+mod disclosed;
 mod kinds;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use kvdyno_testbed::{Description, NodeDescription, TestbedError, install};
 
 pub use arguments::{TestbedArguments, TestbedCommand};
 pub use around::{Around, check};
+pub use disclosed::disclosed;
 
 use crate::exit::{Exit, Failure};
 use crate::signals;
