@@ -36,7 +36,7 @@ const LIBRARIES: [Need; 1] = [Need {
 }];
 
 /// Features of the lints and tests beside each crate's `server-tests`.
-pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/rocksdb"];
+pub const DRIVER_FEATURES: [&str; 2] = ["kvdyno/rocksdb", "kvdyno/cassandra"];
 
 /// Makes sure that every feature can be built.
 ///
