@@ -18,7 +18,7 @@ use kvdyno_core::store::{
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::cassandra::{CassandraClient, CassandraStore};
 use kvdyno_stores::conformance::conformance;
-use kvdyno_testbed::{Action, Deployment, install, registry};
+use kvdyno_testbed::{Action, Deployment, Testbed, install, registry};
 use scylla::client::session_builder::SessionBuilder;
 
 type Cassandra = Single<CassandraClient, NoTransport>;

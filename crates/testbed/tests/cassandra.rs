@@ -4,7 +4,7 @@
 
 use std::net::TcpStream;
 
-use kvdyno_testbed::{Deployment, Request, Role, install, registry};
+use kvdyno_testbed::{Deployment, Request, Role, Testbed, install, registry};
 
 fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
