@@ -68,7 +68,7 @@ pub static KIND: Kind = Kind {
     settings: SETTINGS,
     software: &[&REDIS],
     deploy,
-    changes: Changes::NONE,
+    changes: Changes { rewrite: Some(rewrite), ..Changes::NONE },
 };
 
 /// Several Redis servers, among which the client divides the keys.
@@ -81,7 +81,7 @@ pub static SHARDED: Kind = Kind {
     settings: SETTINGS,
     software: &[&REDIS],
     deploy,
-    changes: Changes::NONE,
+    changes: Changes { rewrite: Some(rewrite), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -166,6 +166,29 @@ pub fn ask(address: SocketAddr, words: &[&str]) -> Result<String, TestbedError> 
     let program = process::look_up("redis-cli").ok_or_else(|| REDIS.missing("redis"))?;
     let (ip, port) = (address.ip().to_string(), address.port().to_string());
     process::run(&program, ["-h", &ip, "-p", &port].iter().chain(words))
+}
+
+/// Has a node rewrite its append-only file, and waits until that is over.
+///
+/// # Errors
+/// As [`ask`]; [`TestbedError::Refused`] if it ends badly or takes over ten minutes.
+pub fn rewrite(site: &Site, index: usize) -> Result<(), TestbedError> {
+    const PATIENCE: Duration = Duration::from_secs(600);
+    let address = site.nodes()[index].server.address();
+    let begin = std::time::Instant::now();
+    let under_way = |told: &str| {
+        ["aof_rewrite_in_progress:1", "aof_rewrite_scheduled:1"].iter().any(|w| told.contains(w))
+    };
+    ask(address, &["BGREWRITEAOF"])?;
+    let mut told = ask(address, &["INFO", "persistence"])?;
+    while under_way(&told) && begin.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+        told = ask(address, &["INFO", "persistence"])?;
+    }
+    if !under_way(&told) && told.contains("aof_last_bgrewrite_status:ok") {
+        return Ok(());
+    }
+    Err(TestbedError::Node(format!("{address} did not rewrite its append-only file")))
 }
 
 /// The version that the server names.
