@@ -16,10 +16,13 @@ mod lock;
 mod memcached;
 pub mod process;
 mod redis;
+mod redis_cluster;
+mod redis_sentinel;
 pub mod registry;
 mod request;
 mod server;
 mod site;
+mod valkey;
 
 pub use certificates::Certificates;
 pub use deployment::{Action, Deployment, Description, NodeDescription};
