@@ -154,7 +154,12 @@ fn a_primary_that_was_demoted_is_left(url: &str, testbed: &mut Deployment) {
             );
             assert!(fault.connection_lost && fault.message.contains("READONLY"), "{fault}");
         }
-        // The sentinels put it right, by this primary or by another.
+        // The sentinels still name it, and it is not taken for what they say.
+        let fault = single.set("k", b"v").await.unwrap_err();
+        assert_eq!((fault.class, fault.certainty), (ErrorClass::Unavailable, Certainty::Failed));
+        assert!(fault.message.contains("is not the primary of mymaster"), "{fault}");
+        // The sentinels would put it right after half a minute.
+        assert_eq!(cli(primary.address, &["REPLICAOF", "NO", "ONE"]), "OK");
         single.set_until_it_succeeds("k", b"again").await;
         batches.set_until_it_succeeds("b", b"again").await;
     });
@@ -172,11 +177,8 @@ fn passwords_are_asked_for(url: &str, testbed: &mut Deployment) {
         }
     }
     // One sentinel that wants a password of its own.
-    assert_eq!(cli(sentinels[0].address, &["ACL", "SETUSER", "default", ">own"]), "OK");
-    assert_eq!(
-        cli(sentinels[0].address, &["ACL", "SETUSER", "default", "resetpass", ">own"]),
-        "OK"
-    );
+    let own = ["ACL", "SETUSER", "default", "resetpass", ">own"];
+    assert_eq!(cli(sentinels[0].address, &own), "OK");
     let alone = format!("redis+sentinel://:pw@{}/mymaster", sentinels[0].address);
     run(async {
         let fault = store(url).connect(1).await.err().expect("a password is needed");
