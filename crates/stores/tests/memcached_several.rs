@@ -10,7 +10,9 @@ use kvdyno_core::store::{Certainty, ErrorClass, Store};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::memcached::MemcachedStore;
-use kvdyno_testbed::{Action, Deployment, MemcachedServer, MemcachedSettings, conversation};
+use kvdyno_testbed::{
+    Action, Deployment, MemcachedServer, MemcachedSettings, Testbed, conversation,
+};
 
 fn up(words: &str) -> Deployment {
     Deployment::up(words).unwrap_or_else(|error| panic!("{error}"))
@@ -28,7 +30,8 @@ fn has(server: SocketAddr, key: &str) -> bool {
 #[test]
 fn three_servers_conform_and_tell_how_even_they_are() {
     let mut testbed = up("memcached:3");
-    let servers: Vec<SocketAddr> = testbed.nodes().iter().map(|node| node.address).collect();
+    let servers: Vec<SocketAddr> =
+        testbed.nodes().iter().map(|node| node.address.parse().unwrap()).collect();
     let store = store(testbed.url());
     conformance(&store).unwrap_or_else(|failure| panic!("{failure}"));
     run(async {
@@ -66,7 +69,7 @@ fn three_servers_conform_and_tell_how_even_they_are() {
 #[test]
 fn a_killed_server_fails_its_own_part_and_no_other() {
     let mut testbed = up("memcached:3");
-    let second = testbed.nodes()[1].address;
+    let second = testbed.nodes()[1].address.parse().unwrap();
     run(async {
         let store = store(testbed.url());
         let keys = names("key", 100);

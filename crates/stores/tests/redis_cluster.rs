@@ -12,7 +12,7 @@ use kvdyno_core::store::{Consistency, ErrorClass, Promise, Put, Store, Value};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
-use kvdyno_testbed::{Action, Deployment, RedisServer, RedisSettings, Role};
+use kvdyno_testbed::{Action, Deployment, RedisServer, RedisSettings, Role, Testbed};
 
 type Redis = Single<RedisClient, RedisTransport>;
 
@@ -52,8 +52,9 @@ fn nodes(testbed: &mut Deployment, role: Role) -> Vec<Node> {
     let nodes = testbed.nodes().into_iter().filter(|node| node.running && node.role == Some(role));
     nodes
         .map(|node| {
-            let id = cli(node.address, &["CLUSTER", "MYID"]);
-            Node { name: node.name, address: node.address, id }
+            let address = node.address.parse().unwrap();
+            let id = cli(address, &["CLUSTER", "MYID"]);
+            Node { name: node.name, address, id }
         })
         .collect()
 }
@@ -239,8 +240,9 @@ fn a_dead_primary_is_replaced(url: &str, testbed: &mut Deployment) {
 
 fn a_password_is_asked_for_on_every_node(url: &str, testbed: &mut Deployment) {
     for node in testbed.nodes() {
+        let address = node.address.parse().unwrap();
         for option in ["masterauth", "requirepass"] {
-            assert_eq!(cli(node.address, &["CONFIG", "SET", option, "pw"]), "OK");
+            assert_eq!(cli(address, &["CONFIG", "SET", option, "pw"]), "OK");
         }
     }
     run(async {

@@ -12,7 +12,10 @@ use kvdyno_core::store::{Certainty, Consistency, ErrorClass, Promise, Store};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
-use kvdyno_testbed::{Action, Deployment, NodeDescription, Role};
+use kvdyno_testbed::{
+    Action, Certificates, Deployment, Launch, NodeDescription, Request, Role, Site, Testbed,
+    process,
+};
 
 type Redis = Single<RedisClient, RedisTransport>;
 
@@ -22,6 +25,10 @@ fn store(url: &str) -> RedisStore {
 
 async fn connect(store: &RedisStore) -> Redis {
     Single::new(store.connect(1).await.unwrap())
+}
+
+fn at(node: &NodeDescription) -> SocketAddr {
+    node.address.parse().unwrap()
 }
 
 /// What `redis-cli` prints.
@@ -49,13 +56,13 @@ fn settled_primary(testbed: &mut Deployment, replicas: usize) -> NodeDescription
     eventually("one primary that all agree on", || {
         let primaries = of_role(testbed, Role::Primary);
         let [primary] = primaries.as_slice() else { return false };
-        let port = primary.address.port().to_string();
-        let expected = format!("{}\n{port}", primary.address.ip());
+        let port = at(primary).port().to_string();
+        let expected = format!("{}\n{port}", at(primary).ip());
         let sentinels = of_role(testbed, Role::Observer);
         let agree = sentinels.iter().all(|sentinel| {
-            cli(sentinel.address, &["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"]) == expected
+            cli(at(sentinel), &["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"]) == expected
         });
-        let linked = cli(primary.address, &["INFO", "replication"]);
+        let linked = cli(at(primary), &["INFO", "replication"]);
         found = Some(primary.clone());
         agree && linked.matches("state=online").count() == replicas
     });
@@ -73,6 +80,42 @@ fn a_primary_with_two_replicas_and_three_sentinels() {
     a_primary_that_was_demoted_is_left(&url, &mut testbed);
     passwords_are_asked_for(&url, &mut testbed);
     a_dead_sentinel_is_no_matter(&url, &mut testbed);
+}
+
+#[test]
+fn a_primary_and_its_sentinel_over_tls() {
+    let request = Request::parse("redis-sentinel").unwrap();
+    let mut site = Site::new(request, Box::new(|_| {}), Default::default()).unwrap();
+    let (primary, sentinel) = (site.address(1, 6379).unwrap(), site.address(1, 26379).unwrap());
+    let files = Certificates::make(site.root(), primary.ip()).unwrap();
+    let tls = |address: SocketAddr| {
+        format!(
+            "bind {}\nport 0\ntls-port {}\ntls-cert-file {}\ntls-key-file {}\ntls-ca-cert-file {}\n\
+             tls-auth-clients no\ntls-replication yes\nprotected-mode no\n",
+            address.ip(),
+            address.port(),
+            files.certificate.display(),
+            files.key.display(),
+            files.authority.display()
+        )
+    };
+    let watch = format!("sentinel monitor mymaster {} {} 1\n", primary.ip(), primary.port());
+    let program = process::look_up("redis-server").expect("redis-server");
+    for (name, address, more) in [("redis", primary, ""), ("sentinel", sentinel, watch.as_str())] {
+        let config = site.write(name, "redis.conf", &(tls(address) + more)).unwrap();
+        let as_sentinel = (address == sentinel).then_some("--sentinel");
+        let launch = Launch::new(&program, address).arguments([config]).arguments(as_sentinel);
+        site.start(name, None, launch).unwrap();
+    }
+    site.serve("redis-server").unwrap();
+    run(async {
+        let url = format!("rediss+sentinel://{sentinel}/mymaster?ca={}", files.authority.display());
+        let mut redis = connect(&store(&url)).await;
+        redis.set("k", b"v").await.unwrap();
+        assert_eq!(redis.get("k").await, Ok(Some(b"v".to_vec())));
+        let plain = format!("redis+sentinel://{sentinel}/mymaster?timeout=500ms");
+        assert_eq!(store(&plain).connect(1).await.err().unwrap().class, ErrorClass::Refused);
+    });
 }
 
 fn promises_are_told(url: &str) {
@@ -129,7 +172,7 @@ fn a_dead_primary_is_replaced(url: &str, testbed: &mut Deployment) {
         assert_eq!(redis.get("after").await, Ok(Some(b"v".to_vec())));
         let new = settled_primary(testbed, 1);
         assert_ne!(new.name, old.name);
-        assert_eq!(cli(new.address, &["GET", "after"]), "v");
+        assert_eq!(cli(at(&new), &["GET", "after"]), "v");
         testbed.act(&old.name, Action::Restart).unwrap();
         // It comes back as a replica, if only after the sentinels have told it so.
         assert_eq!(settled_primary(testbed, 2).name, new.name);
@@ -143,8 +186,8 @@ fn a_primary_that_was_demoted_is_left(url: &str, testbed: &mut Deployment) {
     run(async {
         let store = store(url);
         let (mut single, mut batches) = (connect(&store).await, connect(&store).await);
-        let (ip, port) = (replica.address.ip().to_string(), replica.address.port().to_string());
-        assert_eq!(cli(primary.address, &["REPLICAOF", &ip, &port]), "OK");
+        let (ip, port) = (at(&replica).ip().to_string(), at(&replica).port().to_string());
+        assert_eq!(cli(at(&primary), &["REPLICAOF", &ip, &port]), "OK");
         let keys = names("demoted", 3);
         for answer in [single.set("k", b"v").await, batches.set_all(&keys, b"v", None).await] {
             let fault = answer.unwrap_err();
@@ -159,7 +202,7 @@ fn a_primary_that_was_demoted_is_left(url: &str, testbed: &mut Deployment) {
         assert_eq!((fault.class, fault.certainty), (ErrorClass::Unavailable, Certainty::Failed));
         assert!(fault.message.contains("is not the primary of mymaster"), "{fault}");
         // The sentinels would put it right after half a minute.
-        assert_eq!(cli(primary.address, &["REPLICAOF", "NO", "ONE"]), "OK");
+        assert_eq!(cli(at(&primary), &["REPLICAOF", "NO", "ONE"]), "OK");
         single.set_until_it_succeeds("k", b"again").await;
         batches.set_until_it_succeeds("b", b"again").await;
     });
@@ -169,17 +212,17 @@ fn a_primary_that_was_demoted_is_left(url: &str, testbed: &mut Deployment) {
 fn passwords_are_asked_for(url: &str, testbed: &mut Deployment) {
     let sentinels = of_role(testbed, Role::Observer);
     for sentinel in &sentinels {
-        cli(sentinel.address, &["SENTINEL", "SET", "mymaster", "auth-pass", "pw"]);
+        cli(at(sentinel), &["SENTINEL", "SET", "mymaster", "auth-pass", "pw"]);
     }
     for node in testbed.nodes().iter().filter(|node| node.role != Some(Role::Observer)) {
         for option in ["masterauth", "requirepass"] {
-            assert_eq!(cli(node.address, &["CONFIG", "SET", option, "pw"]), "OK");
+            assert_eq!(cli(at(node), &["CONFIG", "SET", option, "pw"]), "OK");
         }
     }
     // One sentinel that wants a password of its own.
     let own = ["ACL", "SETUSER", "default", "resetpass", ">own"];
-    assert_eq!(cli(sentinels[0].address, &own), "OK");
-    let alone = format!("redis+sentinel://:pw@{}/mymaster", sentinels[0].address);
+    assert_eq!(cli(at(&sentinels[0]), &own), "OK");
+    let alone = format!("redis+sentinel://:pw@{}/mymaster", at(&sentinels[0]));
     run(async {
         let fault = store(url).connect(1).await.err().expect("a password is needed");
         assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");

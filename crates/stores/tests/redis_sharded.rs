@@ -11,7 +11,9 @@ use kvdyno_core::store::{Certainty, Durability, ErrorClass, Figure, Promise, Sto
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
-use kvdyno_testbed::{Action, AppendOnly, Deployment, RedisServer, RedisSettings, conversation};
+use kvdyno_testbed::{
+    Action, AppendOnly, Deployment, RedisServer, RedisSettings, Testbed, conversation,
+};
 
 type Redis = Single<RedisClient, RedisTransport>;
 
@@ -54,7 +56,8 @@ fn it_conforms_by_either_hash() {
 #[test]
 fn sixteen_servers_each_have_their_part_and_batches_are_split() {
     let mut testbed = up("redis-sharded:16");
-    let servers: Vec<SocketAddr> = testbed.nodes().iter().map(|node| node.address).collect();
+    let servers: Vec<SocketAddr> =
+        testbed.nodes().iter().map(|node| node.address.parse().unwrap()).collect();
     run(async {
         let store = store(testbed.url());
         let mut redis = connect(&store).await;
@@ -115,7 +118,7 @@ fn an_uneven_spread_is_warned_of() {
 #[test]
 fn a_killed_server_fails_its_own_part_and_no_other() {
     let mut testbed = up("redis-sharded:4");
-    let second = testbed.nodes()[1].address;
+    let second = testbed.nodes()[1].address.parse().unwrap();
     run(async {
         let store = store(testbed.url());
         let keys = names("key", 100);

@@ -4,7 +4,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use kvdyno_testbed::{Action, Deployment, Role, install, registry};
+use kvdyno_testbed::{Action, Deployment, Role, Testbed, install, registry};
 
 fn up(words: &str) -> Deployment {
     Deployment::up(words).unwrap_or_else(|error| panic!("{words}: {error}"))
@@ -33,7 +33,7 @@ fn goes_whole(mut testbed: Deployment) {
     drop(testbed);
     assert!(!folder.exists(), "{}", told.kind);
     for node in &told.nodes {
-        assert!(TcpStream::connect(node.address).is_err(), "{}", node.name);
+        assert!(TcpStream::connect(&node.address).is_err(), "{}", node.name);
     }
 }
 
@@ -45,7 +45,7 @@ fn a_cluster_replaces_a_primary_and_takes_and_gives_nodes() {
     assert_eq!(value(&told.configuration, "appendonly"), Some("yes"));
     assert_eq!(value(&told.changed, "cluster-enabled"), Some("yes"));
     assert!(told.steps.iter().any(|step| step.name == "form the cluster"));
-    assert!(told.nodes.iter().all(|node| told.url.contains(&node.address.to_string())));
+    assert!(told.nodes.iter().all(|node| told.url.contains(&node.address)));
     let first = with_role(&mut testbed, Role::Primary);
     assert_eq!((first.len(), with_role(&mut testbed, Role::Replica).len()), (3, 3));
     testbed.act(&first[0], Action::Kill).unwrap();
