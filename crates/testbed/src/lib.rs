@@ -18,10 +18,13 @@ mod memcached;
 pub mod pin;
 pub mod process;
 mod redis;
+mod redis_cluster;
+mod redis_sentinel;
 pub mod registry;
 mod request;
 mod server;
 mod site;
+mod valkey;
 
 pub use certificates::Certificates;
 pub use deployment::{Action, Deployment, Description, NodeDescription, Testbed, ready_to_start};
