@@ -114,7 +114,7 @@ impl DeploymentFile {
     /// What is wrong comes back with what to do.
     fn parse(text: &str) -> Result<DeploymentFile, (String, String)> {
         let written: Written = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             let problem = error.message().replace('\n', " ");
             (format!("line {line}: {problem}"), "docs/TESTBEDS.md has an example".to_owned())
         })?;
