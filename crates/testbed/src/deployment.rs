@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::described::{self, Described};
 use crate::error::TestbedError;
 use crate::kind::{Changes, Role};
 use crate::pin::Pinned;
@@ -106,15 +107,19 @@ pub trait Testbed {
     fn add_node(&mut self) -> Result<(), TestbedError>;
 }
 
-/// Starts the testbed that `words` name. `tell` hears of each step; `abort` ends it.
+/// Starts the testbed that `words` name: a kind with its settings, or a file that describes a
+/// deployment. `tell` hears of each step; it is given up when `abort` becomes true.
 ///
 /// # Errors
 /// [`TestbedError`]; nothing is left behind.
-pub(crate) fn start(
+pub fn start(
     words: &str,
     tell: Tell,
     abort: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Testbed>, TestbedError> {
+    if described::is_file(words) {
+        return Ok(Box::new(Described::start(words, &tell, abort)?));
+    }
     Ok(Box::new(Deployment::start(Request::parse(words)?, tell, abort)?))
 }
 
@@ -123,6 +128,9 @@ pub(crate) fn start(
 /// # Errors
 /// [`TestbedError`] that says what is wrong or missing.
 pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
+    if described::is_file(words) {
+        return described::check(words);
+    }
     let kind = Request::parse(words)?.kind();
     let missing = kind.software.iter().find(|software| software.find().is_none());
     missing.map_or(Ok(()), |software| Err(software.missing(kind.name)))

@@ -5,6 +5,7 @@
 mod addresses;
 mod certificates;
 mod deployment;
+mod described;
 mod error;
 mod etcd;
 mod folder;
@@ -27,7 +28,9 @@ mod site;
 mod valkey;
 
 pub use certificates::Certificates;
-pub use deployment::{Action, Deployment, Description, NodeDescription, Testbed, ready_to_start};
+pub use deployment::{
+    Action, Deployment, Description, NodeDescription, Testbed, ready_to_start, start,
+};
 pub use error::TestbedError;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};
