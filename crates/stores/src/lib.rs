@@ -1,6 +1,8 @@
 //! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
 //! the scheme of a URL to the driver.
 
+#[cfg(feature = "cassandra")]
+pub mod cassandra;
 pub mod conformance;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 mod engine;

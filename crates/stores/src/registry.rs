@@ -51,6 +51,7 @@ registry! {
     "redis" "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel"
         => crate::redis::sentinel::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
+    "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
 }
 
 /// The stores of this build.

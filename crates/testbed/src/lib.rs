@@ -3,6 +3,7 @@
 //! leaves nothing behind. docs/ADD_A_TESTBED.md walks through one.
 
 mod addresses;
+mod cassandra;
 mod certificates;
 mod deployment;
 mod described;

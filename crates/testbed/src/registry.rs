@@ -11,6 +11,7 @@ static KINDS: &[&Kind] = &[
     &crate::valkey::KIND,
     &crate::memcached::KIND,
     &crate::etcd::KIND,
+    &crate::cassandra::KIND,
 ];
 
 /// All kinds of testbeds.

@@ -153,6 +153,12 @@ impl Endpoint {
         self.timeout
     }
 
+    /// How TLS is spoken, if it is.
+    #[cfg(feature = "cassandra")]
+    pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
+        self.tls.clone()
+    }
+
     /// `host:port`, for messages.
     #[must_use]
     pub fn name(&self) -> String {
