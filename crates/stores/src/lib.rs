@@ -6,6 +6,8 @@ pub mod conformance;
 mod engine;
 pub mod entry;
 pub mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "embedded")]
 pub mod fjall;
 mod in_process;

@@ -56,6 +56,18 @@ impl ReachOptions {
         Ok(ReachOptions { timeout, tls: tls.then_some(files) })
     }
 
+    /// Longest time that a request, or an attempt to connect, may take.
+    #[cfg(any(feature = "etcd", feature = "mongodb"))]
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The files to use, if TLS was asked for.
+    #[cfg(any(feature = "etcd", feature = "mongodb"))]
+    pub(crate) fn tls(&self) -> Option<&TlsFiles> {
+        self.tls.as_ref()
+    }
+
     /// The one server that the URL names. Call when the URL's options are finished.
     ///
     /// # Errors
