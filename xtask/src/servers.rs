@@ -14,12 +14,13 @@ struct Need {
 }
 
 /// What the tests run against.
-const PROGRAMS: [Need; 4] = [
+const PROGRAMS: [Need; 5] = [
     Need {
         packages: &["redis-server", "redis-tools"],
         present: "command -v redis-server && command -v redis-benchmark",
     },
     Need { packages: &["memcached"], present: "command -v memcached" },
+    Need { packages: &["etcd-server"], present: "command -v etcd" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {
         packages: &["python3-venv", "python3-pip"],
@@ -27,15 +28,21 @@ const PROGRAMS: [Need; 4] = [
     },
 ];
 
-/// What drivers outside the default features are built with: the library behind `rocksdb:`, and
-/// what its bindings are made by.
-const LIBRARIES: [Need; 1] = [Need {
-    packages: &["librocksdb-dev", "libclang-dev"],
-    present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
-}];
+/// What drivers outside the default features are built with: the library behind `rocksdb:` and what
+/// its bindings are made by, the compiler of `etcd:`'s messages and those that they include.
+const LIBRARIES: [Need; 2] = [
+    Need {
+        packages: &["librocksdb-dev", "libclang-dev"],
+        present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
+    },
+    Need {
+        packages: &["protobuf-compiler", "libprotobuf-dev"],
+        present: "command -v protoc && test -e /usr/include/google/protobuf/any.proto",
+    },
+];
 
 /// Features of the lints and tests beside each crate's `server-tests`.
-pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/rocksdb"];
+pub const DRIVER_FEATURES: [&str; 3] = ["kvdyno/rocksdb", "kvdyno/etcd", "kvdyno/mongodb"];
 
 /// Makes sure that every feature can be built.
 ///

@@ -16,6 +16,8 @@ pub mod lmdb;
 pub mod map;
 #[cfg(feature = "memcached")]
 pub mod memcached;
+#[cfg(feature = "mongodb")]
+pub mod mongodb;
 pub mod null;
 #[cfg(feature = "embedded")]
 pub mod redb;

@@ -46,6 +46,7 @@ registry! {
     "redis" "redis" | "rediss" => crate::redis::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
     "etcd" "etcd" | "etcds" => crate::etcd::ENTRY,
+    "mongodb" "mongodb" => crate::mongodb::ENTRY,
 }
 
 /// The stores of this build.

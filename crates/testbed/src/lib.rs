@@ -14,6 +14,7 @@ pub mod java;
 mod kind;
 mod lock;
 mod memcached;
+mod mongodb;
 pub mod process;
 mod redis;
 pub mod registry;

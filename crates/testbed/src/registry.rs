@@ -3,8 +3,13 @@
 
 use crate::kind::Kind;
 
-static KINDS: &[&Kind] =
-    &[&crate::redis::KIND, &crate::redis::SHARDED, &crate::memcached::KIND, &crate::etcd::KIND];
+static KINDS: &[&Kind] = &[
+    &crate::redis::KIND,
+    &crate::redis::SHARDED,
+    &crate::memcached::KIND,
+    &crate::etcd::KIND,
+    &crate::mongodb::KIND,
+];
 
 /// All kinds of testbeds.
 #[must_use]

@@ -141,7 +141,7 @@ fn uncertain(class: ErrorClass, message: String, effect: Effect) -> Fault {
 fn chain<'e>(
     error: &'e (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+    std::iter::successors(Some(error), |error: &&'e (dyn StdError + 'static)| (*error).source())
 }
 
 fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {

@@ -25,6 +25,8 @@ pub(crate) use connection::Effect;
 pub(crate) use decimal::{parse_decimal, push_decimal};
 pub(crate) use dialogue::Dialogue;
 pub(crate) use endpoint::ReachOptions;
+#[cfg(feature = "mongodb")]
+pub(crate) use endpoint::take_timeout;
 pub use endpoint::{Endpoint, TlsFiles};
 pub(crate) use link::{Link, WireTransport, open, unexpected};
 pub(crate) use stream::Stream;
