@@ -166,7 +166,9 @@ async fn writes_share_a_lease_if_asked(url: &str) {
     etcd.put(whole(b"late", b"v", ttl)).await.unwrap();
     let there = etcd.get("late").await.unwrap().is_some();
     assert!(there || written.elapsed() > Duration::from_secs(1));
-    until("records expire", async || etcd.get("late").await, |found| *found == Ok(None)).await;
+    until("records expire", async || etcd.get("late").await, |found| *found == Ok(None))
+        .await
+        .unwrap();
     assert!(written.elapsed() >= Duration::from_secs(1), "gone after {:?}", written.elapsed());
     assert_eq!(etcd.get("shared0").await.unwrap().as_deref(), Some(&b"v"[..]));
 }
@@ -252,7 +254,9 @@ async fn another_member_takes_over(cluster: &mut Deployment) {
     etcd.set("k", b"one").await.unwrap();
     cluster.act("etcd-1", Action::Kill).unwrap();
     assert!(etcd.get("k").await.is_err(), "the connection to the first member was lost");
-    until("a write by another member", async || etcd.set("k", b"two").await, Result::is_ok).await;
+    until("a write by another member", async || etcd.set("k", b"two").await, Result::is_ok)
+        .await
+        .unwrap();
     // A new connection passes over the member that is down.
     let mut other = connect(&url).await;
     assert_eq!(other.get("k").await, Ok(Some(b"two".to_vec())));
@@ -264,7 +268,9 @@ async fn another_member_takes_over(cluster: &mut Deployment) {
         outcome(etcd.set("k2", b"v").await),
         (ErrorClass::Timeout, Certainty::Indeterminate)
     );
-    until("a write by another member", async || etcd.set("k2", b"w").await, Result::is_ok).await;
+    until("a write by another member", async || etcd.set("k2", b"w").await, Result::is_ok)
+        .await
+        .unwrap();
     cluster.act("etcd-1", Action::Resume).unwrap();
 }
 
@@ -287,7 +293,7 @@ async fn without_a_majority(cluster: &mut Deployment, last: &str) {
     assert_eq!(new.get("k").await, Ok(Some(b"three".to_vec())));
     assert_eq!(refusal(last).await.class, ErrorClass::Unavailable);
     cluster.act("etcd-1", Action::Restart).unwrap();
-    until("a majority", async || etcd.set("k", b"four").await, Result::is_ok).await;
+    until("a majority", async || etcd.set("k", b"four").await, Result::is_ok).await.unwrap();
 }
 
 /// A member that speaks TLS only.
