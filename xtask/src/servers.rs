@@ -14,13 +14,14 @@ struct Need {
 }
 
 /// What the tests run against.
-const PROGRAMS: [Need; 5] = [
+const PROGRAMS: [Need; 6] = [
     Need {
         packages: &["redis-server", "redis-tools"],
         present: "command -v redis-server && command -v redis-benchmark",
     },
     Need { packages: &["memcached"], present: "command -v memcached" },
     Need { packages: &["etcd-server"], present: "command -v etcd" },
+    Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {
         packages: &["python3-venv", "python3-pip"],

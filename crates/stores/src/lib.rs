@@ -19,6 +19,8 @@ pub mod memcached;
 #[cfg(feature = "mongodb")]
 pub mod mongodb;
 pub mod null;
+#[cfg(feature = "wire")]
+pub mod placement;
 #[cfg(feature = "embedded")]
 pub mod redb;
 #[cfg(feature = "redis")]
