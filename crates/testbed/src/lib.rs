@@ -17,6 +17,7 @@ pub mod keeper;
 mod kind;
 mod lock;
 mod memcached;
+mod mongodb;
 pub mod pin;
 pub mod process;
 mod redis;

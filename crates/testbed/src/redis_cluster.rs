@@ -45,7 +45,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&REDIS],
     deploy,
-    changes: Changes { roles: Some(roles), add: Some(add), remove: Some(remove) },
+    changes: Changes { roles: Some(roles), add: Some(add), remove: Some(remove), rewrite: Some(redis::rewrite) },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {

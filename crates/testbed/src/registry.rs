@@ -12,6 +12,7 @@ static KINDS: &[&Kind] = &[
     &crate::memcached::KIND,
     &crate::etcd::KIND,
     &crate::cassandra::KIND,
+    &crate::mongodb::KIND,
 ];
 
 /// All kinds of testbeds.
