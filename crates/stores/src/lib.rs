@@ -8,6 +8,8 @@ pub mod conformance;
 mod engine;
 pub mod entry;
 pub mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "embedded")]
 pub mod fjall;
 mod in_process;
@@ -16,6 +18,8 @@ pub mod lmdb;
 pub mod map;
 #[cfg(feature = "memcached")]
 pub mod memcached;
+#[cfg(feature = "mongodb")]
+pub mod mongodb;
 pub mod null;
 #[cfg(feature = "wire")]
 pub mod placement;

@@ -52,6 +52,8 @@ registry! {
         => crate::redis::sentinel::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
     "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
+    "etcd" "etcd" | "etcds" => crate::etcd::ENTRY,
+    "mongodb" "mongodb" => crate::mongodb::ENTRY,
 }
 
 /// The stores of this build.

@@ -75,7 +75,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&CASSANDRA, &JAVA],
     deploy,
-    changes: Changes { roles: None, add: Some(add), remove: None },
+    changes: Changes { add: Some(add), ..Changes::NONE },
 };
 
 /// For a node to start, or to join, with everything else running on two processors.

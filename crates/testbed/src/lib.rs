@@ -6,6 +6,7 @@ mod addresses;
 mod cassandra;
 mod certificates;
 mod deployment;
+mod described;
 mod error;
 mod etcd;
 mod folder;
@@ -16,16 +17,22 @@ pub mod keeper;
 mod kind;
 mod lock;
 mod memcached;
+mod mongodb;
 pub mod pin;
 pub mod process;
 mod redis;
+mod redis_cluster;
+mod redis_sentinel;
 pub mod registry;
 mod request;
 mod server;
 mod site;
+mod valkey;
 
 pub use certificates::Certificates;
-pub use deployment::{Action, Deployment, Description, NodeDescription, Testbed, ready_to_start};
+pub use deployment::{
+    Action, Deployment, Description, NodeDescription, Testbed, ready_to_start, start,
+};
 pub use error::TestbedError;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};
