@@ -32,7 +32,7 @@ fn a_ring_takes_another_node_and_goes_whole() {
     let folder = testbed.site().root().to_owned();
     drop(testbed);
     assert!(!folder.exists());
-    assert!(nodes.iter().all(|node| TcpStream::connect(node.address).is_err()));
+    assert!(nodes.iter().all(|node| TcpStream::connect(&node.address).is_err()));
 }
 
 #[test]
