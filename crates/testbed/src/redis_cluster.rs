@@ -45,7 +45,12 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&REDIS],
     deploy,
-    changes: Changes { roles: Some(roles), add: Some(add), remove: Some(remove), rewrite: Some(redis::rewrite) },
+    changes: Changes {
+        roles: Some(roles),
+        add: Some(add),
+        remove: Some(remove),
+        rewrite: Some(crate::redis::rewrite),
+    },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
