@@ -25,15 +25,21 @@ const PROGRAMS: [Need; 3] = [
     },
 ];
 
-/// What drivers outside the default features are built with: the library behind `rocksdb:`, and
-/// what its bindings are made by.
-const LIBRARIES: [Need; 1] = [Need {
-    packages: &["librocksdb-dev", "libclang-dev"],
-    present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
-}];
+/// What drivers outside the default features are built with: the library behind `rocksdb:` and what
+/// its bindings are made by, the compiler of `etcd:`'s messages and those that they include.
+const LIBRARIES: [Need; 2] = [
+    Need {
+        packages: &["librocksdb-dev", "libclang-dev"],
+        present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
+    },
+    Need {
+        packages: &["protobuf-compiler", "libprotobuf-dev"],
+        present: "command -v protoc && test -e /usr/include/google/protobuf/any.proto",
+    },
+];
 
-/// Features of the lints and tests beside each crate's `server-tests`.
-pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/rocksdb"];
+/// Features of the lints and tests beside each crate's `server-tests`: every driver.
+pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 
 /// Makes sure that every feature can be built.
 ///

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::described::{self, Described};
 use crate::error::TestbedError;
-use crate::kind::Role;
+use crate::kind::{Changes, Role};
 use crate::pin::Pinned;
 use crate::request::Request;
 use crate::site::{Served, Site, Step, Tell};
@@ -76,6 +76,8 @@ pub enum Action {
     Resume,
     /// Same address, same data; returns when it serves again. A node that runs is killed first.
     Restart,
+    /// Rewrites its log of writes; returns when that is over.
+    Rewrite,
     /// Leaves the system in good order, its data moved to the others, and ends.
     Remove,
 }
@@ -232,7 +234,7 @@ impl Testbed for Deployment {
     fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
         let names: Vec<&str> = self.site.nodes().iter().map(|node| node.server.name()).collect();
         let index = find(node, &names)?;
-        let remove = self.site.request().kind().changes.remove;
+        let Changes { remove, rewrite, .. } = self.site.request().kind().changes;
         let server = &mut self.site.nodes_mut()[index].server;
         match action {
             Action::Kill => server.kill9(),
@@ -240,6 +242,10 @@ impl Testbed for Deployment {
             Action::Pause => server.pause(),
             Action::Resume => server.resume(),
             Action::Restart => server.restart(),
+            Action::Rewrite => match rewrite {
+                Some(rewrite) => rewrite(&self.site, index),
+                None => Err(self.cannot("rewrite a log of writes")),
+            },
             Action::Remove => match remove {
                 Some(remove) => remove(&mut self.site, index),
                 None => Err(self.cannot("give up a node while it is up")),

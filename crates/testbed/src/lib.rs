@@ -3,6 +3,7 @@
 //! leaves nothing behind. docs/ADD_A_TESTBED.md walks through one.
 
 mod addresses;
+mod cassandra;
 mod certificates;
 mod deployment;
 mod described;
@@ -16,13 +17,17 @@ pub mod keeper;
 mod kind;
 mod lock;
 mod memcached;
+mod mongodb;
 pub mod pin;
 pub mod process;
 mod redis;
+mod redis_cluster;
+mod redis_sentinel;
 pub mod registry;
 mod request;
 mod server;
 mod site;
+mod valkey;
 
 pub use certificates::Certificates;
 pub use deployment::{

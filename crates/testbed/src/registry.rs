@@ -3,8 +3,17 @@
 
 use crate::kind::Kind;
 
-static KINDS: &[&Kind] =
-    &[&crate::redis::KIND, &crate::redis::SHARDED, &crate::memcached::KIND, &crate::etcd::KIND];
+static KINDS: &[&Kind] = &[
+    &crate::redis::KIND,
+    &crate::redis::SHARDED,
+    &crate::redis_cluster::KIND,
+    &crate::redis_sentinel::KIND,
+    &crate::valkey::KIND,
+    &crate::memcached::KIND,
+    &crate::etcd::KIND,
+    &crate::cassandra::KIND,
+    &crate::mongodb::KIND,
+];
 
 /// All kinds of testbeds.
 #[must_use]
