@@ -33,6 +33,7 @@ pub use certificates::Certificates;
 pub use deployment::{
     Action, Deployment, Description, NodeDescription, Testbed, ready_to_start, start,
 };
+pub use described::DESCRIBED;
 pub use error::TestbedError;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};
