@@ -12,7 +12,7 @@ mod transfer;
 use std::future::Future;
 use std::task::Context;
 
-pub use fault::{Certainty, ErrorClass, Fault};
+pub use fault::{Certainty, ErrorClass, Fault, Message};
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
 
