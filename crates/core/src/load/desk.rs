@@ -211,8 +211,7 @@ impl<'a> Desk<'a> {
     async fn scan<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
         self.rows.clear();
         let sent = departure();
-        let answer =
-            client.scan(&self.key, turn.operation.count as usize, &mut self.rows).await;
+        let answer = client.scan(&self.key, turn.operation.count as usize, &mut self.rows).await;
         let done = now();
         let records = self.rows.len() as u64;
         let ended = Ended { answer: answer.map(|()| records > 0), records, sent, done };

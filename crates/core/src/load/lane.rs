@@ -68,12 +68,7 @@ impl Lane {
     /// The next operation for a free client, unless the limit or the deadline is reached;
     /// `announce` hears of the record that the one after it goes to.
     #[inline(always)]
-    pub fn claim(
-        &self,
-        now: Nanos,
-        deadline: Nanos,
-        announce: impl FnOnce(u64),
-    ) -> Option<Turn> {
+    pub fn claim(&self, now: Nanos, deadline: Nanos, announce: impl FnOnce(u64)) -> Option<Turn> {
         if now >= deadline {
             return None;
         }

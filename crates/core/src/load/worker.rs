@@ -78,6 +78,7 @@ impl Worker {
     }
 
     /// Notes how late a request that waited for its due time leaves, if its client waited for it.
+    #[inline]
     pub fn note_lag(&self, due: Nanos, claimed: Nanos) {
         if claimed < due {
             let lag = crate::measure::now().saturating_sub(due).max(1);
@@ -87,7 +88,7 @@ impl Worker {
     }
 
     /// Records an operation that has ended.
-    #[inline]
+    #[inline(always)]
     pub fn record(
         &self,
         series: Series,
@@ -106,6 +107,7 @@ impl Worker {
         }
     }
 
+    #[cold]
     fn hand_over(&self, recorder: &mut Recorder) {
         let end = recorder.interval_end();
         recorder.hand_over(self.offered_before(end));

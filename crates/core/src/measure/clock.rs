@@ -124,7 +124,10 @@ mod counter {
             (after - before, before + (after - before) / 2, system)
         };
         let best = (0..ATTEMPTS).map(|_| reading()).min_by_key(|&(width, ..)| width);
-        best.map_or_else(|| (ticks_after_all(), Instant::now()), |(_, counter, system)| (counter, system))
+        best.map_or_else(
+            || (ticks_after_all(), Instant::now()),
+            |(_, counter, system)| (counter, system),
+        )
     }
 
     /// The counter, read before what follows; what comes before may be unfinished.

@@ -74,9 +74,12 @@ impl Desk<'_> {
             self.composer.compose(operation, record, &self.writes[first..]);
         }
         let mut puts = emptied(std::mem::take(&mut self.batch.puts));
-        puts.extend(self.batch.entries[..count].iter().enumerate().map(|(i, entry)| {
-            self.composer.put(i, &entry.key, operation, self.lane.plan.ttl)
-        }));
+        puts.extend(
+            self.batch.entries[..count]
+                .iter()
+                .enumerate()
+                .map(|(i, entry)| self.composer.put(i, &entry.key, operation, self.lane.plan.ttl)),
+        );
         let sent = departure();
         let answer = client.put_batch(&puts).await.map(|()| true);
         let done = now();
