@@ -51,11 +51,11 @@ impl Dues {
         (id, self.start + (offset * SECOND).round() as Nanos)
     }
 
-    /// The id that falls due next.
+    /// The id that falls due after `n` more than the next one.
     #[inline]
     #[must_use]
-    pub fn next_id(&self) -> u64 {
-        self.next_id
+    pub fn id_after(&self, n: usize) -> u64 {
+        self.next_id.saturating_add((n as u64).saturating_mul(self.stride))
     }
 
     /// Goes on to the next id.

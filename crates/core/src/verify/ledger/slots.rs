@@ -78,9 +78,9 @@ impl Drop for Slots {
     }
 }
 
-/// Random access to a ledger of some megabytes finds few of its addresses in the processor's table
-/// of translations, and a prefetch waits for the walk (measured: 100 million slots then cost ...).
-/// Pages of 2 MiB need far fewer entries. A system that declines leaves the small ones.
+/// Of a ledger of some megabytes, the processor's table of translations holds few addresses, and
+/// even a prefetch waits for the walk that finds one. Pages of 2 MiB need 512 times fewer entries. A
+/// system that declines leaves the small ones.
 fn ask_for_large_pages(memory: *mut u8, bytes: usize) {
     /// Bytes that an address must be a multiple of, on every system with larger pages to give.
     const PAGE: usize = 1 << 16;
