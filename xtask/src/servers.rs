@@ -34,6 +34,9 @@ const LIBRARIES: [Need; 1] = [Need {
     present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
 }];
 
+/// What counts instructions.
+const VALGRIND: [Need; 1] = [Need { packages: &["valgrind"], present: "command -v valgrind" }];
+
 /// Features of the lints and tests beside each crate's `server-tests`.
 pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/rocksdb"];
 
@@ -43,6 +46,14 @@ pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/rocksdb"];
 /// As [`ensure_all`].
 pub fn ensure_libraries() -> Result<(), Failure> {
     ensure(&LIBRARIES)
+}
+
+/// Makes sure that instructions can be counted.
+///
+/// # Errors
+/// As [`ensure_all`].
+pub fn ensure_valgrind() -> Result<(), Failure> {
+    ensure(&VALGRIND)
 }
 
 /// Makes sure that every feature can be built and every test can be run.

@@ -19,7 +19,7 @@ pub(super) async fn run_client<C: Client, P: Pace>(
     let mut desk = Desk::new(worker, lane);
     let mut backoff = Backoff::default();
     let mut now = measure::now();
-    while let Some(turn) = lane.claim(now, worker.deadline(), |record| worker.expect(record)) {
+    while let Some(turn) = lane.claim(now, worker.deadline()) {
         if let Some(due) = turn.due {
             if due > now && !pace.until(due).await {
                 break;

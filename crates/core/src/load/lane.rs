@@ -19,6 +19,8 @@ pub(super) struct Turn {
     pub due: Option<Nanos>,
     /// What it does.
     pub operation: Operation,
+    /// A record that an operation soon will go to.
+    pub soon: u64,
 }
 
 /// One worker's share of a group.
@@ -38,8 +40,8 @@ pub(super) struct Lane {
     claimed_and_offered: Cell<u64>,
 }
 
-/// How many operations are drawn before they are given out. The ledger word of each is then on its
-/// way into the cache: memory takes 100 ns and more, the quickest operations half of that.
+/// How many operations are drawn before they are given out, so that the ledger word of each can be
+/// on its way into the cache: memory takes 100 ns and more, the quickest operations half of that.
 const AHEAD: usize = 4;
 
 /// What is given out next.
@@ -70,10 +72,9 @@ impl Lane {
         }
     }
 
-    /// The next operation for a free client, unless the limit or the deadline is reached;
-    /// `announce` hears of a record that will soon be gone to.
+    /// The next operation for a free client, unless the limit or the deadline is reached.
     #[inline(always)]
-    pub fn claim(&self, now: Nanos, deadline: Nanos, announce: impl FnOnce(u64)) -> Option<Turn> {
+    pub fn claim(&self, now: Nanos, deadline: Nanos) -> Option<Turn> {
         if now >= deadline {
             return None;
         }
@@ -86,12 +87,12 @@ impl Lane {
         let drawn = &mut queue.drawn[queue.at % AHEAD];
         let operation = *drawn;
         *drawn = queue.drawer.draw(queue.dues.id_after(AHEAD));
-        announce(drawn.record);
+        let soon = drawn.record;
         queue.at += 1;
         queue.dues.advance();
         self.issued.set(id + 1);
         self.claimed.set(self.claimed.get() + 1);
-        Some(Turn { id, due: self.open.then_some(due), operation })
+        Some(Turn { id, due: self.open.then_some(due), operation, soon })
     }
 
     /// The `i`-th record of a batch.

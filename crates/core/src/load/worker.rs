@@ -71,7 +71,8 @@ impl Worker {
         self.examiner.borrow_mut()
     }
 
-    /// A record that will soon be asked for.
+    /// A record that will soon be asked for. Told right after an answer: a prefetch whose address
+    /// has to be looked up would hold up the clock's next reading, and lengthen what it times.
     #[inline]
     pub fn expect(&self, record: u64) {
         self.examiner.borrow().prefetch(record);

@@ -103,11 +103,12 @@ impl Examiner {
         }
     }
 
-    /// A record that will soon be read or written.
+    /// A record that will soon be read or written; any number is allowed.
     #[inline]
     pub fn prefetch(&self, record: u64) {
         if let Some(ledger) = &self.by.ledger {
-            ledger.prefetch(self.slots(record, None).start);
+            let words = if self.by.fields_apart { self.by.dataset.fields } else { 1 };
+            ledger.prefetch(record.saturating_mul(words.into()));
         }
     }
 
