@@ -6,13 +6,16 @@
 //! [`Fault::indeterminate`] whenever that is not known.
 
 mod fault;
+mod figure;
 mod profile;
 mod transfer;
 
 use std::future::Future;
+use std::path::Path;
 use std::task::Context;
 
 pub use fault::{Certainty, ErrorClass, Fault, Message};
+pub use figure::{Figure, FigureUnit};
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
 
@@ -56,6 +59,18 @@ pub trait Store: Send + Sync + 'static {
         &self,
         slots: usize,
     ) -> impl Future<Output = Answer<Connection<Self::Client, Self::Transport>>>;
+
+    /// The folder on this machine in which the store keeps its data, where it does so itself.
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    /// What the driver noticed since this was last asked, which is at the end of each phase, when
+    /// the clients are done. It may ask the servers, within the time that a request may take; what
+    /// cannot be told then is left out.
+    fn figures(&self) -> impl Future<Output = Vec<Figure>> {
+        async { Vec::new() }
+    }
 }
 
 /// A connection as [`Store::connect`] opens it.

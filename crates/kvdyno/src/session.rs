@@ -4,31 +4,46 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
-use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Sampler, StopReason};
+use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
 use kvdyno_core::store::{Consistency, ErrorClass, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
-use kvdyno_report::result::{PhaseResult, Status, StoreResult, StoreRun};
+use kvdyno_report::result::{
+    FaultResult, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
+};
 
 use crate::added::Pass;
 use crate::args::DataPolicy;
+use crate::device::DeviceLimit;
 use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::setting::Setting;
+use crate::testbed::{Disturbed, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
+
+/// A phase that was carried out.
+struct Loaded {
+    measure: PhaseMeasure,
+    resources: Option<Resources>,
+    faults: Vec<FaultResult>,
+}
 
 /// One store's run.
 pub struct Session<'a> {
     setting: &'a Setting<'a>,
     store: Arc<dyn AnyStore>,
     url: String,
+    testbed: Option<TestbedResult>,
+    keeper: Option<SharedKeeper>,
     context: Context,
     existing: Existing,
+    /// Of the device under the store, where the plan wants it.
+    device: Option<DeviceLimit>,
     /// Records that exist by now.
     records: u64,
     ran: Vec<Ran>,
@@ -75,8 +90,11 @@ impl<'a> Session<'a> {
             setting,
             store,
             url,
+            testbed: None,
+            keeper: None,
             context,
             existing,
+            device: None,
             records: existing::planned_records(setting.plan),
             ran: Vec::new(),
             reasons: Vec::new(),
@@ -85,13 +103,24 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// The store is a testbed's: it is disclosed, its nodes are sampled, and faults befall it.
+    pub fn on_testbed(self, testbed: TestbedResult, keeper: SharedKeeper) -> Self {
+        Session { testbed: Some(testbed), keeper: Some(keeper), ..self }
+    }
+
     /// Runs every phase; what was measured is in `output` whatever happens.
     pub fn run(mut self, output: &mut Output) -> Exit {
         let store = StoreResult::new(&self.url, &self.context.profile);
         let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
         run.notes.clone_from(&self.setting.unseen);
+        run.testbed.clone_from(&self.testbed);
         output.begin_store(run);
         let plan = self.setting.plan;
+        if let Some(block) = plan.device_limit {
+            let limit = DeviceLimit::measure(plan, block, self.store.folder());
+            self.device =
+                limit.map_err(|error| warn_user!("kvdyno: no limit of the device: {error}")).ok();
+        }
         for index in 0..plan.phases.len() {
             let mut phase = plan.phase_with(index, self.records_before(index));
             phase.verify &= self.setting.verify;
@@ -118,7 +147,7 @@ impl<'a> Session<'a> {
     }
 
     fn phase(&mut self, phase: &PhasePlan, output: &mut Output) {
-        let (measure, resources) = match self.load(phase, output) {
+        let Loaded { measure, resources, faults } = match self.load(phase, output) {
             Ok(loaded) => loaded,
             Err(error) => {
                 let failure = Failure::of_load(&self.url, &error);
@@ -138,28 +167,40 @@ impl<'a> Session<'a> {
         if self.is_failure(&measure) {
             self.exit = self.exit.worse(Exit::Failed);
         }
+        if let Some(resources) = &resources {
+            output.add_resources(phase, resources, &self.sampled().1);
+        }
+        let resources = resources.map(|resources| resources.summary);
         let mut result = PhaseResult::new(phase, &measure, resources.as_ref(), output.origin());
+        result.faults = faults;
         result.publish(self.setting.plan, &self.context.profile.store);
         output.add_phase(phase, &measure, result);
     }
 
-    fn load(
-        &mut self,
-        phase: &PhasePlan,
-        output: &mut Output,
-    ) -> Result<(PhaseMeasure, Option<ResourceSummary>), LoadError> {
+    fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {
         let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
-        let sampler = Sampler::start(&[]).ok();
-        let mut observer = output.observer(&self.context.profile.store, phase);
+        let sampler = Sampler::start(&self.sampled().0).ok();
+        let watching = output.observer(&self.context.profile.store, phase);
+        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
-        drop(observer);
-        let resources = sampler.map(|sampler| sampler.stop().summary);
+        let faults = observer.into_faults();
+        let resources = sampler.map(Sampler::stop);
         let mut measure = measure?;
+        if let Some(limit) = &self.device {
+            let beside = limit.figures(&measure);
+            measure.figures.extend(beside);
+        }
         let issued = measure.issued.clone();
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
-        self.judge(phase, &measure, resources.as_ref());
-        Ok((measure, resources))
+        self.judge(phase, &measure, resources.as_ref().map(|resources| &resources.summary));
+        Ok(Loaded { measure, resources, faults })
+    }
+
+    /// Process numbers and names of the testbed's nodes that run on this machine.
+    fn sampled(&self) -> (Vec<u32>, Vec<String>) {
+        let nodes = self.testbed.iter().flat_map(|testbed| &testbed.nodes);
+        nodes.filter_map(|node| Some((node.pid?, node.name.clone()))).unzip()
     }
 
     fn judge(

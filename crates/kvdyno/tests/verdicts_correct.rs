@@ -54,7 +54,7 @@ mix = { get = 50, update = 30, delete = 5, read-modify-write = 10, put-get = 5 }
 requests = 150000
 "#;
     let options =
-        "timeout=500&timeout-after=2ms&late=10ms&refuse=100&service=20us&spread=lognormal";
+        "timeout=500&timeout-after=2ms&late=10ms&refuse=200&service=20us&spread=lognormal";
     let run = Bench::new().sim(options, suite);
     assert!(run.logged("timeout-late").len() > 50, "too few late writes");
     assert!(run.anomalies.is_empty(), "{}", run.anomalies[0]);

@@ -3,7 +3,10 @@
 
 mod support;
 
-use support::{Bench, same};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use support::{Bench, Id, Outcome, number_at, same};
 
 /// Inserts only, so that nothing hides a write that is gone, and then every record is read back.
 const INSERTS: &str = r#"
@@ -128,11 +131,61 @@ requests = 400000
     run.only("stale");
     let (named, logged) = (run.readers("stale"), run.logged("stale"));
     assert!(logged.len() > 500, "too few to tell: {}", logged.len());
-    let wrong = named.difference(&logged).next();
-    assert_eq!(wrong, None, "named, but not stale");
-    let share = named.len() as f64 / logged.len() as f64;
-    assert!(share >= 0.99, "{} of {} stale reads named", named.len(), logged.len());
+    blamed_for_a_stale_read_that_could_not_be_told(&run, &logged);
+    let found = named.intersection(&logged).count();
+    let share = found as f64 / logged.len() as f64;
+    assert!(share >= 0.99, "{found} of {} stale reads named", logged.len());
     assert_eq!(run.tally("unknown"), 0);
+    assert_eq!(run.code, 1);
+}
+
+/// A stale read may find a version whose answer is still to come: that is legal, and under a
+/// linearizable store it shows that the version was current then. A later read that is right then
+/// contradicts it. That one of the two is wrong is certain, which one cannot be known; the later
+/// one is named. Nothing else may be named that `sim:` did not log.
+fn blamed_for_a_stale_read_that_could_not_be_told(run: &Outcome, logged: &BTreeSet<Id>) {
+    let id = |a: &Value, key| (number_at(a, "phase"), number_at(a, "group"), number_at(a, key));
+    let record = |a: &Value| number_at(a, "record");
+    let (right, wrong): (Vec<_>, Vec<_>) =
+        run.anomalies.iter().partition(|a| logged.contains(&id(a, "operation")));
+    let records: BTreeMap<Id, u64> =
+        right.iter().map(|a| (id(a, "operation"), record(a))).collect();
+    let stale = || run.log.iter().filter(|entry| entry["kind"] == "stale");
+    let record_of: BTreeMap<&str, u64> = stale()
+        .filter_map(|entry| Some((entry["key"].as_str()?, *records.get(&id(entry, "id"))?)))
+        .collect();
+    // `None` of a record of which no stale read was named, so that its number is not known.
+    let untold: BTreeSet<Option<u64>> = stale()
+        .filter(|entry| !records.contains_key(&id(entry, "id")))
+        .map(|entry| record_of.get(entry["key"].as_str().unwrap()).copied())
+        .collect();
+    for anomaly in wrong {
+        let to_blame = [Some(record(anomaly)), None].iter().any(|r| untold.contains(r));
+        assert!(to_blame, "every stale read of this record was named, and this: {anomaly}");
+    }
+}
+
+#[test]
+fn outlive_every_read_of_a_record_that_should_be_gone_is_named() {
+    let suite = r#"
+records = 500
+ttl = "1s"
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "watch"
+mix = "get"
+rate = 4000
+duration = "2s"
+"#;
+    let run = Bench::new().sim("outlive=20&outlive-for=1m", suite);
+    run.only("stale");
+    // Named once for each record, by a read that `sim:` logged.
+    let (named, logged) = (run.readers("stale"), run.logged("outlive"));
+    assert!(named.is_subset(&logged), "{:?}", named.difference(&logged).next());
+    let records: BTreeSet<_> = run.log.iter().map(|entry| entry["key"].as_str()).collect();
+    assert_eq!(named.len(), records.len());
     assert_eq!(run.code, 1);
 }
 

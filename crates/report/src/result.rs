@@ -1,12 +1,14 @@
 //! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
 //! again. Its shape is published as `docs/result.schema.json`.
 
+mod fault;
 mod host;
 mod latency;
 mod load;
 mod merge;
 mod phase;
 mod redact;
+mod testbed;
 
 use std::time::SystemTime;
 
@@ -18,16 +20,18 @@ use kvdyno_core::workload::{Dataset, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};
 pub use load::LoadError;
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
-    ANOMALIES_SHOWN, AnomalyResult, ErrorResult, GroupResult, PhaseResult, Published, SeriesResult,
-    WorkerResult,
+    ANOMALIES_SHOWN, AnomalyResult, ErrorResult, FigureResult, GroupResult, PhaseResult, Published,
+    SeriesResult, WorkerResult,
 };
 pub use redact::{redact_command, redact_url};
+pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 
 pub(crate) use latency::{add, decode};
 
@@ -126,6 +130,9 @@ pub struct MergedPart {
 pub struct StoreRun {
     /// The store and what it promises.
     pub store: StoreResult,
+    /// The throwaway deployment that it was, if it was one.
+    #[serde(default)]
+    pub testbed: Option<TestbedResult>,
     /// Begin, RFC 3339, UTC.
     pub started: String,
     /// End; `None` while it runs or if it was killed.
@@ -296,6 +303,7 @@ impl StoreRun {
     pub fn begin(store: StoreResult, dataset: Option<Dataset>, started: SystemTime) -> StoreRun {
         StoreRun {
             store,
+            testbed: None,
             started: rfc3339(started),
             ended: None,
             status: Status::Running,

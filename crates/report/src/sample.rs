@@ -5,11 +5,13 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::measure::{
-    Ending, ErrorSummary, Interval, KindMeasure, Nanos, PhaseMeasure, ProcessUse, ResourceSummary,
-    Series, StopReason, WorkerUse, latency_histogram,
+    Ending, ErrorSummary, Interval, KindMeasure, MachineTimes, Nanos, PhaseMeasure,
+    ProcessCounters, ProcessUse, ResourceSummary, Resources, Sample, Series, StopReason, WorkerUse,
+    latency_histogram,
 };
 use kvdyno_core::store::{
-    Capabilities, Certainty, Consistency, Durability, ErrorClass, OperationId, Profile, Promise,
+    Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, FigureUnit, OperationId,
+    Profile, Promise,
 };
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
 use kvdyno_core::workload::{
@@ -105,10 +107,30 @@ pub fn written(path: &Path) -> RunResult {
                 folder.add_interval(place, interval).unwrap();
             }
             folder.add_anomalies(place, &recording.measure).unwrap();
+            let used = used(recording.measure.start);
+            folder.add_resources(place, &used, &["node-1".to_owned()]).unwrap();
         }
     }
     folder.save(&result).unwrap();
     result
+}
+
+/// Four samples, one a second, of a server that keeps half a processor busy, grows by a MiB a second
+/// and writes 1,000 bytes in each.
+fn used(start: Nanos) -> Resources {
+    let at = |second: u64| ProcessCounters {
+        user: Duration::from_millis(500 * second),
+        rss: (second + 1) << 20,
+        written_bytes: Some(1000 * second),
+        ..ProcessCounters::default()
+    };
+    let sample = |second| Sample {
+        at: start + second * SECOND,
+        machine: MachineTimes::default(),
+        own: at(second),
+        servers: vec![Some(at(second))],
+    };
+    Resources { samples: (0..4).map(sample).collect(), summary: resources() }
 }
 
 /// A reason for suspicion.
@@ -301,6 +323,7 @@ impl Shape {
             records: 10_000,
             tally,
             anomalies: stall.into_iter().collect(),
+            figures: if failed > 0 { figures() } else { Vec::new() },
         }
     }
 }
@@ -338,6 +361,25 @@ fn anomaly(phase: u16, start: Nanos) -> Anomaly {
     }
 }
 
+fn figures() -> Vec<Figure> {
+    vec![
+        Figure {
+            name: "hit ratio".into(),
+            value: 0.932,
+            unit: FigureUnit::Share,
+            detail: "932 hits, 68 misses".into(),
+            warning: None,
+        },
+        Figure {
+            name: "fullest server, over the mean".into(),
+            value: 1.5,
+            unit: FigureUnit::Ratio,
+            detail: String::new(),
+            warning: Some("records lie unevenly; choose another hash".into()),
+        },
+    ]
+}
+
 fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
     let total: u64 = shape.kinds.iter().map(|(_, count)| count).sum();
     let parts = shape.kinds.iter().map(|(k, count)| (*k, (count * 1_000 / total) as u16)).collect();
@@ -372,6 +414,7 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
         time_limit: Duration::from_secs(60),
         verify: true,
         read_back: false,
+        faults: Vec::new(),
     }
 }
 

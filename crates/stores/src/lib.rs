@@ -1,11 +1,15 @@
 //! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
 //! the scheme of a URL to the driver.
 
+#[cfg(feature = "cassandra")]
+pub mod cassandra;
 pub mod conformance;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 mod engine;
 pub mod entry;
 pub mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "embedded")]
 pub mod fjall;
 mod in_process;
@@ -14,7 +18,11 @@ pub mod lmdb;
 pub mod map;
 #[cfg(feature = "memcached")]
 pub mod memcached;
+#[cfg(feature = "mongodb")]
+pub mod mongodb;
 pub mod null;
+#[cfg(feature = "wire")]
+pub mod placement;
 #[cfg(feature = "embedded")]
 pub mod redb;
 #[cfg(feature = "redis")]

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use crate::workload::{Distribution, KeyForm, KeyModel, Mix, SizeModel};
+use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
 use super::document::{Document, Item, Mark};
 use super::error::{Problem, SuiteError};
+use super::faults;
 use super::models::{self, SizeUnit};
 use super::published::{Published, published};
 use super::reader::{Fields, Value};
@@ -29,7 +30,7 @@ pub(super) const CLIENT_KEYS: [&str; 13] = [
     "batch",
 ];
 /// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 15] = [
+pub(super) const SUITE_KEYS: [&str; 16] = [
     "name",
     "title",
     "source",
@@ -37,6 +38,7 @@ pub(super) const SUITE_KEYS: [&str; 15] = [
     "key",
     "seed",
     "stores",
+    "device-limit",
     "sweep",
     "phase",
     "published",
@@ -47,7 +49,7 @@ pub(super) const SUITE_KEYS: [&str; 15] = [
     "warmup",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 10] = [
+pub(super) const PHASE_KEYS: [&str; 11] = [
     "name",
     "label",
     "group",
@@ -58,6 +60,7 @@ pub(super) const PHASE_KEYS: [&str; 10] = [
     "warmup",
     "load",
     "from-empty",
+    "fault",
 ];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
@@ -85,6 +88,7 @@ pub(super) struct SuiteSpec {
     pub(super) fields: u16,
     pub(super) seed: u64,
     pub(super) stores: Vec<String>,
+    pub(super) device_limit: Option<u32>,
     pub(super) duration: Option<Duration>,
     pub(super) time_limit: Option<Duration>,
     pub(super) verify: bool,
@@ -130,6 +134,7 @@ pub(super) struct PhaseSpec {
     pub(super) clients: ClientSpec,
     /// At least one; a phase without `[[phase.group]]` has one of its own name.
     pub(super) groups: Vec<GroupSpec>,
+    pub(super) faults: Vec<FaultPlan>,
 }
 
 /// A `[[phase.group]]`.
@@ -350,6 +355,7 @@ impl SuiteSpec {
             fields: record_fields(&top)?,
             seed: top.read("seed", |v| v.count(0, u64::MAX))?.unwrap_or(1),
             stores,
+            device_limit: top.read("device-limit", |v| v.bytes())?,
             duration: top.read("duration", |v| v.some_time())?,
             time_limit: top.read("time-limit", |v| v.some_time())?,
             verify: top.read("verify", |v| v.flag())?.unwrap_or(true),
@@ -436,6 +442,7 @@ impl PhaseSpec {
             from_empty: flag("from-empty")?,
             clients: ClientSpec::read(&fields)?,
             groups,
+            faults: faults::faults(&fields)?,
         })
     }
 }

@@ -8,6 +8,7 @@ mod builtin;
 mod describe;
 mod document;
 mod error;
+mod faults;
 mod file;
 mod models;
 mod overrides;
@@ -28,6 +29,7 @@ pub use error::{Place, Problem, SuiteError};
 pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
 pub use published::{Published, PublishedRow};
+pub use suggest::hint;
 
 use document::Document;
 use file::SuiteSpec;

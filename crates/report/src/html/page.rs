@@ -5,8 +5,8 @@ use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, grouped,
-    shows_published,
+    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
+    figure_value, grouped, shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -19,6 +19,7 @@ use crate::view::{Scope, rows};
 
 use super::charts::Charts;
 use super::script_json;
+use super::testbed::TestbedCard;
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
 const ANOMALIES_ON_PAGE: usize = 100;
@@ -28,6 +29,10 @@ const PLAN_ON_PAGE: usize = 60_000;
 const MESSAGE_ON_PAGE: usize = 500;
 /// Most rows of resources on the page.
 const RESOURCES_ON_PAGE: usize = 200;
+/// Most faults on the page.
+const FAULTS_ON_PAGE: usize = 200;
+/// Most figures of stores' drivers on the page.
+const FIGURES_ON_PAGE: usize = 200;
 /// Most rows of errors on the page.
 const ERRORS_ON_PAGE: usize = 200;
 
@@ -47,6 +52,8 @@ pub(super) struct Page {
     columns: &'static [ReportLine],
     stores: Vec<StoreCard>,
     standing: Option<Standing>,
+    faults: Vec<[String; 3]>,
+    figures: Vec<[String; 6]>,
     errors: Vec<[String; 7]>,
     anomalies: Vec<[String; 9]>,
     anomalies_more: bool,
@@ -76,6 +83,7 @@ struct StoreCard {
     verified: bool,
     notes: Vec<String>,
     disclosure: Vec<(String, String)>,
+    testbed: Option<TestbedCard>,
 }
 
 struct ReasonLine {
@@ -124,6 +132,8 @@ impl Page {
             columns: &REPORT_LINES,
             stores,
             standing: Standing::of(result)?,
+            faults: faults(result, &labels),
+            figures: figures(result, &labels),
             errors: errors(result, &labels),
             anomalies_more: total > anomalies.len() as u64,
             anomalies,
@@ -176,6 +186,7 @@ fn store_card(
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
+        testbed: run.testbed.as_ref().map(TestbedCard::new),
     })
 }
 
@@ -307,7 +318,11 @@ fn resources(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {
             lines.push([store, name, "whole machine".into(), machine, none(), none(), none()]);
             lines.push(process_line(place(), "kvdyno".to_owned(), &used.own));
             for server in &used.servers {
-                let who = format!("server {}", server.pid);
+                let node = run.testbed.as_ref().and_then(|testbed| testbed.node_of(server.pid));
+                let who = match node {
+                    Some(node) => cut(&node.name),
+                    None => format!("server {}", server.pid),
+                };
                 lines.extend(server.used.map(|used| process_line(place(), who, &used)));
             }
         }
@@ -327,6 +342,35 @@ fn process_line([store, phase]: [String; 2], who: String, used: &ProcessUse) -> 
         bytes(used.read_bytes),
         bytes(used.written_bytes),
     ]
+}
+
+/// What was done to the testbeds.
+fn faults(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
+    let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
+        run.phases.iter().flat_map(move |p| p.faults.iter().map(move |f| (label, &p.name, f)))
+    });
+    all.take(FAULTS_ON_PAGE)
+        .map(|(label, phase, fault)| [cut(label), cut(phase), cut(&fault_text(fault))])
+        .collect()
+}
+
+/// What the stores' drivers noticed in each phase.
+fn figures(result: &RunResult, labels: &[String]) -> Vec<[String; 6]> {
+    let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
+        run.phases.iter().flat_map(move |p| p.figures.iter().map(move |f| (label, &p.name, f)))
+    });
+    all.take(FIGURES_ON_PAGE)
+        .map(|(label, phase, figure)| {
+            [
+                cut(label),
+                cut(phase),
+                cut(&figure.name),
+                figure_value(figure),
+                cut(&figure.detail),
+                figure.warning.as_deref().map_or(String::new(), cut),
+            ]
+        })
+        .collect()
 }
 
 fn errors(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {
@@ -385,7 +429,7 @@ fn plan(plan: &serde_json::Value) -> String {
     }
 }
 
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(MESSAGE_ON_PAGE) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),

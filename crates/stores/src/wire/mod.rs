@@ -1,12 +1,16 @@
 //! What the drivers with their own codecs share: one non-blocking connection that carries several
-//! clients of a worker thread at the least CPU per operation.
+//! clients of a worker thread at the least CPU per operation; or, for a store of several servers, one
+//! to each of its *members*, with the same clients on all of them.
 //!
-//! A request is encoded straight into the connection's output; the
+//! A request is encoded straight into the output of a member's connection; the
 //! [`Transport`] writes all of it with one system call, reads with one, and finds whole answers; each client
 //! then reads its answer out of the input buffer, where it still lies. Nothing is copied twice, and
 //! nothing is allocated, once the buffers have grown to size.
 //!
 //! The worker's runtime must have Tokio's I/O and time drivers enabled.
+
+// Official drivers need the options that servers are reached by, and nothing of the rest.
+#![cfg_attr(not(any(feature = "redis", feature = "memcached")), allow(dead_code, unused_imports))]
 
 mod connection;
 mod deadline;
@@ -15,9 +19,11 @@ mod dialogue;
 mod endpoint;
 mod input;
 mod link;
+mod outcome;
 mod stream;
 
 use std::future::Future;
+use std::time::Duration;
 
 use kvdyno_core::store::Answer;
 
@@ -25,8 +31,11 @@ pub(crate) use connection::Effect;
 pub(crate) use decimal::{parse_decimal, push_decimal};
 pub(crate) use dialogue::Dialogue;
 pub(crate) use endpoint::ReachOptions;
+#[cfg(feature = "mongodb")]
+pub(crate) use endpoint::take_timeout;
 pub use endpoint::{Endpoint, TlsFiles};
-pub(crate) use link::{Link, WireTransport, open, unexpected};
+pub(crate) use link::{Link, Sent, WireTransport, open, unexpected};
+pub(crate) use outcome::outcome_of_all;
 pub(crate) use stream::Stream;
 
 /// Most bytes that one answer may have. Redis' own limit of a value is 512 MiB; a batch may
@@ -53,6 +62,12 @@ pub(crate) trait Protocol: 'static {
         parts: u32,
         input: &[u8],
     ) -> Result<Option<(Self::Reply, usize)>, Malformed>;
+
+    /// Whom it talks to, for messages.
+    fn peer(&self) -> String;
+
+    /// Longest time that a request may take.
+    fn timeout(&self) -> Duration;
 
     /// Connects and makes the connection ready for requests. Owns what it needs, so that it can
     /// be kept and polled by the connection.
