@@ -30,9 +30,16 @@ impl Ledger {
     #[inline]
     pub fn begin_read(&self, slot: u64) -> ReadTicket {
         let word = load(self.slots.word(slot));
-        if !word.is_overlapped() {
-            return ReadTicket { word, clock: 0 };
+        if word.is_overlapped() {
+            self.begin_registered(slot)
+        } else {
+            ReadTicket { word, clock: 0 }
         }
+    }
+
+    /// The slot was in the side table just now.
+    #[cold]
+    fn begin_registered(&self, slot: u64) -> ReadTicket {
         let mut shard = self.table.lock(slot);
         let word = load(self.slots.word(slot));
         let registered = match shard.get(slot) {
@@ -201,10 +208,16 @@ impl Ledger {
     }
 
     /// A read has failed, or its answer is not looked at.
+    #[inline]
     pub fn abandon_read(&self, slot: u64, ticket: ReadTicket) {
         if self.may_apply_again || !ticket.word.is_overlapped() {
             return;
         }
+        self.abandon_registered(slot, &ticket);
+    }
+
+    #[cold]
+    fn abandon_registered(&self, slot: u64, ticket: &ReadTicket) {
         let mut shard = self.table.lock(slot);
         if !load(self.slots.word(slot)).is_overlapped() {
             return;
