@@ -5,24 +5,26 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading, Rows};
 
 use super::codec::{self, Token, Tokens};
-use super::{Wire, errors};
+use super::{Dialect, Wire, errors};
 use crate::wire::{Effect, Link, unexpected};
 
 /// One request slot of a connection to Memcached.
 pub struct MemcachedClient {
     link: Link<Wire>,
+    dialect: Dialect,
 }
 
 impl MemcachedClient {
-    pub(super) fn new(link: Link<Wire>) -> Self {
-        MemcachedClient { link }
+    pub(super) fn new(link: Link<Wire>, dialect: Dialect) -> Self {
+        MemcachedClient { link, dialect }
     }
 }
 
 impl Client for MemcachedClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
         check_key(key)?;
-        let encode = |out: &mut Vec<u8>| codec::push_get(out, key);
+        let dialect = self.dialect;
+        let encode = |out: &mut Vec<u8>| dialect.push_get(out, key);
         let read = |reply: Token, answer: &[u8]| match reply {
             Token::Value(value) => {
                 into.set_whole(value.of(answer));
@@ -36,7 +38,8 @@ impl Client for MemcachedClient {
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
         check_key(put.key)?;
-        let encode = |out: &mut Vec<u8>| push_put(out, &put);
+        let dialect = self.dialect;
+        let encode = |out: &mut Vec<u8>| push_put(out, dialect, &put);
         let read = |reply: Token, answer: &[u8]| match reply {
             Token::Done => Ok(()),
             other => Err(refused(Effect::Write, other, answer)),
@@ -46,7 +49,8 @@ impl Client for MemcachedClient {
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
         check_key(key)?;
-        let encode = |out: &mut Vec<u8>| codec::push_delete(out, key);
+        let dialect = self.dialect;
+        let encode = |out: &mut Vec<u8>| dialect.push_delete(out, key);
         let read = |reply: Token, answer: &[u8]| match reply {
             Token::Done => Ok(true),
             Token::NotFound => Ok(false),
@@ -60,7 +64,8 @@ impl Client for MemcachedClient {
         if keys.is_empty() {
             return Ok(());
         }
-        let encode = |out: &mut Vec<u8>| keys.iter().for_each(|key| codec::push_get(out, key));
+        let dialect = self.dialect;
+        let encode = |out: &mut Vec<u8>| keys.iter().for_each(|key| dialect.push_get(out, key));
         let read = |_: Token, answer: &[u8]| {
             for (key, (reply, value)) in keys.iter().zip(Tokens::new(answer)) {
                 match reply {
@@ -79,18 +84,19 @@ impl Client for MemcachedClient {
         if puts.is_empty() {
             return Ok(());
         }
-        let encode = |out: &mut Vec<u8>| puts.iter().for_each(|put| push_put(out, put));
+        let dialect = self.dialect;
+        let encode = |out: &mut Vec<u8>| puts.iter().for_each(|put| push_put(out, dialect, put));
         let read = |_: Token, answer: &[u8]| read_batch(answer);
         self.link.request(Effect::Write, puts.len() as u32, encode, read).await
     }
 }
 
-fn push_put(out: &mut Vec<u8>, put: &Put<'_>) {
+fn push_put(out: &mut Vec<u8>, dialect: Dialect, put: &Put<'_>) {
     let expiry = put.ttl.map(|ttl| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         codec::expiry(ttl, now.as_secs())
     });
-    codec::push_set(out, put.key, put.value.whole(), expiry);
+    dialect.push_set(out, put.key, put.value.whole(), expiry);
 }
 
 fn check_key(key: &[u8]) -> Answer<()> {

@@ -1,8 +1,10 @@
-//! Memcached 1.6 and later: one server, over meta commands, with kvdyno's own codec. Which bytes go
+//! Memcached and what speaks its protocol (Infinispan's Memcached endpoint): one server, over meta
+//! commands or text commands, with kvdyno's own codec. Which bytes go
 //! on the wire for each operation: docs/stores/memcached.md.
 
 mod client;
 pub mod codec;
+mod dialect;
 mod errors;
 mod handshake;
 mod profile;
@@ -20,14 +22,16 @@ use crate::wire::{self, Endpoint, Malformed, Protocol, ReachOptions, Stream, Wir
 
 pub use client::MemcachedClient;
 use codec::{Progress, Token};
+pub use dialect::Dialect;
 
 /// What `kvdyno stores` says of it.
 pub const ENTRY: Entry = Entry {
     schemes: &["memcached", "memcacheds"],
     name: "memcached",
-    summary: "one Memcached server, 1.6 or later; memcacheds is the same over TLS",
+    summary: "one Memcached server, or one that speaks its protocol; memcacheds is the same over TLS",
     options: &[
         ("timeout", "longest time for a request and for an attempt to connect, 2s"),
+        ("protocol", "meta, or text for servers before 1.6 and for Infinispan; meta"),
         ("ca", "memcacheds: PEM file of the authorities to trust; those that Mozilla trusts"),
         ("cert", "memcacheds: PEM file of a client certificate; none"),
         ("key", "memcacheds: PEM file of its private key; none"),
@@ -49,6 +53,8 @@ pub struct MemcachedOptions {
     pub endpoint: Endpoint,
     /// User and password, for a server with an authentication file (`-Y`).
     pub credentials: Option<(String, String)>,
+    /// Which commands it knows.
+    pub dialect: Dialect,
 }
 
 /// A Memcached server.
@@ -58,12 +64,14 @@ pub struct MemcachedStore {
 
 impl MemcachedStore {
     /// The server that a URL names: `memcached://[user:password@]host[:port]`, or `memcacheds://`
-    /// over TLS. Options: `timeout`, over TLS `ca`, `cert`, `key`.
+    /// over TLS. Options: `timeout`, `protocol`, over TLS `ca`, `cert`, `key`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no single server or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<MemcachedStore, StoreError> {
         let reach = ReachOptions::take(url, "memcacheds")?;
+        let protocols = [("meta", Dialect::Meta), ("text", Dialect::Text)];
+        let dialect = url.take_choice("protocol", &protocols)?.unwrap_or_default();
         url.finish()?;
         let endpoint = reach.endpoint(url, 11211)?;
         if !url.path().trim_matches('/').is_empty() {
@@ -79,7 +87,7 @@ impl MemcachedStore {
                 ));
             }
         };
-        Ok(MemcachedStore::new(MemcachedOptions { endpoint, credentials }))
+        Ok(MemcachedStore::new(MemcachedOptions { endpoint, credentials, dialect }))
     }
 
     /// Connects to nothing yet.
@@ -110,7 +118,8 @@ impl Store for MemcachedStore {
     async fn connect(&self, slots: usize) -> Answer<Connection<MemcachedClient, Self::Transport>> {
         let protocol = Wire { options: self.options.clone() };
         let (links, transport) = wire::open(protocol, &self.options.endpoint, slots).await?;
-        let clients = links.into_iter().map(MemcachedClient::new).collect();
+        let dialect = self.options.dialect;
+        let clients = links.into_iter().map(|link| MemcachedClient::new(link, dialect)).collect();
         Ok(Connection { clients, transport: MemcachedTransport(transport) })
     }
 }
@@ -125,7 +134,7 @@ impl Transport for MemcachedTransport {
     }
 }
 
-/// The meta protocol as the shared connection sees it.
+/// The protocol as the shared connection sees it.
 struct Wire {
     options: Arc<MemcachedOptions>,
 }
@@ -166,6 +175,8 @@ mod tests {
         assert_eq!((plain.endpoint.name().as_str(), plain.credentials), ("h:11211", None));
         let full = open("memcached://u:p@h:1/?timeout=1s").unwrap();
         assert_eq!(full.credentials, Some(("u".to_owned(), "p".to_owned())));
+        assert_eq!(plain.dialect, Dialect::Meta);
+        assert_eq!(open("memcached://h?protocol=text").unwrap().dialect, Dialect::Text);
     }
 
     #[test]
@@ -175,6 +186,7 @@ mod tests {
             ("memcached://h/0", "leave the path out"),
             ("memcached://u@h", "write both"),
             ("memcached://h?timeot=1s", "did you mean `timeout`?"),
+            ("memcached://h?protocol=binary", "`text`"),
         ] {
             let message = open(text).err().expect(text).to_string();
             assert!(message.contains(hint) && !message.contains('\n'), "{text}: {message}");

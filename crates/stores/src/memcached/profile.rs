@@ -44,6 +44,8 @@ fn setting(line: &str) -> Option<(String, String)> {
 }
 
 fn profile(version: Option<String>, settings: Vec<(String, String)>, timeout: Duration) -> Profile {
+    // Only Memcached itself tells its settings. What else speaks its protocol may be a cluster.
+    let itself = !settings.is_empty();
     Profile {
         store: "memcached".to_owned(),
         version,
@@ -59,9 +61,9 @@ fn profile(version: Option<String>, settings: Vec<(String, String)>, timeout: Du
             fabricates: false,
             may_forget: true,
         },
-        durability: Promise::checked(Durability::None),
+        durability: Promise { level: Durability::None, checked: itself },
         // One server, and each command holds its record's lock.
-        consistency: Promise::checked(Consistency::Linearizable),
+        consistency: Promise { level: Consistency::Linearizable, checked: itself },
         ttl_precision: TTL_PRECISION,
         timeout,
         settings,
