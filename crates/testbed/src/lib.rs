@@ -5,10 +5,12 @@
 mod addresses;
 mod certificates;
 mod deployment;
+mod ehcache;
 mod error;
 mod etcd;
 mod folder;
 pub mod http;
+mod infinispan;
 pub mod install;
 pub mod java;
 mod kind;
