@@ -21,6 +21,8 @@ pub mod redb;
 pub mod redis;
 pub mod registry;
 mod request;
+#[cfg(feature = "rest")]
+pub mod rest;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 mod shards;

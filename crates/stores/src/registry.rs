@@ -45,6 +45,7 @@ registry! {
     "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
     "redis" "redis" | "rediss" => crate::redis::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
+    "rest" "rest+http" | "rest+https" => crate::rest::ENTRY,
 }
 
 /// The stores of this build.

@@ -85,6 +85,11 @@ impl Reading {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// The store keeps the record as one value, which came in pieces: adds the next one.
+    pub fn append_whole(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
     /// The store keeps fields apart: adds one.
     pub fn push_field(&mut self, index: u16, bytes: &[u8]) {
         let start = self.bytes.len() as u32;

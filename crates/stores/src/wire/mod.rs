@@ -54,6 +54,11 @@ pub(crate) trait Protocol: 'static {
         input: &[u8],
     ) -> Result<Option<(Self::Reply, usize)>, Malformed>;
 
+    /// The server closes the connection after this answer; the next request needs a new one.
+    fn closes(_reply: &Self::Reply) -> bool {
+        false
+    }
+
     /// Connects and makes the connection ready for requests. Owns what it needs, so that it can
     /// be kept and polled by the connection.
     fn open(&self) -> impl Future<Output = Answer<Stream>> + 'static;
