@@ -14,12 +14,13 @@ struct Need {
 }
 
 /// What the tests run against.
-const PROGRAMS: [Need; 4] = [
+const PROGRAMS: [Need; 5] = [
     Need {
         packages: &["redis-server", "redis-tools"],
         present: "command -v redis-server && command -v redis-benchmark",
     },
     Need { packages: &["memcached"], present: "command -v memcached" },
+    Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {
         packages: &["python3-venv", "python3-pip"],

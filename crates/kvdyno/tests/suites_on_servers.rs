@@ -5,7 +5,7 @@
 mod suites;
 
 use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
-use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb};
+use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb, run};
 
 /// One server for each suite: what a suite leaves behind would be in the way of the next.
 fn on_redis(check: impl FnOnce(&str)) {
@@ -29,6 +29,25 @@ const YCSB: [Does; 5] = [
     ("ycsb-d", &[("insert", 50), ("get", 950)]),
     ("ycsb-f", &[("get", 500), ("read-modify-write", 500)]),
 ];
+
+/// fio on the device under an engine's folder, in the same go; a store elsewhere has none.
+#[test]
+fn helium_2015_b_stands_beside_the_bare_device() {
+    let options = ["--scale", "0.001", "--clients", "4", "--duration", "2s"];
+    let beside = run("helium-2015-b", "fjall:?durability=process", &options);
+    for (phase, name) in
+        [("get", "gets per read of the device"), ("update", "puts per write of the device")]
+    {
+        let phase = beside.phases().iter().find(|p| p["name"] == phase).unwrap();
+        let figure = &phase["figures"][0];
+        assert_eq!(figure["name"], name);
+        assert!(figure["value"].as_f64().unwrap() > 0.0, "{figure}");
+        assert!(figure["detail"].as_str().unwrap().contains("fio-"), "{figure}");
+    }
+    assert!(beside.printed.contains("gets per read of the device: "), "{}", beside.printed);
+    let none = run("helium-2015-b", "map:", &options);
+    assert!(none.phases().iter().all(|phase| phase["figures"].as_array().unwrap().is_empty()));
+}
 
 #[test]
 fn amesar_2011_on_redis() {

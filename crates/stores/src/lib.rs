@@ -15,6 +15,8 @@ pub mod map;
 #[cfg(feature = "memcached")]
 pub mod memcached;
 pub mod null;
+#[cfg(feature = "wire")]
+pub mod placement;
 #[cfg(feature = "embedded")]
 pub mod redb;
 #[cfg(feature = "redis")]

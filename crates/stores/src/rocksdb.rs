@@ -1,5 +1,6 @@
 //! `rocksdb:` drives RocksDB in this process, through the system's librocksdb.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kvdyno_core::store::{
@@ -45,7 +46,7 @@ struct Shared {
     durability: Durability,
     settings: Vec<(String, String)>,
     /// Last, so that a temporary folder goes after RocksDB has closed its files.
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// The store behind `rocksdb:`.
@@ -99,7 +100,7 @@ impl RocksStore {
             disclose("jobs", count.to_string());
         }
         let database = DB::open(&options, folder.path()).map_err(|e| url.cannot_open(e, advice))?;
-        let shared = Shared { database, durability, settings, _folder: folder };
+        let shared = Shared { database, durability, settings, folder };
         Ok(RocksStore { shared: Arc::new(shared) })
     }
 }
@@ -110,6 +111,10 @@ impl Store for RocksStore {
 
     fn threading(&self) -> Threading {
         Threading::InProcess
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(self.shared.folder.path())
     }
 
     async fn profile(&self) -> Answer<Profile> {

@@ -31,7 +31,7 @@ impl fmt::Display for Host {
 }
 
 /// Options whose values are never shown.
-const SECRET_OPTIONS: [&str; 3] = ["password", "secret", "token"];
+const SECRET_OPTIONS: [&str; 4] = ["password", "sentinel-password", "secret", "token"];
 
 /// Words in the names of HTTP headers whose values are never shown (`header.NAME` options).
 const SECRET_HEADERS: [&str; 6] = ["auth", "cookie", "key", "password", "secret", "token"];

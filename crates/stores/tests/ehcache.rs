@@ -9,7 +9,7 @@ use kvdyno_core::store::{Certainty, Consistency, Durability, ErrorClass, Promise
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{Finding, conformance};
 use kvdyno_stores::rest::RestStore;
-use kvdyno_testbed::{Action, Deployment};
+use kvdyno_testbed::{Action, Deployment, Testbed};
 
 fn store(url: &str) -> RestStore {
     RestStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()

@@ -16,7 +16,7 @@ use kvdyno_stores::conformance::{Finding, conformance};
 use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
 use kvdyno_stores::rest::RestStore;
-use kvdyno_testbed::{Action, Deployment};
+use kvdyno_testbed::{Action, Deployment, Testbed};
 
 fn rest(url: &str) -> RestStore {
     RestStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
@@ -44,7 +44,7 @@ fn urls(testbed: &mut Deployment) -> Urls {
         let found = told.configuration.iter().find(|(known, _)| *known == name);
         found.unwrap_or_else(|| panic!("no {name} in {:?}", told.configuration)).1.clone()
     };
-    let ip = told.nodes[0].address.ip();
+    let (ip, _) = told.nodes[0].address.rsplit_once(':').expect("an address and a port");
     Urls {
         rest: told.url,
         resp: format!("redis://{ip}:{}", port(1)),
@@ -96,7 +96,7 @@ fn over_resp(url: &str) {
     }
     let profile = profile(&redis(url));
     assert!(!profile.durability.checked && !profile.consistency.checked);
-    assert!(profile.settings.contains(&("server".to_owned(), "infinispan".to_owned())));
+    assert_eq!(profile.store, "infinispan");
     // It has one database.
     let fault = run(redis(&format!("{url}/1")).connect(1)).err().expect("a refusal");
     assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use kvdyno_testbed::{Action, Deployment, Description, Request, http, install};
+use kvdyno_testbed::{Action, Deployment, Description, Request, Testbed, http, install};
 
 /// Fetches the server where that was not done before, and starts it.
 fn up(words: &str) -> Deployment {
@@ -17,7 +17,7 @@ fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
 }
 
 fn status(told: &Description, method: &str, path: &str) -> u16 {
-    http::request(told.nodes[0].address, method, path, "").expect("an answer").0
+    http::request(told.nodes[0].address.parse().unwrap(), method, path, "").expect("an answer").0
 }
 
 /// Kills and restarts the only node, which then serves with no record left.
@@ -33,7 +33,7 @@ fn forgets_all_and_goes_whole(mut testbed: Deployment, record: &str) {
     assert!(folder.exists());
     drop(testbed);
     assert!(!folder.exists());
-    assert!(std::net::TcpStream::connect(node.address).is_err());
+    assert!(std::net::TcpStream::connect(&node.address).is_err());
 }
 
 #[test]

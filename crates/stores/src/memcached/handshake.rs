@@ -3,15 +3,15 @@
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
 use super::codec::{Token, Tokens};
-use super::{MemcachedOptions, Wire, errors};
+use super::{Wire, errors};
 use crate::wire::{Dialogue, Effect};
 
 /// Connects, sends `set auth 0 0 length` with `user password` as the value if there is a password
 /// (doc/protocol.txt, "Authentication"), then `mn`, which old servers do not know, or
 /// `version`.
-pub(super) async fn open(options: &MemcachedOptions) -> Answer<Dialogue> {
-    let mut dialogue = Dialogue::open(&options.endpoint).await?;
-    if let Some((user, password)) = &options.credentials {
+pub(super) async fn open(wire: &Wire) -> Answer<Dialogue> {
+    let mut dialogue = Dialogue::open(&wire.endpoint).await?;
+    if let Some((user, password)) = wire.credentials.as_ref() {
         let token = format!("{user} {password}");
         let request = format!("set auth 0 0 {}\r\n{token}\r\n", token.len());
         match dialogue.ask::<Wire>(request.as_bytes()).await? {
@@ -19,7 +19,7 @@ pub(super) async fn open(options: &MemcachedOptions) -> Answer<Dialogue> {
             (_, bytes) => return Err(refused(&bytes, "; check user and password in the URL")),
         }
     }
-    match dialogue.ask::<Wire>(options.dialect.probe()).await? {
+    match dialogue.ask::<Wire>(wire.dialect.probe()).await? {
         (Token::Noop | Token::Line(_), _) => Ok(dialogue),
         (_, bytes) => Err(refused(&bytes, "")),
     }

@@ -9,6 +9,9 @@ use super::template::{self, Template};
 use super::{Wire, errors};
 use crate::wire::{Effect, Link};
 
+/// The one server.
+const ONLY: usize = 0;
+
 /// The one request slot of a connection to a REST store.
 pub struct RestClient {
     link: Link<Wire>,
@@ -33,7 +36,7 @@ impl Client for RestClient {
             404 | 410 => Ok(false),
             _ => Err(errors::fault(Effect::Read, &reply, answer)),
         };
-        link.request(Effect::Read, 1, |out| template.push_get(out, key), read).await
+        link.request(ONLY, Effect::Read, 1, |out| template.push_get(out, key), read).await
     }
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
@@ -48,7 +51,7 @@ impl Client for RestClient {
             200 | 201 | 204 => Ok(()),
             _ => Err(errors::fault(Effect::Write, &reply, answer)),
         };
-        link.request(Effect::Write, 1, encode, read).await
+        link.request(ONLY, Effect::Write, 1, encode, read).await
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
@@ -59,7 +62,7 @@ impl Client for RestClient {
             404 | 410 => Ok(false),
             _ => Err(errors::fault(Effect::Write, &reply, answer)),
         };
-        link.request(Effect::Write, 1, |out| template.push_delete(out, key), read).await
+        link.request(ONLY, Effect::Write, 1, |out| template.push_delete(out, key), read).await
     }
 }
 

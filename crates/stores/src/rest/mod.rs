@@ -11,6 +11,7 @@ mod words;
 
 use std::sync::Arc;
 use std::task::Context;
+use std::time::Duration;
 
 use kvdyno_core::store::{
     Answer, Connection, Consistency, Durability, Profile, Store, Threading, Transport,
@@ -198,8 +199,8 @@ impl Store for RestStore {
 
     async fn connect(&self, slots: usize) -> Answer<Connection<RestClient, Self::Transport>> {
         let endpoint = &self.options.endpoint;
-        let protocol = Wire { endpoint: endpoint.clone() };
-        let (links, transport) = wire::open(protocol, endpoint, slots).await?;
+        let member = (Wire { endpoint: endpoint.clone() }, true);
+        let (links, transport) = wire::open(vec![member], slots, &Arc::default()).await?;
         let client = |link| RestClient::new(link, self.options.template.clone());
         let clients = links.into_iter().map(client).collect();
         Ok(Connection { clients, transport: RestTransport(transport) })
@@ -236,6 +237,14 @@ impl Protocol for Wire {
 
     fn closes(reply: &Reply) -> bool {
         reply.closes
+    }
+
+    fn peer(&self) -> String {
+        self.endpoint.name()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.endpoint.timeout()
     }
 
     fn open(&self) -> impl Future<Output = Answer<Stream>> + 'static {
