@@ -2,6 +2,8 @@
 //! the scheme of a URL to the driver.
 
 pub mod conformance;
+#[cfg(feature = "couchbase")]
+pub mod couchbase;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 mod engine;
 pub mod entry;

@@ -51,6 +51,7 @@ registry! {
     "redis" "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel"
         => crate::redis::sentinel::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
+    "couchbase" "couchbase" => crate::couchbase::ENTRY,
     "rest" "rest+http" | "rest+https" => crate::rest::ENTRY,
 }
 

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod certificates;
+mod couchbase;
 mod deployment;
 mod ehcache;
 mod error;

@@ -10,6 +10,7 @@ static KINDS: &[&Kind] = &[
     &crate::etcd::KIND,
     &crate::ehcache::KIND,
     &crate::infinispan::KIND,
+    &crate::couchbase::KIND,
 ];
 
 /// All kinds of testbeds.

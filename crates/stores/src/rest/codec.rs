@@ -327,7 +327,7 @@ pub(super) fn header(answer: &[u8], name: &str) -> Option<String> {
 }
 
 /// A copy of the body of a whole answer; for set-up and errors, not for the load.
-pub(super) fn body(answer: &[u8], reply: &Reply) -> Vec<u8> {
+pub(crate) fn body(answer: &[u8], reply: &Reply) -> Vec<u8> {
     match reply.body {
         Body::Whole { start, end } => answer[start..end].to_vec(),
         Body::Chunked { start } => Chunks::new(answer, start).flatten().copied().collect(),

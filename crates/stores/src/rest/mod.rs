@@ -218,7 +218,7 @@ impl Transport for RestTransport {
 }
 
 /// HTTP/1.1 as the shared connection sees it.
-struct Wire {
+pub(crate) struct Wire {
     endpoint: Endpoint,
 }
 
