@@ -9,7 +9,7 @@ use std::path::Path;
 
 use kvdyno_core::suite::{Overrides, Suite};
 use kvdyno_report::result::RunResult;
-use kvdyno_stores::{StoreUrl, memcached, redis, rest};
+use kvdyno_stores::{StoreUrl, couchbase, memcached, redis, rest};
 
 pub use mutate::Mutator;
 
@@ -30,10 +30,11 @@ pub struct Target {
 }
 
 /// Every parser that reads what kvdyno did not write itself.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
     Target { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
     Target { name: "rest_reply", run: rest_reply, seeds: seeds::rest_replies },
+    Target { name: "couchbase_reply", run: couchbase_reply, seeds: seeds::couchbase_replies },
     Target { name: "suite_file", run: suite_file, seeds: seeds::suites },
     Target { name: "ycsb_file", run: ycsb_file, seeds: seeds::ycsb_files },
     Target { name: "result_file", run: result_file, seeds: seeds::results },
@@ -103,6 +104,21 @@ pub fn rest_reply(data: &[u8]) {
                 assert!(start + body + 5 <= length);
             }
         }
+    }
+}
+
+/// An answer of Couchbase: as [`redis_reply`], and its value lies within it.
+///
+/// # Panics
+/// If that does not hold.
+pub fn couchbase_reply(data: &[u8]) {
+    use couchbase::codec::scan;
+    let whole = scan(data);
+    if data.len() <= PIECEWISE_MOST {
+        same_in_pieces(data, &whole, scan);
+    }
+    if let Ok(Some((reply, length))) = whole {
+        assert!(reply.value(&data[..length]).len() < length);
     }
 }
 

@@ -74,6 +74,15 @@ pub(crate) fn rest_replies() -> Vec<Vec<u8>> {
     ])
 }
 
+pub(crate) fn couchbase_replies() -> Vec<Vec<u8>> {
+    owned(&[
+        b"\x81\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x01",
+        b"\x81\0\0\0\x04\0\0\0\0\0\0\x09\0\0\0\x07\0\0\0\0\0\0\0\x01\0\0\0\0hello",
+        b"\x81\0\0\0\0\0\0\x01\0\0\0\x09\0\0\0\0\0\0\0\0\0\0\0\0Not found",
+        b"\x81\x10\0\x03\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\0\0\0\0\0pid13",
+    ])
+}
+
 pub(crate) fn suites() -> Vec<Vec<u8>> {
     files("../suites")
 }
