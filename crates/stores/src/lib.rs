@@ -1,6 +1,8 @@
 //! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
 //! the scheme of a URL to the driver.
 
+#[cfg(feature = "cassandra")]
+pub mod cassandra;
 pub mod conformance;
 #[cfg(feature = "couchbase")]
 pub mod couchbase;
@@ -8,6 +10,8 @@ pub mod couchbase;
 mod engine;
 pub mod entry;
 pub mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "embedded")]
 pub mod fjall;
 mod in_process;
@@ -16,6 +20,8 @@ pub mod lmdb;
 pub mod map;
 #[cfg(feature = "memcached")]
 pub mod memcached;
+#[cfg(feature = "mongodb")]
+pub mod mongodb;
 pub mod null;
 #[cfg(feature = "wire")]
 pub mod placement;

@@ -3,9 +3,11 @@
 //! leaves nothing behind. docs/ADD_A_TESTBED.md walks through one.
 
 mod addresses;
+mod cassandra;
 mod certificates;
 mod couchbase;
 mod deployment;
+mod described;
 mod ehcache;
 mod error;
 mod etcd;
@@ -18,16 +20,22 @@ pub mod keeper;
 mod kind;
 mod lock;
 mod memcached;
+mod mongodb;
 pub mod pin;
 pub mod process;
 mod redis;
+mod redis_cluster;
+mod redis_sentinel;
 pub mod registry;
 mod request;
 mod server;
 mod site;
+mod valkey;
 
 pub use certificates::Certificates;
-pub use deployment::{Action, Deployment, Description, NodeDescription, Testbed, ready_to_start};
+pub use deployment::{
+    Action, Deployment, Description, NodeDescription, Testbed, ready_to_start, start,
+};
 pub use error::TestbedError;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};

@@ -3,12 +3,9 @@
 
 use std::path::PathBuf;
 
-use kvdyno_testbed::{Action, Deployment, Description, Request, Testbed, http, install};
+use kvdyno_testbed::{Action, Deployment, Description, Testbed, http};
 
-/// Fetches the server where that was not done before, and starts it.
 fn up(words: &str) -> Deployment {
-    let software = Request::parse(words).unwrap().kind().software;
-    install::install(software, &|line| println!("{line}")).unwrap_or_else(|e| panic!("{e}"));
     Deployment::up(words).unwrap_or_else(|error| panic!("{words}: {error}"))
 }
 

@@ -36,17 +36,22 @@ pub(crate) struct ReachOptions {
     tls: Option<TlsFiles>,
 }
 
+/// Takes `timeout`: the longest time that a request, or an attempt to connect, may take.
+pub(crate) fn take_timeout(url: &mut StoreUrl) -> Result<Duration, StoreError> {
+    let timeout = url.take_duration("timeout")?.unwrap_or(DEFAULT_TIMEOUT);
+    if timeout.is_zero() {
+        return Err(url.wrong("a timeout of 0", "write a time such as `500ms` or `2s`"));
+    }
+    Ok(timeout)
+}
+
 impl ReachOptions {
     /// Takes `timeout` from a URL, for a driver without TLS.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the value is wrong.
     pub(crate) fn take_plain(url: &mut StoreUrl) -> Result<ReachOptions, StoreError> {
-        let timeout = url.take_duration("timeout")?.unwrap_or(DEFAULT_TIMEOUT);
-        if timeout.is_zero() {
-            return Err(url.wrong("a timeout of 0", "write a time such as `500ms` or `2s`"));
-        }
-        Ok(ReachOptions { timeout, tls: None })
+        Ok(ReachOptions { timeout: take_timeout(url)?, tls: None })
     }
 
     /// Takes `timeout`, `ca`, `cert` and `key` from a URL; the last three only go with `tls_scheme`.
@@ -54,7 +59,7 @@ impl ReachOptions {
     /// # Errors
     /// [`StoreError::Url`] if a value is wrong, or a TLS file is named for a plain connection.
     pub(crate) fn take(url: &mut StoreUrl, tls_scheme: &str) -> Result<ReachOptions, StoreError> {
-        let plain = ReachOptions::take_plain(url)?;
+        let timeout = take_timeout(url)?;
         let mut file = |name| url.take(name).map(PathBuf::from);
         let files = TlsFiles { authority: file("ca"), certificate: file("cert"), key: file("key") };
         let tls = url.scheme() == tls_scheme;
@@ -62,7 +67,19 @@ impl ReachOptions {
             let advice = format!("write `{tls_scheme}://…` for TLS");
             return Err(url.wrong("a TLS file for a connection without TLS", advice));
         }
-        Ok(ReachOptions { tls: tls.then_some(files), ..plain })
+        Ok(ReachOptions { timeout, tls: tls.then_some(files) })
+    }
+
+    /// Longest time that a request, or an attempt to connect, may take.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The files to use, if TLS was asked for.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn tls(&self) -> Option<&TlsFiles> {
+        self.tls.as_ref()
     }
 
     /// The servers that the URL names, in its order. Call when the URL's options are finished.
@@ -160,6 +177,12 @@ impl Endpoint {
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// How TLS is spoken, if it is.
+    #[cfg(feature = "cassandra")]
+    pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
+        self.tls.clone()
     }
 
     /// `host:port`, for messages.
