@@ -4,6 +4,8 @@
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
 pub mod conformance;
+#[cfg(feature = "couchbase")]
+pub mod couchbase;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 mod engine;
 pub mod entry;
@@ -29,6 +31,8 @@ pub mod redb;
 pub mod redis;
 pub mod registry;
 mod request;
+#[cfg(feature = "rest")]
+pub mod rest;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 mod shards;

@@ -54,6 +54,8 @@ registry! {
     "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
     "etcd" "etcd" | "etcds" => crate::etcd::ENTRY,
     "mongodb" "mongodb" => crate::mongodb::ENTRY,
+    "couchbase" "couchbase" => crate::couchbase::ENTRY,
+    "rest" "rest+http" | "rest+https" => crate::rest::ENTRY,
 }
 
 /// The stores of this build.

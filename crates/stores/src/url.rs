@@ -33,6 +33,9 @@ impl fmt::Display for Host {
 /// Options whose values are never shown.
 const SECRET_OPTIONS: [&str; 4] = ["password", "sentinel-password", "secret", "token"];
 
+/// Words in the names of HTTP headers whose values are never shown (`header.NAME` options).
+const SECRET_HEADERS: [&str; 6] = ["auth", "cookie", "key", "password", "secret", "token"];
+
 /// A parsed store URL. `Display` and `Debug` show it without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
@@ -163,6 +166,16 @@ impl StoreUrl {
         }
         let at = self.options.iter().position(|(n, _)| n == name)?;
         Some(self.options.remove(at).1)
+    }
+
+    /// Takes all options whose names begin with `prefix` and go on, as (rest of the name, value).
+    pub fn take_prefixed(&mut self, prefix: &'static str) -> Vec<(String, String)> {
+        self.known.push(prefix);
+        let of = |name: &str| name.len() > prefix.len() && name.starts_with(prefix);
+        let (taken, left) = std::mem::take(&mut self.options).into_iter().partition(|(n, _)| of(n));
+        self.options = left;
+        let rest = |(name, value): (String, String)| (name[prefix.len()..].to_owned(), value);
+        Vec::into_iter(taken).map(rest).collect()
     }
 
     /// Takes a time such as `10ms`, `1s`, `2m`, `1.5s`.
@@ -306,7 +319,9 @@ pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> O
 }
 
 fn is_secret(name: &str) -> bool {
+    let header = name.strip_prefix("header.").map(str::to_ascii_lowercase);
     SECRET_OPTIONS.contains(&name)
+        || header.is_some_and(|name| SECRET_HEADERS.iter().any(|word| name.contains(word)))
 }
 
 fn is_scheme(word: &str) -> bool {

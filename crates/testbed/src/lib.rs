@@ -5,12 +5,15 @@
 mod addresses;
 mod cassandra;
 mod certificates;
+mod couchbase;
 mod deployment;
 mod described;
+mod ehcache;
 mod error;
 mod etcd;
 mod folder;
 pub mod http;
+mod infinispan;
 pub mod install;
 pub mod java;
 pub mod keeper;
