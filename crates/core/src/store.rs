@@ -6,6 +6,7 @@
 //! [`Fault::indeterminate`] whenever that is not known.
 
 mod fault;
+mod figure;
 mod profile;
 mod transfer;
 
@@ -13,6 +14,7 @@ use std::future::Future;
 use std::task::Context;
 
 pub use fault::{Certainty, ErrorClass, Fault};
+pub use figure::{Figure, FigureUnit};
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
 
@@ -56,6 +58,13 @@ pub trait Store: Send + Sync + 'static {
         &self,
         slots: usize,
     ) -> impl Future<Output = Answer<Connection<Self::Client, Self::Transport>>>;
+
+    /// What the driver noticed since this was last asked, which is at the end of each phase, when
+    /// the clients are done. It may ask the servers, within the time that a request may take; what
+    /// cannot be told then is left out.
+    fn figures(&self) -> impl Future<Output = Vec<Figure>> {
+        async { Vec::new() }
+    }
 }
 
 /// A connection as [`Store::connect`] opens it.

@@ -1,7 +1,9 @@
 //! The one list of report lines. The terminal's table, the page, Markdown and comparisons are all
 //! made from it: a line is a label, a unit, which direction is better, and where its value is.
 
-use crate::result::RunResult;
+use kvdyno_core::store::FigureUnit;
+
+use crate::result::{FigureResult, RunResult};
 use crate::view::{PhaseView, main_row};
 
 /// Which direction is better.
@@ -199,6 +201,27 @@ pub fn duration_text(nanos: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
+/// What a store's driver noticed, such as `hit ratio: 93.2 % (932 hits, 68 misses)`.
+#[must_use]
+pub fn figure_text(figure: &FigureResult) -> String {
+    let detail = match figure.detail.as_str() {
+        "" => String::new(),
+        detail => format!(" ({detail})"),
+    };
+    format!("{}: {}{detail}", figure.name, figure_value(figure))
+}
+
+/// The value of a figure in its unit; `unknown` where there is none.
+#[must_use]
+pub fn figure_value(figure: &FigureResult) -> String {
+    let Some(value) = figure.value else { return "unknown".to_owned() };
+    match figure.unit {
+        FigureUnit::Share => format!("{} %", significant(value * 100.0)),
+        FigureUnit::Count | FigureUnit::Ratio => significant(value),
+        FigureUnit::Seconds => duration_text(value * 1e9),
+    }
+}
+
 /// Three significant digits or all digits before the point, in groups of three: `0.0123`, `1.23`,
 /// `12.3`, `123`, `12,345`; at most five places after the point.
 #[must_use]
@@ -259,6 +282,19 @@ mod tests {
         assert_eq!(grouped(-1_000.0), "-1,000");
         assert_eq!(duration_text(8_190.0), "8.19 µs");
         assert_eq!(duration_text(2.5e9), "2.50 s");
+    }
+
+    #[test]
+    fn figures_of_stores_are_told_in_their_units() {
+        let text = |unit, value| {
+            let (name, detail) = ("f".to_owned(), String::new());
+            figure_text(&FigureResult { name, value, unit, detail, warning: None })
+        };
+        assert_eq!(text(FigureUnit::Share, Some(0.932)), "f: 93.2 %");
+        assert_eq!(text(FigureUnit::Count, Some(12_345.0)), "f: 12,345");
+        assert_eq!(text(FigureUnit::Seconds, Some(0.002)), "f: 2.00 ms");
+        assert_eq!(text(FigureUnit::Ratio, Some(1.5)), "f: 1.50");
+        assert_eq!(text(FigureUnit::Ratio, None), "f: unknown");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
-use crate::lines::{LatencyUnit, REPORT_LINES, difference_stamp, shows_published};
-use crate::result::{HistogramError, RunResult};
+use crate::lines::{LatencyUnit, REPORT_LINES, difference_stamp, figure_text, shows_published};
+use crate::result::{HistogramError, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{heading_cells, promises, row_cells, verification_line};
 use crate::view::rows;
@@ -31,6 +31,7 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
             }
         }
         text.push_str(&format!("\n{}\n\n", verification_line(run.tally().as_ref())));
+        text.push_str(&figures(run));
     }
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("**{}**\n\n", escaped(&stamp)));
@@ -46,6 +47,25 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
         }
     }
     Ok(text)
+}
+
+/// A list of what the store's driver noticed, and a blank line; nothing if that is nothing.
+fn figures(run: &StoreRun) -> String {
+    let mut text = String::new();
+    for phase in &run.phases {
+        for figure in &phase.figures {
+            let warning = figure
+                .warning
+                .as_deref()
+                .map_or(String::new(), |warning| format!(" **Warning:** {}.", escaped(warning)));
+            let words = escaped(&figure_text(figure));
+            text.push_str(&format!("- {}: {words}.{warning}\n", escaped(&phase.name)));
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 fn line(cells: &[String]) -> String {
@@ -90,6 +110,8 @@ mod tests {
             .map(|p| super::rows(p, true).unwrap().len())
             .sum();
         assert_eq!(rows.len(), expected + 2);
+        assert!(text.contains(": hit ratio: 93.2 % (932 hits, 68 misses).\n"), "{text}");
+        assert!(text.contains("**Warning:** records lie unevenly; choose another hash.\n"));
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub use latency::{HistogramError, Latency};
 pub use load::LoadError;
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
-    ANOMALIES_SHOWN, AnomalyResult, ErrorResult, GroupResult, PhaseResult, Published, SeriesResult,
-    WorkerResult,
+    ANOMALIES_SHOWN, AnomalyResult, ErrorResult, FigureResult, GroupResult, PhaseResult, Published,
+    SeriesResult, WorkerResult,
 };
 pub use redact::{redact_command, redact_url};
 

@@ -9,7 +9,8 @@ use kvdyno_core::measure::{
     Series, StopReason, WorkerUse, latency_histogram,
 };
 use kvdyno_core::store::{
-    Capabilities, Certainty, Consistency, Durability, ErrorClass, OperationId, Profile, Promise,
+    Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, FigureUnit, OperationId,
+    Profile, Promise,
 };
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
 use kvdyno_core::workload::{
@@ -301,6 +302,7 @@ impl Shape {
             records: 10_000,
             tally,
             anomalies: stall.into_iter().collect(),
+            figures: if failed > 0 { figures() } else { Vec::new() },
         }
     }
 }
@@ -336,6 +338,25 @@ fn anomaly(phase: u16, start: Nanos) -> Anomaly {
         again: "version 5".into(),
         detail: String::new(),
     }
+}
+
+fn figures() -> Vec<Figure> {
+    vec![
+        Figure {
+            name: "hit ratio".into(),
+            value: 0.932,
+            unit: FigureUnit::Share,
+            detail: "932 hits, 68 misses".into(),
+            warning: None,
+        },
+        Figure {
+            name: "fullest server, over the mean".into(),
+            value: 1.5,
+            unit: FigureUnit::Ratio,
+            detail: String::new(),
+            warning: Some("records lie unevenly; choose another hash".into()),
+        },
+    ]
 }
 
 fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {

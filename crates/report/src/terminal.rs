@@ -7,7 +7,7 @@ use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, grouped, shows_published, significant,
+    LatencyUnit, REPORT_LINES, difference_stamp, figure_text, grouped, shows_published, significant,
 };
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
@@ -91,6 +91,9 @@ pub fn render_store(
     let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     for remark in reasons.filter(|reason| is_remark(reason)) {
         text.push_str(&wrapped(&reason_line(remark), "note: ", "  ", style.width));
+    }
+    for phase in run.phases.iter().filter(|phase| is_listed(phase)) {
+        text.push_str(&figures(phase, style));
     }
     for phase in &run.phases {
         for error in &phase.errors {
@@ -327,6 +330,22 @@ pub(crate) fn bytes_text(bytes: u64) -> String {
         b => (b / 1e12, "TB"),
     };
     format!("{} {unit}", significant(value))
+}
+
+/// What the store's driver noticed in a phase, each with its warning below.
+fn figures(phase: &PhaseResult, style: Style) -> String {
+    let mut text = String::new();
+    let name = printable(&phase.name);
+    for figure in &phase.figures {
+        let line = format!("{name}: {}", printable(&figure_text(figure)));
+        text.push_str(&wrapped(&line, "", "  ", style.width));
+        if let Some(warning) = &figure.warning {
+            let line = wrapped(&printable(warning), "  warning: ", "    ", style.width);
+            text.push_str(&style.paint("33", line.trim_end_matches('\n')));
+            text.push('\n');
+        }
+    }
+    text
 }
 
 fn error_line(phase: &str, error: &ErrorResult, style: Style) -> String {

@@ -57,10 +57,13 @@ pub(super) fn run<S: Store>(
     let mut watch = Watch::new(started, job);
     watch.until_the_end(job, observer);
     let mut measure = watch.into_measure(job);
-    let recheck = recheck(&**store, job, &mut measure);
+    let afterwards = async {
+        recheck(&**store, job, &mut measure).await;
+        measure.figures = store.figures().await;
+    };
     match store.threading() {
-        Threading::InProcess => threads::block_on_calling_thread(recheck),
-        Threading::Networked => threads::runtime()?.block_on(recheck),
+        Threading::InProcess => threads::block_on_calling_thread(afterwards),
+        Threading::Networked => threads::runtime()?.block_on(afterwards),
     }
     Ok(measure)
 }
@@ -265,6 +268,7 @@ impl Watch {
             issued: sum.issued,
             tally: sum.tally,
             anomalies: sum.anomalies,
+            figures: Vec::new(),
         }
     }
 }

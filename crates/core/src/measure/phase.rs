@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
 use super::series::{KindMeasure, Series};
-use crate::store::{Certainty, ErrorClass, Profile};
+use crate::store::{Certainty, ErrorClass, Figure, Profile};
 use crate::verify::{Anomaly, Tally};
 
 /// One interval of the timeline, all workers together. An operation belongs to the interval in
@@ -120,4 +120,6 @@ pub struct PhaseMeasure {
     pub tally: Tally,
     /// Anomalies, at most [`crate::verify::ANOMALIES_KEPT`] of them; `tally` counts all.
     pub anomalies: Vec<Anomaly>,
+    /// What the store's driver noticed.
+    pub figures: Vec<Figure>,
 }

@@ -129,6 +129,7 @@ impl Bench {
         let bench = Bench::new(threading, behaviour);
         let (measure, _) = bench.run(load_phase());
         assert_eq!((measure.records, measure.started), (RECORDS, RECORDS));
+        assert_eq!(measure.figures[0].value, RECORDS as f64);
         bench
     }
 }
@@ -163,6 +164,8 @@ fn a_correct_store_raises_no_alarm_and_every_read_is_judged() {
         assert_eq!(measure.tally.judged, 120_000);
         assert_eq!(seen.intervals.iter().map(|i| i.2).sum::<u64>(), 200_000);
         assert_eq!(seen.intervals.iter().map(|i| i.1).sum::<u64>(), 200_000);
+        // A read-modify-write is two requests.
+        assert_eq!(measure.figures[0].value, 220_000.0);
     }
 }
 

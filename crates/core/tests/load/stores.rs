@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
-    NoTransport, Profile, Promise, Put, Reading, Store, Threading,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault, Figure,
+    FigureUnit, NoTransport, Profile, Promise, Put, Reading, Store, Threading,
 };
 
 /// What the store does beside storing.
@@ -31,13 +31,14 @@ pub struct MapStore {
     shards: Vec<Mutex<HashMap<Vec<u8>, Vec<u8>>>>,
     pub requests: AtomicU64,
     pub failed: AtomicU64,
+    told: AtomicU64,
 }
 
 impl MapStore {
     pub fn new(threading: Threading, behaviour: Behaviour) -> Self {
         let shards = (0..64).map(|_| Mutex::default()).collect();
-        let (requests, failed) = (AtomicU64::new(0), AtomicU64::new(0));
-        MapStore { threading, behaviour, shards, requests, failed }
+        let [requests, failed, told] = [const { AtomicU64::new(0) }; 3];
+        MapStore { threading, behaviour, shards, requests, failed, told }
     }
 
     fn shard(&self, key: &[u8]) -> &Mutex<HashMap<Vec<u8>, Vec<u8>>> {
@@ -102,6 +103,14 @@ impl Store for Shared {
     async fn connect(&self, slots: usize) -> Answer<Connection<MapClient, NoTransport>> {
         let clients = (0..slots).map(|_| MapClient(Arc::clone(&self.0))).collect();
         Ok(Connection { clients, transport: NoTransport })
+    }
+
+    /// Requests since this was last asked.
+    async fn figures(&self) -> Vec<Figure> {
+        let requests = self.0.requests.load(Ordering::Relaxed);
+        let value = (requests - self.0.told.swap(requests, Ordering::Relaxed)) as f64;
+        let (name, detail) = ("requests".to_owned(), String::new());
+        vec![Figure { name, value, unit: FigureUnit::Count, detail, warning: None }]
     }
 }
 

@@ -5,7 +5,7 @@ use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, grouped,
+    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, figure_value, grouped,
     shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
@@ -28,6 +28,8 @@ const PLAN_ON_PAGE: usize = 60_000;
 const MESSAGE_ON_PAGE: usize = 500;
 /// Most rows of resources on the page.
 const RESOURCES_ON_PAGE: usize = 200;
+/// Most figures of stores' drivers on the page.
+const FIGURES_ON_PAGE: usize = 200;
 /// Most rows of errors on the page.
 const ERRORS_ON_PAGE: usize = 200;
 
@@ -47,6 +49,7 @@ pub(super) struct Page {
     columns: &'static [ReportLine],
     stores: Vec<StoreCard>,
     standing: Option<Standing>,
+    figures: Vec<[String; 6]>,
     errors: Vec<[String; 7]>,
     anomalies: Vec<[String; 9]>,
     anomalies_more: bool,
@@ -124,6 +127,7 @@ impl Page {
             columns: &REPORT_LINES,
             stores,
             standing: Standing::of(result)?,
+            figures: figures(result, &labels),
             errors: errors(result, &labels),
             anomalies_more: total > anomalies.len() as u64,
             anomalies,
@@ -327,6 +331,25 @@ fn process_line([store, phase]: [String; 2], who: String, used: &ProcessUse) -> 
         bytes(used.read_bytes),
         bytes(used.written_bytes),
     ]
+}
+
+/// What the stores' drivers noticed in each phase.
+fn figures(result: &RunResult, labels: &[String]) -> Vec<[String; 6]> {
+    let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
+        run.phases.iter().flat_map(move |p| p.figures.iter().map(move |f| (label, &p.name, f)))
+    });
+    all.take(FIGURES_ON_PAGE)
+        .map(|(label, phase, figure)| {
+            [
+                cut(label),
+                cut(phase),
+                cut(&figure.name),
+                figure_value(figure),
+                cut(&figure.detail),
+                figure.warning.as_deref().map_or(String::new(), cut),
+            ]
+        })
+        .collect()
 }
 
 fn errors(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {

@@ -47,6 +47,10 @@ fn the_verdict_comes_first_and_the_figures_are_the_terminal_s() {
     for figure in put.split_whitespace().skip(1) {
         assert!(own.contains(&format!("<td>{figure}</td>")), "{figure}");
     }
+    assert!(own.contains("<td>hit ratio</td><td>93.2 %</td><td>932 hits, 68 misses</td><td></td>"));
+    assert!(
+        own.contains("<td>1.50</td><td></td><td>records lie unevenly; choose another hash</td>")
+    );
 }
 
 #[test]
@@ -78,6 +82,10 @@ fn outside_text_is_escaped_wherever_it_goes() {
                 .published
                 .push(crate::result::Published { store: hostile(), ..sample::published() });
             phase.errors.iter_mut().for_each(|error| error.first_message = hostile());
+            for figure in &mut phase.figures {
+                (figure.name, figure.detail) = (hostile(), hostile());
+                figure.warning = Some(hostile());
+            }
             phase.anomalies.iter_mut().for_each(|anomaly| anomaly.again = hostile());
             phase.anomalies.iter_mut().for_each(|anomaly| anomaly.detail = hostile());
         }

@@ -176,8 +176,10 @@ fn merge_phase(phase: &mut PhaseResult, other: &PhaseResult) -> Result<(), Histo
     }
     phase.anomalies.extend(other.anomalies.iter().cloned());
     phase.anomalies.truncate(ANOMALIES_SHOWN);
-    // Each part's machine is another; their results keep them.
+    // Each part's machine is another, and shares of its own requests do not add up; their results
+    // keep both.
     phase.resources = None;
+    phase.figures.clear();
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use kvdyno_core::measure::{
     ErrorSummary, KindMeasure, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason, WorkerUse,
 };
-use kvdyno_core::store::{Certainty, ErrorClass};
+use kvdyno_core::store::{Certainty, ErrorClass, Figure, FigureUnit};
 use kvdyno_core::suite::{self, Plan};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
 use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
@@ -69,6 +69,9 @@ pub struct PhaseResult {
     /// What it took from the machine, where that could be sampled.
     #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub resources: Option<ResourceSummary>,
+    /// What the store's driver noticed, such as a hit ratio.
+    #[serde(default)]
+    pub figures: Vec<FigureResult>,
     /// Figures that somebody published for this phase.
     pub published: Vec<Published>,
 }
@@ -152,6 +155,22 @@ pub struct WorkerResult {
     pub in_store_ns: u64,
     /// Request slots that it carried.
     pub clients: u32,
+}
+
+/// What the store's driver noticed while the phase ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FigureResult {
+    /// What it is.
+    pub name: String,
+    /// Its value, where there is one.
+    pub value: Option<f64>,
+    /// What it is counted in: `share` (1 is all), `count`, `seconds` or `ratio`.
+    #[schemars(with = "String")]
+    pub unit: FigureUnit,
+    /// What it is made of, in words; may be empty.
+    pub detail: String,
+    /// Why the reader should care and what to do, in a sentence without a stop.
+    pub warning: Option<String>,
 }
 
 /// One illegal read.
@@ -282,6 +301,7 @@ impl PhaseResult {
                 .map(|a| AnomalyResult::new(a, measure.start))
                 .collect(),
             resources: resources.filter(|r| shares_are_finite(r)).cloned(),
+            figures: measure.figures.iter().map(FigureResult::new).collect(),
             published: Vec::new(),
         }
     }
@@ -429,6 +449,18 @@ impl ErrorResult {
             first_message: error.first_message.clone(),
             first_at_ns: error.first_at.saturating_sub(start),
             last_at_ns: error.last_at.saturating_sub(start),
+        }
+    }
+}
+
+impl FigureResult {
+    fn new(figure: &Figure) -> FigureResult {
+        FigureResult {
+            name: figure.name.clone(),
+            value: finite(figure.value),
+            unit: figure.unit,
+            detail: figure.detail.clone(),
+            warning: figure.warning.clone(),
         }
     }
 }

@@ -75,6 +75,14 @@ fn a_server_s_message_cannot_write_on_the_terminal() {
 }
 
 #[test]
+fn a_driver_s_warning_stands_below_its_figure() {
+    let text = render(&sample::two_stores(), Style::PLAIN).unwrap();
+    let figure = "fullest server, over the mean: 1.50\n";
+    let warning = "  warning: records lie unevenly; choose another hash\n";
+    assert!(text.contains(&format!("{figure}{warning}")), "{text}");
+}
+
+#[test]
 fn anomalies_are_loud() {
     let mut result = sample::two_stores();
     result.runs[0].phases[0].tally.as_mut().unwrap().anomalies = [1, 0, 0, 2, 0];

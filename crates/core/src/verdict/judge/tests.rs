@@ -104,6 +104,7 @@ fn measure() -> PhaseMeasure {
         records: 1000,
         tally: Tally::default(),
         anomalies: vec![],
+        figures: vec![],
     }
 }
 
