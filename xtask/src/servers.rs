@@ -14,12 +14,17 @@ struct Need {
 }
 
 /// What the tests run against.
-const PROGRAMS: [Need; 4] = [
+const PROGRAMS: [Need; 5] = [
     Need {
         packages: &["redis-server", "redis-tools"],
         present: "command -v redis-server && command -v redis-benchmark",
     },
     Need { packages: &["memcached"], present: "command -v memcached" },
+    // The library of the example plug-in, which its tests build.
+    Need {
+        packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
+        present: "test -e /usr/include/sqlite3.h",
+    },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {
         packages: &["python3-venv", "python3-pip"],

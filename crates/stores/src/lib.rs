@@ -1,8 +1,10 @@
 //! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
 //! the scheme of a URL to the driver.
 
+pub mod boxed;
+pub mod cache;
 pub mod conformance;
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(any(feature = "embedded", feature = "plugin", feature = "rocksdb"))]
 mod engine;
 pub mod entry;
 pub mod error;
@@ -15,6 +17,8 @@ pub mod map;
 #[cfg(feature = "memcached")]
 pub mod memcached;
 pub mod null;
+#[cfg(feature = "plugin")]
+pub mod plugin;
 #[cfg(feature = "embedded")]
 pub mod redb;
 #[cfg(feature = "redis")]
@@ -31,6 +35,6 @@ pub mod wire;
 
 pub use entry::{Entry, Opened};
 pub use error::StoreError;
-pub use registry::{LeftOut, entry, left_out, open, stores};
+pub use registry::{LeftOut, entry, left_out, open, open_boxed, stores};
 pub use request::Request;
 pub use url::{Host, StoreUrl};

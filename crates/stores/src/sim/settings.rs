@@ -32,6 +32,7 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("log", "file to which each imperfection is appended as a line of JSON"),
     ("name", "name under which a program in the same process finds the log"),
     ("consistency", "what is declared: eventual, read-after-write or linearizable (default)"),
+    ("staleness", "what is declared instead: reads are old by at most this"),
     ("durability", "what is declared: none (default), process or power"),
 ];
 
@@ -93,6 +94,12 @@ impl Settings {
                 ));
             }
         }
+        if given("staleness") && given("consistency") {
+            return Err(url.wrong(
+                "`staleness` and `consistency` both declare what a read may return",
+                "give one of them",
+            ));
+        }
         let spreads = [
             ("constant", Spread::Constant),
             ("exponential", Spread::Exponential),
@@ -134,9 +141,12 @@ impl Settings {
             seed: url.take_number("seed")?.unwrap_or(1),
             log: url.take("log"),
             name: url.take("name"),
-            consistency: url
-                .take_choice("consistency", &consistencies)?
-                .unwrap_or(Consistency::Linearizable),
+            consistency: match url.take_duration("staleness")? {
+                Some(longest) => Consistency::BoundedStaleness(longest),
+                None => url
+                    .take_choice("consistency", &consistencies)?
+                    .unwrap_or(Consistency::Linearizable),
+            },
             durability: url.take_choice("durability", &durabilities)?.unwrap_or(Durability::None),
             disclosed,
         };
