@@ -40,8 +40,8 @@ pub fn run() -> Result<(), Failure> {
     let search = std::env::join_paths(folders).map_err(|e| Failure::Found(e.to_string()))?;
     for script in scripts {
         let script = script
-            .replace(REDIS, &format!("127.0.0.1:{}", redis.port()))
-            .replace(MEMCACHED, &format!("127.0.0.1:{}", memcached.port()));
+            .replace(REDIS, &redis.address().to_string())
+            .replace(MEMCACHED, &memcached.address().to_string());
         let script = format!("{BEFORE}{script}");
         let mut bash = Command::new("bash");
         steps::run(bash.args(["-c", &script]).env("PATH", &search).current_dir(root()))?;

@@ -44,6 +44,52 @@ fn helium_2015_sweeps_over_threads_from_empty_to_empty() {
 }
 
 #[test]
+fn expiry_watches_records_go_when_they_are_due() {
+    let options = ["--scale", "0.05", "--set", "ttl=1s", "--set", "renew.rate=2000"];
+    let durations = ["--set", "watch.duration=2s", "--set", "renew.duration=2s"];
+    let run = run("expiry", "map:", &[&options[..], &durations].concat());
+    assert_eq!(run.names(), ["load", "watch", "renew"]);
+    let misses =
+        |phase: usize| run.phases()[phase]["tally"]["legal_misses"].as_u64().unwrap() as f64;
+    // A second of two.
+    let share = misses(1) / 40_000.0;
+    assert!((0.3..0.7).contains(&share), "{share} of the reads found nothing");
+    assert!(misses(2) > 0.0 && misses(2) < 3_200.0, "{} of 3,200", misses(2));
+}
+
+#[test]
+fn negative_looks_for_what_was_never_written() {
+    let options = ["--scale", "0.001", "--requests", "1000", "--set", "warmup=false"];
+    let run = run("negative", "map:", &options);
+    assert_eq!(run.names(), ["load", "load:read-back", "present", "absent", "both"]);
+    assert_eq!(run.done("present"), [("get", 1_000)]);
+    assert_eq!(run.done("absent"), [("get-absent", 1_000)]);
+    assert_eq!(run.done("both"), [("get", 500), ("get-absent", 500)]);
+    let misses = |phase: usize| run.phases()[phase]["tally"]["legal_misses"].as_u64().unwrap();
+    assert_eq!([misses(2), misses(3), misses(4)], [0, 1_000, 500]);
+}
+
+#[test]
+fn churn_inserts_as_many_as_it_deletes() {
+    let options = ["--scale", "0.01", "--duration", "2s", "--set", "warmup=false"];
+    let run = run("churn", "map:", &options);
+    assert_eq!(run.names(), ["load", "churn", "churn:read-back"]);
+    let done = run.done("churn");
+    let of = |kind| done.iter().find(|d| d.0 == kind).unwrap().1 as f64;
+    assert!((of("insert") / of("delete") - 1.0).abs() < 0.05, "{done:?}");
+    assert!((2.0..3.5).contains(&(of("get") / of("insert") / 2.0)), "{done:?}");
+}
+
+#[test]
+fn cache_reads_with_few_updates() {
+    let options = ["--scale", "0.01", "--requests", "2000", "--set", "warmup=false"];
+    let run = run("cache", "map:", &options);
+    assert_eq!(run.names(), ["load", "get", "mix", "mix:read-back"]);
+    assert_eq!(run.done("get"), [("get", 2_000)]);
+    assert_eq!(run.done("mix"), [("get", 1_900), ("update", 100)]);
+}
+
+#[test]
 fn ycsb_core_workloads_do_what_they_say() {
     assert_ycsb("ycsb-a", "map:", &[("get", 500), ("update", 500)]);
     assert_ycsb("ycsb-b", "map:", &[("get", 950), ("update", 50)]);

@@ -166,6 +166,30 @@ fn blamed_for_a_stale_read_that_could_not_be_told(run: &Outcome, logged: &BTreeS
 }
 
 #[test]
+fn outlive_every_read_of_a_record_that_should_be_gone_is_named() {
+    let suite = r#"
+records = 500
+ttl = "1s"
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "watch"
+mix = "get"
+rate = 4000
+duration = "2s"
+"#;
+    let run = Bench::new().sim("outlive=20&outlive-for=1m", suite);
+    run.only("stale");
+    // Named once for each record, by a read that `sim:` logged.
+    let (named, logged) = (run.readers("stale"), run.logged("outlive"));
+    assert!(named.is_subset(&logged), "{:?}", named.difference(&logged).next());
+    let records: BTreeSet<_> = run.log.iter().map(|entry| entry["key"].as_str()).collect();
+    assert_eq!(named.len(), records.len());
+    assert_eq!(run.code, 1);
+}
+
+#[test]
 fn corrupt_reads_are_all_named() {
     let run = Bench::new().sim("corrupt=100", GETS);
     run.only("corrupt");

@@ -163,13 +163,13 @@ fn a_pipeline_of_sixteen_keeps_big_and_small_answers_apart() {
 fn a_password_is_asked_for() {
     let credentials = Some(("user".to_owned(), "secret".to_owned()));
     let server = start(MemcachedSettings { credentials, ..MemcachedSettings::default() });
-    let port = server.port();
+    let address = server.address();
     run(async {
         let mut cache = connect(&server.url()).await;
         cache.set("k", b"v").await.unwrap();
         assert_eq!(cache.get("k").await, Ok(Some(b"v".to_vec())));
         for user in ["", "user:wrong@", "other:secret@"] {
-            let url = format!("memcached://{user}127.0.0.1:{port}");
+            let url = format!("memcached://{user}{address}");
             let fault = store(&url).connect(1).await.err().expect(user);
             assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
             assert!(fault.message.contains("in the URL"), "{fault}");
@@ -186,12 +186,12 @@ fn tls_needs_a_trusted_authority() {
         let value = binary(500_000, 3);
         cache.set("k", &value).await.unwrap();
         assert_eq!(cache.get("k").await.unwrap(), Some(value));
-        let port = server.port();
+        let address = server.address();
         let foreign = other.certificates().unwrap().authority.display();
         for url in [
-            format!("memcacheds://127.0.0.1:{port}"),
-            format!("memcacheds://127.0.0.1:{port}?ca={foreign}"),
-            format!("memcached://127.0.0.1:{port}?timeout=1s"),
+            format!("memcacheds://{address}"),
+            format!("memcacheds://{address}?ca={foreign}"),
+            format!("memcached://{address}?timeout=1s"),
         ] {
             let fault = store(&url).connect(1).await.err().expect(&url);
             assert_eq!(fault.class, ErrorClass::Refused, "{fault}");

@@ -201,10 +201,10 @@ fn passwords_and_users_are_asked_for() {
         ..RedisSettings::default()
     };
     let server = start(settings);
-    let port = server.port();
+    let address = server.address();
     run(async {
         for options in ["", "?resp=2", "?resp=3"] {
-            let at = |user: &str| format!("redis://{user}127.0.0.1:{port}{options}");
+            let at = |user: &str| format!("redis://{user}{address}{options}");
             connect(&at(":s3cret@")).await.set("k", b"v").await.unwrap();
             let mut alice = connect(&at("alice:wonder@")).await;
             alice.set("a1", b"v").await.unwrap();
@@ -218,7 +218,7 @@ fn passwords_and_users_are_asked_for() {
             }
         }
         // CONFIG is forbidden to alice: nothing is claimed to have been checked.
-        let url = format!("redis://alice:wonder@127.0.0.1:{port}");
+        let url = format!("redis://alice:wonder@{address}");
         let profile = store(&url).profile().await.unwrap();
         assert_eq!(profile.durability, Promise::declared(Durability::None));
         assert!(!profile.capabilities.may_forget);
@@ -236,12 +236,12 @@ fn tls_needs_a_trusted_authority() {
             redis.set("k", &value).await.unwrap();
             assert_eq!(redis.get("k").await.unwrap(), Some(value));
         }
-        let port = server.port();
+        let address = server.address();
         let foreign = other.certificates().unwrap().authority.display();
         for url in [
-            format!("rediss://127.0.0.1:{port}"),
-            format!("rediss://127.0.0.1:{port}?ca={foreign}"),
-            format!("redis://127.0.0.1:{port}?timeout=1s"),
+            format!("rediss://{address}"),
+            format!("rediss://{address}?ca={foreign}"),
+            format!("redis://{address}?timeout=1s"),
         ] {
             let fault = store(&url).connect(1).await.err().expect(&url);
             assert_eq!(fault.class, ErrorClass::Refused, "{fault}");
@@ -336,6 +336,7 @@ fn clients_of_a_connection_share_one_attempt_to_connect_again() {
         }
         watcher.set("k", b"v").await.unwrap();
         let info = std::process::Command::new("redis-cli")
+            .args(["-h", &server.address().ip().to_string()])
             .args(["-p", &server.port().to_string(), "info", "clients"])
             .output()
             .unwrap();
@@ -438,7 +439,7 @@ fn a_key_with_other_data_is_refused_with_advice() {
     let server = start(RedisSettings::default());
     let port = server.port().to_string();
     let list = std::process::Command::new("redis-cli")
-        .args(["-p", &port, "rpush", "list", "x"])
+        .args(["-h", &server.address().ip().to_string(), "-p", &port, "rpush", "list", "x"])
         .output()
         .unwrap();
     assert!(list.status.success());

@@ -1,12 +1,33 @@
-//! Throwaway deployments of real servers on loopback: one file for each system, all of them around
-//! one guard that starts a process, waits until it serves, and leaves nothing behind.
+//! Throwaway deployments of real servers on loopback: one file for each system and one line in the
+//! registry. A recipe builds its servers on a [`Site`]; a [`Deployment`] is what is then up, and
+//! leaves nothing behind. docs/ADD_A_TESTBED.md walks through one.
 
+mod addresses;
 mod certificates;
+mod deployment;
+mod error;
+mod etcd;
+mod folder;
+pub mod http;
+pub mod install;
+pub mod java;
+mod kind;
+mod lock;
 mod memcached;
+pub mod process;
 mod redis;
+pub mod registry;
+mod request;
 mod server;
+mod site;
 
 pub use certificates::Certificates;
+pub use deployment::{Action, Deployment, Description, NodeDescription};
+pub use error::TestbedError;
+pub use folder::living;
+pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};
 pub use redis::{AppendOnly, RedisServer, RedisSettings};
-pub use server::{Arguments, Launch, Probe, Server, TestbedError};
+pub use request::Request;
+pub use server::{Launch, Probe, Server, conversation};
+pub use site::{Node, Served, Site, Step, Tell};

@@ -1,139 +1,122 @@
-//! A Memcached server.
+//! Memcached servers: one, or several among which the client divides the keys.
+
+mod guard;
 
 use std::ffi::OsString;
-use std::fs;
-use std::ops::{Deref, DerefMut};
-use std::time::Duration;
+use std::net::SocketAddr;
+use std::path::Path;
 
-use crate::certificates::Certificates;
-use crate::server::{Launch, Server, TestbedError};
+pub use guard::{MemcachedServer, MemcachedSettings};
 
-/// What a testbed's Memcached is to be like.
-#[derive(Clone, Debug)]
-pub struct MemcachedSettings {
-    /// Memory for records, in MiB.
-    pub memory: u32,
-    /// Drop old records when memory is full; if not, refuse new ones (`-M`).
-    pub evict: bool,
-    /// User and password of the text protocol (`-Y`).
-    pub credentials: Option<(String, String)>,
-    /// TLS instead of plain TCP, with an authority made for it.
-    pub tls: bool,
-    /// Worker threads.
-    pub threads: u32,
+use crate::error::TestbedError;
+use crate::install::{Software, Source};
+use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::request::Request;
+use crate::server::{Launch, conversation};
+use crate::site::{Served, Site};
+
+/// The server.
+pub static MEMCACHED: Software = Software {
+    name: "memcached",
+    version: "",
+    source: Source::Debian { packages: &["memcached"], program: "memcached" },
+};
+
+/// One Memcached or several.
+pub static KIND: Kind = Kind {
+    name: "memcached",
+    summary: "Memcached servers; with several, the client divides the keys among them",
+    nodes: 1,
+    allowed: 1..=32,
+    settings: &[
+        Setting {
+            name: "memory",
+            meaning: "memory for records of each server, a whole number of MiB (-m)",
+            values: Values::Bytes,
+            default: "64MiB",
+        },
+        Setting {
+            name: "full",
+            meaning: "what happens when memory is full: old records go, or new ones are refused (-M)",
+            values: Values::Choice(&["evict", "refuse"]),
+            default: "evict",
+        },
+        Setting {
+            name: "threads",
+            meaning: "worker threads of each server (-t)",
+            values: Values::Count(1, 128),
+            default: "4",
+        },
+    ],
+    software: &[&MEMCACHED],
+    deploy,
+    changes: Changes::NONE,
+};
+
+fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
+    let program = site.software(&MEMCACHED)?;
+    let changed = options(site.request());
+    let mut hosts = Vec::new();
+    for number in 1..=site.request().nodes() {
+        let address = site.address(1, 11211)?;
+        let launch = launch(&program, address, &changed);
+        site.start(&format!("memcached-{number}"), Some(Role::Peer), launch)?;
+        hosts.push(address.to_string());
+    }
+    site.serve("memcached")?;
+    let address = site.nodes()[0].server.address();
+    let version = conversation(address, b"version\r\n", b"\r\n").unwrap_or_default();
+    Ok(Served {
+        url: format!("memcached://{}", hosts.join(",")),
+        version: version.trim().strip_prefix("VERSION ").map(str::to_owned),
+        configuration: configuration(address),
+        changed,
+    })
 }
 
-impl Default for MemcachedSettings {
-    /// As Memcached's own: 64 MiB, eviction, no password, 4 threads.
-    fn default() -> Self {
-        MemcachedSettings { memory: 64, evict: true, credentials: None, tls: false, threads: 4 }
+/// What a request's settings mean on the command line, as (option, value); only what differs from
+/// the server's default.
+fn options(request: &Request) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    let mut set = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
+    if let Some(bytes) = request.bytes("memory").filter(|bytes| *bytes != 64 << 20) {
+        set("-m", &bytes.div_ceil(1 << 20).to_string());
     }
+    if request.text("full") == "refuse" {
+        set("-M", "");
+    }
+    if request.text("threads") != "4" {
+        set("-t", request.text("threads"));
+    }
+    out
 }
 
-/// A running Memcached.
-pub struct MemcachedServer {
-    server: Server,
-    settings: MemcachedSettings,
-    certificates: Option<Certificates>,
-}
-
-impl MemcachedServer {
-    /// Starts a Memcached on a free loopback port and waits until it answers.
-    ///
-    /// # Errors
-    /// [`TestbedError`]
-    pub fn start(settings: MemcachedSettings) -> Result<MemcachedServer, TestbedError> {
-        let folder = Server::folder_for("memcached")?;
-        let certificates =
-            if settings.tls { Some(Certificates::make(folder.path())?) } else { None };
-        let users = folder.path().join("users");
-        if let Some((user, password)) = &settings.credentials {
-            fs::write(&users, format!("{user}:{password}\n")).map_err(|error| {
-                TestbedError::System { program: "memcached", action: "write users for", error }
-            })?;
-        }
-        let (for_start, files, tls) = (settings.clone(), certificates.clone(), settings.tls);
-        let launch = Launch {
-            program: "memcached",
-            install: "apt-get install memcached",
-            arguments: Box::new(move |port, folder| {
-                arguments(&for_start, files.as_ref(), port, folder)
-            }),
-            ready: Box::new(move |probe| {
-                // A server that asks for a password answers with an error and is up.
-                if tls { probe.listens() } else { probe.ask(b"version\r\n").is_some() }
-            }),
-            patience: Duration::from_secs(20),
-        };
-        Ok(MemcachedServer { server: Server::start(launch, folder)?, settings, certificates })
-    }
-
-    /// URL that kvdyno reaches it by.
-    #[must_use]
-    pub fn url(&self) -> String {
-        let credentials = self.settings.credentials.as_ref();
-        let user = credentials.map(|(user, word)| format!("{user}:{word}@")).unwrap_or_default();
-        let port = self.server.port();
-        match &self.certificates {
-            None => format!("memcached://{user}127.0.0.1:{port}"),
-            Some(files) => {
-                format!("memcacheds://{user}127.0.0.1:{port}?ca={}", files.authority.display())
-            }
-        }
-    }
-
-    /// The files of a server with TLS.
-    #[must_use]
-    pub fn certificates(&self) -> Option<&Certificates> {
-        self.certificates.as_ref()
-    }
-}
-
-impl Deref for MemcachedServer {
-    type Target = Server;
-
-    fn deref(&self) -> &Server {
-        &self.server
-    }
-}
-
-impl DerefMut for MemcachedServer {
-    fn deref_mut(&mut self) -> &mut Server {
-        &mut self.server
-    }
-}
-
-fn arguments(
-    settings: &MemcachedSettings,
-    certificates: Option<&Certificates>,
-    port: u16,
-    folder: &std::path::Path,
-) -> Vec<OsString> {
-    let mut out: Vec<OsString> = Vec::new();
-    let mut set = |name: &str, value: String| {
-        out.push(name.into());
-        out.push(value.into());
-    };
+/// A server at `address`.
+fn launch(program: &Path, address: SocketAddr, options: &[(String, String)]) -> Launch {
+    let mut arguments: Vec<OsString> = Vec::new();
     // Memcached refuses to run as root unless it is told to. The effective user is what counts.
     // SAFETY: geteuid takes nothing and cannot fail.
     if unsafe { libc::geteuid() } == 0 {
-        set("-u", "root".to_owned());
+        arguments.extend(["-u".into(), "root".into()]);
     }
-    set("-l", "127.0.0.1".to_owned());
-    set("-p", port.to_string());
-    set("-U", "0".to_owned());
-    set("-m", settings.memory.to_string());
-    set("-t", settings.threads.to_string());
-    if settings.credentials.is_some() {
-        set("-Y", folder.join("users").display().to_string());
+    let (ip, port) = (address.ip().to_string(), address.port().to_string());
+    arguments.extend(["-l".into(), ip.into(), "-p".into(), port.into(), "-U".into(), "0".into()]);
+    for (name, value) in options {
+        arguments.push(name.into());
+        if !value.is_empty() {
+            arguments.push(value.into());
+        }
     }
-    if let Some(files) = certificates {
-        let (certificate, key) = (files.certificate.display(), files.key.display());
-        set("-o", format!("ssl_chain_cert={certificate},ssl_key={key}"));
-        out.push("-Z".into());
-    }
-    if !settings.evict {
-        out.push("-M".into());
-    }
-    out
+    // One that asks for a password answers with an error and is up.
+    Launch::new(program, address)
+        .arguments(arguments)
+        .ready(|probe| probe.ask(b"version\r\n").is_some())
+}
+
+/// `stats settings`: the whole configuration as the server has it.
+fn configuration(address: SocketAddr) -> Vec<(String, String)> {
+    let told = conversation(address, b"stats settings\r\n", b"END\r\n").unwrap_or_default();
+    let lines = told.lines().filter_map(|line| line.strip_prefix("STAT "));
+    let pairs = lines.filter_map(|line| line.split_once(' '));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

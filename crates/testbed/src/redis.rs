@@ -1,162 +1,192 @@
-//! A Redis server of one node.
+//! Redis servers: one, or several that know nothing of each other.
+
+mod guard;
 
 use std::ffi::OsString;
-use std::ops::{Deref, DerefMut};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::certificates::Certificates;
-use crate::server::{Launch, Server, TestbedError};
+pub use guard::{AppendOnly, RedisServer, RedisSettings};
 
-/// When the append-only file is handed to the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AppendOnly {
-    /// There is no such file.
-    #[default]
-    Off,
-    /// When the system likes to.
-    No,
-    /// Every second.
-    EverySecond,
-    /// Before each answer.
-    Always,
-}
+use crate::error::TestbedError;
+use crate::install::{Software, Source};
+use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::process;
+use crate::request::Request;
+use crate::server::Launch;
+use crate::site::{Served, Site};
 
-/// What a testbed's Redis is to be like.
-#[derive(Clone, Debug, Default)]
-pub struct RedisSettings {
-    /// Password of the default user.
-    pub password: Option<String>,
-    /// Further users as lines of an access control list: `alice on >secret ~* +@all`.
-    pub users: Vec<String>,
-    /// TLS instead of plain TCP, with an authority made for it.
-    pub tls: bool,
-    /// Persistence. There are no snapshots.
-    pub append_only: AppendOnly,
-    /// Memory limit in bytes and what happens there, such as `noeviction`.
-    pub max_memory: Option<(u64, String)>,
-}
+/// The server. Its package brings `redis-cli`, too.
+pub static REDIS: Software = Software {
+    name: "redis-server",
+    version: "",
+    source: Source::Debian { packages: &["redis-server", "redis-tools"], program: "redis-server" },
+};
 
-/// A running Redis.
-pub struct RedisServer {
-    server: Server,
-    settings: RedisSettings,
-    certificates: Option<Certificates>,
-}
+/// What can be set on a server of the Redis family.
+pub static SETTINGS: &[Setting] = &[
+    Setting {
+        name: "persistence",
+        meaning: "append-only file synced every second or before each answer, snapshots as Redis's \
+                  own default makes them, or nothing on disk",
+        values: Values::Choice(&["none", "aof-everysec", "aof-always", "rdb"]),
+        default: "none",
+    },
+    Setting {
+        name: "rewrites",
+        meaning: "whether the append-only file is rewritten when it has doubled, or never by itself",
+        values: Values::Choice(&["auto", "held-off"]),
+        default: "auto",
+    },
+    Setting {
+        name: "memory",
+        meaning: "most memory for data of each server (maxmemory)",
+        values: Values::Bytes,
+        default: "",
+    },
+    Setting {
+        name: "full",
+        meaning: "what happens when memory is full (maxmemory-policy)",
+        values: Values::Choice(&["noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random"]),
+        default: "noeviction",
+    },
+    Setting {
+        name: "io-threads",
+        meaning: "threads that read and write connections",
+        values: Values::Count(1, 128),
+        default: "1",
+    },
+];
 
-impl RedisServer {
-    /// Starts a Redis on a free loopback port and waits until it answers.
-    ///
-    /// # Errors
-    /// [`TestbedError`]
-    pub fn start(settings: RedisSettings) -> Result<RedisServer, TestbedError> {
-        let folder = Server::folder_for("redis-server")?;
-        let certificates =
-            if settings.tls { Some(Certificates::make(folder.path())?) } else { None };
-        let (for_start, files, tls) = (settings.clone(), certificates.clone(), settings.tls);
-        let launch = Launch {
-            program: "redis-server",
-            install: "apt-get install redis-server",
-            arguments: Box::new(move |port, folder| {
-                arguments(&for_start, files.as_ref(), port, folder)
-            }),
-            ready: Box::new(move |probe| {
-                if tls {
-                    return probe.log.contains("Ready to accept connections") && probe.listens();
-                }
-                // Not while it is loading; a server that asks for a password is up.
-                let answer = probe.ask(b"PING\r\n").unwrap_or_default();
-                answer.starts_with(b"+PONG") || answer.starts_with(b"-NOAUTH")
-            }),
-            patience: Duration::from_secs(20),
-        };
-        Ok(RedisServer { server: Server::start(launch, folder)?, settings, certificates })
+/// One Redis.
+pub static KIND: Kind = Kind {
+    name: "redis",
+    summary: "one Redis server",
+    nodes: 1,
+    allowed: 1..=1,
+    settings: SETTINGS,
+    software: &[&REDIS],
+    deploy,
+    changes: Changes::NONE,
+};
+
+/// Several Redis servers, among which the client divides the keys.
+pub static SHARDED: Kind = Kind {
+    name: "redis-sharded",
+    summary: "Redis servers on sequential ports that know nothing of each other; the client divides \
+              the keys among them",
+    nodes: 4,
+    allowed: 1..=32,
+    settings: SETTINGS,
+    software: &[&REDIS],
+    deploy,
+    changes: Changes::NONE,
+};
+
+fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
+    let program = site.software(&REDIS)?;
+    let changed = options(site.request());
+    let mut hosts = Vec::new();
+    for number in 1..=site.request().nodes() {
+        let address = site.address(1, 6379)?;
+        let name = format!("redis-{number}");
+        let folder = site.folder(&name)?;
+        let launch = launch(&program, address, &folder, &changed);
+        site.start(&name, Some(Role::Peer), launch)?;
+        hosts.push(address.to_string());
     }
+    site.serve("redis-server")?;
+    let scheme = if site.request().kind().name == KIND.name { "redis" } else { "redis+sharded" };
+    let url = format!("{scheme}://{}", hosts.join(","));
+    let address = site.nodes()[0].server.address();
+    Ok(Served { url, version: version(address)?, configuration: configuration(address)?, changed })
+}
 
-    /// URL that kvdyno reaches it by, as the default user.
-    #[must_use]
-    pub fn url(&self) -> String {
-        let password = self.settings.password.as_deref();
-        let user = password.map(|password| format!(":{password}@")).unwrap_or_default();
-        let port = self.server.port();
-        match &self.certificates {
-            None => format!("redis://{user}127.0.0.1:{port}"),
-            Some(files) => {
-                format!("rediss://{user}127.0.0.1:{port}?ca={}", files.authority.display())
-            }
+/// What a request's settings mean in `redis.conf`, as (name, value); only what differs from the
+/// server's default.
+#[must_use]
+pub fn options(request: &Request) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    let mut set = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
+    let persistence = request.text("persistence");
+    if persistence != "rdb" {
+        set("save", "");
+    }
+    if let Some(sync) = persistence.strip_prefix("aof-") {
+        set("appendonly", "yes");
+        if sync == "always" {
+            set("appendfsync", sync);
+        }
+        if request.text("rewrites") == "held-off" {
+            set("auto-aof-rewrite-percentage", "0");
         }
     }
-
-    /// The files of a server with TLS.
-    #[must_use]
-    pub fn certificates(&self) -> Option<&Certificates> {
-        self.certificates.as_ref()
+    if let Some(bytes) = request.bytes("memory") {
+        set("maxmemory", &bytes.to_string());
     }
-}
-
-impl Deref for RedisServer {
-    type Target = Server;
-
-    fn deref(&self) -> &Server {
-        &self.server
+    if request.text("full") != "noeviction" {
+        set("maxmemory-policy", request.text("full"));
     }
-}
-
-impl DerefMut for RedisServer {
-    fn deref_mut(&mut self) -> &mut Server {
-        &mut self.server
-    }
-}
-
-fn arguments(
-    settings: &RedisSettings,
-    certificates: Option<&Certificates>,
-    port: u16,
-    folder: &Path,
-) -> Vec<OsString> {
-    let mut out: Vec<OsString> = Vec::new();
-    let mut set = |name: &str, values: &[&str]| {
-        out.push(format!("--{name}").into());
-        out.extend(values.iter().map(OsString::from));
-    };
-    let port = port.to_string();
-    set("bind", &["127.0.0.1"]);
-    set("dir", &[&folder.display().to_string()]);
-    set("save", &[""]);
-    match certificates {
-        None => set("port", &[&port]),
-        Some(files) => {
-            set("port", &["0"]);
-            set("tls-port", &[&port]);
-            set("tls-cert-file", &[&files.certificate.display().to_string()]);
-            set("tls-key-file", &[&files.key.display().to_string()]);
-            set("tls-ca-cert-file", &[&files.authority.display().to_string()]);
-            set("tls-auth-clients", &["no"]);
-        }
-    }
-    match settings.append_only {
-        AppendOnly::Off => set("appendonly", &["no"]),
-        on => {
-            set("appendonly", &["yes"]);
-            set(
-                "appendfsync",
-                &[match on {
-                    AppendOnly::Off | AppendOnly::No => "no",
-                    AppendOnly::EverySecond => "everysec",
-                    AppendOnly::Always => "always",
-                }],
-            );
-        }
-    }
-    if let Some((bytes, policy)) = &settings.max_memory {
-        set("maxmemory", &[&bytes.to_string()]);
-        set("maxmemory-policy", &[policy]);
-    }
-    if let Some(password) = &settings.password {
-        set("requirepass", &[password]);
-    }
-    for user in &settings.users {
-        set("user", &user.split_ascii_whitespace().collect::<Vec<_>>());
+    if request.text("io-threads") != "1" {
+        set("io-threads", request.text("io-threads"));
     }
     out
+}
+
+/// A server of the Redis family at `address` with its data in `folder`.
+#[must_use]
+pub fn launch(
+    program: &Path,
+    address: SocketAddr,
+    folder: &Path,
+    options: &[(String, String)],
+) -> Launch {
+    let mut arguments: Vec<OsString> = Vec::new();
+    let mut set =
+        |name: &str, value: OsString| arguments.extend([format!("--{name}").into(), value]);
+    set("bind", address.ip().to_string().into());
+    set("port", address.port().to_string().into());
+    set("dir", folder.into());
+    for (name, value) in options {
+        set(name, value.into());
+    }
+    Launch::new(program, address)
+        .arguments(arguments)
+        // Not while it is loading: then it answers with an error.
+        .ready(|probe| probe.ask(b"PING\r\n").is_some_and(|answer| answer.starts_with(b"+PONG")))
+        .patience(Duration::from_secs(60))
+}
+
+/// What `redis-cli` prints for a command.
+///
+/// # Errors
+/// [`TestbedError::Refused`] with its words if it fails.
+pub fn ask(address: SocketAddr, words: &[&str]) -> Result<String, TestbedError> {
+    let program = process::look_up("redis-cli").ok_or_else(|| REDIS.missing("redis"))?;
+    let (ip, port) = (address.ip().to_string(), address.port().to_string());
+    process::run(&program, ["-h", &ip, "-p", &port].iter().chain(words))
+}
+
+/// The version that the server names.
+///
+/// # Errors
+/// As [`ask`].
+pub fn version(address: SocketAddr) -> Result<Option<String>, TestbedError> {
+    let told = ask(address, &["INFO", "server"])?;
+    let version = told.lines().find_map(|line| line.strip_prefix("redis_version:"));
+    Ok(version.map(|version| version.trim().to_owned()))
+}
+
+/// The whole configuration as the server has it.
+///
+/// # Errors
+/// As [`ask`].
+pub fn configuration(address: SocketAddr) -> Result<Vec<(String, String)>, TestbedError> {
+    let told = ask(address, &["CONFIG", "GET", "*"])?;
+    let lines: Vec<&str> = told.lines().collect();
+    let pairs = lines.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned()));
+    let mut pairs: Vec<(String, String)> = pairs.collect();
+    pairs.sort();
+    Ok(pairs)
 }

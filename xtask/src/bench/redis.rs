@@ -67,7 +67,7 @@ impl Bench {
     fn redis_benchmark(&self, load: &Load) -> Result<f64, Failure> {
         let mut command = Command::new("taskset");
         command.args(["-c", &self.client_cpu, "redis-benchmark", "-q", "-d", "100"]);
-        command.args(["-t", &load.tests.join(",")]);
+        command.args(["-t", &load.tests.join(","), "-h", &self.server.address().ip().to_string()]);
         let each = self.requests / load.tests.len() as u64;
         for (option, number) in [
             ("-p", u64::from(self.server.port())),

@@ -28,6 +28,7 @@ pub use error::{Place, Problem, SuiteError};
 pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
 pub use published::{Published, PublishedRow};
+pub use suggest::hint;
 
 use document::Document;
 use file::SuiteSpec;

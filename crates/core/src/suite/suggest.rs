@@ -42,7 +42,7 @@ pub(super) fn nearest<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
 
 /// What to do about an unknown word: the nearest one, else all of them.
 #[must_use]
-pub(super) fn hint(word: &str, choices: &[&str]) -> String {
+pub fn hint(word: &str, choices: &[&str]) -> String {
     match nearest(word, choices) {
         Some(choice) => format!("did you mean `{choice}`?"),
         None if choices.is_empty() => "there is none".to_owned(),

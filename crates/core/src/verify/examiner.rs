@@ -189,9 +189,13 @@ impl Examiner {
             return;
         }
         match found {
-            None => self.tally.legal_misses += 1,
+            None => {
+                self.tally.judged += 1;
+                self.tally.legal_misses += 1;
+            }
             Some(_) if self.by.fabricated => self.tally.stamp_only += 1,
             Some(_) => {
+                self.tally.judged += 1;
                 let detail = "a key that was never written has a value".to_owned();
                 self.note(read, AnomalyKind::Phantom, 0, None, Bounds::default(), detail);
             }

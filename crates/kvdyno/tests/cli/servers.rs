@@ -15,7 +15,7 @@ fn redis(settings: RedisSettings) -> RedisServer {
 
 /// Sends inline commands that a test needs the server to carry out; the answers as text.
 fn ask(server: &RedisServer, commands: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).expect("the server");
+    let mut stream = TcpStream::connect(server.address()).expect("the server");
     stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
     stream.write_all(format!("{commands}\r\nQUIT\r\n").as_bytes()).expect("commands are sent");
     let mut answer = String::new();
@@ -48,9 +48,9 @@ fn sum(phase: &Value, what: &str) -> u64 {
 fn wrong_passwords_are_told_and_never_shown() {
     let settings = RedisSettings { password: Some("sw0rdfish".into()), ..Default::default() };
     let server = redis(settings);
-    let (port, scratch) = (server.port(), Scratch::new());
+    let (address, scratch) = (server.address(), Scratch::new());
     for (user, words) in [(":gu3ss@", &["WRONGPASS", "password"]), ("", &["NOAUTH", "password"])] {
-        let url = format!("redis://{user}127.0.0.1:{port}");
+        let url = format!("redis://{user}{address}");
         let ended = scratch.kvdyno(&format!("run --records 1k --store {url}"));
         let ended = ended.expect_line(69, words);
         assert!(!ended.err.contains("gu3ss"), "{}", ended.err);
@@ -62,7 +62,7 @@ fn wrong_passwords_are_told_and_never_shown() {
     for file in std::fs::read_dir(scratch.path("r")).expect("the folder").flatten() {
         told += &String::from_utf8_lossy(&std::fs::read(file.path()).expect("a file"));
     }
-    assert!(told.contains(":***@127.0.0.1"));
+    assert!(told.contains(&format!(":***@{address}")));
     assert!(!told.contains("sw0rdfish"), "the password is somewhere");
     // A rerun needs the password again.
     scratch.kvdyno("rerun r").expect_line(64, &["passwords are not kept"]);
@@ -87,7 +87,7 @@ fn a_connection_carries_as_many_clients_as_its_pipeline_is_deep() {
 #[test]
 fn tls_to_a_plain_port_is_told() {
     let server = redis(RedisSettings::default());
-    let url = format!("rediss://127.0.0.1:{}", server.port());
+    let url = format!("rediss://{}", server.address());
     Scratch::new()
         .kvdyno(&format!("run --records 1k --store {url}"))
         .expect_line(69, &["TLS port"]);

@@ -16,6 +16,8 @@ pub(super) struct Cell {
     /// Versions written over, with the time of that, oldest first; none before a delete.
     past: Vec<(Instant, Record)>,
     pending: Vec<Pending>,
+    /// When the current record should have been gone, if it is to be there longer.
+    overdue: Option<Instant>,
 }
 
 /// Something that happens to the record later.
@@ -71,6 +73,7 @@ impl Cell {
     /// Applies a put; keeps the version written over for `keep`.
     pub(super) fn put(&mut self, put: &Put<'_>, keep: Option<Duration>) {
         self.changes += 1;
+        self.overdue = None;
         if self.live().is_none() {
             self.current = None;
         }
@@ -94,6 +97,23 @@ impl Cell {
         let before = self.live().cloned();
         self.put(put, keep);
         self.undo_later(before, Imperfection::Lose, after, operation);
+    }
+
+    /// Applies a put whose record is there for `longer` than its time to live.
+    pub(super) fn put_outliving(
+        &mut self,
+        put: &Put<'_>,
+        keep: Option<Duration>,
+        longer: Duration,
+    ) {
+        let Some(ttl) = put.ttl else { return self.put(put, keep) };
+        self.put(&Put { ttl: Some(ttl + longer), ..*put }, keep);
+        self.overdue = Some(Instant::now() + ttl);
+    }
+
+    /// The record is there, and should have been gone before `begun`.
+    pub(super) fn outlives(&self, begun: Instant) -> bool {
+        self.live().is_some() && self.overdue.is_some_and(|due| due < begun)
     }
 
     /// Deletes the record; gives what was there.

@@ -22,6 +22,7 @@ pub(super) enum Purpose {
     CorruptPlace,
     Resurrect,
     Absent,
+    Outlive,
 }
 
 /// The draws of one request.

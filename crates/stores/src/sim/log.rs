@@ -27,6 +27,8 @@ pub enum Imperfection {
     Absent,
     /// The delete was answered OK, and undone later.
     Resurrect,
+    /// The get found a record whose time to live had been over before it began.
+    Outlive,
     /// The request failed and was not applied.
     Refuse,
     /// The read timed out.
@@ -53,6 +55,7 @@ impl Imperfection {
             Imperfection::Corrupt => "corrupt",
             Imperfection::Absent => "absent",
             Imperfection::Resurrect => "resurrect",
+            Imperfection::Outlive => "outlive",
             Imperfection::Refuse => "refuse",
             Imperfection::TimeoutRead => "timeout-read",
             Imperfection::TimeoutApplied => "timeout-applied",

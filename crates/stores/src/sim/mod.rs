@@ -36,7 +36,7 @@ pub const ENTRY: Entry = Entry {
     name: "sim",
     summary: "an in-memory map made imperfect on purpose, to prove what kvdyno finds",
     options: settings::OPTIONS,
-    operations: "as map; lie, lose and phantom befall puts, stale, corrupt and absent gets, \
+    operations: "as map; lie, lose, outlive and phantom befall puts, stale, corrupt and absent gets, \
                  resurrect deletes, each record of a batch by itself; refuse, timeout, stall and \
                  service time befall every request",
     durability: "none, whatever `durability` declares",
@@ -290,6 +290,9 @@ impl SimClient {
                 self.change(put.key, |cell| {
                     cell.put_for_a_while(put, keep, after, self.operation);
                 });
+            } else if chance.hits(Purpose::Outlive, settings.outlive) {
+                let (keep, longer) = (self.keep(), settings.outlive_for);
+                self.change(put.key, |cell| cell.put_outliving(put, keep, longer));
             } else {
                 self.put_as(put, Effect::Now);
             }
@@ -306,6 +309,9 @@ impl SimClient {
         let Some(cell) = shard.get_mut(key) else { return false };
         cell.settle(key, &self.shared.log);
         let Some(current) = cell.live() else { return false };
+        if cell.outlives(request.begun) {
+            log(Imperfection::Outlive);
+        }
         if chance.hits(Purpose::Absent, settings.absent) {
             log(Imperfection::Absent);
             return false;

@@ -23,6 +23,8 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("absent", "one in N gets says that a record is not there though it is"),
     ("resurrect", "one in N deletes that found a record is undone later"),
     ("resurrect-after", "when such a delete is undone; default 10ms"),
+    ("outlive", "one in N puts with a time to live is there longer than that"),
+    ("outlive-for", "how much longer; default 1s"),
     ("refuse", "one in N requests fails and is not applied"),
     ("timeout", "one in N requests times out; a write is applied at once, late or never"),
     ("timeout-after", "when it is given up; default 20ms"),
@@ -37,12 +39,13 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
 ];
 
 /// An option does nothing without the one that it belongs to.
-const BELONGS: [(&str, &str); 7] = [
+const BELONGS: [(&str, &str); 8] = [
     ("spread", "service"),
     ("at", "stall"),
     ("lose-after", "lose"),
     ("stale-age", "stale"),
     ("resurrect-after", "resurrect"),
+    ("outlive-for", "outlive"),
     ("timeout-after", "timeout"),
     ("late", "timeout"),
 ];
@@ -63,6 +66,8 @@ pub(super) struct Settings {
     pub(super) absent: u64,
     pub(super) resurrect: u64,
     pub(super) resurrect_after: Duration,
+    pub(super) outlive: u64,
+    pub(super) outlive_for: Duration,
     pub(super) refuse: u64,
     pub(super) timeout: u64,
     pub(super) timeout_after: Duration,
@@ -133,6 +138,8 @@ impl Settings {
             absent: one_in(url, "absent")?,
             resurrect: one_in(url, "resurrect")?,
             resurrect_after: time(url, "resurrect-after", 10)?,
+            outlive: one_in(url, "outlive")?,
+            outlive_for: time(url, "outlive-for", 1000)?,
             refuse: one_in(url, "refuse")?,
             timeout: one_in(url, "timeout")?,
             timeout_after: time(url, "timeout-after", 20)?,

@@ -1,0 +1,96 @@
+//! Why a testbed cannot be had: each error is one line that says what, where, and what to do.
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// A testbed could not be named, installed, started or managed.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// The words that name a testbed are wrong.
+    #[error("testbed `{word}`: {problem}; {advice}")]
+    Word {
+        /// What was written.
+        word: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do.
+        advice: String,
+    },
+    /// The program is not there.
+    #[error("{what} is not installed: {install}")]
+    NotInstalled {
+        /// What is missing.
+        what: String,
+        /// What to do, with the exact command.
+        install: String,
+    },
+    /// A program could not be installed.
+    #[error("cannot install {what}: {problem}")]
+    Install {
+        /// What was to be installed.
+        what: String,
+        /// Why it did not work, and what to do.
+        problem: String,
+    },
+    /// The process ended before it served.
+    #[error("{node} ended at once ({status}); its log ends: {log}")]
+    Ended {
+        /// Name of the node.
+        node: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The end of what it wrote.
+        log: String,
+    },
+    /// The process runs, but does not serve.
+    #[error("{node}: not ready after {waited:?} ({awaited}); its log ends: {log}")]
+    NotReady {
+        /// Name of the node.
+        node: String,
+        /// Time given to it.
+        waited: Duration,
+        /// What was waited for.
+        awaited: String,
+        /// The end of what it wrote.
+        log: String,
+    },
+    /// A server, or a tool that sets it up, answers something else than it should.
+    #[error("{node}: {problem}")]
+    Refused {
+        /// Name of the node or the tool.
+        node: String,
+        /// What it said.
+        problem: String,
+    },
+    /// The testbed has no such node, or the node cannot do that.
+    #[error("{0}")]
+    Node(String),
+    /// The system refused something.
+    #[error("cannot {action} {what}: {error}")]
+    System {
+        /// What it is about.
+        what: String,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl TestbedError {
+    /// For `map_err`: the system would not let us `action` `what`.
+    pub fn system(
+        action: &'static str,
+        what: impl Into<String>,
+    ) -> impl FnOnce(io::Error) -> TestbedError {
+        let what = what.into();
+        move |error| TestbedError::System { what, action, error }
+    }
+
+    /// The user can put it right by writing something else.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(self, TestbedError::Word { .. } | TestbedError::Node(_))
+    }
+}

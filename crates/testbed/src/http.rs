@@ -1,0 +1,46 @@
+//! One HTTP/1.0 request to a server of a testbed, for recipes that ask over HTTP whether it is ready,
+//! which version it is and who leads. Not a client for load.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Longest time for each step of a request.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Sends a request, with `body` as JSON if it is not empty, and gives status code and body; `None` if
+/// there is no answer.
+#[must_use]
+pub fn request(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_write_timeout(Some(PATIENCE)).ok()?;
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    parse(&String::from_utf8_lossy(&answer))
+}
+
+fn parse(answer: &str) -> Option<(u16, String)> {
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+    Some((status, body.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_taken_apart() {
+        let answer = "HTTP/1.1 503 Service Unavailable\r\nA: b\r\n\r\n{}\r\n\r\nx";
+        assert_eq!(parse(answer), Some((503, "{}\r\n\r\nx".to_owned())));
+        assert_eq!(parse("HTTP/1.1 200 OK\r\n"), None);
+        assert_eq!(parse("nonsense"), None);
+    }
+}

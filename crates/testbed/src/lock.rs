@@ -1,0 +1,72 @@
+//! File locks: what one living process holds and no other may take. The kernel lets go of them when
+//! the process ends, however it ends, so nothing can be left locked.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// A held lock on a file; let go on drop. The file stays: removing it would let two processes lock
+/// two files of the same name.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits until the lock is ours. The file is made if it is not there.
+    ///
+    /// # Errors
+    /// What the system says of the file.
+    pub fn wait(path: &Path) -> io::Result<Lock> {
+        let file = open(path)?;
+        lock(&file, libc::LOCK_EX)?;
+        Ok(Lock { _file: file })
+    }
+
+    /// Takes the lock if nobody holds it.
+    ///
+    /// # Errors
+    /// What the system says of the file; that somebody holds the lock is not an error.
+    pub fn attempt(path: &Path) -> io::Result<Option<Lock>> {
+        let file = open(path)?;
+        match lock(&file, libc::LOCK_EX | libc::LOCK_NB) {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).open(path)
+}
+
+fn lock(file: &File, how: libc::c_int) -> io::Result<()> {
+    loop {
+        // SAFETY: the descriptor is that of an open file.
+        if unsafe { libc::flock(file.as_raw_fd(), how) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_once_and_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let held = Lock::attempt(&path).unwrap().unwrap();
+        assert!(Lock::attempt(&path).unwrap().is_none());
+        drop(held);
+        assert!(Lock::attempt(&path).unwrap().is_some());
+        drop(Lock::wait(&path).unwrap());
+    }
+}

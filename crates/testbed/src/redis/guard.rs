@@ -1,0 +1,147 @@
+//! One Redis for tests, with passwords, users and TLS.
+
+use std::ops::{Deref, DerefMut};
+
+use super::{REDIS, launch};
+use crate::addresses::Addresses;
+use crate::certificates::Certificates;
+use crate::error::TestbedError;
+use crate::folder::Folder;
+use crate::server::Server;
+
+/// When the append-only file is handed to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AppendOnly {
+    /// There is no such file.
+    #[default]
+    Off,
+    /// When the system likes to.
+    No,
+    /// Every second.
+    EverySecond,
+    /// Before each answer.
+    Always,
+}
+
+/// What a test's Redis is to be like.
+#[derive(Clone, Debug, Default)]
+pub struct RedisSettings {
+    /// Password of the default user.
+    pub password: Option<String>,
+    /// Further users as lines of an access control list: `alice on >secret ~* +@all`.
+    pub users: Vec<String>,
+    /// TLS instead of plain TCP, with an authority made for it.
+    pub tls: bool,
+    /// Persistence. There are no snapshots.
+    pub append_only: AppendOnly,
+    /// Memory limit in bytes and what happens there, such as `noeviction`.
+    pub max_memory: Option<(u64, String)>,
+}
+
+/// A running Redis.
+pub struct RedisServer {
+    // The server ends before its folder and address are given up: fields drop in this order.
+    server: Server,
+    settings: RedisSettings,
+    certificates: Option<Certificates>,
+    _folder: Folder,
+    _addresses: Addresses,
+}
+
+impl RedisServer {
+    /// Starts a Redis on a loopback address of its own and waits until it answers.
+    ///
+    /// # Errors
+    /// [`TestbedError`]
+    pub fn start(settings: RedisSettings) -> Result<RedisServer, TestbedError> {
+        let program = REDIS.find().ok_or_else(|| REDIS.missing("redis"))?;
+        let system = |action| TestbedError::system(action, "redis-server");
+        let folder = Folder::make("redis-server").map_err(system("make a folder for"))?;
+        let mut addresses = Addresses::take().map_err(system("find an address for"))?;
+        let address = addresses.socket(1, 6379).map_err(system("find a port for"))?;
+        let certificates = match settings.tls {
+            true => Some(Certificates::make(folder.path(), address.ip())?),
+            false => None,
+        };
+        let options = options(&settings);
+        let mut launch = launch(&program, address, folder.path(), &options);
+        if let Some(files) = &certificates {
+            // The last word counts: this closes the plain port.
+            launch = launch.arguments(["--port", "0", "--tls-port", &address.port().to_string()]);
+            launch = launch.arguments(["--tls-cert-file".into(), files.certificate.clone()]);
+            launch = launch.arguments(["--tls-key-file".into(), files.key.clone()]);
+            launch = launch.arguments(["--tls-ca-cert-file".into(), files.authority.clone()]);
+            launch = launch.arguments(["--tls-auth-clients", "no"]);
+        }
+        for user in &settings.users {
+            launch = launch.arguments(["--user"]).arguments(user.split_ascii_whitespace());
+        }
+        let tls = settings.tls;
+        launch = launch.ready(move |probe| {
+            if tls {
+                return probe.log.contains("Ready to accept connections") && probe.listens();
+            }
+            // Not while it is loading; a server that asks for a password is up.
+            let answer = probe.ask(b"PING\r\n").unwrap_or_default();
+            answer.starts_with(b"+PONG") || answer.starts_with(b"-NOAUTH")
+        });
+        let mut server = Server::spawn("redis-server", launch, folder.path())?;
+        server.wait_until_ready()?;
+        Ok(RedisServer { server, settings, certificates, _folder: folder, _addresses: addresses })
+    }
+
+    /// URL that kvdyno reaches it by, as the default user.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let password = self.settings.password.as_deref();
+        let user = password.map(|password| format!(":{password}@")).unwrap_or_default();
+        let address = self.server.address();
+        match &self.certificates {
+            None => format!("redis://{user}{address}"),
+            Some(files) => format!("rediss://{user}{address}?ca={}", files.authority.display()),
+        }
+    }
+
+    /// The files of a server with TLS.
+    #[must_use]
+    pub fn certificates(&self) -> Option<&Certificates> {
+        self.certificates.as_ref()
+    }
+}
+
+impl Deref for RedisServer {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
+}
+
+impl DerefMut for RedisServer {
+    fn deref_mut(&mut self) -> &mut Server {
+        &mut self.server
+    }
+}
+
+fn options(settings: &RedisSettings) -> Vec<(String, String)> {
+    let mut out = vec![("save".to_owned(), String::new())];
+    let mut set = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
+    let sync = match settings.append_only {
+        AppendOnly::Off => None,
+        AppendOnly::No => Some("no"),
+        AppendOnly::EverySecond => Some("everysec"),
+        AppendOnly::Always => Some("always"),
+    };
+    if let Some(sync) = sync {
+        set("appendonly", "yes");
+        set("appendfsync", sync);
+    }
+    if let Some((bytes, policy)) = &settings.max_memory {
+        set("maxmemory", &bytes.to_string());
+        set("maxmemory-policy", policy);
+    }
+    if let Some(password) = &settings.password {
+        set("requirepass", password);
+    }
+    out
+}

@@ -1,0 +1,260 @@
+//! Where a testbed is built: what a kind's recipe starts its servers with. It knows the settings
+//! asked for, gives folders and addresses, starts processes, waits, and times each step.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::addresses::Addresses;
+use crate::error::TestbedError;
+use crate::folder::Folder;
+use crate::install::Software;
+use crate::kind::Role;
+use crate::request::Request;
+use crate::server::{Launch, POLL, Server};
+
+/// A step of the set-up and how long it took.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Step {
+    /// What was done: `start 3 × cassandra`.
+    pub name: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Hears of each step as it ends.
+pub type Tell = Box<dyn Fn(&Step) + Send>;
+
+/// What a recipe says of the system that it has started.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// URL that kvdyno reaches it by.
+    pub url: String,
+    /// Version that the server itself names.
+    pub version: Option<String>,
+    /// The whole effective configuration as the servers tell it, as (name, value); what was given to
+    /// them where they do not tell.
+    pub configuration: Vec<(String, String)>,
+    /// Settings given to the servers that differ from their defaults, as (name, value); without
+    /// addresses, ports and folders, which every server must be told.
+    pub changed: Vec<(String, String)>,
+}
+
+/// One node.
+pub struct Node {
+    /// Its process.
+    pub server: Server,
+    /// What it was started as.
+    pub role: Option<Role>,
+}
+
+/// A testbed that is being built, or is up.
+pub struct Site {
+    // Servers end before their folder and addresses are given up: fields drop in this order.
+    nodes: Vec<Node>,
+    request: Request,
+    folder: Folder,
+    addresses: Addresses,
+    steps: Vec<Step>,
+    tell: Tell,
+    made: Instant,
+}
+
+impl Site {
+    /// A site with a folder and addresses of its own and nothing in it.
+    ///
+    /// # Errors
+    /// [`TestbedError::System`] if the system refuses.
+    pub fn new(request: Request, tell: Tell) -> Result<Site, TestbedError> {
+        let made = Instant::now();
+        let kept = request.text("folder");
+        let folder = if kept.is_empty() {
+            Folder::make(request.kind().name)
+                .map_err(TestbedError::system("make", "the testbed's folder"))
+        } else {
+            Folder::kept(Path::new(kept)).map_err(TestbedError::system("use", kept))
+        }?;
+        let addresses = Addresses::take()
+            .map_err(TestbedError::system("find free addresses for", request.kind().name))?;
+        Ok(Site { nodes: Vec::new(), request, folder, addresses, steps: Vec::new(), tell, made })
+    }
+
+    /// What was asked for: nodes and settings.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The path of a program or library folder that [`Software`] brings.
+    ///
+    /// # Errors
+    /// [`TestbedError::NotInstalled`] with the command that installs it.
+    pub fn software(&self, software: &'static Software) -> Result<PathBuf, TestbedError> {
+        software.find().ok_or_else(|| software.missing(self.request.kind().name))
+    }
+
+    /// The nodes so far, in the order of their start.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The nodes so far, to act upon.
+    pub fn nodes_mut(&mut self) -> &mut [Node] {
+        &mut self.nodes
+    }
+
+    /// Address number `node` (from 1) of this testbed's own block.
+    #[must_use]
+    pub fn ip(&self, node: u16) -> Ipv4Addr {
+        self.addresses.ip(node)
+    }
+
+    /// A free address and port: the first free port from the `usual` one on, on address number
+    /// `node` (from 1) of this testbed's own block. Call it for every port that a server takes.
+    ///
+    /// # Errors
+    /// [`TestbedError::System`] if there is none.
+    pub fn address(&mut self, node: u16, usual: u16) -> Result<SocketAddr, TestbedError> {
+        let what = format!("node {node} of {}", self.request.kind().name);
+        self.addresses.socket(node, usual).map_err(TestbedError::system("find a port for", what))
+    }
+
+    /// The folder of a node, made if it is not there.
+    ///
+    /// # Errors
+    /// [`TestbedError::System`] if it cannot be made.
+    pub fn folder(&self, name: &str) -> Result<PathBuf, TestbedError> {
+        let folder = self.folder.path().join(name);
+        let made = fs::create_dir_all(&folder);
+        made.map_err(TestbedError::system("make", format!("a folder for {name}")))?;
+        Ok(folder)
+    }
+
+    /// The folder of the whole testbed.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file into a node's folder and gives its path.
+    ///
+    /// # Errors
+    /// [`TestbedError::System`] if it cannot be written.
+    pub fn write(&self, node: &str, file: &str, text: &str) -> Result<PathBuf, TestbedError> {
+        let path = self.folder(node)?.join(file);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(TestbedError::system("make", file))?;
+        }
+        fs::write(&path, text).map_err(TestbedError::system("write", file))?;
+        Ok(path)
+    }
+
+    /// Starts a process in the folder of `name` and does not wait for it; [`Site::serve`] does,
+    /// so that nodes can start side by side.
+    ///
+    /// # Errors
+    /// [`TestbedError::System`] if it cannot be started.
+    pub fn start(
+        &mut self,
+        name: &str,
+        role: Option<Role>,
+        launch: Launch,
+    ) -> Result<(), TestbedError> {
+        let server = Server::spawn(name, launch, &self.folder(name)?)?;
+        self.nodes.push(Node { server, role });
+        Ok(())
+    }
+
+    /// Waits until every process serves, and takes the time from when this was first asked to.
+    ///
+    /// # Errors
+    /// [`TestbedError`] with the end of the log of the first that does not.
+    pub fn serve(&mut self, what: &str) -> Result<(), TestbedError> {
+        let count = self.nodes.len();
+        let name =
+            if count == 1 { format!("start {what}") } else { format!("start {count} × {what}") };
+        self.step(&name, |site| {
+            let mut waiting: Vec<usize> = (0..site.nodes.len()).collect();
+            while !waiting.is_empty() {
+                let mut still = Vec::new();
+                for index in waiting {
+                    if !site.nodes[index].server.serves()? {
+                        still.push(index);
+                    }
+                }
+                waiting = still;
+                if !waiting.is_empty() {
+                    std::thread::sleep(POLL);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Does a step and takes its time.
+    ///
+    /// # Errors
+    /// What the step says.
+    pub fn step<T>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Site) -> Result<T, TestbedError>,
+    ) -> Result<T, TestbedError> {
+        let begin = Instant::now();
+        let done = work(self)?;
+        let step = Step { name: name.to_owned(), took: begin.elapsed() };
+        (self.tell)(&step);
+        self.steps.push(step);
+        Ok(done)
+    }
+
+    /// Waits until a condition holds, as a step of its own; looks at it ten times a second.
+    ///
+    /// # Errors
+    /// [`TestbedError::NotReady`] if it does not within `patience`, or [`TestbedError::Ended`] if
+    /// a process ends meanwhile.
+    pub fn until(
+        &mut self,
+        what: &str,
+        patience: Duration,
+        mut holds: impl FnMut(&mut Site) -> bool,
+    ) -> Result<(), TestbedError> {
+        self.step(what, |site| {
+            let begin = Instant::now();
+            while !holds(site) {
+                for node in &mut site.nodes {
+                    if !node.server.is_running() {
+                        node.server.serves()?;
+                    }
+                }
+                if begin.elapsed() > patience {
+                    return Err(match site.nodes.last() {
+                        Some(node) => node.server.not_ready(patience, what),
+                        None => TestbedError::Node(format!("no node to wait for: {what}")),
+                    });
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends a node and forgets it; its folder stays until the testbed goes.
+    pub fn end_node(&mut self, index: usize) {
+        drop(self.nodes.remove(index));
+    }
+
+    /// Steps so far.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Time since the site was made: from nothing.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.made.elapsed()
+    }
+}
