@@ -5,7 +5,7 @@
 mod suites;
 
 use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
-use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb};
+use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb, run};
 
 /// One server for each suite: what a suite leaves behind would be in the way of the next.
 fn on_redis(check: impl FnOnce(&str)) {
@@ -16,6 +16,18 @@ fn on_redis(check: impl FnOnce(&str)) {
 fn on_memcached(check: impl FnOnce(&str)) {
     let server = MemcachedServer::start(MemcachedSettings::default()).unwrap();
     check(&server.url());
+}
+
+#[test]
+fn cache_on_memcached_before_redis() {
+    let cache = MemcachedServer::start(MemcachedSettings::default()).unwrap();
+    let store = RedisServer::start(RedisSettings::default()).unwrap();
+    let url = format!("cache({}, {})?ttl=2s", cache.url(), store.url());
+    let options = ["--scale", "0.01", "--requests", "4000", "--set", "warmup=false"];
+    let run = run("cache", &url, &options);
+    assert_eq!(run.done("mix"), [("get", 3_800), ("update", 200)]);
+    assert!(run.printed.contains("mix: hit ratio: "), "{}", run.printed);
+    assert!(run.printed.contains("get of the store after a miss, median"), "{}", run.printed);
 }
 
 /// A suite and what its run phase does.

@@ -1,6 +1,9 @@
 //! What the engines in this process share: where their files lie, and what an acknowledged write
 //! survives there.
 
+#[cfg(all(test, any(feature = "embedded", feature = "rocksdb")))]
+pub(crate) mod trial;
+
 #[cfg(feature = "embedded")]
 use std::io;
 use std::path::{Path, PathBuf};

@@ -138,12 +138,9 @@ impl Asked {
         options.create_if_missing(true);
         let mut disclose = |name: &str, value: String| settings.push((name.to_owned(), value));
         let mut table = BlockBasedOptions::default();
-        match self.cache {
-            Some(0) => table.disable_cache(),
-            Some(bytes) => table.set_block_cache(&Cache::new_lru_cache(bytes as usize)?),
-            None => {}
-        }
         if let Some(bytes) = self.cache {
+            // One of no bytes keeps nothing and counts its misses; without one nobody counts.
+            table.set_block_cache(&Cache::new_lru_cache(bytes as usize)?);
             disclose("block cache, bytes", bytes.to_string());
         }
         if self.cache_index {

@@ -3,73 +3,38 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kvdyno_core::store::{Client, Figure, Put, Reading, Store, Value};
+use kvdyno_core::store::{Figure, Store};
 
 use super::*;
+use crate::engine::trial::{Trial, now};
 
-/// Runs a request, which blocks.
-fn now<F: Future>(request: F) -> F::Output {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::pin::pin!(request).poll(&mut context) {
-        std::task::Poll::Ready(answer) => answer,
-        std::task::Poll::Pending => panic!("RocksDB made its caller wait"),
-    }
-}
-
-struct Bench {
-    store: RocksStore,
-    client: RocksClient,
-}
-
-impl Bench {
-    /// Opens a temporary database with counters.
-    fn open(options: &str) -> Bench {
-        let url = format!("rocksdb:?durability=process&statistics&{options}");
-        let store = RocksStore::open(&mut StoreUrl::parse(&url).unwrap()).unwrap();
-        let client = now(store.connect(1)).unwrap().clients.remove(0);
-        Bench { store, client }
+impl Trial<RocksStore> {
+    /// Opens a database.
+    fn at(url: &str) -> Self {
+        Trial::new(RocksStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap())
     }
 
-    /// Writes records of 1,000 bytes, every second number; the bytes repeat themselves.
-    fn write(&mut self, count: u32) {
-        let value: Vec<u8> = (0..1000).map(|at| (at % 10) as u8).collect();
-        for number in 0..count {
-            let put = Put {
-                key: key(number * 2).as_bytes(),
-                value: Value::new(&value, &[]),
-                insert: true,
-                partial: false,
-                record_fields: 1,
-                ttl: None,
-            };
-            now(self.client.put(put)).unwrap();
-        }
+    /// Opens a temporary one with counters.
+    fn open(options: &str) -> Self {
+        Trial::at(&format!("rocksdb:?durability=process&statistics&{options}"))
     }
 
-    /// As [`Bench::write`], and all of it is in tables then.
+    /// Writes records, all of which are in tables then.
     fn load(&mut self, count: u32) {
         self.write(count);
         self.store.shared.database.flush().unwrap();
         now(self.store.figures());
     }
 
-    /// Gets records, which must be there or not, and gives what was counted meanwhile.
-    fn get(&mut self, numbers: impl Iterator<Item = u32>, there: bool) -> Vec<Figure> {
-        let mut reading = Reading::default();
-        for number in numbers {
-            reading.clear();
-            assert_eq!(now(self.client.get(key(number).as_bytes(), &mut reading)), Ok(there));
-        }
+    /// What is counted while records are read, or absent ones asked for.
+    fn count(&mut self, gets: u32, there: bool) -> Vec<Figure> {
+        self.get(gets, there);
         now(self.store.figures())
     }
 
     fn property(&self, name: &str) -> u64 {
         self.store.shared.database.property_int_value(name).unwrap().unwrap()
     }
-}
-
-fn key(number: u32) -> String {
-    format!("key{number:08}")
 }
 
 fn value(figures: &[Figure], name: &str) -> f64 {
@@ -81,16 +46,15 @@ const PER_GET: &str = "blocks read per get";
 
 #[test]
 fn a_bloom_filter_spares_absent_gets_the_reading() {
-    let absent = || (0..1000).map(|number| number * 2 + 1);
     // Without a cache each look into a table reads a block.
-    let mut bare = Bench::open("cache=0");
+    let mut bare = Trial::open("cache=0");
     bare.load(1000);
-    let figures = bare.get(absent(), false);
+    let figures = bare.count(1000, false);
     assert!(value(&figures, PER_GET) > 0.9, "{figures:?}");
     assert!(figures.iter().all(|figure| !figure.name.contains("bloom")));
-    let mut bloom = Bench::open("cache=0&bloom=10");
+    let mut bloom = Trial::open("cache=0&bloom=10");
     bloom.load(1000);
-    let figures = bloom.get(absent(), false);
+    let figures = bloom.count(1000, false);
     // 10 bits for each key let about 1 in 100 pass.
     assert!(value(&figures, PER_GET) < 0.2, "{figures:?}");
     assert!(value(&figures, "table lookups spared by the bloom filter") > 0.9, "{figures:?}");
@@ -98,15 +62,15 @@ fn a_bloom_filter_spares_absent_gets_the_reading() {
 
 #[test]
 fn the_cache_holds_what_fits_into_it() {
-    let all = || (0..4000).map(|number| number * 2);
     for (cache, hit) in [("64MiB", true), ("64KiB", false)] {
-        let mut bench = Bench::open(&format!("cache={cache}&compression=none"));
-        bench.load(4000);
-        bench.get(all(), true);
-        let ratio = value(&bench.get(all(), true), "block cache hit ratio");
+        let mut trial = Trial::open(&format!("cache={cache}&compression=none"));
+        trial.load(4000);
+        trial.get(4000, true);
+        now(trial.store.figures());
+        let ratio = value(&trial.count(4000, true), "block cache hit ratio");
         // 4 MB were read once: four records of 1,000 bytes lie in a block.
         assert_eq!(ratio > 0.99, hit, "{cache}: {ratio}");
-        assert!(bench.property("rocksdb.block-cache-usage") > 0);
+        assert!(trial.property("rocksdb.block-cache-usage") > 0);
     }
 }
 
@@ -114,9 +78,9 @@ fn the_cache_holds_what_fits_into_it() {
 fn larger_blocks_hold_more_records() {
     let mut blocks = Vec::new();
     for block in ["4KiB", "64KiB"] {
-        let mut bench = Bench::open(&format!("block={block}&cache=64MiB&compression=none"));
-        bench.load(1000);
-        let figures = bench.get((0..1000).map(|number| number * 2), true);
+        let mut trial = Trial::open(&format!("block={block}&cache=64MiB&compression=none"));
+        trial.load(1000);
+        let figures = trial.count(1000, true);
         blocks.push(value(&figures, PER_GET));
     }
     assert!(blocks[0] > 0.2 && blocks[1] < 0.05, "{blocks:?}");
@@ -125,9 +89,9 @@ fn larger_blocks_hold_more_records() {
 #[test]
 fn compression_makes_tables_smaller() {
     let size = |compression: &str| {
-        let mut bench = Bench::open(&format!("compression={compression}"));
-        bench.load(1000);
-        bench.property("rocksdb.live-sst-files-size")
+        let mut trial = Trial::open(&format!("compression={compression}"));
+        trial.load(1000);
+        trial.property("rocksdb.live-sst-files-size")
     };
     let none = size("none");
     assert!(none > 1_000_000, "{none}");
@@ -139,11 +103,11 @@ fn compression_makes_tables_smaller() {
 
 #[test]
 fn a_small_memtable_goes_to_disk_early() {
-    let tables = |bench: &Bench| bench.property("rocksdb.live-sst-files-size");
-    let mut large = Bench::open("");
+    let tables = |trial: &Trial<RocksStore>| trial.property("rocksdb.live-sst-files-size");
+    let mut large = Trial::open("");
     large.write(4000);
     assert_eq!(tables(&large), 0);
-    let mut small = Bench::open("memtable=256KiB&jobs=2");
+    let mut small = Trial::open("memtable=256KiB&jobs=2");
     small.write(4000);
     let begun = Instant::now();
     while tables(&small) == 0 {
@@ -174,11 +138,9 @@ fn direct_input_and_output_passes_the_page_cache_by() {
     for (options, direct) in [("", false), ("direct", true)] {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let url = format!("rocksdb:{}?durability=process&{options}", folder.path().display());
-        let store = RocksStore::open(&mut StoreUrl::parse(&url).unwrap()).unwrap();
-        let client = now(store.connect(1)).unwrap().clients.remove(0);
-        let mut bench = Bench { store, client };
-        bench.load(100);
-        bench.get(std::iter::once(2), true);
+        let mut trial = Trial::at(&url);
+        trial.load(100);
+        trial.get(2, true);
         let flags = open_tables(&folder.path().canonicalize().unwrap());
         assert!(!flags.is_empty());
         assert!(flags.iter().all(|flags| (flags & O_DIRECT != 0) == direct), "{flags:?}");
@@ -188,10 +150,10 @@ fn direct_input_and_output_passes_the_page_cache_by() {
 #[test]
 fn index_and_filters_are_held_in_the_cache_if_asked_for() {
     let usage = |options: &str| {
-        let mut bench = Bench::open(&format!("bloom=100&cache=64MiB&{options}"));
-        bench.load(4000);
-        bench.get(std::iter::once(2), true);
-        bench.property("rocksdb.block-cache-usage")
+        let mut trial = Trial::open(&format!("bloom=100&cache=64MiB&{options}"));
+        trial.load(4000);
+        trial.get(2, true);
+        trial.property("rocksdb.block-cache-usage")
     };
     // 100 bits for each of 4,000 keys.
     let (outside, inside) = (usage(""), usage("cache-index"));
@@ -200,12 +162,9 @@ fn index_and_filters_are_held_in_the_cache_if_asked_for() {
 
 #[test]
 fn without_statistics_nothing_is_counted() {
-    let url = "rocksdb:?durability=none";
-    let store = RocksStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap();
-    let client = now(store.connect(1)).unwrap().clients.remove(0);
-    let mut bench = Bench { store, client };
-    bench.load(10);
-    assert!(bench.get(0..1, true).is_empty());
+    let mut trial = Trial::at("rocksdb:?durability=none");
+    trial.load(10);
+    assert!(trial.count(10, true).is_empty());
 }
 
 #[test]
