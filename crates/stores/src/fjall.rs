@@ -74,63 +74,22 @@ impl FjallStore {
     pub fn open(url: &mut StoreUrl) -> Result<FjallStore, StoreError> {
         let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
         let durability = take_durability(url, &levels)?;
-        let cache = url.take_bytes("cache")?;
-        let policies = [
-            ("default", None),
-            ("none", Some(CompressionType::None)),
-            ("lz4", Some(CompressionType::Lz4)),
-        ];
-        let compression = url.take_choice("compression", &policies)?.flatten();
-        let bloom = url.take_number::<f32>("bloom")?;
-        let block = url.take_bytes("block")?;
-        let memtable = url.take_bytes("memtable")?;
-        let workers = url.take_number::<usize>("workers")?;
+        let asked = Asked::take(url)?;
         url.finish()?;
-        if workers == Some(0) {
-            return Err(url.wrong("no `workers`", "give at least 1"));
-        }
-        if bloom.is_some_and(|bits| bits != 0.0 && !(1.0..=100.0).contains(&bits)) {
-            let advice = "give 1 to 100 bits for each key, or 0 for no filter";
-            return Err(url.wrong("a `bloom` out of its range", advice));
-        }
-        // fjall's own bounds.
-        if block.is_some_and(|bytes| !(1 << 10..=1 << 20).contains(&bytes)) {
-            return Err(url.wrong("a `block` out of its range", "give 1KiB to 1MiB"));
-        }
         let folder = Folder::open(url, durability)?;
         let mut builder = Database::builder(folder.path());
-        if let Some(bytes) = cache {
+        if let Some(bytes) = asked.cache {
             builder = builder.cache_size(bytes);
         }
-        if let Some(count) = workers {
+        if let Some(count) = asked.workers {
             builder = builder.worker_threads(count);
         }
         let advice = "name a folder that fjall made or an empty one, and no other process has open";
         let database = builder.open().map_err(|e| url.cannot_open(e, advice))?;
         // An existing keyspace keeps the setting that it was made with.
         let existed = database.keyspace_exists(KEYSPACE);
-        let options = || {
-            let mut options = KeyspaceCreateOptions::default()
-                .manual_journal_persist(durability != Durability::ProcessKill);
-            if let Some(compression) = compression {
-                options =
-                    options.data_block_compression_policy(CompressionPolicy::all(compression));
-            }
-            if let Some(bits) = bloom {
-                let filter = match bits {
-                    0.0 => FilterPolicyEntry::None,
-                    bits => FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(bits)),
-                };
-                options = options.filter_policy(FilterPolicy::all(filter));
-            }
-            if let Some(bytes) = block {
-                options = options.data_block_size_policy(BlockSizePolicy::all(bytes as u32));
-            }
-            match memtable {
-                Some(bytes) => options.max_memtable_size(bytes),
-                None => options,
-            }
-        };
+        let options =
+            || asked.keyspace().manual_journal_persist(durability != Durability::ProcessKill);
         let records =
             database.keyspace(KEYSPACE, options).map_err(|e| url.cannot_open(e, advice))?;
         let persist = match durability {
@@ -138,21 +97,89 @@ impl FjallStore {
             Durability::ProcessKill if existed => Some(PersistMode::Buffer),
             Durability::ProcessKill | Durability::None => None,
         };
-        let settings = vec![
+        let mut settings = vec![
             folder.setting(),
             ("block cache, bytes".to_owned(), database.cache_capacity().to_string()),
-            ("compression".to_owned(), compression.map_or("default".to_owned(), |c| c.to_string())),
-            ("bloom, bits per key".to_owned(), or_default(bloom)),
-            ("block, bytes".to_owned(), or_default(block)),
-            ("memtable, bytes".to_owned(), or_default(memtable)),
         ];
+        settings.extend(asked.settings());
         let shared = Shared { records, database, durability, persist, settings, _folder: folder };
         Ok(FjallStore { shared: Arc::new(shared) })
     }
 }
 
-fn or_default(given: Option<impl ToString>) -> String {
-    given.map_or("default".to_owned(), |value| value.to_string())
+/// What the URL asks of fjall; `None`: its own default.
+struct Asked {
+    cache: Option<u64>,
+    compression: Option<CompressionType>,
+    bloom: Option<f32>,
+    block: Option<u64>,
+    memtable: Option<u64>,
+    workers: Option<usize>,
+}
+
+impl Asked {
+    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+        let policies = [
+            ("default", None),
+            ("none", Some(CompressionType::None)),
+            ("lz4", Some(CompressionType::Lz4)),
+        ];
+        let asked = Asked {
+            cache: url.take_bytes("cache")?,
+            compression: url.take_choice("compression", &policies)?.flatten(),
+            bloom: url.take_number("bloom")?,
+            block: url.take_bytes("block")?,
+            memtable: url.take_bytes("memtable")?,
+            workers: url.take_number("workers")?,
+        };
+        if asked.workers == Some(0) {
+            return Err(url.wrong("no `workers`", "give at least 1"));
+        }
+        if asked.bloom.is_some_and(|bits| bits != 0.0 && !(1.0..=100.0).contains(&bits)) {
+            let advice = "give 1 to 100 bits for each key, or 0 for no filter";
+            return Err(url.wrong("a `bloom` out of its range", advice));
+        }
+        // fjall panics beyond these bounds.
+        if asked.block.is_some_and(|bytes| !(1 << 10..=1 << 20).contains(&bytes)) {
+            return Err(url.wrong("a `block` out of its range", "give 1KiB to 1MiB"));
+        }
+        Ok(asked)
+    }
+
+    /// Options of a new keyspace.
+    fn keyspace(&self) -> KeyspaceCreateOptions {
+        let mut options = KeyspaceCreateOptions::default();
+        if let Some(compression) = self.compression {
+            options = options.data_block_compression_policy(CompressionPolicy::all(compression));
+        }
+        if let Some(bits) = self.bloom {
+            let filter = match bits {
+                0.0 => FilterPolicyEntry::None,
+                bits => FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(bits)),
+            };
+            options = options.filter_policy(FilterPolicy::all(filter));
+        }
+        if let Some(bytes) = self.block {
+            options = options.data_block_size_policy(BlockSizePolicy::all(bytes as u32));
+        }
+        match self.memtable {
+            Some(bytes) => options.max_memtable_size(bytes),
+            None => options,
+        }
+    }
+
+    /// For the result.
+    fn settings(&self) -> [(String, String); 4] {
+        fn setting(name: &str, given: Option<impl ToString>) -> (String, String) {
+            (name.to_owned(), given.map_or("default".to_owned(), |value| value.to_string()))
+        }
+        [
+            setting("compression", self.compression),
+            setting("bloom, bits per key", self.bloom),
+            setting("block, bytes", self.block),
+            setting("memtable, bytes", self.memtable),
+        ]
+    }
 }
 
 impl Store for FjallStore {

@@ -332,7 +332,7 @@ mod tests {
         }
         for options in ["sync=meta", "durability=none&sync=all", "durability=process&sync=map"] {
             let mut url = StoreUrl::parse(&format!("lmdb:?{options}")).unwrap();
-            assert!(LmdbStore::open(&mut url).err().expect(options).is_usage());
+            assert!(LmdbStore::open(&mut url).is_err_and(|error| error.is_usage()), "{options}");
         }
     }
 

@@ -99,21 +99,10 @@ impl Settings {
                 ));
             }
         }
-        if given("staleness") && given("consistency") {
-            return Err(url.wrong(
-                "`staleness` and `consistency` both declare what a read may return",
-                "give one of them",
-            ));
-        }
         let spreads = [
             ("constant", Spread::Constant),
             ("exponential", Spread::Exponential),
             ("lognormal", Spread::LogNormal),
-        ];
-        let consistencies = [
-            ("eventual", Consistency::Eventual),
-            ("read-after-write", Consistency::ReadAfterWrite),
-            ("linearizable", Consistency::Linearizable),
         ];
         let durabilities = [
             ("none", Durability::None),
@@ -148,17 +137,30 @@ impl Settings {
             seed: url.take_number("seed")?.unwrap_or(1),
             log: url.take("log"),
             name: url.take("name"),
-            consistency: match url.take_duration("staleness")? {
-                Some(longest) => Consistency::BoundedStaleness(longest),
-                None => url
-                    .take_choice("consistency", &consistencies)?
-                    .unwrap_or(Consistency::Linearizable),
-            },
+            consistency: take_consistency(url)?,
             durability: url.take_choice("durability", &durabilities)?.unwrap_or(Durability::None),
             disclosed,
         };
         url.finish()?;
         Ok(settings)
+    }
+}
+
+/// What is declared, by `consistency` or by `staleness`.
+fn take_consistency(url: &mut StoreUrl) -> Result<Consistency, StoreError> {
+    let choices = [
+        ("eventual", Consistency::Eventual),
+        ("read-after-write", Consistency::ReadAfterWrite),
+        ("linearizable", Consistency::Linearizable),
+    ];
+    let level = url.take_choice("consistency", &choices)?;
+    match (level, url.take_duration("staleness")?) {
+        (Some(_), Some(_)) => Err(url.wrong(
+            "`staleness` and `consistency` both declare what a read may return",
+            "give one of them",
+        )),
+        (None, Some(longest)) => Ok(Consistency::BoundedStaleness(longest)),
+        (level, None) => Ok(level.unwrap_or(Consistency::Linearizable)),
     }
 }
 
@@ -194,6 +196,7 @@ mod tests {
             let error = settings(&format!("{part}=1")).unwrap_err().to_string();
             assert!(error.contains(&format!("without `{whole}`")), "{error}");
         }
+        assert!(settings("staleness=1s&consistency=eventual").is_err());
         assert!(settings("lie=x").is_err());
         assert!(settings("lie=-1").is_err());
     }
