@@ -14,7 +14,7 @@ struct Need {
 }
 
 /// What the tests run against.
-const PROGRAMS: [Need; 5] = [
+const PROGRAMS: [Need; 6] = [
     Need {
         packages: &["redis-server", "redis-tools"],
         present: "command -v redis-server && command -v redis-benchmark",
@@ -25,6 +25,7 @@ const PROGRAMS: [Need; 5] = [
         packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
         present: "test -e /usr/include/sqlite3.h",
     },
+    Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {
         packages: &["python3-venv", "python3-pip"],

@@ -11,6 +11,7 @@ mod profile;
 mod transfer;
 
 use std::future::Future;
+use std::path::Path;
 use std::task::Context;
 
 pub use fault::{Certainty, ErrorClass, Fault};
@@ -58,6 +59,11 @@ pub trait Store: Send + Sync + 'static {
         &self,
         slots: usize,
     ) -> impl Future<Output = Answer<Connection<Self::Client, Self::Transport>>>;
+
+    /// The folder on this machine in which the store keeps its data, where it does so itself.
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
 
     /// What the driver noticed since this was last asked, which is at the end of each phase, when
     /// the clients are done. It may ask the servers, within the time that a request may take; what

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kvdyno_core::suite::units::{self, UnitError};
 
+use crate::testbed::TestbedArguments;
+
 /// Puts a key-value store on the dynamometer: how fast, how predictable, with every read checked.
 #[derive(Parser, Debug)]
 #[command(name = "kvdyno", version, about, max_term_width = 100)]
@@ -32,6 +34,8 @@ pub enum Command {
     Suites,
     /// Find out whether this machine, and a store, are fit to measure.
     Check(CheckArguments),
+    /// Start and end throwaway deployments of real servers.
+    Testbed(TestbedArguments),
 }
 
 /// What becomes of records that are in the store already.
@@ -55,6 +59,10 @@ pub struct RunArguments {
     /// Store to measure, such as redis://127.0.0.1:6379; may be given several times.
     #[arg(long, value_name = "URL")]
     pub store: Vec<String>,
+    /// Throwaway deployment to set up, measure and take down, such as redis-sharded:4; may be given
+    /// several times (`kvdyno testbed kinds` lists them).
+    #[arg(long, value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
+    pub testbed: Vec<String>,
     /// How it is carried out.
     #[command(flatten)]
     pub shape: ShapeArguments,

@@ -6,6 +6,7 @@ mod say;
 mod added;
 mod args;
 mod check;
+mod device;
 mod dry_run;
 mod existing;
 mod exit;
@@ -19,6 +20,7 @@ mod setting;
 mod signals;
 mod stamps;
 mod terminal_style;
+mod testbed;
 
 use std::process::ExitCode;
 
@@ -80,5 +82,6 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Stores => list::stores(),
         Command::Suites => list::suites(),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Testbed(arguments) => testbed::testbed(&arguments),
     }
 }

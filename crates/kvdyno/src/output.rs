@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use kvdyno_core::load::{Observer, Progress};
-use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure};
+use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::verdict;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::folder::{FolderError, Place, ResultFolder};
@@ -77,6 +77,15 @@ impl Output {
         let place = Place::new(number, &name, phase);
         self.trouble.tell(self.folder.add_anomalies(place, measure));
         self.save();
+    }
+
+    /// What was used during a phase of the store that began last. `nodes` are the names of the
+    /// sampled servers.
+    pub fn add_resources(&mut self, phase: &PhasePlan, resources: &Resources, nodes: &[String]) {
+        let number = self.result.runs.len().saturating_sub(1);
+        let Some(run) = self.result.runs.last() else { return };
+        let place = Place::new(number, &run.store.name, phase);
+        self.trouble.tell(self.folder.add_resources(place, resources, nodes));
     }
 
     /// The store that began last is done with.

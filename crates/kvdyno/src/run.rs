@@ -22,6 +22,7 @@ use crate::setting::Setting;
 use crate::signals;
 use crate::stamps;
 use crate::terminal_style::style_of_terminal;
+use crate::testbed::{self, Around};
 
 /// Records loaded with one request where every store can.
 const LOAD_BATCH: u32 = 100;
@@ -38,16 +39,21 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         // The options are the whole suite: they make it differ from nothing.
         plan.changes.clear();
     }
-    let stores =
-        if arguments.store.is_empty() { plan.stores.clone() } else { arguments.store.clone() };
-    if stores.is_empty() {
+    let testbeds = arguments.testbed.iter().cloned().map(Target::Testbed);
+    let mut targets: Vec<Target> =
+        arguments.store.iter().cloned().map(Target::Store).chain(testbeds).collect();
+    if targets.is_empty() {
+        targets = plan.stores.iter().cloned().map(Target::Store).collect();
+    }
+    if targets.is_empty() {
         return Err(Failure::usage(format!(
-            "suite {} names no store; add --store URL (`kvdyno stores` lists them)",
+            "suite {} names no store; add --store URL (`kvdyno stores` lists them) or --testbed \
+             NAME (`kvdyno testbed kinds`)",
             plan.suite
         )));
     }
     let command = std::env::args().collect::<Vec<_>>();
-    carry_out(&plan, &stores, &arguments.conduct, command)
+    carry_out(&plan, targets, &arguments.conduct, command)
 }
 
 /// `kvdyno rerun`: the recorded plan, with the recorded stores and conduct.
@@ -67,14 +73,21 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     let Command::Run(mut recorded) = recorded.command else {
         return Err(unreadable("it was not made by `kvdyno run`"));
     };
-    let stores: Vec<String> = result.runs.iter().map(|run| run.store.url.clone()).collect();
-    if let Some(url) = stores.iter().find(|url| url.contains(":***@")) {
-        return Err(Failure::usage(format!(
-            "{url}: passwords are not kept in results; do it again with `kvdyno run`"
-        )));
+    let mut targets = Vec::new();
+    for run in &result.runs {
+        let url = &run.store.url;
+        targets.push(match &run.testbed {
+            Some(testbed) => Target::Testbed(testbed.request.clone()),
+            None if url.contains(":***@") => {
+                return Err(Failure::usage(format!(
+                    "{url}: passwords are not kept in results; do it again with `kvdyno run`"
+                )));
+            }
+            None => Target::Store(url.clone()),
+        });
     }
     recorded.conduct.out = arguments.out.clone();
-    carry_out(&plan, &stores, &recorded.conduct, result.command)
+    carry_out(&plan, targets, &recorded.conduct, result.command)
 }
 
 fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
@@ -87,7 +100,8 @@ fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
             value: quick.value.clone(),
             mix: quick.mix.clone(),
             keys: quick.keys.clone(),
-            load_batch: all_take_batches(&arguments.store).then_some(LOAD_BATCH),
+            load_batch: (arguments.testbed.is_empty() && all_take_batches(&arguments.store))
+                .then_some(LOAD_BATCH),
         }
         .suite(),
     };
@@ -175,14 +189,51 @@ impl OpenStore {
     }
 }
 
-/// Opens every store first, so that a wrong URL ends the run before anything is measured.
-fn open_all(urls: &[String]) -> Result<Vec<OpenStore>, Failure> {
-    urls.iter().map(|url| OpenStore::open(url)).collect()
+/// Something to measure.
+enum Target {
+    /// The store of this URL.
+    Store(String),
+    /// The testbed of these words, which is up around its own run only.
+    Testbed(String),
+}
+
+/// A target that is known to be right.
+enum Checked {
+    Store(OpenStore),
+    Testbed(String),
+}
+
+impl Target {
+    /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
+    /// before anything is measured.
+    fn check(self) -> Result<Checked, Failure> {
+        match self {
+            Target::Store(url) => OpenStore::open(&url).map(Checked::Store),
+            Target::Testbed(words) => testbed::check(&words).map(|()| Checked::Testbed(words)),
+        }
+    }
+}
+
+impl Checked {
+    /// Runs every phase against it.
+    fn run(self, setting: &Setting<'_>, output: &mut Output) -> Result<Exit, Failure> {
+        match self {
+            Checked::Store(OpenStore { url, store }) => {
+                Ok(Session::open(setting, store, url)?.run(output))
+            }
+            Checked::Testbed(words) => {
+                let around = Around::start(&words, false, &setting.interrupt)?;
+                let disclosed = testbed::disclosed(around.description());
+                let OpenStore { url, store } = OpenStore::open(&around.description().url)?;
+                Ok(Session::open(setting, store, url)?.on_testbed(disclosed).run(output))
+            }
+        }
+    }
 }
 
 fn carry_out(
     plan: &Plan,
-    urls: &[String],
+    targets: Vec<Target>,
     arguments: &ConductArguments,
     command: Vec<String>,
 ) -> Result<Exit, Failure> {
@@ -190,13 +241,14 @@ fn carry_out(
         warn_user!("kvdyno: {note}");
     }
     if arguments.dry_run {
-        return dry_run::show(plan, urls);
+        return show(plan, &targets);
     }
     let unseen = if arguments.no_verify { Vec::new() } else { stamps::cannot_see(plan)? };
     for line in &unseen {
         eprintln!("kvdyno: not to be seen in {line}");
     }
-    let stores = open_all(urls)?;
+    let targets: Vec<Checked> =
+        targets.into_iter().map(Target::check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let setting = Setting {
         plan,
@@ -209,9 +261,9 @@ fn carry_out(
     };
     let mut output = begin(plan, arguments, command)?;
     let mut exit = Exit::Done;
-    for OpenStore { url, store } in stores {
-        match Session::open(&setting, store, url) {
-            Ok(session) => exit = exit.worse(session.run(&mut output)),
+    for target in targets {
+        match target.run(&setting, &mut output) {
+            Ok(ended) => exit = exit.worse(ended),
             Err(failure) => {
                 failure.tell();
                 exit = exit.worse(failure.exit);
@@ -223,6 +275,24 @@ fn carry_out(
         }
     }
     end(output, exit, arguments)
+}
+
+/// `--dry-run`: nothing is opened or set up.
+fn show(plan: &Plan, targets: &[Target]) -> Result<Exit, Failure> {
+    let mut urls = Vec::new();
+    for target in targets {
+        match target {
+            Target::Store(url) => urls.push(url.clone()),
+            Target::Testbed(words) => testbed::check(words)?,
+        }
+    }
+    let exit = dry_run::show(plan, &urls)?;
+    for target in targets {
+        if let Target::Testbed(words) = target {
+            say!("\ntestbed {words} would be set up, and taken down after its run");
+        }
+    }
+    Ok(exit)
 }
 
 /// Differs from run to run, so that this run's writes can be told from earlier ones'.

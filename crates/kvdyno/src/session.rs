@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
-use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Sampler, StopReason};
+use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
 use kvdyno_core::store::{Consistency, ErrorClass, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
-use kvdyno_report::result::{PhaseResult, Status, StoreResult, StoreRun};
+use kvdyno_report::result::{PhaseResult, Status, StoreResult, StoreRun, TestbedResult};
 
 use crate::added::Pass;
 use crate::args::DataPolicy;
+use crate::device::DeviceLimit;
 use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -27,8 +28,11 @@ pub struct Session<'a> {
     setting: &'a Setting<'a>,
     store: Arc<dyn AnyStore>,
     url: String,
+    testbed: Option<TestbedResult>,
     context: Context,
     existing: Existing,
+    /// Of the device under the store, where the plan wants it.
+    device: Option<DeviceLimit>,
     /// Records that exist by now.
     records: u64,
     ran: Vec<Ran>,
@@ -75,8 +79,10 @@ impl<'a> Session<'a> {
             setting,
             store,
             url,
+            testbed: None,
             context,
             existing,
+            device: None,
             records: existing::planned_records(setting.plan),
             ran: Vec::new(),
             reasons: Vec::new(),
@@ -85,13 +91,24 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// The store is a testbed's: it is disclosed, and its nodes are sampled.
+    pub fn on_testbed(self, testbed: TestbedResult) -> Self {
+        Session { testbed: Some(testbed), ..self }
+    }
+
     /// Runs every phase; what was measured is in `output` whatever happens.
     pub fn run(mut self, output: &mut Output) -> Exit {
         let store = StoreResult::new(&self.url, &self.context.profile);
         let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
         run.notes.clone_from(&self.setting.unseen);
+        run.testbed.clone_from(&self.testbed);
         output.begin_store(run);
         let plan = self.setting.plan;
+        if let Some(block) = plan.device_limit {
+            let limit = DeviceLimit::measure(plan, block, self.store.folder());
+            self.device =
+                limit.map_err(|error| warn_user!("kvdyno: no limit of the device: {error}")).ok();
+        }
         for index in 0..plan.phases.len() {
             let mut phase = plan.phase_with(index, self.records_before(index));
             phase.verify &= self.setting.verify;
@@ -138,6 +155,10 @@ impl<'a> Session<'a> {
         if self.is_failure(&measure) {
             self.exit = self.exit.worse(Exit::Failed);
         }
+        if let Some(resources) = &resources {
+            output.add_resources(phase, resources, &self.sampled().1);
+        }
+        let resources = resources.map(|resources| resources.summary);
         let mut result = PhaseResult::new(phase, &measure, resources.as_ref(), output.origin());
         result.publish(self.setting.plan, &self.context.profile.store);
         output.add_phase(phase, &measure, result);
@@ -147,19 +168,29 @@ impl<'a> Session<'a> {
         &mut self,
         phase: &PhasePlan,
         output: &mut Output,
-    ) -> Result<(PhaseMeasure, Option<ResourceSummary>), LoadError> {
+    ) -> Result<(PhaseMeasure, Option<Resources>), LoadError> {
         let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
-        let sampler = Sampler::start(&[]).ok();
+        let sampler = Sampler::start(&self.sampled().0).ok();
         let mut observer = output.observer(&self.context.profile.store, phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
         drop(observer);
-        let resources = sampler.map(|sampler| sampler.stop().summary);
+        let resources = sampler.map(Sampler::stop);
         let mut measure = measure?;
+        if let Some(limit) = &self.device {
+            let beside = limit.figures(&measure);
+            measure.figures.extend(beside);
+        }
         let issued = measure.issued.clone();
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
-        self.judge(phase, &measure, resources.as_ref());
+        self.judge(phase, &measure, resources.as_ref().map(|resources| &resources.summary));
         Ok((measure, resources))
+    }
+
+    /// Process numbers and names of the testbed's nodes that run on this machine.
+    fn sampled(&self) -> (Vec<u32>, Vec<String>) {
+        let nodes = self.testbed.iter().flat_map(|testbed| &testbed.nodes);
+        nodes.filter_map(|node| Some((node.pid?, node.name.clone()))).unzip()
     }
 
     fn judge(

@@ -42,6 +42,25 @@ const YCSB: [Does; 5] = [
     ("ycsb-f", &[("get", 500), ("read-modify-write", 500)]),
 ];
 
+/// fio on the device under an engine's folder, in the same go; a store elsewhere has none.
+#[test]
+fn helium_2015_b_stands_beside_the_bare_device() {
+    let options = ["--scale", "0.001", "--clients", "4", "--duration", "2s"];
+    let beside = run("helium-2015-b", "fjall:?durability=process", &options);
+    for (phase, name) in
+        [("get", "gets per read of the device"), ("update", "puts per write of the device")]
+    {
+        let phase = beside.phases().iter().find(|p| p["name"] == phase).unwrap();
+        let figure = &phase["figures"][0];
+        assert_eq!(figure["name"], name);
+        assert!(figure["value"].as_f64().unwrap() > 0.0, "{figure}");
+        assert!(figure["detail"].as_str().unwrap().contains("fio-"), "{figure}");
+    }
+    assert!(beside.printed.contains("gets per read of the device: "), "{}", beside.printed);
+    let none = run("helium-2015-b", "map:", &options);
+    assert!(none.phases().iter().all(|phase| phase["figures"].as_array().unwrap().is_empty()));
+}
+
 #[test]
 fn amesar_2011_on_redis() {
     on_redis(assert_amesar_2011);

@@ -2,6 +2,7 @@
 //! whole lines, so that Ctrl-C, a kill or a full disk leave what was measured until then.
 
 mod interval_log;
+mod resources_csv;
 mod timeline_csv;
 
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure};
+use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::workload::PhasePlan;
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use crate::html;
 use crate::result::{AnomalyResult, RunResult, rfc3339};
 
 pub(crate) use interval_log::{LoggedHistogram, Measured, read_line};
+pub(crate) use resources_csv::{MACHINE, ResourceRow};
 pub(crate) use timeline_csv::TimelineRow;
 
 /// Name of the result in its folder.
@@ -25,6 +27,8 @@ pub const RESULT_FILE: &str = "result.json";
 pub const INTERVALS_FILE: &str = "intervals.hlog";
 /// Name of the timeline, as comma-separated values.
 pub const TIMELINE_FILE: &str = "timeline.csv";
+/// Name of what machine, kvdyno and nodes used over time, as comma-separated values.
+pub const RESOURCES_FILE: &str = "resources.csv";
 /// Name of the anomalies, one JSON object a line.
 pub const ANOMALIES_FILE: &str = "anomalies.jsonl";
 /// Name of the report.
@@ -95,6 +99,7 @@ pub struct ResultFolder {
     origin: Nanos,
     intervals: AppendedFile,
     timeline: AppendedFile,
+    resources: AppendedFile,
     anomalies: AppendedFile,
     buffer: Vec<u8>,
 }
@@ -129,6 +134,7 @@ impl ResultFolder {
         let mut folder = ResultFolder {
             intervals: AppendedFile::create(path.join(INTERVALS_FILE))?,
             timeline: AppendedFile::create(path.join(TIMELINE_FILE))?,
+            resources: AppendedFile::create(path.join(RESOURCES_FILE))?,
             anomalies: AppendedFile::create(path.join(ANOMALIES_FILE))?,
             path,
             origin,
@@ -136,13 +142,15 @@ impl ResultFolder {
         };
         folder.intervals.append(&interval_log::header(started))?;
         folder.timeline.append(&timeline_csv::header())?;
+        folder.resources.append(&resources_csv::header())?;
         Ok(folder)
     }
 
     /// Removes what [`ResultFolder::create`] and [`ResultFolder::save`] made, of a run that never
     /// began; files of others stay, and so does a folder that holds any.
     pub fn discard(self) {
-        for name in [RESULT_FILE, INTERVALS_FILE, TIMELINE_FILE, ANOMALIES_FILE] {
+        let files = [RESULT_FILE, INTERVALS_FILE, TIMELINE_FILE, RESOURCES_FILE, ANOMALIES_FILE];
+        for name in files {
             let _ = fs::remove_file(self.path.join(name));
         }
         let _ = fs::remove_dir(&self.path);
@@ -173,6 +181,22 @@ impl ResultFolder {
         self.buffer.clear();
         timeline_csv::write(&mut self.buffer, place, interval, self.origin);
         logged.and(self.timeline.append(&self.buffer))
+    }
+
+    /// Adds what was used during a phase to `resources.csv`. `nodes` are the names of the sampled
+    /// servers, in their order.
+    ///
+    /// # Errors
+    /// As [`ResultFolder::add_interval`].
+    pub fn add_resources(
+        &mut self,
+        place: Place<'_>,
+        resources: &Resources,
+        nodes: &[String],
+    ) -> Result<(), FolderError> {
+        self.buffer.clear();
+        resources_csv::write(&mut self.buffer, place, resources, nodes, self.origin);
+        self.resources.append(&self.buffer)
     }
 
     /// Adds a phase's anomalies to `anomalies.jsonl`.

@@ -3,6 +3,7 @@
 
 mod charts;
 mod page;
+mod testbed;
 
 use std::path::Path;
 

@@ -7,6 +7,7 @@ mod load;
 mod merge;
 mod phase;
 mod redact;
+mod testbed;
 
 use std::time::SystemTime;
 
@@ -28,6 +29,7 @@ pub use phase::{
     SeriesResult, WorkerResult,
 };
 pub use redact::{redact_command, redact_url};
+pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 
 pub(crate) use latency::{add, decode};
 
@@ -126,6 +128,9 @@ pub struct MergedPart {
 pub struct StoreRun {
     /// The store and what it promises.
     pub store: StoreResult,
+    /// The throwaway deployment that it was, if it was one.
+    #[serde(default)]
+    pub testbed: Option<TestbedResult>,
     /// Begin, RFC 3339, UTC.
     pub started: String,
     /// End; `None` while it runs or if it was killed.
@@ -296,6 +301,7 @@ impl StoreRun {
     pub fn begin(store: StoreResult, dataset: Option<Dataset>, started: SystemTime) -> StoreRun {
         StoreRun {
             store,
+            testbed: None,
             started: rfc3339(started),
             ended: None,
             status: Status::Running,

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::measure::{
-    Ending, ErrorSummary, Interval, KindMeasure, Nanos, PhaseMeasure, ProcessUse, ResourceSummary,
-    Series, StopReason, WorkerUse, latency_histogram,
+    Ending, ErrorSummary, Interval, KindMeasure, MachineTimes, Nanos, PhaseMeasure,
+    ProcessCounters, ProcessUse, ResourceSummary, Resources, Sample, Series, StopReason, WorkerUse,
+    latency_histogram,
 };
 use kvdyno_core::store::{
     Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, FigureUnit, OperationId,
@@ -106,10 +107,30 @@ pub fn written(path: &Path) -> RunResult {
                 folder.add_interval(place, interval).unwrap();
             }
             folder.add_anomalies(place, &recording.measure).unwrap();
+            let used = used(recording.measure.start);
+            folder.add_resources(place, &used, &["node-1".to_owned()]).unwrap();
         }
     }
     folder.save(&result).unwrap();
     result
+}
+
+/// Four samples, one a second, of a server that keeps half a processor busy, grows by a MiB a second
+/// and writes 1,000 bytes in each.
+fn used(start: Nanos) -> Resources {
+    let at = |second: u64| ProcessCounters {
+        user: Duration::from_millis(500 * second),
+        rss: (second + 1) << 20,
+        written_bytes: Some(1000 * second),
+        ..ProcessCounters::default()
+    };
+    let sample = |second| Sample {
+        at: start + second * SECOND,
+        machine: MachineTimes::default(),
+        own: at(second),
+        servers: vec![Some(at(second))],
+    };
+    Resources { samples: (0..4).map(sample).collect(), summary: resources() }
 }
 
 /// A reason for suspicion.

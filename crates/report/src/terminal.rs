@@ -7,11 +7,12 @@ use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, figure_text, grouped, shows_published, significant,
+    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, figure_text, grouped,
+    shows_published, significant,
 };
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
-    StoreRun,
+    StoreRun, TestbedResult,
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
@@ -151,6 +152,10 @@ pub(crate) fn moment_text(rfc3339: &str) -> String {
 
 fn verdict(run: &StoreRun, style: Style) -> String {
     let mut text = wrapped(&store_line(&run.store), "", "  ", style.width);
+    if let Some(testbed) = &run.testbed {
+        let line = format!("testbed {}: {}", testbed.request, testbed_summary(testbed));
+        text.push_str(&wrapped(&printable(&line), "", "  ", style.width));
+    }
     match &run.verdict {
         Some(verdict) => {
             text.push_str(&format!("verdict: {}\n", style.level(verdict.level)));
@@ -179,6 +184,29 @@ fn store_line(store: &StoreResult) -> String {
     format!(
         "{name} {} · {url} · durability: {durability} · consistency: {consistency}",
         printable(version)
+    )
+}
+
+/// How much there was to set up and how long it took, in a sentence without a stop.
+pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
+    let counted = |count: usize, what: &str, plural: &str| {
+        format!("{count} {what}{}", if count == 1 { "" } else { plural })
+    };
+    let steps: Vec<String> = (testbed.steps.iter())
+        .map(|step| format!("{} {}", step.name, duration_text(step.took_ns as f64)))
+        .collect();
+    let pinned = match (&testbed.server_processors, &testbed.client_processors) {
+        (Some(servers), Some(clients)) => {
+            format!(", servers on processors {servers:?} and clients on {clients:?}")
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{}, {} changed from the server's defaults, ready after {} ({}){pinned}",
+        counted(testbed.nodes.len(), "process", "es"),
+        counted(testbed.changed.len(), "setting", "s"),
+        duration_text(testbed.ready_after_ns as f64),
+        steps.join(", ")
     )
 }
 
@@ -212,7 +240,7 @@ fn reason_line(reason: &Reason) -> String {
 pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
     let value = |figure: f64| match reason.unit.as_str() {
         "share" => format!("{} %", significant(figure * 100.0)),
-        "seconds" => crate::lines::duration_text(figure * 1e9),
+        "seconds" => duration_text(figure * 1e9),
         _ => grouped(figure),
     };
     let figure = reason.figure?;
@@ -355,7 +383,7 @@ fn error_line(phase: &str, error: &ErrorResult, style: Style) -> String {
         grouped(error.count as f64),
         error.class.name(),
         certainty_text(error.certainty),
-        crate::lines::duration_text(error.first_at_ns as f64),
+        duration_text(error.first_at_ns as f64),
         printable(&error.first_message),
     );
     wrapped(&line, "", "  ", style.width)

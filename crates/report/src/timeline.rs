@@ -12,7 +12,8 @@ use kvdyno_core::measure::latency_histogram;
 use serde::Serialize;
 
 use crate::folder::{
-    INTERVALS_FILE, LoggedHistogram, Measured, TIMELINE_FILE, TimelineRow, read_line,
+    INTERVALS_FILE, LoggedHistogram, MACHINE, Measured, RESOURCES_FILE, ResourceRow, TIMELINE_FILE,
+    TimelineRow, read_line,
 };
 use crate::result::{RunResult, add};
 
@@ -26,6 +27,8 @@ const MOST_SERIES: usize = 800;
 const MOST_ROWS: usize = 5_000_000;
 /// Longest line of `intervals.hlog` that is read, bytes.
 const LONGEST_LINE: u64 = 2 << 20;
+/// Most points of all processes' use together.
+const MOST_USES_IN_ALL: usize = 8_000;
 /// Name of the series with all kinds together.
 pub(crate) const ALL_KINDS: &str = "all";
 
@@ -33,6 +36,27 @@ pub(crate) const ALL_KINDS: &str = "all";
 #[derive(Debug, Default)]
 pub struct Timeline {
     phases: BTreeMap<(usize, u16), PhaseTimeline>,
+    /// What each process used, by run and phase and in the order of the file.
+    uses: BTreeMap<(usize, u16), Vec<ProcessTimeline>>,
+}
+
+/// What one process used over time.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessTimeline {
+    /// `kvdyno` or the name of a node.
+    pub process: String,
+    pub points: Vec<Use>,
+}
+
+/// What a process used during a stretch of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Use {
+    /// Seconds since the phase began.
+    pub start_s: f64,
+    pub length_s: f64,
+    pub processors: f64,
+    pub rss_bytes: u64,
+    pub written_bytes: Option<u64>,
 }
 
 /// How a phase went over time.
@@ -99,7 +123,41 @@ impl Timeline {
         timeline.read_rows(&folder.join(TIMELINE_FILE));
         timeline.thin();
         timeline.read_histograms(&folder.join(INTERVALS_FILE));
+        timeline.read_uses(&folder.join(RESOURCES_FILE));
         timeline
+    }
+
+    /// What each process used during a phase of a run.
+    pub(crate) fn uses(&self, run: usize, phase: u16) -> &[ProcessTimeline] {
+        self.uses.get(&(run, phase)).map_or(&[], Vec::as_slice)
+    }
+
+    fn read_uses(&mut self, path: &Path) {
+        let Ok(reader) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { return };
+        for row in reader.into_deserialize::<ResourceRow>().take(MOST_ROWS) {
+            let Ok(row) = row else { continue };
+            let began = self.phases.get(&(row.run, row.phase)).and_then(|p| p.starts.first());
+            let (Some(began), true) = (began, row.process != MACHINE) else { continue };
+            let processes = self.uses.entry((row.run, row.phase)).or_default();
+            let process = match processes.iter_mut().find(|known| known.process == row.process) {
+                Some(known) => known,
+                None => {
+                    let process = row.process.clone();
+                    processes.push(ProcessTimeline { process, points: Vec::new() });
+                    processes.last_mut().expect("it was just added")
+                }
+            };
+            process.points.push(Use {
+                start_s: row.start_s - began,
+                length_s: row.length_s,
+                processors: row.processors,
+                rss_bytes: row.rss_bytes.unwrap_or_default(),
+                written_bytes: row.written_bytes,
+            });
+        }
+        let lines: usize = self.uses.values().map(Vec::len).sum();
+        let most = (MOST_USES_IN_ALL / lines.max(1)).clamp(10, MOST_POINTS);
+        self.uses.values_mut().flatten().for_each(|process| process.thin(most));
     }
 
     /// How a phase of a run went.
@@ -160,6 +218,26 @@ impl Timeline {
                 point.response = response.as_ref().and_then(Percentiles::of);
             }
         }
+    }
+}
+
+impl ProcessTimeline {
+    /// Merges neighbours until at most `most` points are left: bytes are added, processors
+    /// weighted with their time, and of memory the most is kept.
+    fn thin(&mut self, most: usize) {
+        let factor = self.points.len().div_ceil(most).max(1);
+        let merged = |points: &[Use]| {
+            let length_s: f64 = points.iter().map(|point| point.length_s).sum();
+            let busy: f64 = points.iter().map(|point| point.processors * point.length_s).sum();
+            Use {
+                length_s,
+                processors: busy / length_s,
+                rss_bytes: points.iter().map(|point| point.rss_bytes).max().unwrap_or_default(),
+                written_bytes: points.iter().map(|point| point.written_bytes).sum(),
+                ..points[0]
+            }
+        };
+        self.points = self.points.chunks(factor).map(merged).collect();
     }
 }
 
@@ -287,6 +365,26 @@ mod tests {
         };
         assert_eq!(max(thin), max(whole));
         assert!(thin.kinds["get"].iter().all(|point| point.service.is_some()));
+    }
+
+    #[test]
+    fn each_process_has_its_use_over_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        let timeline = Timeline::read(folder.path(), &result);
+        let uses = timeline.uses(0, 1);
+        let names: Vec<&str> = uses.iter().map(|line| line.process.as_str()).collect();
+        assert_eq!(names, ["kvdyno", "node-1"]);
+        let node = &uses[1].points;
+        assert_eq!(node.len(), 3);
+        assert!(node.iter().all(|point| (point.processors - 0.5).abs() < 1e-6), "{node:?}");
+        assert_eq!(node.iter().map(|point| point.rss_bytes).max(), Some(4 << 20));
+        assert_eq!(node[0].written_bytes, Some(1000));
+        let mut thin = ProcessTimeline { process: String::new(), points: node.clone() };
+        thin.thin(1);
+        assert_eq!((thin.points[0].length_s, thin.points[0].written_bytes), (3.0, Some(3000)));
+        assert!((thin.points[0].processors - 0.5).abs() < 1e-6);
+        assert!(timeline.uses(9, 9).is_empty());
     }
 
     #[test]

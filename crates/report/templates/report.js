@@ -109,6 +109,27 @@
       yaxis: amount(title) });
   }
 
+  // What each process used: one colour for each of its own, one dash for each store.
+  function uses(id, phase, title, values, format) {
+    const figure = document.getElementById(id + "-figure");
+    const traces = [];
+    for (const run of phase.runs) run.processes.forEach((process, index) => {
+      const y = values(process);
+      if (!y.some((v) => v > 0)) return;
+      const store = plain(data.stores[run.store]);
+      traces.push({
+        type: "scatter", mode: "lines",
+        name: several ? store + " " + plain(process.name) : plain(process.name),
+        x: stepped(process), y: held(y), connectgaps: false, hovertemplate: format,
+        line: { color: colour(index), width: 2, shape: "hv",
+          dash: ["solid", "dash", "dot"][run.store % 3] },
+      });
+    });
+    figure.hidden = traces.length === 0;
+    if (figure.hidden) return;
+    draw(id, traces, { xaxis: seconds(phase), yaxis: amount(title) });
+  }
+
   // A point stands for a stretch of time: its value holds until the stretch ends.
   function stepped(run) {
     const last = run.start.length - 1;
@@ -176,6 +197,9 @@
     latencies("service", phase, "service");
     if (phase.open) latencies("response", phase, "response");
     if (!figure("failed").hidden) overTime("failed", phase, "failed/s", failedOf, "hv");
+    uses("processors", phase, "processors", (process) => process.processors, "%{y:.2f}");
+    uses("memory", phase, "MB", (process) => process.memory, "%{y:,.1f} MB");
+    uses("written", phase, "bytes/s", (process) => process.written, "%{y:.3s}B/s");
     if (!figure("backlog").hidden) overTime("backlog", phase, "operations", (run) => run.backlog, "hv");
   }
 

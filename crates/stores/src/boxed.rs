@@ -5,6 +5,7 @@
 //! load itself is compiled for each store's own client instead.
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::task::Context;
 
@@ -35,6 +36,7 @@ trait DynStore: Send + Sync {
     fn profile(&self) -> Pending<'_, Answer<Profile>>;
     fn connect(&self, slots: usize)
     -> Pending<'_, Answer<Connection<BoxedClient, BoxedTransport>>>;
+    fn folder(&self) -> Option<&Path>;
     fn figures(&self) -> Pending<'_, Vec<Figure>>;
 }
 
@@ -57,6 +59,10 @@ impl<S: Store> DynStore for S {
             let transport = BoxedTransport(Box::new(transport));
             Ok(Connection { clients: clients.collect(), transport })
         })
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Store::folder(self)
     }
 
     fn figures(&self) -> Pending<'_, Vec<Figure>> {
@@ -152,6 +158,10 @@ impl Store for BoxedStore {
 
     async fn connect(&self, slots: usize) -> Answer<Connection<BoxedClient, BoxedTransport>> {
         self.0.connect(slots).await
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.0.folder()
     }
 
     async fn figures(&self) -> Vec<Figure> {

@@ -1,5 +1,6 @@
 //! `fjall:` drives fjall, a log-structured merge tree, in this process.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use fjall::config::{
@@ -58,7 +59,7 @@ struct Shared {
     persist: Option<PersistMode>,
     settings: Vec<(String, String)>,
     /// Last, so that a temporary folder goes after fjall has closed its files.
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// The store behind `fjall:`.
@@ -102,7 +103,7 @@ impl FjallStore {
             ("block cache, bytes".to_owned(), database.cache_capacity().to_string()),
         ];
         settings.extend(asked.settings());
-        let shared = Shared { records, database, durability, persist, settings, _folder: folder };
+        let shared = Shared { records, database, durability, persist, settings, folder };
         Ok(FjallStore { shared: Arc::new(shared) })
     }
 }
@@ -188,6 +189,10 @@ impl Store for FjallStore {
 
     fn threading(&self) -> Threading {
         Threading::InProcess
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(self.shared.folder.path())
     }
 
     async fn profile(&self) -> Answer<Profile> {

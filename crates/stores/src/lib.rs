@@ -17,6 +17,8 @@ pub mod map;
 #[cfg(feature = "memcached")]
 pub mod memcached;
 pub mod null;
+#[cfg(feature = "wire")]
+pub mod placement;
 #[cfg(feature = "plugin")]
 pub mod plugin;
 #[cfg(feature = "embedded")]

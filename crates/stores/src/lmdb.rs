@@ -1,6 +1,7 @@
 //! `lmdb:` drives LMDB in this process through heed. Reads copy out of the memory map; each write
 //! is a transaction of its own, as a careful user would have it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use heed::types::Bytes;
@@ -142,6 +143,10 @@ impl Store for LmdbStore {
 
     fn threading(&self) -> Threading {
         Threading::InProcess
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(self.shared.folder.path())
     }
 
     async fn profile(&self) -> Answer<Profile> {

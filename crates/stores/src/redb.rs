@@ -1,6 +1,7 @@
 //! `redb:` drives redb, a copy-on-write B-tree in one file, in this process. Each write is a
 //! transaction of its own.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kvdyno_core::store::{
@@ -47,7 +48,7 @@ struct Shared {
     durability: Durability,
     settings: Vec<(String, String)>,
     /// Last, so that a temporary folder goes after redb has closed its file.
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// The store behind `redb:`.
@@ -84,7 +85,7 @@ impl RedbStore {
             ("cache, bytes".to_owned(), cache.to_string()),
             ("file".to_owned(), FILE.to_owned()),
         ];
-        let shared = Shared { database, durability, settings, _folder: folder };
+        let shared = Shared { database, durability, settings, folder };
         Ok(RedbStore { shared: Arc::new(shared) })
     }
 }
@@ -95,6 +96,10 @@ impl Store for RedbStore {
 
     fn threading(&self) -> Threading {
         Threading::InProcess
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(self.shared.folder.path())
     }
 
     async fn profile(&self) -> Answer<Profile> {

@@ -48,7 +48,13 @@ registry! {
     "embedded" "redb" => crate::redb::ENTRY,
     "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
     "plugin" "plugin" => crate::plugin::ENTRY,
-    "redis" "redis" | "rediss" => crate::redis::ENTRY,
+    "redis" "redis" | "rediss" | "valkey" | "valkeys" => crate::redis::ENTRY,
+    "redis" "redis+sharded" | "rediss+sharded" | "valkey+sharded" | "valkeys+sharded"
+        => crate::redis::sharded::ENTRY,
+    "redis" "redis+cluster" | "rediss+cluster" | "valkey+cluster" | "valkeys+cluster"
+        => crate::redis::cluster::ENTRY,
+    "redis" "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel"
+        => crate::redis::sentinel::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
 }
 

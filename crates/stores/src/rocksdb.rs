@@ -2,6 +2,7 @@
 
 mod statistics;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kvdyno_core::store::{
@@ -56,7 +57,7 @@ struct Shared {
     durability: Durability,
     settings: Vec<(String, String)>,
     /// Last, so that a temporary folder goes after RocksDB has closed its files.
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// The store behind `rocksdb:`.
@@ -86,7 +87,7 @@ impl RocksStore {
             )
         })?;
         let told = Told::default();
-        let shared = Shared { database, options, told, durability, settings, _folder: folder };
+        let shared = Shared { database, options, told, durability, settings, folder };
         Ok(RocksStore { shared: Arc::new(shared) })
     }
 }
@@ -187,6 +188,10 @@ impl Store for RocksStore {
 
     fn threading(&self) -> Threading {
         Threading::InProcess
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(self.shared.folder.path())
     }
 
     async fn profile(&self) -> Answer<Profile> {

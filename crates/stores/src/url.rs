@@ -34,7 +34,7 @@ impl fmt::Display for Host {
 }
 
 /// Options whose values are never shown.
-const SECRET_OPTIONS: [&str; 3] = ["password", "secret", "token"];
+const SECRET_OPTIONS: [&str; 4] = ["password", "sentinel-password", "secret", "token"];
 
 /// A parsed store URL. `Display` and `Debug` show it without its password.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,13 +1,16 @@
 //! A testbed that is up: what it is, how it was set up, and what can be done to its nodes. It goes
 //! away whole when it is dropped.
 
-use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::TestbedError;
 use crate::kind::Role;
+use crate::pin::Pinned;
 use crate::request::Request;
 use crate::site::{Served, Site, Step, Tell};
 
@@ -19,7 +22,7 @@ pub struct Deployment {
 }
 
 /// All that is to be known of a testbed, as it is written into results and sent between processes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// The words that asked for it.
     pub request: String,
@@ -39,6 +42,8 @@ pub struct Description {
     pub configuration: Vec<(String, String)>,
     /// Settings given to the servers that differ from their defaults.
     pub changed: Vec<(String, String)>,
+    /// Which processors servers and clients keep to, if they do.
+    pub pinned: Option<Pinned>,
 }
 
 /// One node as it is now.
@@ -47,7 +52,7 @@ pub struct NodeDescription {
     /// Its name within the testbed: `redis-1`.
     pub name: String,
     /// Where it listens.
-    pub address: SocketAddr,
+    pub address: String,
     /// What it is to the others, where that is known.
     pub role: Option<Role>,
     /// Number of its process on this machine.
@@ -74,14 +79,77 @@ pub enum Action {
     Remove,
 }
 
+/// What can be had of any testbed that is up, wherever its nodes are. It goes away when dropped.
+pub trait Testbed {
+    /// Its folder on this machine.
+    fn root(&self) -> &Path;
+
+    /// What it is now.
+    fn describe(&mut self) -> Description;
+
+    /// Its nodes as they are now; roles are asked of the servers where they know.
+    fn nodes(&mut self) -> Vec<NodeDescription>;
+
+    /// Does something to one node.
+    ///
+    /// # Errors
+    /// [`TestbedError::Node`] if there is no such node or it cannot be done to it, else what the
+    /// system or the server says.
+    fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError>;
+
+    /// Adds a node to the running system; returns when it belongs to it.
+    ///
+    /// # Errors
+    /// [`TestbedError::Node`] if this kind cannot grow, else what the system or the server says.
+    fn add_node(&mut self) -> Result<(), TestbedError>;
+}
+
+/// Starts the testbed that `words` name. `tell` hears of each step; `abort` ends it.
+///
+/// # Errors
+/// [`TestbedError`]; nothing is left behind.
+pub(crate) fn start(
+    words: &str,
+    tell: Tell,
+    abort: &Arc<AtomicBool>,
+) -> Result<Box<dyn Testbed>, TestbedError> {
+    Ok(Box::new(Deployment::start(Request::parse(words)?, tell, abort)?))
+}
+
+/// Finds out, without starting anything, whether `words` name a testbed and all is installed.
+///
+/// # Errors
+/// [`TestbedError`] that says what is wrong or missing.
+pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
+    let kind = Request::parse(words)?.kind();
+    let missing = kind.software.iter().find(|software| software.find().is_none());
+    missing.map_or(Ok(()), |software| Err(software.missing(kind.name)))
+}
+
+/// The place of the node of this name among all names.
+///
+/// # Errors
+/// [`TestbedError::Node`] with the nearest name.
+pub(crate) fn find(node: &str, names: &[&str]) -> Result<usize, TestbedError> {
+    names.iter().position(|name| *name == node).ok_or_else(|| {
+        let advice = kvdyno_core::suite::hint(node, names);
+        TestbedError::Node(format!("there is no node {node}; {advice}"))
+    })
+}
+
 impl Deployment {
-    /// Starts a testbed and waits until it serves. `tell` hears of each step.
+    /// Starts a testbed and waits until it serves. `tell` hears of each step; it is given up when
+    /// `abort` becomes true.
     ///
     /// # Errors
     /// [`TestbedError`]; nothing is left behind.
-    pub fn start(request: Request, tell: Tell) -> Result<Deployment, TestbedError> {
+    pub fn start(
+        request: Request,
+        tell: Tell,
+        abort: &Arc<AtomicBool>,
+    ) -> Result<Deployment, TestbedError> {
         let deploy = request.kind().deploy;
-        let mut site = Site::new(request, tell)?;
+        let mut site = Site::new(request, tell, Arc::clone(abort))?;
         let served = deploy(&mut site)?;
         let ready_after = site.age();
         Ok(Deployment { site, served, ready_after })
@@ -92,7 +160,7 @@ impl Deployment {
     /// # Errors
     /// [`TestbedError`]; nothing is left behind.
     pub fn up(words: &str) -> Result<Deployment, TestbedError> {
-        Deployment::start(Request::parse(words)?, Box::new(|_| {}))
+        Deployment::start(Request::parse(words)?, Box::new(|_| {}), &Arc::default())
     }
 
     /// URL that kvdyno reaches it by.
@@ -107,8 +175,17 @@ impl Deployment {
         &self.site
     }
 
-    /// What it is now.
-    pub fn describe(&mut self) -> Description {
+    fn cannot(&self, what: &str) -> TestbedError {
+        TestbedError::Node(format!("testbed {} cannot {what}", self.site.request().kind().name))
+    }
+}
+
+impl Testbed for Deployment {
+    fn root(&self) -> &Path {
+        self.site.root()
+    }
+
+    fn describe(&mut self) -> Description {
         let nodes = self.nodes();
         let request = self.site.request();
         Description {
@@ -121,11 +198,11 @@ impl Deployment {
             ready_after: self.ready_after,
             configuration: self.served.configuration.clone(),
             changed: self.served.changed.clone(),
+            pinned: self.site.pinned().cloned(),
         }
     }
 
-    /// Its nodes as they are now; roles are asked of the servers where they know.
-    pub fn nodes(&mut self) -> Vec<NodeDescription> {
+    fn nodes(&mut self) -> Vec<NodeDescription> {
         let roles = self.site.request().kind().changes.roles.map(|roles| roles(&self.site));
         let described = self.site.nodes_mut().iter_mut().enumerate().map(|(index, node)| {
             let role = match &roles {
@@ -135,7 +212,7 @@ impl Deployment {
             let running = node.server.is_running();
             NodeDescription {
                 name: node.server.name().to_owned(),
-                address: node.server.address(),
+                address: node.server.address().to_string(),
                 role,
                 pid: running.then(|| node.server.pid()),
                 running,
@@ -144,13 +221,9 @@ impl Deployment {
         described.collect()
     }
 
-    /// Does something to one node.
-    ///
-    /// # Errors
-    /// [`TestbedError::Node`] if there is no such node or it cannot be done to it, else what the
-    /// system or the server says.
-    pub fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
-        let index = self.index(node)?;
+    fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
+        let names: Vec<&str> = self.site.nodes().iter().map(|node| node.server.name()).collect();
+        let index = find(node, &names)?;
         let remove = self.site.request().kind().changes.remove;
         let server = &mut self.site.nodes_mut()[index].server;
         match action {
@@ -166,26 +239,10 @@ impl Deployment {
         }
     }
 
-    /// Adds a node to the running system; returns when it belongs to it.
-    ///
-    /// # Errors
-    /// [`TestbedError::Node`] if this kind cannot grow, else what the system or the server says.
-    pub fn add_node(&mut self) -> Result<(), TestbedError> {
+    fn add_node(&mut self) -> Result<(), TestbedError> {
         match self.site.request().kind().changes.add {
             Some(add) => add(&mut self.site),
             None => Err(self.cannot("take another node while it is up")),
         }
-    }
-
-    fn cannot(&self, what: &str) -> TestbedError {
-        TestbedError::Node(format!("testbed {} cannot {what}", self.site.request().kind().name))
-    }
-
-    fn index(&self, node: &str) -> Result<usize, TestbedError> {
-        let names = || self.site.nodes().iter().map(|node| node.server.name());
-        names().position(|name| name == node).ok_or_else(|| {
-            let advice = kvdyno_core::suite::hint(node, &names().collect::<Vec<_>>());
-            TestbedError::Node(format!("there is no node {node}; {advice}"))
-        })
     }
 }

@@ -66,6 +66,17 @@ pub enum TestbedError {
     /// The testbed has no such node, or the node cannot do that.
     #[error("{0}")]
     Node(String),
+    /// The user wanted to stop before it was up.
+    #[error("interrupted while the testbed was being set up")]
+    Interrupted,
+    /// What a keeper says.
+    #[error("{message}")]
+    Kept {
+        /// One line for the user.
+        message: String,
+        /// The user can put it right by writing something else.
+        usage: bool,
+    },
     /// The system refused something.
     #[error("cannot {action} {what}: {error}")]
     System {
@@ -91,6 +102,10 @@ impl TestbedError {
     /// The user can put it right by writing something else.
     #[must_use]
     pub fn is_usage(&self) -> bool {
-        matches!(self, TestbedError::Word { .. } | TestbedError::Node(_))
+        match self {
+            TestbedError::Word { .. } | TestbedError::Node(_) => true,
+            TestbedError::Kept { usage, .. } => *usage,
+            _ => false,
+        }
     }
 }

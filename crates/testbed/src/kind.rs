@@ -68,6 +68,19 @@ pub enum Role {
     Observer,
 }
 
+impl Role {
+    /// For people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Primary => "primary",
+            Role::Replica => "replica",
+            Role::Peer => "peer",
+            Role::Observer => "observer",
+        }
+    }
+}
+
 /// Something that can be set: `?name=value`.
 #[derive(Debug)]
 pub struct Setting {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::TestbedError;
 use crate::http;
+use crate::pin::Processors;
 use crate::process;
 
 /// Between two looks at a server that is starting or stopping.
@@ -84,6 +85,7 @@ pub struct Launch {
     address: SocketAddr,
     ready: Ready,
     patience: Duration,
+    processors: Option<Processors>,
 }
 
 impl Launch {
@@ -98,7 +100,15 @@ impl Launch {
             address,
             ready: Box::new(|probe| probe.listens()),
             patience: Duration::from_secs(60),
+            processors: None,
         }
+    }
+
+    /// Keeps it to these processors, by their numbers.
+    #[must_use]
+    pub fn processors(mut self, numbers: &[usize]) -> Launch {
+        self.processors = Some(Processors::new(numbers));
+        self
     }
 
     /// Adds arguments.
@@ -359,6 +369,10 @@ fn spawn(name: &str, launch: &Launch, folder: &Path) -> Result<Child, TestbedErr
         // Away from the terminal's Ctrl-C, and one target for signals to all that it starts.
         .process_group(0);
     process::end_with_parent(&mut command);
+    if let Some(processors) = launch.processors {
+        // SAFETY: between fork and exec this makes one system call on memory of its own.
+        unsafe { command.pre_exec(move || processors.restrict()) };
+    }
     command.spawn().map_err(|error| {
         let program = launch.program.display();
         let told = io::Error::new(error.kind(), format!("{program}: {error}"));

@@ -4,6 +4,8 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::addresses::Addresses;
@@ -11,6 +13,7 @@ use crate::error::TestbedError;
 use crate::folder::Folder;
 use crate::install::Software;
 use crate::kind::Role;
+use crate::pin::Pinned;
 use crate::request::Request;
 use crate::server::{Launch, POLL, Server};
 
@@ -56,17 +59,20 @@ pub struct Site {
     request: Request,
     folder: Folder,
     addresses: Addresses,
+    pinned: Option<Pinned>,
     steps: Vec<Step>,
     tell: Tell,
+    abort: Arc<AtomicBool>,
     made: Instant,
 }
 
 impl Site {
-    /// A site with a folder and addresses of its own and nothing in it.
+    /// A site with a folder and addresses of its own and nothing in it. Whatever it waits for is
+    /// given up when `abort` becomes true.
     ///
     /// # Errors
     /// [`TestbedError::System`] if the system refuses.
-    pub fn new(request: Request, tell: Tell) -> Result<Site, TestbedError> {
+    pub fn new(request: Request, tell: Tell, abort: Arc<AtomicBool>) -> Result<Site, TestbedError> {
         let made = Instant::now();
         let kept = request.text("folder");
         let folder = if kept.is_empty() {
@@ -77,7 +83,16 @@ impl Site {
         }?;
         let addresses = Addresses::take()
             .map_err(TestbedError::system("find free addresses for", request.kind().name))?;
-        Ok(Site { nodes: Vec::new(), request, folder, addresses, steps: Vec::new(), tell, made })
+        let pinned = match request.text("pin") {
+            "servers" => Some(Pinned::halves().ok_or_else(|| TestbedError::Word {
+                word: request.to_string(),
+                problem: "only one processor may be used".to_owned(),
+                advice: "leave `pin` out".to_owned(),
+            })?),
+            _ => None,
+        };
+        let (nodes, steps) = (Vec::new(), Vec::new());
+        Ok(Site { nodes, request, folder, addresses, pinned, steps, tell, abort, made })
     }
 
     /// What was asked for: nodes and settings.
@@ -162,6 +177,10 @@ impl Site {
         role: Option<Role>,
         launch: Launch,
     ) -> Result<(), TestbedError> {
+        let launch = match &self.pinned {
+            Some(pinned) => launch.processors(&pinned.servers),
+            None => launch,
+        };
         let server = Server::spawn(name, launch, &self.folder(name)?)?;
         self.nodes.push(Node { server, role });
         Ok(())
@@ -178,6 +197,7 @@ impl Site {
         self.step(&name, |site| {
             let mut waiting: Vec<usize> = (0..site.nodes.len()).collect();
             while !waiting.is_empty() {
+                site.go_on()?;
                 let mut still = Vec::new();
                 for index in waiting {
                     if !site.nodes[index].server.serves()? {
@@ -202,6 +222,7 @@ impl Site {
         name: &str,
         work: impl FnOnce(&mut Site) -> Result<T, TestbedError>,
     ) -> Result<T, TestbedError> {
+        self.go_on()?;
         let begin = Instant::now();
         let done = work(self)?;
         let step = Step { name: name.to_owned(), took: begin.elapsed() };
@@ -224,6 +245,7 @@ impl Site {
         self.step(what, |site| {
             let begin = Instant::now();
             while !holds(site) {
+                site.go_on()?;
                 for node in &mut site.nodes {
                     if !node.server.is_running() {
                         node.server.serves()?;
@@ -241,9 +263,23 @@ impl Site {
         })
     }
 
+    /// An error once the user wants to stop.
+    fn go_on(&self) -> Result<(), TestbedError> {
+        match self.abort.load(Ordering::Relaxed) {
+            true => Err(TestbedError::Interrupted),
+            false => Ok(()),
+        }
+    }
+
     /// Ends a node and forgets it; its folder stays until the testbed goes.
     pub fn end_node(&mut self, index: usize) {
         drop(self.nodes.remove(index));
+    }
+
+    /// Which processors servers and clients keep to, if they do.
+    #[must_use]
+    pub fn pinned(&self) -> Option<&Pinned> {
+        self.pinned.as_ref()
     }
 
     /// Steps so far.

@@ -1,6 +1,7 @@
 //! A store whose type is forgotten: what the registry hands out. The loop behind it is still
 //! compiled for the store's own client, so nothing is dispatched per operation.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::job::{Job, LoadError};
@@ -13,6 +14,9 @@ use crate::store::{Profile, Store, Threading};
 pub trait AnyStore: Send + Sync {
     /// As [`Store::threading`].
     fn threading(&self) -> Threading;
+
+    /// As [`Store::folder`].
+    fn folder(&self) -> Option<&Path>;
 
     /// As [`Store::profile`]; blocks.
     ///
@@ -34,6 +38,10 @@ pub trait AnyStore: Send + Sync {
 impl<S: Store> AnyStore for S {
     fn threading(&self) -> Threading {
         Store::threading(self)
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Store::folder(self)
     }
 
     fn profile(&self) -> Result<Profile, LoadError> {

@@ -92,6 +92,10 @@ pub struct ProcessCounters {
     pub written_bytes: Option<u64>,
     /// Context switches of all its threads; known of this process only.
     pub context_switches: Option<u64>,
+    /// Bytes received over all its interfaces but loopback, if its network namespace is its own.
+    pub received_bytes: Option<u64>,
+    /// Bytes sent over all its interfaces but loopback, if its network namespace is its own.
+    pub sent_bytes: Option<u64>,
 }
 
 impl ProcessCounters {
@@ -111,6 +115,26 @@ impl ProcessCounters {
 pub(super) fn parse_io(text: &str) -> Option<(u64, u64)> {
     let find = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.trim().parse().ok());
     Some((find("read_bytes:")?, find("write_bytes:")?))
+}
+
+/// Reads (received, sent) bytes of all interfaces but loopback from /proc/PID/net/dev.
+pub(super) fn parse_network(text: &str) -> Option<(u64, u64)> {
+    let lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines.filter(|(name, _)| name.trim() != "lo").try_fold(
+        (0, 0),
+        |(received, sent), (_, counts)| {
+            let mut counts = counts.split_ascii_whitespace();
+            let more: u64 = counts.next()?.parse().ok()?;
+            // The ninth count is that of bytes sent.
+            Some((received + more, sent + counts.nth(7)?.parse::<u64>().ok()?))
+        },
+    )
+}
+
+/// The process has another network than we have, and so its interfaces are its own.
+fn has_own_network(who: &str) -> bool {
+    let network = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
+    network(who).zip(network("self")).is_some_and(|(its, ours)| its != ours)
 }
 
 /// A file under /proc, kept open. A process that ended answers with an error from then on, even
@@ -149,13 +173,16 @@ impl ProcFile {
 pub(super) struct ProcessFiles {
     stat: ProcFile,
     io: Option<ProcFile>,
+    network: Option<ProcFile>,
 }
 
 impl ProcessFiles {
     /// `who` is a process number or `self`.
     pub(super) fn open(who: &str) -> Result<ProcessFiles, NotSampled> {
         let stat = ProcFile::open(format!("/proc/{who}/stat"))?;
-        Ok(ProcessFiles { stat, io: ProcFile::open(format!("/proc/{who}/io")).ok() })
+        let open = |name: &str| ProcFile::open(format!("/proc/{who}/{name}")).ok();
+        let network = if has_own_network(who) { open("net/dev") } else { None };
+        Ok(ProcessFiles { stat, io: open("io"), network })
     }
 
     /// `None` once the process has ended.
@@ -164,6 +191,9 @@ impl ProcessFiles {
         let io = self.io.as_mut().and_then(|file| parse_io(file.read()?));
         counters.read_bytes = io.map(|(read, _)| read);
         counters.written_bytes = io.map(|(_, written)| written);
+        let network = self.network.as_mut().and_then(|file| parse_network(file.read()?));
+        counters.received_bytes = network.map(|(received, _)| received);
+        counters.sent_bytes = network.map(|(_, sent)| sent);
         Some(counters)
     }
 }
@@ -212,6 +242,18 @@ mod tests {
         assert_eq!(counters.rss, 25 * page_bytes());
         assert_eq!(ProcessCounters::parse("42 (cut) R 1 1"), None);
         assert_eq!(ProcessCounters::parse(""), None);
+    }
+
+    #[test]
+    fn network_bytes_leave_out_loopback() {
+        let text = "Inter-|   Receive                            |  Transmit\n \
+                    face |bytes packets errs drop fifo frame compressed multicast|bytes packets\n\
+                    \x20   lo: 9 1 0 0 0 0 0 0 9 1 0 0 0 0 0 0\n\
+                    \x20 veth0: 100 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n\
+                    \x20 veth1:7 1 0 0 0 0 0 0 3 1 0 0 0 0 0 0\n";
+        assert_eq!(parse_network(text), Some((107, 2003)));
+        assert_eq!(parse_network("a: x"), None);
+        assert!(!has_own_network("self"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! back from the server or only declared.
 
 use std::borrow::Cow;
+use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ impl Durability {
     }
 }
 
-/// What a read may return, from weak to strong. Written as a word, such as `read-after-write` or
+/// What a read may return, ordered from weak to strong. Written as a word, such as `read-after-write` or
 /// `bounded-staleness-1000000000ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -78,6 +79,25 @@ impl Consistency {
             Consistency::BoundedStaleness(longest) => Some(longest),
             Consistency::ReadAfterWrite | Consistency::Linearizable => Some(Duration::ZERO),
         }
+    }
+}
+
+impl Ord for Consistency {
+    /// The longer a read may be stale, the weaker.
+    fn cmp(&self, other: &Consistency) -> Ordering {
+        let rank = |consistency: &Consistency| match *consistency {
+            Consistency::Eventual => (0, Reverse(Duration::MAX)),
+            Consistency::BoundedStaleness(longest) => (1, Reverse(longest)),
+            Consistency::ReadAfterWrite => (2, Reverse(Duration::ZERO)),
+            Consistency::Linearizable => (3, Reverse(Duration::ZERO)),
+        };
+        rank(self).cmp(&rank(other))
+    }
+}
+
+impl PartialOrd for Consistency {
+    fn partial_cmp(&self, other: &Consistency) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -184,6 +204,10 @@ mod tests {
         let all = [
             (Consistency::Eventual, "eventual"),
             (
+                Consistency::BoundedStaleness(Duration::from_secs(2)),
+                "bounded-staleness-2000000000ns",
+            ),
+            (
                 Consistency::BoundedStaleness(Duration::from_millis(1500)),
                 "bounded-staleness-1500000000ns",
             ),
@@ -194,6 +218,7 @@ mod tests {
             assert_eq!(String::from(consistency), word);
             assert_eq!(Consistency::try_from(word.to_owned()), Ok(consistency));
         }
+        assert!(all.is_sorted_by(|a, b| a.0 < b.0), "from weak to strong");
         for word in ["", "bounded-staleness-ns", "bounded-staleness-1s"] {
             assert!(Consistency::try_from(word.to_owned()).is_err(), "{word}");
         }

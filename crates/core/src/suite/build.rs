@@ -15,7 +15,7 @@ use super::file::{
 };
 use super::overrides::Overrides;
 use super::plan::{Plan, has, inserted, only_inserts, records_after};
-use super::units::format_count;
+use super::units::{format_count, parse_share};
 
 /// Added to the duration of a phase for the hard bound: time to drain requests in flight.
 const GRACE: Duration = Duration::from_secs(60);
@@ -50,13 +50,14 @@ pub(super) fn plan(
     read_back(&mut phases, spec, capacity);
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
-    Ok(Plan {
+    let mut plan = Plan {
         suite: spec.name.clone(),
         title: spec.title.clone(),
         source: spec.source.clone(),
         dataset,
         phases,
         stores: spec.stores.clone(),
+        device_limit: spec.device_limit,
         published: spec.published.clone(),
         scale: overrides.scale.filter(|scale| *scale != 1.0),
         seed: spec.seed,
@@ -64,7 +65,21 @@ pub(super) fn plan(
         threads: overrides.threads,
         changes: overrides.changes(),
         notes: Vec::new(),
-    })
+    };
+    let bytes = plan.estimate().stored_bytes;
+    plan.stores.iter_mut().for_each(|url| *url = with_share_of_data(url, bytes));
+    Ok(plan)
+}
+
+/// `{2%}` in a store's URL is that share of the suite's data, in bytes.
+fn with_share_of_data(url: &str, data: f64) -> String {
+    let share = |url: &str| -> Option<String> {
+        let (before, rest) = url.split_once('{')?;
+        let (share, after) = rest.split_once('}')?;
+        let share = parse_share(share).ok()?;
+        Some(format!("{before}{}{after}", (share * data).ceil() as u64))
+    };
+    share(url).unwrap_or_else(|| url.to_owned())
 }
 
 /// The numbers of clients to go through; `None`: as each phase says.

@@ -46,6 +46,8 @@ const BUILTINS: &[Builtin] = embedded! {
     "aws-2014", "aws-2014.toml", "Aerospike vs. client-sharded Redis on one server";
     "gce-2015", "gce-2015.toml", "Aerospike on 20 servers";
     "helium-2015", "helium-2015.toml", "an embedded store on one machine, over 1 to N threads";
+    "helium-2015-b", "helium-2015-b.toml",
+        "an embedded store with a cache of 2 % of its data, beside the bare device";
     "expiry", "expiry.toml", "records with a time to live are gone when due and not before";
     "negative", "negative.toml", "gets of absent keys beside gets of present ones";
     "churn", "churn.toml", "as many inserts as deletes over a standing set of records, with reads";

@@ -29,7 +29,7 @@ pub(super) const CLIENT_KEYS: [&str; 13] = [
     "batch",
 ];
 /// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 15] = [
+pub(super) const SUITE_KEYS: [&str; 16] = [
     "name",
     "title",
     "source",
@@ -37,6 +37,7 @@ pub(super) const SUITE_KEYS: [&str; 15] = [
     "key",
     "seed",
     "stores",
+    "device-limit",
     "sweep",
     "phase",
     "published",
@@ -85,6 +86,7 @@ pub(super) struct SuiteSpec {
     pub(super) fields: u16,
     pub(super) seed: u64,
     pub(super) stores: Vec<String>,
+    pub(super) device_limit: Option<u32>,
     pub(super) duration: Option<Duration>,
     pub(super) time_limit: Option<Duration>,
     pub(super) verify: bool,
@@ -350,6 +352,7 @@ impl SuiteSpec {
             fields: record_fields(&top)?,
             seed: top.read("seed", |v| v.count(0, u64::MAX))?.unwrap_or(1),
             stores,
+            device_limit: top.read("device-limit", |v| v.bytes())?,
             duration: top.read("duration", |v| v.some_time())?,
             time_limit: top.read("time-limit", |v| v.some_time())?,
             verify: top.read("verify", |v| v.flag())?.unwrap_or(true),

@@ -22,6 +22,9 @@ pub struct Plan {
     pub phases: Vec<PhasePlan>,
     /// Stores that the suite runs on where the user names none.
     pub stores: Vec<String>,
+    /// The device under the store's folder is measured too, with random requests of so many bytes.
+    #[serde(default)]
+    pub device_limit: Option<u32>,
     /// Published figures.
     pub published: Vec<Published>,
     /// Part of the suite's records and requests; none at full scale.

@@ -8,3 +8,5 @@ mod options;
 #[cfg(feature = "server-tests")]
 mod servers;
 mod signals;
+#[cfg(feature = "server-tests")]
+mod testbeds;

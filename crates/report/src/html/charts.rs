@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use crate::result::{HistogramError, PhaseResult, RunResult};
 use crate::standing::store_labels;
-use crate::timeline::{ALL_KINDS, Percentiles, PhaseTimeline, Point, Timeline};
+use crate::timeline::{
+    ALL_KINDS, Percentiles, PhaseTimeline, Point, ProcessTimeline, Timeline, Use,
+};
 use crate::view::{Clock, phase_latency};
 
 /// Points of a percentile curve for each halving of the distance to 100 %.
@@ -43,6 +45,20 @@ struct RunCharts {
     kinds: Vec<KindCharts>,
     service_curve: Option<Curve>,
     response_curve: Option<Curve>,
+    processes: Vec<ProcessCharts>,
+}
+
+/// What kvdyno or a node used over time.
+#[derive(Serialize)]
+struct ProcessCharts {
+    name: String,
+    start: Vec<f64>,
+    length: Vec<f64>,
+    processors: Vec<Option<f64>>,
+    /// MB.
+    memory: Vec<Option<f64>>,
+    /// Bytes a second sent to storage.
+    written: Vec<Option<f64>>,
 }
 
 #[derive(Serialize)]
@@ -75,7 +91,9 @@ impl Charts {
         let mut phases: Vec<(u16, PhaseCharts)> = Vec::new();
         for (store, run) in result.runs.iter().enumerate() {
             for phase in &run.phases {
-                let charts = run_charts(store, phase, timeline.phase(store, phase.index))?;
+                let over_time = timeline.phase(store, phase.index);
+                let uses = timeline.uses(store, phase.index);
+                let charts = run_charts(store, phase, over_time, uses)?;
                 match phases.iter_mut().find(|(i, p)| *i == phase.index && p.title == title(phase))
                 {
                     Some((_, known)) => known.runs.push(charts),
@@ -113,6 +131,7 @@ fn run_charts(
     store: usize,
     phase: &PhaseResult,
     timeline: Option<&PhaseTimeline>,
+    uses: &[ProcessTimeline],
 ) -> Result<RunCharts, HistogramError> {
     let curve = |clock| -> Result<Option<Curve>, HistogramError> {
         phase_latency(phase, clock)?.map(|latency| Ok(curve(&latency.decode()?))).transpose()
@@ -133,7 +152,25 @@ fn run_charts(
         kinds,
         service_curve: curve(Clock::Service)?,
         response_curve: if phase.open() { curve(Clock::Response)? } else { None },
+        processes: uses.iter().map(process_charts).collect(),
     })
+}
+
+fn process_charts(line: &ProcessTimeline) -> ProcessCharts {
+    let of = |figure: fn(&Use) -> Option<f64>| {
+        line.points.iter().map(|point| rounded(figure(point)?)).collect()
+    };
+    let seconds = |figure: fn(&Use) -> f64| {
+        line.points.iter().map(|point| (figure(point) * 1e3).round() / 1e3).collect()
+    };
+    ProcessCharts {
+        name: line.process.clone(),
+        start: seconds(|point| point.start_s),
+        length: seconds(|point| point.length_s),
+        processors: of(|point| Some(point.processors)),
+        memory: of(|point| Some(point.rss_bytes as f64 / 1e6)),
+        written: of(|point| Some(point.written_bytes? as f64 / point.length_s)),
+    }
 }
 
 fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {

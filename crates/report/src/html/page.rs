@@ -19,6 +19,7 @@ use crate::view::{Scope, rows};
 
 use super::charts::Charts;
 use super::script_json;
+use super::testbed::TestbedCard;
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
 const ANOMALIES_ON_PAGE: usize = 100;
@@ -79,6 +80,7 @@ struct StoreCard {
     verified: bool,
     notes: Vec<String>,
     disclosure: Vec<(String, String)>,
+    testbed: Option<TestbedCard>,
 }
 
 struct ReasonLine {
@@ -180,6 +182,7 @@ fn store_card(
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
+        testbed: run.testbed.as_ref().map(TestbedCard::new),
     })
 }
 
@@ -311,7 +314,11 @@ fn resources(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {
             lines.push([store, name, "whole machine".into(), machine, none(), none(), none()]);
             lines.push(process_line(place(), "kvdyno".to_owned(), &used.own));
             for server in &used.servers {
-                let who = format!("server {}", server.pid);
+                let node = run.testbed.as_ref().and_then(|testbed| testbed.node_of(server.pid));
+                let who = match node {
+                    Some(node) => cut(&node.name),
+                    None => format!("server {}", server.pid),
+                };
                 lines.extend(server.used.map(|used| process_line(place(), who, &used)));
             }
         }
@@ -408,7 +415,7 @@ fn plan(plan: &serde_json::Value) -> String {
     }
 }
 
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(MESSAGE_ON_PAGE) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),

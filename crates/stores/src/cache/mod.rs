@@ -10,6 +10,7 @@
 mod client;
 mod noticed;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
@@ -227,6 +228,10 @@ impl Store for CacheStore {
             clients: clients.collect(),
             transport: CacheTransport { cache: cache.transport, store: store.transport },
         })
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.store.folder()
     }
 
     async fn figures(&self) -> Vec<Figure> {

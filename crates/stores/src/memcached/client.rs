@@ -1,21 +1,24 @@
 //! The operations of one Memcached client: which commands each sends and what their replies mean.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading, Rows};
 
 use super::codec::{self, Token, Tokens};
 use super::{Wire, errors};
-use crate::wire::{Effect, Link, unexpected};
+use crate::placement::{Placement, Split};
+use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 
-/// One request slot of a connection to Memcached.
+/// One request slot of the connections to all servers.
 pub struct MemcachedClient {
     link: Link<Wire>,
+    placement: Arc<Placement>,
 }
 
 impl MemcachedClient {
-    pub(super) fn new(link: Link<Wire>) -> Self {
-        MemcachedClient { link }
+    pub(super) fn new(link: Link<Wire>, placement: Arc<Placement>) -> Self {
+        MemcachedClient { link, placement }
     }
 }
 
@@ -31,7 +34,7 @@ impl Client for MemcachedClient {
             Token::Miss => Ok(false),
             other => Err(refused(Effect::Read, other, answer)),
         };
-        self.link.request(Effect::Read, 1, encode, read).await
+        self.link.request(self.placement.of(key), Effect::Read, 1, encode, read).await
     }
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
@@ -41,7 +44,7 @@ impl Client for MemcachedClient {
             Token::Done => Ok(()),
             other => Err(refused(Effect::Write, other, answer)),
         };
-        self.link.request(Effect::Write, 1, encode, read).await
+        self.link.request(self.placement.of(put.key), Effect::Write, 1, encode, read).await
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
@@ -52,7 +55,7 @@ impl Client for MemcachedClient {
             Token::NotFound => Ok(false),
             other => Err(refused(Effect::Write, other, answer)),
         };
-        self.link.request(Effect::Write, 1, encode, read).await
+        self.link.request(self.placement.of(key), Effect::Write, 1, encode, read).await
     }
 
     async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
@@ -60,18 +63,10 @@ impl Client for MemcachedClient {
         if keys.is_empty() {
             return Ok(());
         }
-        let encode = |out: &mut Vec<u8>| keys.iter().for_each(|key| codec::push_get(out, key));
-        let read = |_: Token, answer: &[u8]| {
-            for (key, (reply, value)) in keys.iter().zip(Tokens::new(answer)) {
-                match reply {
-                    Token::Value(_) => into.push(key, Some(value)),
-                    Token::Miss => into.push(key, None),
-                    other => return Err(refused(Effect::Read, other, value)),
-                }
-            }
-            Ok(())
-        };
-        self.link.request(Effect::Read, keys.len() as u32, encode, read).await
+        let split = Split::new(keys.iter().map(|key| self.placement.of(key)));
+        self.submit(&split, Effect::Read, |record, out| codec::push_get(out, keys[record]));
+        let read = |answers: Answers<'_>| read_rows(keys, &split, answers, into);
+        self.link.gather(split.servers(), read).await
     }
 
     async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
@@ -79,11 +74,29 @@ impl Client for MemcachedClient {
         if puts.is_empty() {
             return Ok(());
         }
-        let encode = |out: &mut Vec<u8>| puts.iter().for_each(|put| push_put(out, put));
-        let read = |_: Token, answer: &[u8]| read_batch(answer);
-        self.link.request(Effect::Write, puts.len() as u32, encode, read).await
+        let split = Split::new(puts.iter().map(|put| self.placement.of(put.key)));
+        self.submit(&split, Effect::Write, |record, out| push_put(out, &puts[record]));
+        let read = |answers: Answers<'_>| {
+            outcome_of_all(answers.into_iter().map(|answer| read_puts(answer?.1)))
+        };
+        self.link.gather(split.servers(), read).await
     }
 }
+
+impl MemcachedClient {
+    /// Puts out one command for each record, to each server in one write.
+    fn submit(&mut self, split: &Split, effect: Effect, encode: impl Fn(usize, &mut Vec<u8>)) {
+        for (position, &server) in split.servers().iter().enumerate() {
+            let records = || split.records(position);
+            self.link.submit(server, effect, records().count() as u32, |out| {
+                records().for_each(|record| encode(record, out));
+            });
+        }
+    }
+}
+
+/// For each server that was asked its replies.
+type Answers<'a> = Vec<Answer<(Token, &'a [u8])>>;
 
 fn push_put(out: &mut Vec<u8>, put: &Put<'_>) {
     let expiry = put.ttl.map(|ttl| {
@@ -111,28 +124,29 @@ fn refused(effect: Effect, reply: Token, answer: &[u8]) -> Fault {
     }
 }
 
-/// One reply for each put: none failed, all failed, or it is not known for the batch as a whole.
-fn read_batch(answer: &[u8]) -> Answer<()> {
-    let mut stored = 0;
-    let mut first: Option<Fault> = None;
-    for (reply, line) in Tokens::new(answer) {
-        match reply {
-            Token::Done => stored += 1,
-            other => {
-                let fault = refused(Effect::Write, other, line);
-                first.get_or_insert(fault);
-            }
+/// One row for each key, out of each server's replies.
+fn read_rows(keys: &[&[u8]], split: &Split, answers: Answers<'_>, into: &mut Rows) -> Answer<()> {
+    let mut replies = Vec::with_capacity(answers.len());
+    for answer in answers {
+        replies.push(Tokens::new(answer?.1));
+    }
+    for (key, position) in keys.iter().zip(split.positions()) {
+        match replies[position].next() {
+            Some((Token::Value(_), value)) => into.push(key, Some(value)),
+            Some((Token::Miss, _)) => into.push(key, None),
+            Some((other, line)) => return Err(refused(Effect::Read, other, line)),
+            None => return Err(unexpected(Effect::Read)),
         }
     }
-    match first {
-        None => Ok(()),
-        Some(fault) if stored == 0 => Err(fault),
-        Some(fault) => {
-            let lost = fault.connection_lost;
-            let fault = Fault::indeterminate(fault.class, fault.message);
-            Err(if lost { fault.losing_connection() } else { fault })
-        }
-    }
+    Ok(())
+}
+
+/// One reply for each put that went to a server.
+fn read_puts(answer: &[u8]) -> Answer<()> {
+    outcome_of_all(Tokens::new(answer).map(|(reply, line)| match reply {
+        Token::Done => Ok(()),
+        other => Err(refused(Effect::Write, other, line)),
+    }))
 }
 
 #[cfg(test)]
@@ -144,7 +158,7 @@ mod tests {
     #[test]
     fn a_batch_is_stored_refused_or_unknown() {
         let outcome =
-            |answer: &[u8]| read_batch(answer).map_err(|fault| (fault.certainty, fault.class));
+            |answer: &[u8]| read_puts(answer).map_err(|fault| (fault.certainty, fault.class));
         assert_eq!(outcome(b"HD\r\nHD\r\n"), Ok(()));
         let full = "SERVER_ERROR out of memory storing object\r\n";
         let all = format!("{full}{full}");

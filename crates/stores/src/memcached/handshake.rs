@@ -3,14 +3,14 @@
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
 use super::codec::{Token, Tokens};
-use super::{MemcachedOptions, Wire, errors};
+use super::{Wire, errors};
 use crate::wire::{Dialogue, Effect};
 
 /// Connects, sends `set auth 0 0 length` with `user password` as the value if there is a password
 /// (doc/protocol.txt, "Authentication"), then `mn`, which old servers do not know.
-pub(super) async fn open(options: &MemcachedOptions) -> Answer<Dialogue> {
-    let mut dialogue = Dialogue::open(&options.endpoint).await?;
-    if let Some((user, password)) = &options.credentials {
+pub(super) async fn open(wire: &Wire) -> Answer<Dialogue> {
+    let mut dialogue = Dialogue::open(&wire.endpoint).await?;
+    if let Some((user, password)) = wire.credentials.as_ref() {
         let token = format!("{user} {password}");
         let request = format!("set auth 0 0 {}\r\n{token}\r\n", token.len());
         match dialogue.ask::<Wire>(request.as_bytes()).await? {

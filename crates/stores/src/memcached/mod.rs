@@ -1,5 +1,5 @@
-//! Memcached 1.6 and later: one server, over meta commands, with kvdyno's own codec. Which bytes go
-//! on the wire for each operation: docs/stores/memcached.md.
+//! Memcached 1.6 and later, over meta commands with kvdyno's own codec: one server, or several over
+//! which the client spreads the keys. Which bytes go on the wire: docs/stores/memcached.md.
 
 mod client;
 pub mod codec;
@@ -10,13 +10,18 @@ mod words;
 
 use std::sync::Arc;
 use std::task::Context;
+use std::time::Duration;
 
-use kvdyno_core::store::{Answer, Connection, Profile, Store, Threading, Transport};
+use futures_util::future::join_all;
+use kvdyno_core::store::{Answer, Connection, Figure, Profile, Store, Threading, Transport};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::placement::{Hash, Placement, evenness};
 use crate::url::StoreUrl;
-use crate::wire::{self, Endpoint, Malformed, Protocol, ReachOptions, Stream, WireTransport};
+use crate::wire::{
+    self, Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Sent, Stream, WireTransport,
+};
 
 pub use client::MemcachedClient;
 use codec::{Progress, Token};
@@ -25,15 +30,22 @@ use codec::{Progress, Token};
 pub const ENTRY: Entry = Entry {
     schemes: &["memcached", "memcacheds"],
     name: "memcached",
-    summary: "one Memcached server, 1.6 or later; memcacheds is the same over TLS",
+    summary: "one Memcached server, 1.6 or later, or several with the keys spread over them; memcacheds \
+              is the same over TLS",
     options: &[
         ("timeout", "longest time for a request and for an attempt to connect, 2s"),
+        (
+            "hash",
+            "several servers: ketama (libmemcached's continuum) or mix (FNV-1a, fmix64, modulo); \
+                  ketama",
+        ),
+        ("weights", "with ketama: a whole number for each server, such as 2,1,1; all the same"),
         ("ca", "memcacheds: PEM file of the authorities to trust; those that Mozilla trusts"),
         ("cert", "memcacheds: PEM file of a client certificate; none"),
         ("key", "memcacheds: PEM file of its private key; none"),
     ],
-    operations: "mg, ms (T for a time to live), md; a batch is several of them in one write; \
-                 docs/stores/memcached.md",
+    operations: "mg, ms (T for a time to live), md, each to the server of its key; a batch is several of \
+                 them in one write to each server; docs/stores/memcached.md",
     durability: "none",
     consistency: "linearizable; records may vanish at any time, a miss and not a loss",
     example: "memcached://127.0.0.1:11211",
@@ -42,30 +54,25 @@ pub const ENTRY: Entry = Entry {
     open: |url| Ok(Box::new(MemcachedStore::open(url)?)),
 };
 
-/// How to reach a Memcached server.
-#[derive(Clone)]
-pub struct MemcachedOptions {
-    /// Where it is.
-    pub endpoint: Endpoint,
-    /// User and password, for a server with an authentication file (`-Y`).
-    pub credentials: Option<(String, String)>,
-}
-
-/// A Memcached server.
+/// One or several Memcached servers.
 pub struct MemcachedStore {
-    options: Arc<MemcachedOptions>,
+    servers: Vec<Wire>,
+    placement: Arc<Placement>,
+    sent: Arc<Sent>,
 }
 
 impl MemcachedStore {
-    /// The server that a URL names: `memcached://[user:password@]host[:port]`, or `memcacheds://`
-    /// over TLS. Options: `timeout`, over TLS `ca`, `cert`, `key`.
+    /// The servers that a URL names: `memcached://[user:password@]host[:port][,host…]`, or
+    /// `memcacheds://` over TLS. Options: `timeout`; with several servers `hash` and `weights`; over
+    /// TLS `ca`, `cert`, `key`.
     ///
     /// # Errors
-    /// [`StoreError::Url`] if the URL names no single server or has a wrong or unknown option.
+    /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<MemcachedStore, StoreError> {
         let reach = ReachOptions::take(url, "memcacheds")?;
+        let placement = Placement::take_options(url, Hash::Ketama)?;
         url.finish()?;
-        let endpoint = reach.endpoint(url, 11211)?;
+        let endpoints = reach.endpoints(url, 11211)?;
         if !url.path().trim_matches('/').is_empty() {
             return Err(url.wrong("a path", "Memcached has one name space: leave the path out"));
         }
@@ -79,13 +86,11 @@ impl MemcachedStore {
                 ));
             }
         };
-        Ok(MemcachedStore::new(MemcachedOptions { endpoint, credentials }))
-    }
-
-    /// Connects to nothing yet.
-    #[must_use]
-    pub fn new(options: MemcachedOptions) -> Self {
-        MemcachedStore { options: Arc::new(options) }
+        let placement = Arc::new(placement.on(url, &endpoints)?);
+        let credentials = Arc::new(credentials);
+        let wire = |endpoint| Wire { endpoint, credentials: credentials.clone() };
+        let servers = endpoints.into_iter().map(wire).collect();
+        Ok(MemcachedStore { servers, placement, sent: Arc::default() })
     }
 }
 
@@ -98,24 +103,43 @@ impl Store for MemcachedStore {
     }
 
     async fn profile(&self) -> Answer<Profile> {
-        let endpoint = &self.options.endpoint;
-        endpoint
-            .bounded(async {
-                let mut dialogue = handshake::open(&self.options).await?;
-                profile::ask(&mut dialogue, endpoint.timeout()).await
-            })
-            .await
+        let asked = join_all(self.servers.iter().map(profile::ask)).await;
+        let reports = asked.into_iter().collect::<Answer<Vec<_>>>()?;
+        let mut found = profile::of(&reports, self.servers[0].timeout());
+        if let Some(hash) = self.placement.describe() {
+            found.settings.push(("servers".to_owned(), self.servers.len().to_string()));
+            found.settings.push(("hash".to_owned(), hash.to_owned()));
+        }
+        Ok(found)
     }
 
     async fn connect(&self, slots: usize) -> Answer<Connection<MemcachedClient, Self::Transport>> {
-        let protocol = Wire { options: self.options.clone() };
-        let (links, transport) = wire::open(protocol, &self.options.endpoint, slots).await?;
-        let clients = links.into_iter().map(MemcachedClient::new).collect();
-        Ok(Connection { clients, transport: MemcachedTransport(transport) })
+        let members = self.servers.iter().map(|server| (server.clone(), true)).collect();
+        let (links, transport) = wire::open(members, slots, &self.sent).await?;
+        let clients =
+            links.into_iter().map(|link| MemcachedClient::new(link, self.placement.clone()));
+        Ok(Connection { clients: clients.collect(), transport: MemcachedTransport(transport) })
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        let sent = self.sent.take();
+        if self.servers.len() < 2 {
+            return Vec::new();
+        }
+        let records = join_all(self.servers.iter().map(profile::records_on)).await;
+        let records: Option<Vec<u64>> = records.into_iter().collect();
+        let named = |counts: Vec<u64>| -> Vec<(String, u64)> {
+            self.servers.iter().map(Protocol::peer).zip(counts).collect()
+        };
+        let requests = (0..self.servers.len()).map(|n| sent.get(n).copied().unwrap_or(0));
+        let advice = "the fullest server limits them all: try another `hash`, or `weights`";
+        let mut all = records.map_or(Vec::new(), |r| evenness::figures("keys", &named(r), advice));
+        all.extend(evenness::figures("requests", &named(requests.collect()), advice));
+        all
     }
 }
 
-/// Moves the bytes of a connection to Memcached.
+/// Moves the bytes of the connections to Memcached.
 pub struct MemcachedTransport(WireTransport<Wire>);
 
 impl Transport for MemcachedTransport {
@@ -125,9 +149,19 @@ impl Transport for MemcachedTransport {
     }
 }
 
-/// The meta protocol as the shared connection sees it.
+/// The meta protocol as the shared connection sees it: one server.
+#[derive(Clone)]
 struct Wire {
-    options: Arc<MemcachedOptions>,
+    endpoint: Endpoint,
+    /// User and password, for a server with an authentication file (`-Y`).
+    credentials: Arc<Option<(String, String)>>,
+}
+
+impl Wire {
+    /// Connects, asks with `questions`, all within the time that a request may take.
+    async fn talk<T>(&self, questions: impl AsyncFnOnce(Dialogue) -> Answer<T>) -> Answer<T> {
+        self.endpoint.bounded(async { questions(handshake::open(self).await?).await }).await
+    }
 }
 
 impl Protocol for Wire {
@@ -143,11 +177,17 @@ impl Protocol for Wire {
         codec::scan(progress, parts, input)
     }
 
+    fn peer(&self) -> String {
+        self.endpoint.name()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.endpoint.timeout()
+    }
+
     fn open(&self) -> impl Future<Output = Answer<Stream>> + 'static {
-        let options = self.options.clone();
-        async move {
-            options.endpoint.bounded(async { handshake::open(&options).await?.into_stream() }).await
-        }
+        let wire = self.clone();
+        async move { wire.talk(async |dialogue| dialogue.into_stream()).await }
     }
 }
 
@@ -155,23 +195,33 @@ impl Protocol for Wire {
 mod tests {
     use super::*;
 
-    fn open(text: &str) -> Result<MemcachedOptions, StoreError> {
-        let store = MemcachedStore::open(&mut StoreUrl::parse(text)?)?;
-        Ok(MemcachedOptions::clone(&store.options))
+    fn open(text: &str) -> Result<MemcachedStore, StoreError> {
+        MemcachedStore::open(&mut StoreUrl::parse(text)?)
     }
 
     #[test]
-    fn a_url_says_where_the_server_is_and_who_asks() {
+    fn a_url_says_where_the_servers_are_and_who_asks() {
+        let names = |store: &MemcachedStore| -> Vec<String> {
+            store.servers.iter().map(Protocol::peer).collect()
+        };
         let plain = open("memcached://h").unwrap();
-        assert_eq!((plain.endpoint.name().as_str(), plain.credentials), ("h:11211", None));
+        assert_eq!(names(&plain), ["h:11211"]);
+        assert_eq!(*plain.servers[0].credentials, None);
         let full = open("memcached://u:p@h:1/?timeout=1s").unwrap();
-        assert_eq!(full.credentials, Some(("u".to_owned(), "p".to_owned())));
+        assert_eq!(*full.servers[0].credentials, Some(("u".to_owned(), "p".to_owned())));
+        let several = open("memcached://h1,h2:1,h3?weights=1,2,3").unwrap();
+        assert_eq!(names(&several), ["h1:11211", "h2:1", "h3:11211"]);
+        assert!(matches!(*several.placement, Placement::Ketama(_)));
+        let mixed = open("memcached://h1,h2?hash=mix").unwrap();
+        assert!(matches!(*mixed.placement, Placement::Mix(2)));
     }
 
     #[test]
     fn a_wrong_url_is_refused_in_one_line() {
         for (text, hint) in [
-            ("memcached://h1,h2", "exactly one server"),
+            ("memcached:", "no server"),
+            ("memcached://h1,h1:11211", "h1:11211 twice"),
+            ("memcached://h1,h2?weights=1", "1 weights for 2 servers"),
             ("memcached://h/0", "leave the path out"),
             ("memcached://u@h", "write both"),
             ("memcached://h?timeot=1s", "did you mean `timeout`?"),

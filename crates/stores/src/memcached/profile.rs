@@ -19,22 +19,55 @@ const MOST_STATISTICS: usize = 10_000;
 /// second is room for a tick that comes late on a busy server.
 const TTL_PRECISION: Duration = Duration::from_millis(1500);
 
-/// Asks the server.
-pub(super) async fn ask(dialogue: &mut Dialogue, timeout: Duration) -> Answer<Profile> {
-    let (_, answer) = dialogue.ask::<Wire>(b"version\r\n").await?;
-    let line = String::from_utf8_lossy(&answer);
-    let version = line.strip_prefix("VERSION ").map(|version| version.trim().to_owned());
-    let mut settings = Vec::new();
-    let (_, mut answer) = dialogue.ask::<Wire>(b"stats settings\r\n").await?;
+/// One server as it describes itself.
+pub(super) struct Report {
+    version: Option<String>,
+    settings: Vec<(String, String)>,
+}
+
+/// Asks a server.
+pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
+    wire.talk(async |mut dialogue| {
+        let (_, answer) = dialogue.ask::<Wire>(b"version\r\n").await?;
+        let line = String::from_utf8_lossy(&answer);
+        let version = line.strip_prefix("VERSION ").map(|version| version.trim().to_owned());
+        let mut settings = Vec::new();
+        statistics(&mut dialogue, b"stats settings\r\n", |line| settings.extend(setting(line)))
+            .await?;
+        Ok(Report { version, settings })
+    })
+    .await
+}
+
+/// Asks a server how many records lie on it, foreign ones included.
+pub(super) async fn records_on(wire: &Wire) -> Option<u64> {
+    let mut count = None;
+    let read = |line: &str| {
+        if let Some(items) = line.strip_prefix("STAT curr_items ") {
+            count = items.parse().ok();
+        }
+    };
+    let asked =
+        wire.talk(async |mut dialogue| statistics(&mut dialogue, b"stats\r\n", read).await).await;
+    asked.ok().and(count)
+}
+
+/// Shows `read` each line of an answer that ends with `END`.
+async fn statistics(
+    dialogue: &mut Dialogue,
+    request: &[u8],
+    mut read: impl FnMut(&str),
+) -> Answer<()> {
+    let (_, mut answer) = dialogue.ask::<Wire>(request).await?;
     for _ in 0..MOST_STATISTICS {
         let Some((Token::Line(_), line)) = Tokens::new(&answer).next() else { break };
         if line == b"END" {
             break;
         }
-        settings.extend(setting(&String::from_utf8_lossy(line)));
+        read(&String::from_utf8_lossy(line));
         (_, answer) = dialogue.receive::<Wire>().await?;
     }
-    Ok(profile(version, settings, timeout))
+    Ok(())
 }
 
 /// Reads `STAT name value` if the setting is one to disclose.
@@ -43,10 +76,23 @@ fn setting(line: &str) -> Option<(String, String)> {
     SETTINGS.contains(&name).then(|| (name.to_owned(), value.to_owned()))
 }
 
-fn profile(version: Option<String>, settings: Vec<(String, String)>, timeout: Duration) -> Profile {
+/// What the servers promise, and the settings of each where they differ. `reports` is not empty.
+pub(super) fn of(reports: &[Report], timeout: Duration) -> Profile {
+    let mut versions: Vec<&str> = reports.iter().filter_map(|r| r.version.as_deref()).collect();
+    versions.dedup();
+    let mut settings = reports[0].settings.clone();
+    for (name, value) in reports[1..].iter().flat_map(|report| &report.settings) {
+        match settings.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) if !known.split(" | ").any(|known| known == value) => {
+                *known = format!("{known} | {value}");
+            }
+            Some(_) => {}
+            None => settings.push((name.clone(), value.clone())),
+        }
+    }
     Profile {
         store: "memcached".to_owned(),
-        version,
+        version: (!versions.is_empty()).then(|| versions.join(" and ")),
         capabilities: Capabilities {
             scan: false,
             batch_get: true,
@@ -60,7 +106,7 @@ fn profile(version: Option<String>, settings: Vec<(String, String)>, timeout: Du
             may_forget: true,
         },
         durability: Promise::checked(Durability::None),
-        // One server, and each command holds its record's lock.
+        // A record lies on one server, and each command holds its lock.
         consistency: Promise::checked(Consistency::Linearizable),
         ttl_precision: TTL_PRECISION,
         timeout,

@@ -9,7 +9,7 @@ mod contract;
 mod interface;
 
 use std::ffi::{CString, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ struct Shared {
     settings: Vec<(String, String)>,
     calls: Calls,
     /// Last, so that a temporary folder goes after the engine has closed its files.
-    _folder: Folder,
+    folder: Folder,
 }
 
 // SAFETY: the store is only given to `kvdyno_connect`, which by its contract may be called from
@@ -110,7 +110,7 @@ impl PluginStore {
             ("folder".to_owned(), folder.setting().1),
             ("config".to_owned(), config.to_string_lossy().into_owned()),
         ];
-        let shared = Shared { store, contract, declared, settings, calls, _folder: folder };
+        let shared = Shared { store, contract, declared, settings, calls, folder };
         Ok(PluginStore { shared: Arc::new(shared) })
     }
 }
@@ -167,6 +167,10 @@ impl Store for PluginStore {
 
     fn threading(&self) -> Threading {
         Threading::InProcess
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(self.shared.folder.path())
     }
 
     async fn profile(&self) -> Answer<Profile> {

@@ -7,12 +7,14 @@ use std::time::Duration;
 use kvdyno_core::store::{Answer, Client, Fault, Put, Reading, Rows};
 
 use super::codec::{Token, Tokens, push_command, push_number, push_word};
-use super::{Learned, Wire, errors};
-use crate::wire::{Effect, Link, parse_decimal, push_decimal, unexpected};
+use super::errors;
+use super::router::{Router, push_set, set_answer};
+use super::store::Learned;
+use crate::wire::{Effect, parse_decimal, push_decimal, unexpected};
 
-/// One request slot of a connection to Redis.
+/// One request slot of a connection to Redis, or of connections to several of its servers.
 pub struct RedisClient {
-    link: Link<Wire>,
+    router: Router,
     learned: Arc<Learned>,
 }
 
@@ -25,8 +27,8 @@ enum Found {
 }
 
 impl RedisClient {
-    pub(super) fn new(link: Link<Wire>, learned: Arc<Learned>) -> Self {
-        RedisClient { link, learned }
+    pub(super) fn new(router: Router, learned: Arc<Learned>) -> Self {
+        RedisClient { router, learned }
     }
 
     async fn get_string(&mut self, key: &[u8], into: &mut Reading) -> Answer<Found> {
@@ -42,7 +44,7 @@ impl RedisClient {
             Token::Nil => Ok(Found::Nothing),
             other => no_record(other, answer),
         };
-        self.link.request(Effect::Read, 1, encode, read).await
+        self.router.send(key, (Effect::Read, 1), encode, read).await
     }
 
     async fn get_fields(&mut self, key: &[u8], into: &mut Reading) -> Answer<Found> {
@@ -59,7 +61,7 @@ impl RedisClient {
             }
             other => no_record(other, answer),
         };
-        self.link.request(Effect::Read, 1, encode, read).await
+        self.router.send(key, (Effect::Read, 1), encode, read).await
     }
 
     async fn put_fields(&mut self, put: Put<'_>) -> Answer<()> {
@@ -73,7 +75,8 @@ impl RedisClient {
             && self.learned.expiring_hashes.load(Ordering::Acquire);
         if put.ttl.is_none() && !persist {
             let encode = |out: &mut Vec<u8>| push_hset(out, &put);
-            return self.link.request(Effect::Write, 1, encode, read_number).await.map(drop);
+            let sent = self.router.send(put.key, (Effect::Write, 1), encode, read_number);
+            return sent.await.map(drop);
         }
         let encode = |out: &mut Vec<u8>| {
             out.extend_from_slice(MULTI);
@@ -92,7 +95,7 @@ impl RedisClient {
             out.extend_from_slice(EXEC);
         };
         let read = |_: Token, answer: &[u8]| read_transaction(answer);
-        self.link.request(Effect::Write, 4, encode, read).await
+        self.router.send(put.key, (Effect::Write, 4), encode, read).await
     }
 }
 
@@ -123,11 +126,10 @@ impl Client for RedisClient {
         learn(&self.learned.hashes, false);
         let encode = |out: &mut Vec<u8>| push_set(out, &put);
         let read = |first: Token, answer: &[u8]| match first {
-            Token::Status(_) => Ok(()),
             Token::Error(text) => Err(errors::fault(text.of(answer))),
-            _ => Err(unexpected(Effect::Write)),
+            first => set_answer(first),
         };
-        self.link.request(Effect::Write, 1, encode, read).await
+        self.router.send(put.key, (Effect::Write, 1), encode, read).await
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
@@ -135,7 +137,7 @@ impl Client for RedisClient {
             out.extend_from_slice(b"*2\r\n$3\r\nDEL\r\n");
             push_word(out, key);
         };
-        Ok(self.link.request(Effect::Write, 1, encode, read_number).await? > 0)
+        Ok(self.router.send(key, (Effect::Write, 1), encode, read_number).await? > 0)
     }
 
     async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
@@ -145,17 +147,7 @@ impl Client for RedisClient {
         if keys.is_empty() {
             return Ok(());
         }
-        let encode = |out: &mut Vec<u8>| {
-            push_command(out, 1 + keys.len());
-            push_word(out, b"MGET");
-            keys.iter().for_each(|key| push_word(out, key));
-        };
-        let read = |first: Token, answer: &[u8]| match first {
-            Token::Array(count) if count == keys.len() => read_rows(keys, answer, into),
-            Token::Error(text) => Err(errors::fault(text.of(answer))),
-            _ => Err(unexpected(Effect::Read)),
-        };
-        self.link.request(Effect::Read, 1, encode, read).await
+        self.router.get_batch(keys, into).await
     }
 
     async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
@@ -166,30 +158,7 @@ impl Client for RedisClient {
             return Ok(());
         }
         learn(&self.learned.hashes, false);
-        if puts.iter().any(|put| put.ttl.is_some()) {
-            let encode = |out: &mut Vec<u8>| {
-                out.extend_from_slice(MULTI);
-                puts.iter().for_each(|put| push_set(out, put));
-                out.extend_from_slice(EXEC);
-            };
-            let read = |_: Token, answer: &[u8]| read_transaction(answer);
-            let parts = puts.len() as u32 + 2;
-            return self.link.request(Effect::Write, parts, encode, read).await;
-        }
-        let encode = |out: &mut Vec<u8>| {
-            push_command(out, 1 + 2 * puts.len());
-            push_word(out, b"MSET");
-            for put in puts {
-                push_word(out, put.key);
-                push_word(out, put.value.whole());
-            }
-        };
-        let read = |first: Token, answer: &[u8]| match first {
-            Token::Status(_) => Ok(()),
-            Token::Error(text) => Err(errors::fault(text.of(answer))),
-            _ => Err(unexpected(Effect::Write)),
-        };
-        self.link.request(Effect::Write, 1, encode, read).await
+        self.router.put_batch(puts).await
     }
 }
 
@@ -200,21 +169,8 @@ fn learn(flag: &AtomicBool, value: bool) {
     }
 }
 
-const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
-const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
-
-/// `SET key value`, with `PX milliseconds` for a time to live.
-fn push_set(out: &mut Vec<u8>, put: &Put<'_>) {
-    let head: &[u8] =
-        if put.ttl.is_some() { b"*5\r\n$3\r\nSET\r\n" } else { b"*3\r\n$3\r\nSET\r\n" };
-    out.extend_from_slice(head);
-    push_word(out, put.key);
-    push_word(out, put.value.whole());
-    if let Some(ttl) = put.ttl {
-        out.extend_from_slice(b"$2\r\nPX\r\n");
-        push_number(out, milliseconds(ttl));
-    }
-}
+pub(super) const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+pub(super) const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 
 /// `HSET key f0 value f1 value …` with the fields that the put holds.
 fn push_hset(out: &mut Vec<u8>, put: &Put<'_>) {
@@ -234,7 +190,7 @@ fn push_hset(out: &mut Vec<u8>, put: &Put<'_>) {
 }
 
 /// Redis counts times to live in whole milliseconds and refuses 0.
-fn milliseconds(ttl: Duration) -> u64 {
+pub(super) fn milliseconds(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1)
 }
 
@@ -264,17 +220,6 @@ fn read_fields(answer: &[u8], into: &mut Reading) -> Answer<()> {
     Ok(())
 }
 
-fn read_rows(keys: &[&[u8]], answer: &[u8], into: &mut Rows) -> Answer<()> {
-    for (key, value) in keys.iter().zip(Tokens::new(answer).skip(1)) {
-        match value {
-            (Token::Bulk(_), bytes) => into.push(key, Some(bytes)),
-            (Token::Nil, _) => into.push(key, None),
-            _ => return Err(unexpected(Effect::Read)),
-        }
-    }
-    Ok(())
-}
-
 fn read_number(first: Token, answer: &[u8]) -> Answer<i64> {
     match first {
         Token::Integer(number) => Ok(number),
@@ -288,7 +233,7 @@ fn read_number(first: Token, answer: &[u8]) -> Answer<i64> {
 /// An error while commands are queued makes EXEC refuse all of them. If MULTI itself is refused
 /// the commands run by themselves, and one that fails within EXEC does not undo the others: both
 /// are indeterminate for the write as a whole.
-fn read_transaction(answer: &[u8]) -> Answer<()> {
+pub(super) fn read_transaction(answer: &[u8]) -> Answer<()> {
     let mut tokens = Tokens::new(answer);
     let mut first_error: Option<Fault> = None;
     let mut applied = false;

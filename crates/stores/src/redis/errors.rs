@@ -27,8 +27,7 @@ pub(super) fn fault(text: &[u8]) -> Fault {
         "NOAUTH" => "; give user and password in the URL: redis://user:password@host",
         "WRONGPASS" => "; check user and password in the URL",
         "MOVED" | "ASK" => {
-            "; this server is part of a Redis Cluster, which needs a driver that \
-                            follows its slots: measure a server that is not clustered"
+            "; this server is part of a Redis Cluster: write the URL with `redis+cluster://`"
         }
         "READONLY" => "; this server is a replica: name its primary",
         "WRONGTYPE" => {

@@ -2,23 +2,27 @@
 
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
-use super::{RedisOptions, Resp, ask};
-use crate::wire::Dialogue;
+use super::wire::{Access, Resp, ask};
+use crate::wire::{Dialogue, Endpoint};
 
 /// Connects and sends `HELLO 3 [AUTH user password]`, or `AUTH` where the server knows no HELLO or
-/// RESP2 was asked for, then `SELECT` and `CLIENT SETNAME kvdyno`.
-pub(super) async fn open(options: &RedisOptions) -> Answer<Dialogue> {
-    let mut dialogue = Dialogue::open(&options.endpoint).await?;
-    let greeted = match options.resp {
+/// RESP2 was asked for, then `SELECT`, `READONLY` for reads from a cluster's replicas, and
+/// `CLIENT SETNAME kvdyno`.
+pub(super) async fn open(access: &Access, endpoint: &Endpoint) -> Answer<Dialogue> {
+    let mut dialogue = Dialogue::open(endpoint).await?;
+    let greeted = match access.resp {
         Resp::Two => false,
-        Resp::Newest | Resp::Three => greet(&mut dialogue, options).await?,
+        Resp::Newest | Resp::Three => greet(&mut dialogue, access).await?,
     };
     if !greeted {
-        authenticate(&mut dialogue, options).await?;
+        authenticate(&mut dialogue, access).await?;
     }
-    if options.database != 0 {
-        let number = options.database.to_string();
+    if access.database != 0 {
+        let number = access.database.to_string();
         ask(&mut dialogue, &[b"SELECT", number.as_bytes()]).await?.map_err(refused)?;
+    }
+    if access.readonly {
+        ask(&mut dialogue, &[b"READONLY"]).await?.map_err(refused)?;
     }
     // A server without this command does not get to know who is asking; that does no harm. A server
     // that wants a password says so here at the latest.
@@ -31,10 +35,10 @@ pub(super) async fn open(options: &RedisOptions) -> Answer<Dialogue> {
 }
 
 /// `false` if the server does not speak RESP3 and RESP2 will do.
-async fn greet(dialogue: &mut Dialogue, options: &RedisOptions) -> Answer<bool> {
+async fn greet(dialogue: &mut Dialogue, access: &Access) -> Answer<bool> {
     let mut words: Vec<&[u8]> = vec![b"HELLO", b"3"];
-    if let Some(password) = &options.password {
-        let user = options.user.as_deref().unwrap_or("default");
+    if let Some(password) = &access.password {
+        let user = access.user.as_deref().unwrap_or("default");
         words.extend([b"AUTH", user.as_bytes(), password.as_bytes()]);
     }
     match ask(dialogue, &words).await? {
@@ -42,16 +46,16 @@ async fn greet(dialogue: &mut Dialogue, options: &RedisOptions) -> Answer<bool> 
         Err(fault) => {
             let unknown = ["ERR unknown command", "NOPROTO"];
             let old = unknown.iter().any(|start| fault.message.starts_with(start));
-            if old && options.resp == Resp::Newest { Ok(false) } else { Err(refused(fault)) }
+            if old && access.resp == Resp::Newest { Ok(false) } else { Err(refused(fault)) }
         }
     }
 }
 
-async fn authenticate(dialogue: &mut Dialogue, options: &RedisOptions) -> Answer<()> {
-    let Some(password) = &options.password else { return Ok(()) };
+async fn authenticate(dialogue: &mut Dialogue, access: &Access) -> Answer<()> {
+    let Some(password) = &access.password else { return Ok(()) };
     let mut words: Vec<&[u8]> = vec![b"AUTH"];
     // Servers before 6.0 know a password only.
-    words.extend(options.user.as_deref().map(str::as_bytes));
+    words.extend(access.user.as_deref().map(str::as_bytes));
     words.push(password.as_bytes());
     ask(dialogue, &words).await?.map_err(refused)?;
     Ok(())

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile, Promise};
 
-use super::ask;
 use super::codec::{Token, Tokens};
-use crate::wire::Dialogue;
+use super::wire::{Wire, ask as request};
 
 /// Settings that decide what is promised, or how fast the server can be.
 const SETTINGS: [&str; 7] = [
@@ -37,28 +36,74 @@ impl Facts {
     }
 }
 
-/// Asks the server. What it does not tell (CONFIG is often forbidden) is declared, not checked.
-pub(super) async fn ask_all(dialogue: &mut Dialogue, timeout: Duration) -> Answer<Profile> {
-    let mut info = Facts::default();
-    for section in ["server", "replication", "memory"] {
-        if let Ok((Token::Bulk(text), bytes)) =
-            ask(dialogue, &[b"INFO", section.as_bytes()]).await?
-        {
-            info.0.extend(info_fields(&String::from_utf8_lossy(text.of(&bytes))));
+/// One server as it describes itself.
+pub(super) struct Report {
+    info: Facts,
+    config: Facts,
+}
+
+/// Asks a server. What it does not tell (CONFIG is often forbidden) is declared, not checked.
+pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
+    wire.bounded(async {
+        let mut dialogue = wire.dialogue().await?;
+        let mut info = Facts::default();
+        for section in ["server", "replication", "memory"] {
+            if let Ok((Token::Bulk(text), bytes)) =
+                request(&mut dialogue, &[b"INFO", section.as_bytes()]).await?
+            {
+                info.0.extend(info_fields(&String::from_utf8_lossy(text.of(&bytes))));
+            }
         }
-    }
-    let mut config = Facts::default();
-    for name in SETTINGS {
-        if let Ok((_, bytes)) = ask(dialogue, &[b"CONFIG", b"GET", name.as_bytes()]).await? {
-            // Name and value.
-            let mut texts =
-                Tokens::new(&bytes).filter(|(token, _)| matches!(token, Token::Bulk(_)));
-            if let Some((_, value)) = texts.nth(1) {
-                config.0.push((name.to_owned(), String::from_utf8_lossy(value).into_owned()));
+        let mut config = Facts::default();
+        for name in SETTINGS {
+            let words: [&[u8]; 3] = [b"CONFIG", b"GET", name.as_bytes()];
+            if let Ok((_, bytes)) = request(&mut dialogue, &words).await? {
+                // Name and value.
+                let mut texts =
+                    Tokens::new(&bytes).filter(|(token, _)| matches!(token, Token::Bulk(_)));
+                if let Some((_, value)) = texts.nth(1) {
+                    config.0.push((name.to_owned(), String::from_utf8_lossy(value).into_owned()));
+                }
+            }
+        }
+        Ok(Report { info, config })
+    })
+    .await
+}
+
+/// What several servers promise together: the weakest of each promise, for each has a part of the
+/// records. Settings in which they differ show what each has. `reports` is not empty; `replicas`:
+/// reads go to servers that lag behind.
+pub(super) fn of(reports: &[Report], timeout: Duration, replicas: bool) -> Profile {
+    let mut profiles = reports.iter().map(|report| profile(&report.info, &report.config, timeout));
+    let mut whole = profiles.next().expect("some server was asked");
+    for other in profiles {
+        whole.capabilities.may_forget |= other.capabilities.may_forget;
+        whole.durability = weaker(whole.durability, other.durability);
+        whole.consistency = weaker(whole.consistency, other.consistency);
+        if whole.version != other.version {
+            let versions = whole.version.into_iter().chain(other.version);
+            whole.version = Some(versions.collect::<Vec<_>>().join(" and "));
+        }
+        for (name, value) in other.settings {
+            match whole.settings.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) if !known.split(" | ").any(|known| known == value) => {
+                    *known = format!("{known} | {value}");
+                }
+                Some(_) => {}
+                None => whole.settings.push((name, value)),
             }
         }
     }
-    Ok(profile(&info, &config, timeout))
+    if replicas {
+        whole.consistency = Promise::checked(Consistency::Eventual);
+    }
+    whole
+}
+
+/// The lower level; checked only if both are.
+fn weaker<T: Ord>(a: Promise<T>, b: Promise<T>) -> Promise<T> {
+    Promise { level: a.level.min(b.level), checked: a.checked && b.checked }
 }
 
 fn info_fields(text: &str) -> impl Iterator<Item = (String, String)> {
@@ -69,15 +114,12 @@ fn info_fields(text: &str) -> impl Iterator<Item = (String, String)> {
 fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
     let version = VERSIONS.iter().find_map(|(field, server)| Some((info.get(field)?, *server)));
     let mut settings = Vec::new();
-    if let Some((_, server)) = version {
-        settings.push(("server".to_owned(), server.to_owned()));
-    }
     for name in ["redis_mode", "role", "connected_slaves"] {
         settings.extend(info.get(name).map(|value| (name.to_owned(), value.to_owned())));
     }
     settings.extend(config.0.iter().cloned());
     Profile {
-        store: "redis".to_owned(),
+        store: version.map_or("redis", |(_, server)| server).to_owned(),
         version: version.map(|(number, _)| number.to_owned()),
         capabilities: Capabilities {
             scan: false,
@@ -189,6 +231,36 @@ mod tests {
         let valkey = facts(&[("redis_version", "7.2.4"), ("valkey_version", "8.1.8")]);
         let found = profile(&valkey, &facts(&[]), Duration::from_secs(1));
         assert_eq!(found.version.as_deref(), Some("8.1.8"));
-        assert!(found.settings.contains(&("server".to_owned(), "valkey".to_owned())));
+        assert_eq!(found.store, "valkey");
+    }
+
+    #[test]
+    fn several_servers_promise_what_the_weakest_does() {
+        let report = |fsync: &str, slaves: &str| Report {
+            info: facts(&[
+                ("role", "master"),
+                ("connected_slaves", slaves),
+                ("redis_version", "7"),
+            ]),
+            config: facts(&[
+                ("appendonly", "yes"),
+                ("appendfsync", fsync),
+                ("no-appendfsync-on-rewrite", "no"),
+                ("maxmemory", "0"),
+            ]),
+        };
+        let reports = [report("always", "0"), report("no", "1"), report("no", "0")];
+        let found = of(&reports, Duration::from_secs(1), false);
+        assert_eq!(found.durability, Promise::checked(Durability::ProcessKill));
+        assert_eq!(found.consistency, Promise::declared(Consistency::Linearizable));
+        assert_eq!(found.version.as_deref(), Some("7"));
+        assert!(!found.capabilities.may_forget);
+        let setting = |name: &str| {
+            found.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        };
+        assert_eq!(setting("appendfsync"), Some("always | no"));
+        assert_eq!(setting("appendonly"), Some("yes"));
+        let found = of(&reports, Duration::from_secs(1), true);
+        assert_eq!(found.consistency, Promise::checked(Consistency::Eventual));
     }
 }

@@ -4,6 +4,27 @@ use kvdyno_core::workload::Kind;
 
 use crate::request::Request;
 
+/// The commands of a request to servers that each have a part of the records.
+pub(super) fn of_sharded(request: &Request<'_>) -> String {
+    match request.kind {
+        Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch => {
+            format!("to each server, of what it has: {}", of(request))
+        }
+        _ => of(request),
+    }
+}
+
+/// The commands of a request to a cluster.
+pub(super) fn of_cluster(request: &Request<'_>) -> String {
+    let one = match request.kind {
+        Kind::GetBatch => Kind::Get,
+        Kind::PutBatch => Kind::Update,
+        Kind::InsertBatch => Kind::Insert,
+        _ => return of(request),
+    };
+    format!("{} × {}", request.count, of(&Request { kind: one, ..*request }))
+}
+
 /// The commands of a request.
 pub(super) fn of(request: &Request<'_>) -> String {
     let Request { key, value, count, .. } = request;

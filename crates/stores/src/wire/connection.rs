@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::deadline::Deadline;
 use super::input::Input;
 use super::stream::Stream;
-use super::{Endpoint, LARGEST_ANSWER, Malformed, Protocol};
+use super::{LARGEST_ANSWER, Malformed, Protocol};
 
 /// Whether a request can change the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,15 +94,18 @@ pub(crate) struct Connection<P: Protocol> {
     deadline: Deadline,
     /// Requests have failed since clients were last polled.
     failures: bool,
+    /// Requests made in all.
+    requests: u64,
 }
 
 impl<P: Protocol> Connection<P> {
-    pub(super) fn new(protocol: P, endpoint: &Endpoint, stream: Stream, slots: usize) -> Self {
+    /// A connection that the first request opens.
+    pub(super) fn closed(protocol: P, slots: usize) -> Self {
         Connection {
+            peer: protocol.peer(),
+            timeout: protocol.timeout(),
             protocol,
-            peer: endpoint.name(),
-            timeout: endpoint.timeout(),
-            line: Line::Open(stream),
+            line: Line::Closed,
             slots: (0..slots).map(|_| Slot { ticket: 0, state: State::Idle }).collect(),
             flights: VecDeque::with_capacity(slots),
             output: Vec::new(),
@@ -115,7 +118,18 @@ impl<P: Protocol> Connection<P> {
             batch: None,
             deadline: Deadline::new(),
             failures: false,
+            requests: 0,
         }
+    }
+
+    /// A connection over `stream`, which is ready for requests.
+    pub(super) fn open(protocol: P, stream: Stream, slots: usize) -> Self {
+        Connection { line: Line::Open(stream), ..Connection::closed(protocol, slots) }
+    }
+
+    /// Requests made since it was made, whatever became of them.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests
     }
 
     /// Puts a request out; `encode` appends it to the output. It leaves with the next `poll`.
@@ -129,6 +143,7 @@ impl<P: Protocol> Connection<P> {
         if matches!(self.line, Line::Closed) {
             self.line = Line::Opening(Box::pin(self.protocol.open()));
         }
+        self.requests += 1;
         let sent = *self.batch.get_or_insert_with(Instant::now);
         let begins = self.written_before + self.output.len() as u64;
         encode(&mut self.output);
@@ -137,6 +152,11 @@ impl<P: Protocol> Connection<P> {
         place.state = State::Waiting;
         let (slot, ticket) = (slot as u32, place.ticket);
         self.flights.push_back(Flight { slot, ticket, parts, effect, begins, sent });
+    }
+
+    /// The client's request has no answer yet.
+    pub(super) fn is_waiting(&self, slot: usize) -> bool {
+        matches!(self.slots[slot].state, State::Waiting)
     }
 
     /// The answer to the client's request, once it is there. Its bytes, in [`Connection::bytes`],

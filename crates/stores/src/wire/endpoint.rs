@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::stream::Stream;
 use crate::error::StoreError;
-use crate::url::StoreUrl;
+use crate::url::{Host, StoreUrl};
 
 /// Time allowed unless the URL has `timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -56,6 +56,32 @@ impl ReachOptions {
         Ok(ReachOptions { timeout, tls: tls.then_some(files) })
     }
 
+    /// The servers that the URL names, in its order. Call when the URL's options are finished.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if the URL names no server or one twice, or a file cannot be used.
+    pub(crate) fn endpoints(
+        &self,
+        url: &StoreUrl,
+        default_port: u16,
+    ) -> Result<Vec<Endpoint>, StoreError> {
+        let [first, rest @ ..] = url.hosts() else {
+            let example = format!("write it like `{}://host1,host2:{default_port}`", url.scheme());
+            return Err(url.wrong("no server", example));
+        };
+        let port = |host: &Host| host.port.unwrap_or(default_port);
+        let mut all = vec![self.at(url, &first.name, port(first))?];
+        for host in rest {
+            let next = all[0].beside(host.name.clone(), port(host));
+            if all.iter().any(|known| known.name() == next.name()) {
+                let problem = format!("{} twice", next.name());
+                return Err(url.wrong(problem, "name each server once"));
+            }
+            all.push(next);
+        }
+        Ok(all)
+    }
+
     /// The one server that the URL names. Call when the URL's options are finished.
     ///
     /// # Errors
@@ -69,8 +95,11 @@ impl ReachOptions {
             let example = format!("write it like `{}://host:{default_port}`", url.scheme());
             return Err(url.wrong("not exactly one server", example));
         };
-        let port = host.port.unwrap_or(default_port);
-        Endpoint::new(host.name.clone(), port, self.timeout, self.tls.as_ref())
+        self.at(url, &host.name, host.port.unwrap_or(default_port))
+    }
+
+    fn at(&self, url: &StoreUrl, host: &str, port: u16) -> Result<Endpoint, StoreError> {
+        Endpoint::new(host, port, self.timeout, self.tls.as_ref())
             .map_err(|problem| url.wrong(problem, "name PEM files with `ca`, `cert` and `key`"))
     }
 }
@@ -98,6 +127,24 @@ impl Endpoint {
     ) -> Result<Endpoint, String> {
         let tls = tls.map(client_config).transpose()?;
         Ok(Endpoint { host: host.into(), port, timeout, tls })
+    }
+
+    /// Another server that is reached in the same way.
+    #[must_use]
+    pub fn beside(&self, host: impl Into<String>, port: u16) -> Endpoint {
+        Endpoint { host: host.into(), port, ..self.clone() }
+    }
+
+    /// Name or address, without brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Longest time that a request, or an attempt to connect, may take.

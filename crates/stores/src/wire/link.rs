@@ -1,56 +1,132 @@
-//! The two ends of a connection inside this process: a [`Link`] for each client, which queues
+//! The two ends of connections inside this process: a [`Link`] for each client, which queues
 //! requests and waits for answers, and the [`WireTransport`], which moves their bytes.
+//!
+//! A store of several servers has a connection to each, its *member*, and every client has the same
+//! slot on all of them. So the load loop still has one transport, and pipelines stay whole.
 
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+use futures_util::future::join_all;
 use kvdyno_core::store::{Answer, ErrorClass, Fault, Transport};
 
+use super::Protocol;
 use super::connection::{Connection, Effect};
-use super::{Endpoint, Protocol};
 
-/// One request slot of a connection.
-pub(crate) struct Link<P: Protocol> {
-    connection: Rc<RefCell<Connection<P>>>,
-    slot: usize,
+/// How many requests went to each member, over all connections of a store that have ended.
+#[derive(Debug, Default)]
+pub(crate) struct Sent(Mutex<Vec<u64>>);
+
+impl Sent {
+    /// The counts since this was last asked; members that none of them knows are left out.
+    pub(crate) fn take(&self) -> Vec<u64> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, counts: impl Iterator<Item = u64>) {
+        let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (member, count) in counts.enumerate() {
+            match sums.get_mut(member) {
+                Some(sum) => *sum += count,
+                None => sums.push(count),
+            }
+        }
+    }
 }
 
-/// Moves the bytes of all clients of a connection.
+/// The connections to all members, shared by their clients and their transport.
+struct Members<P: Protocol> {
+    connections: Vec<Connection<P>>,
+    sent: Arc<Sent>,
+}
+
+impl<P: Protocol> Drop for Members<P> {
+    fn drop(&mut self) {
+        self.sent.add(self.connections.iter().map(Connection::requests));
+    }
+}
+
+/// One request slot, on the connections to all members.
+pub(crate) struct Link<P: Protocol> {
+    members: Rc<RefCell<Members<P>>>,
+    slot: usize,
+    slots: usize,
+}
+
+/// Moves the bytes of all clients of the connections.
 pub(crate) struct WireTransport<P: Protocol> {
-    connection: Rc<RefCell<Connection<P>>>,
+    members: Rc<RefCell<Members<P>>>,
 }
 
 impl<P: Protocol> Transport for WireTransport<P> {
     #[inline]
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        self.connection.borrow_mut().poll(context)
+        let mut answered = false;
+        for connection in &mut self.members.borrow_mut().connections {
+            answered |= connection.poll(context);
+        }
+        answered
     }
 }
 
-/// Opens one connection and gives its `slots` ends.
+/// Connects to each member that is marked to be, and gives the `slots` ends. The others, and those that
+/// cannot be reached, are tried with the first request to them. None that can be reached, or one
+/// that refuses us, is an error.
 pub(crate) async fn open<P: Protocol>(
-    protocol: P,
-    endpoint: &Endpoint,
+    members: Vec<(P, bool)>,
     slots: usize,
+    sent: &Arc<Sent>,
 ) -> Answer<(Vec<Link<P>>, WireTransport<P>)> {
-    let stream = protocol.open().await?;
-    let connection = Connection::new(protocol, endpoint, stream, slots);
-    let connection = Rc::new(RefCell::new(connection));
-    let links = (0..slots).map(|slot| Link { connection: connection.clone(), slot }).collect();
-    Ok((links, WireTransport { connection }))
+    let streams = join_all(members.iter().map(|(protocol, wanted)| {
+        let opening = wanted.then(|| protocol.open());
+        async move {
+            match opening {
+                Some(opening) => Some(opening.await),
+                None => None,
+            }
+        }
+    }));
+    let streams = streams.await;
+    let mut connections = Vec::with_capacity(members.len());
+    let (mut reached, mut first) = (false, None);
+    for ((protocol, _), stream) in members.into_iter().zip(streams) {
+        let Some(stream) = stream else {
+            connections.push(Connection::closed(protocol, slots));
+            continue;
+        };
+        connections.push(match stream {
+            Ok(stream) => {
+                reached = true;
+                Connection::open(protocol, stream, slots)
+            }
+            Err(fault) if fault.class == ErrorClass::Rejected => return Err(fault),
+            Err(fault) => {
+                first.get_or_insert(fault);
+                Connection::closed(protocol, slots)
+            }
+        });
+    }
+    if let Some(fault) = first.filter(|_| !reached) {
+        return Err(fault);
+    }
+    let members = Rc::new(RefCell::new(Members { connections, sent: sent.clone() }));
+    let links = (0..slots).map(|slot| Link { members: members.clone(), slot, slots }).collect();
+    Ok((links, WireTransport { members }))
 }
 
 impl<P: Protocol> Link<P> {
-    /// Sends what `encode` appends and reads the answer of `parts` replies with `read`, which gets
-    /// what the protocol knows of it and its bytes.
+    /// Sends what `encode` appends to a member and reads the answer of `parts` replies with `read`,
+    /// which gets what the protocol knows of it and its bytes.
     ///
     /// A fault from `read` that is marked as losing the connection closes it.
     #[inline]
     pub(crate) fn request<T, E, R>(
         &mut self,
+        member: usize,
         effect: Effect,
         parts: u32,
         encode: E,
@@ -60,14 +136,54 @@ impl<P: Protocol> Link<P> {
         E: FnOnce(&mut Vec<u8>),
         R: FnOnce(P::Reply, &[u8]) -> Answer<T> + Unpin,
     {
-        self.connection.borrow_mut().submit(self.slot, effect, parts, encode);
-        Wait { link: self, read: Some(read) }
+        self.submit(member, effect, parts, encode);
+        Wait { link: self, member, read: Some(read) }
+    }
+
+    /// Puts a request out to a member; its answer comes with [`Link::gather`].
+    pub(crate) fn submit(
+        &mut self,
+        member: usize,
+        effect: Effect,
+        parts: u32,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let connections = &mut self.members.borrow_mut().connections;
+        connections[member].submit(self.slot, effect, parts, encode);
+    }
+
+    /// Waits until each of the members has answered what was submitted to it, and reads all answers
+    /// with `read`, which gets them in the order of `members`.
+    ///
+    /// A fault of `read`'s own that is marked as losing the connection closes all of them.
+    pub(crate) fn gather<'a, T, R>(
+        &'a mut self,
+        members: &'a [usize],
+        read: R,
+    ) -> impl Future<Output = Answer<T>> + 'a
+    where
+        T: 'a,
+        R: FnOnce(Vec<Answer<(P::Reply, &[u8])>>) -> Answer<T> + Unpin + 'a,
+    {
+        Gather { link: self, members, read: Some(read) }
+    }
+
+    /// Members known by now.
+    pub(crate) fn member_count(&self) -> usize {
+        self.members.borrow().connections.len()
+    }
+
+    /// Adds a member, for all clients of these connections; its first request connects.
+    pub(crate) fn add_member(&mut self, protocol: P) {
+        let connection = Connection::closed(protocol, self.slots);
+        self.members.borrow_mut().connections.push(connection);
     }
 }
 
 /// A request in flight. Dropped before its answer, that answer is dropped too.
 struct Wait<'a, P: Protocol, R> {
     link: &'a Link<P>,
+    member: usize,
     /// `None` once the answer is read.
     read: Option<R>,
 }
@@ -79,10 +195,11 @@ where
 {
     type Output = Answer<T>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Answer<T>> {
         // No waker is kept: the transport is polled from the same task and tells when to poll again.
         let link = self.link;
-        let mut connection = link.connection.borrow_mut();
+        let connection = &mut link.members.borrow_mut().connections[self.member];
         let Some(claimed) = connection.claim(link.slot) else { return Poll::Pending };
         let (arrived, read) = match (claimed, self.read.take()) {
             (Err(fault), _) => return Poll::Ready(Err(fault)),
@@ -102,7 +219,67 @@ where
 impl<P: Protocol, R> Drop for Wait<'_, P, R> {
     fn drop(&mut self) {
         if self.read.is_some() {
-            self.link.connection.borrow_mut().abandon(self.link.slot);
+            let connections = &mut self.link.members.borrow_mut().connections;
+            connections[self.member].abandon(self.link.slot);
+        }
+    }
+}
+
+/// Requests of one client to several members in flight.
+struct Gather<'a, P: Protocol, R> {
+    link: &'a Link<P>,
+    members: &'a [usize],
+    /// `None` once the answers are read.
+    read: Option<R>,
+}
+
+impl<P, R, T> Future for Gather<'_, P, R>
+where
+    P: Protocol,
+    R: FnOnce(Vec<Answer<(P::Reply, &[u8])>>) -> Answer<T> + Unpin,
+{
+    type Output = Answer<T>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Answer<T>> {
+        let (link, members) = (self.link, self.members);
+        let connections = &mut link.members.borrow_mut().connections;
+        if members.iter().any(|&member| connections[member].is_waiting(link.slot)) {
+            return Poll::Pending;
+        }
+        let Some(read) = self.read.take() else { return Poll::Pending };
+        let claimed: Vec<_> = members
+            .iter()
+            .map(|&member| match connections[member].claim(link.slot) {
+                Some(Ok(arrived)) => Ok((member, arrived)),
+                Some(Err(fault)) => Err(fault),
+                None => Err(unexpected(Effect::Write)),
+            })
+            .collect();
+        let all_answered = claimed.iter().all(Result::is_ok);
+        let answers = claimed.into_iter().map(|claimed| {
+            let (member, arrived) = claimed?;
+            Ok((arrived.reply, connections[member].bytes(&arrived)))
+        });
+        let answer = read(answers.collect());
+        if let Err(fault) = &answer
+            && fault.connection_lost
+            && all_answered
+        {
+            for &member in members {
+                connections[member].close(ErrorClass::Protocol, fault.message.clone());
+            }
+        }
+        Poll::Ready(answer)
+    }
+}
+
+impl<P: Protocol, R> Drop for Gather<'_, P, R> {
+    fn drop(&mut self) {
+        if self.read.is_some() {
+            let connections = &mut self.link.members.borrow_mut().connections;
+            for &member in self.members {
+                connections[member].abandon(self.link.slot);
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What the drivers with their own codecs share: one non-blocking connection that carries several
-//! clients of a worker thread at the least CPU per operation.
+//! clients of a worker thread at the least CPU per operation; or, for a store of several servers, one
+//! to each of its *members*, with the same clients on all of them.
 //!
-//! A request is encoded straight into the connection's output; the
+//! A request is encoded straight into the output of a member's connection; the
 //! [`Transport`] writes all of it with one system call, reads with one, and finds whole answers; each client
 //! then reads its answer out of the input buffer, where it still lies. Nothing is copied twice, and
 //! nothing is allocated, once the buffers have grown to size.
@@ -15,9 +16,11 @@ mod dialogue;
 mod endpoint;
 mod input;
 mod link;
+mod outcome;
 mod stream;
 
 use std::future::Future;
+use std::time::Duration;
 
 use kvdyno_core::store::Answer;
 
@@ -26,7 +29,8 @@ pub(crate) use decimal::{parse_decimal, push_decimal};
 pub(crate) use dialogue::Dialogue;
 pub(crate) use endpoint::ReachOptions;
 pub use endpoint::{Endpoint, TlsFiles};
-pub(crate) use link::{Link, WireTransport, open, unexpected};
+pub(crate) use link::{Link, Sent, WireTransport, open, unexpected};
+pub(crate) use outcome::outcome_of_all;
 pub(crate) use stream::Stream;
 
 /// Most bytes that one answer may have. Redis' own limit of a value is 512 MiB; a batch may
@@ -53,6 +57,12 @@ pub(crate) trait Protocol: 'static {
         parts: u32,
         input: &[u8],
     ) -> Result<Option<(Self::Reply, usize)>, Malformed>;
+
+    /// Whom it talks to, for messages.
+    fn peer(&self) -> String;
+
+    /// Longest time that a request may take.
+    fn timeout(&self) -> Duration;
 
     /// Connects and makes the connection ready for requests. Owns what it needs, so that it can
     /// be kept and polled by the connection.

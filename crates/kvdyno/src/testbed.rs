@@ -1,0 +1,196 @@
+//! `kvdyno testbed`: throwaway deployments of real servers, on their own or around one run.
+
+mod arguments;
+mod around;
+mod disclosed;
+mod kinds;
+
+use std::path::Path;
+use std::time::Duration;
+
+use kvdyno_core::load::Interrupt;
+use kvdyno_core::suite::units;
+use kvdyno_testbed::keeper::{self, Standing};
+use kvdyno_testbed::{Description, NodeDescription, TestbedError, install};
+
+pub use arguments::{TestbedArguments, TestbedCommand};
+pub use around::{Around, check};
+pub use disclosed::disclosed;
+
+use crate::exit::{Exit, Failure};
+use crate::signals;
+
+/// Between two looks at whether a testbed is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// `kvdyno testbed …`.
+///
+/// # Errors
+/// [`Failure`] if the testbed cannot be had.
+pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
+    match &arguments.command {
+        TestbedCommand::Up { testbed, detach } => up(testbed, *detach),
+        TestbedCommand::Down { testbeds, all } => down(testbeds, *all),
+        TestbedCommand::List => list(),
+        TestbedCommand::Kinds => kinds::list(),
+        TestbedCommand::Install { kinds } => install(kinds),
+        TestbedCommand::Keep => {
+            keeper::serve();
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn up(words: &str, detach: bool) -> Result<Exit, Failure> {
+    check(words)?;
+    let interrupt = signals::watch().map_err(Failure::internal)?;
+    let mut around = Around::start(words, detach, &interrupt)?;
+    say!("{}", told(around.description()));
+    if detach {
+        say!("It stays up until `kvdyno testbed down`.");
+        return Ok(Exit::Done);
+    }
+    say!("It stays up until Ctrl-C.");
+    match wait(&mut around, &interrupt) {
+        true => Ok(Exit::Done),
+        false => Err(Failure::unavailable("the testbed is gone: its keeper has ended")),
+    }
+}
+
+/// Waits for Ctrl-C; whether it came.
+fn wait(around: &mut Around, interrupt: &Interrupt) -> bool {
+    while !interrupt.is_raised() {
+        if !around.is_running() {
+            return around.was_ended();
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
+}
+
+/// What a testbed is, for the terminal.
+fn told(testbed: &Description) -> String {
+    let version = testbed.version.as_deref().unwrap_or("(version unknown)");
+    let ready = units::approximate_duration(testbed.ready_after.as_secs_f64());
+    let mut text = format!(
+        "{} {version} is up after {ready}: {}, {}\n",
+        testbed.request,
+        counted(testbed.nodes.len(), "process", "es"),
+        counted(testbed.changed.len(), "setting", "s") + " changed",
+    );
+    for (name, value) in &testbed.changed {
+        text.push_str(&format!(
+            "  {name} = {}\n",
+            if value.is_empty() { "(empty)" } else { value }
+        ));
+    }
+    for node in &testbed.nodes {
+        text.push_str(&format!("  {}\n", node_line(node)));
+    }
+    text + &format!("Store: {}", testbed.url)
+}
+
+fn node_line(node: &NodeDescription) -> String {
+    let mut line = format!("{}  {}", node.name, node.address);
+    if let Some(role) = node.role {
+        line.push_str(&format!("  {}", role.name()));
+    }
+    match node.pid {
+        Some(pid) => line.push_str(&format!("  pid {pid}")),
+        None if node.running => {}
+        None => line.push_str("  not running"),
+    }
+    line
+}
+
+fn counted(count: usize, what: &str, plural: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { plural })
+}
+
+fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
+    let standing = keeper::standing().map_err(about)?;
+    let ids: Vec<String> = standing.iter().map(Standing::id).collect();
+    let named = |id: &str| wanted.iter().any(|name| id == name || kind_of(id) == name);
+    if let Some(absent) =
+        wanted.iter().find(|name| !ids.iter().any(|id| id == *name || kind_of(id) == *name))
+    {
+        let known: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let advice = match known.is_empty() {
+            true => "none is up".to_owned(),
+            false => kvdyno_core::suite::hint(absent, &known),
+        };
+        return Err(Failure::usage(format!("no testbed {absent} is up; {advice}")));
+    }
+    // Without a name there is no doubt if there is but one.
+    let only = wanted.is_empty() && standing.len() == 1;
+    if wanted.is_empty() && !all && standing.len() > 1 {
+        return Err(Failure::usage(format!(
+            "several testbeds are up: name one of {}, or --all",
+            ids.join(", ")
+        )));
+    }
+    for testbed in standing {
+        let id = testbed.id();
+        if all || only || named(&id) {
+            testbed.end().map_err(about)?;
+            say!("{id} is down");
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// `redis-sharded` of `redis-sharded-x7Bq2w`.
+fn kind_of(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(kind, _)| kind)
+}
+
+fn list() -> Result<Exit, Failure> {
+    let standing = keeper::standing().map_err(about)?;
+    if standing.is_empty() {
+        say!(
+            "No testbed is up. `kvdyno testbed up NAME` starts one; `kvdyno testbed kinds` lists them."
+        );
+    }
+    for testbed in standing {
+        match testbed.describe() {
+            Ok(description) => {
+                say!("{}  {}  {}", testbed.id(), description.request, description.url);
+                for node in &description.nodes {
+                    say!("  {}", node_line(node));
+                }
+            }
+            // It went away since it was listed.
+            Err(error) => say!("{}  {error}", testbed.id()),
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn install(kinds: &[String]) -> Result<Exit, Failure> {
+    for name in kinds {
+        let software = kinds::software(name)?;
+        let tell = |line: &str| say!("{line} …");
+        install::install(&software, &tell).map_err(about)?;
+        say!("{name} is installed");
+        for software in software {
+            if let Some(path) = software.find() {
+                say!("  {}: {}", software.shown(), path.display());
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// One line about a testbed that cannot be had, and the exit code for it.
+fn about(error: TestbedError) -> Failure {
+    match error {
+        TestbedError::Interrupted => Failure::interrupted(),
+        error if error.is_usage() => Failure::usage(error),
+        error => Failure::unavailable(error),
+    }
+}
+
+/// This program, to be started again as a keeper.
+fn own_program() -> (&'static Path, &'static [&'static str]) {
+    (Path::new("/proc/self/exe"), &["testbed", "keep"])
+}

@@ -1,0 +1,49 @@
+//! The command line of `kvdyno testbed`.
+
+use clap::{Args, Subcommand};
+
+/// `kvdyno testbed`.
+#[derive(Args, Debug)]
+pub struct TestbedArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: TestbedCommand,
+}
+
+/// The verbs.
+#[derive(Subcommand, Debug)]
+pub enum TestbedCommand {
+    /// Start a testbed: redis, redis-sharded:8, 'redis?persistence=aof-always', FILE.toml.
+    Up {
+        /// Kind, number of nodes and settings, as `kvdyno testbed kinds` lists them, or a file that
+        /// describes a deployment of your own.
+        #[arg(value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
+        testbed: String,
+        /// Come back once it is up; `kvdyno testbed down` ends it.
+        #[arg(long)]
+        detach: bool,
+    },
+    /// End testbeds that are up.
+    Down {
+        /// As `kvdyno testbed list` names them; a kind's name means all of that kind [default: the
+        /// only one].
+        #[arg(value_name = "NAME")]
+        testbeds: Vec<String>,
+        /// All of them.
+        #[arg(long)]
+        all: bool,
+    },
+    /// List the testbeds that are up.
+    List,
+    /// List the kinds of testbeds with their settings.
+    Kinds,
+    /// Install what a kind of testbed needs, from Debian's packages or into the cache folder.
+    Install {
+        /// Names of kinds.
+        #[arg(required = true, value_name = "NAME")]
+        kinds: Vec<String>,
+    },
+    /// Hold a testbed up: what kvdyno starts itself as.
+    #[command(hide = true)]
+    Keep,
+}

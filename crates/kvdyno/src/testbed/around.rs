@@ -1,0 +1,72 @@
+//! A testbed around something: set up before, gone after, and its steps told meanwhile.
+
+use kvdyno_core::load::Interrupt;
+use kvdyno_core::suite::units;
+use kvdyno_testbed::keeper::{Keeper, Watching};
+use kvdyno_testbed::pin::ClientsApart;
+use kvdyno_testbed::{Description, Step, ready_to_start};
+
+use super::{about, own_program};
+use crate::exit::Failure;
+
+/// A testbed that is up for as long as this lives.
+pub struct Around {
+    keeper: Keeper,
+    _apart: Option<ClientsApart>,
+}
+
+/// Makes sure that a testbed can be set up, before anything else is begun.
+///
+/// # Errors
+/// [`Failure`] if its words are wrong or something is not installed.
+pub fn check(words: &str) -> Result<(), Failure> {
+    ready_to_start(words).map_err(about)
+}
+
+impl Around {
+    /// Sets it up; returns when it serves.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot be set up or the user does not want to wait; nothing is left behind.
+    pub fn start(words: &str, detach: bool, interrupt: &Interrupt) -> Result<Around, Failure> {
+        let mut telling = Telling { words, interrupt };
+        let keeper = Keeper::start(own_program(), words, detach, &mut telling).map_err(about)?;
+        let apart = match &keeper.description().pinned {
+            Some(pinned) if !detach => Some(ClientsApart::keep(pinned).map_err(Failure::internal)?),
+            _ => None,
+        };
+        Ok(Around { keeper, _apart: apart })
+    }
+
+    /// What it is.
+    pub fn description(&self) -> &Description {
+        self.keeper.description()
+    }
+
+    /// Whether it is still there.
+    pub fn is_running(&mut self) -> bool {
+        self.keeper.is_running()
+    }
+
+    /// Whether it has ended in good order, as it does on `kvdyno testbed down`.
+    pub fn was_ended(&mut self) -> bool {
+        self.keeper.ended_well()
+    }
+}
+
+/// Tells each step on standard error, where it is in nobody's way.
+struct Telling<'a> {
+    words: &'a str,
+    interrupt: &'a Interrupt,
+}
+
+impl Watching for Telling<'_> {
+    fn step(&mut self, step: &Step) {
+        let took = units::approximate_duration(step.took.as_secs_f64());
+        warn_user!("{}: {} ({took})", self.words, step.name);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.is_raised()
+    }
+}

@@ -1,0 +1,68 @@
+//! `kvdyno testbed kinds`: what can be set up, and what is installed.
+
+use kvdyno_core::suite::hint;
+use kvdyno_testbed::install::Software;
+use kvdyno_testbed::{Kind, SHARED, Setting, registry};
+
+use crate::exit::{Exit, Failure};
+
+/// Lists the kinds of testbeds.
+///
+/// # Errors
+/// None; the type is that of all commands.
+pub fn list() -> Result<Exit, Failure> {
+    for kind in registry::kinds() {
+        say!("{}  {}", kind.name, kind.summary);
+        say!("  nodes      {}", nodes(kind));
+        let absent: Vec<String> = kind
+            .software
+            .iter()
+            .filter(|software| software.find().is_none())
+            .map(|software| software.shown())
+            .collect();
+        match absent.is_empty() {
+            true => say!("  installed  yes"),
+            false => say!(
+                "  installed  no ({}): kvdyno testbed install {}",
+                absent.join(", "),
+                kind.name
+            ),
+        }
+        kind.settings.iter().for_each(show_setting);
+        say!();
+    }
+    say!("Settings of all:");
+    SHARED.iter().for_each(show_setting);
+    Ok(Exit::Done)
+}
+
+fn nodes(kind: &Kind) -> String {
+    match (kind.allowed.start(), kind.allowed.end()) {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{} ({least} to {most})", kind.nodes),
+    }
+}
+
+fn show_setting(setting: &Setting) {
+    let default = match setting.default {
+        "" => "the server's own default".to_owned(),
+        default => format!("default {default}"),
+    };
+    say!("  ?{}={}  {}; {default}", setting.name, setting.values.shown(), setting.meaning);
+}
+
+/// What the kind of this name needs.
+///
+/// # Errors
+/// [`Failure`] with the nearest name if there is no such kind.
+pub fn software(name: &str) -> Result<Vec<&'static Software>, Failure> {
+    // Who copies the whole word from an error means its kind.
+    let name = name.split([':', '?']).next().unwrap_or(name);
+    match registry::kind(name) {
+        Some(kind) => Ok(kind.software.to_vec()),
+        None => {
+            let names: Vec<&str> = registry::kinds().iter().map(|kind| kind.name).collect();
+            Err(Failure::usage(format!("there is no testbed {name}; {}", hint(name, &names))))
+        }
+    }
+}

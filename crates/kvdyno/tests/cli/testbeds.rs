@@ -1,0 +1,219 @@
+//! Testbeds by the command: they come up, they are measured, and nothing of them is left, however
+//! kvdyno or their keeper ends.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Ended, Running, Scratch};
+
+/// Longest that anything here may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A place of its own for testbeds' folders, so that nothing else's are seen.
+struct Place {
+    scratch: Scratch,
+}
+
+impl Place {
+    fn new() -> Place {
+        let scratch = Scratch::new();
+        std::fs::create_dir(scratch.path("tmp")).expect("a folder");
+        Place { scratch }
+    }
+
+    fn start(&self, words: &str) -> Running {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
+        command.args(words.split(' ')).env("TMPDIR", self.scratch.path("tmp"));
+        self.scratch.spawn(command)
+    }
+
+    fn kvdyno(&self, words: &str) -> Ended {
+        self.start(words).wait()
+    }
+
+    /// Folders of testbeds that are there.
+    fn folders(&self) -> Vec<PathBuf> {
+        let roots = std::fs::read_dir(self.scratch.path("tmp")).expect("the folder");
+        let inside = roots.flatten().flat_map(|root| std::fs::read_dir(root.path()).into_iter());
+        let paths = inside.flatten().flatten().map(|entry| entry.path());
+        paths.filter(|path| path.is_dir() && !path.ends_with("addresses")).collect()
+    }
+}
+
+/// Process numbers in what `testbed up` and `testbed list` print.
+fn pids(said: &str) -> Vec<u32> {
+    let numbers = said.split("pid ").skip(1);
+    numbers.filter_map(|rest| rest.split_whitespace().next()?.parse().ok()).collect()
+}
+
+fn is_there(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+fn field(pid: u32, name: &str) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().to_owned())
+}
+
+fn parent(pid: u32) -> u32 {
+    field(pid, "PPid:").and_then(|pid| pid.parse().ok()).expect("a parent")
+}
+
+fn kill9(pid: u32) {
+    // SAFETY: kill has no memory effects; the number is that of a process of this test.
+    assert_eq!(unsafe { libc::kill(pid as i32, libc::SIGKILL) }, 0);
+}
+
+/// What it printed holds all of `words`.
+fn told(ended: &Ended, words: &[&str]) {
+    for word in words {
+        assert!(ended.out.contains(word), "`{word}` is not in:\n{}", ended.out);
+    }
+}
+
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A testbed in the foreground, and the numbers of its servers.
+fn up(place: &Place, words: &str) -> (Running, Vec<u32>) {
+    let mut running = place.start(&format!("testbed up {words}"));
+    let begin = Instant::now();
+    while !running.said().contains("until Ctrl-C") {
+        assert!(running.is_running() && begin.elapsed() < PATIENCE, "{}", running.said());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let said = running.said();
+    let pids = pids(&said);
+    assert!(!pids.is_empty() && pids.iter().all(|pid| is_there(*pid)), "{said}");
+    assert_eq!(place.folders().len(), 1);
+    (running, pids)
+}
+
+#[test]
+fn nothing_is_left_when_kvdyno_is_killed() {
+    let place = Place::new();
+    let (running, pids) = up(&place, "redis-sharded:2?persistence=aof-everysec");
+    running.signal(libc::SIGKILL);
+    eventually("the servers end", || pids.iter().all(|pid| !is_there(*pid)));
+    eventually("the folder goes", || place.folders().is_empty());
+    let (running, pids) = up(&place, "redis");
+    running.signal(libc::SIGINT);
+    running.wait().expect(0);
+    assert!(!is_there(pids[0]) && place.folders().is_empty());
+}
+
+#[test]
+fn nothing_is_left_when_the_keeper_is_killed() {
+    let place = Place::new();
+    // The keeper itself, and the process that waits for it.
+    for above in [1, 2] {
+        let (running, pids) = up(&place, "redis-sharded:2");
+        kill9((0..above).fold(pids[0], |pid, _| parent(pid)));
+        running.wait().expect_line(69, &["keeper", "ended"]);
+        eventually("the servers end", || pids.iter().all(|pid| !is_there(*pid)));
+        // Nobody was left to remove the folder: whoever comes next does.
+        told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
+        assert!(place.folders().is_empty());
+    }
+}
+
+#[test]
+fn a_detached_testbed_stays_until_it_is_taken_down() {
+    let place = Place::new();
+    let ended = place.kvdyno("testbed up redis-sharded:2?pin=servers --detach").expect(0);
+    let pids = pids(&ended.out);
+    assert_eq!(pids.len(), 2);
+    let allowed = |pid: u32| field(pid, "Cpus_allowed_list:").expect("its processors");
+    assert_eq!(allowed(pids[0]), allowed(pids[1]));
+    assert_ne!(allowed(pids[0]), allowed(std::process::id()), "servers have a half for themselves");
+    place.kvdyno("testbed up memcached --detach").expect(0);
+    let listed = place.kvdyno("testbed list").expect(0);
+    told(&listed, &["redis-sharded:2?pin=servers", "memcached-1", "peer"]);
+    place.kvdyno("testbed down").expect_line(64, &["several testbeds", "--all"]);
+    place.kvdyno("testbed down reddis").expect_line(64, &["no testbed reddis is up"]);
+    told(&place.kvdyno("testbed down memcached").expect(0), &["is down"]);
+    assert!(pids.iter().all(|pid| is_there(*pid)));
+    place.kvdyno("testbed down").expect(0);
+    assert!(pids.iter().all(|pid| !is_there(*pid)) && place.folders().is_empty());
+}
+
+#[test]
+fn what_is_wrong_or_missing_is_one_line() {
+    let place = Place::new();
+    let refused = |words: &str, expected: &[&str]| {
+        place.kvdyno(words).expect_line(64, expected);
+        assert!(place.folders().is_empty());
+    };
+    refused("testbed up reddis", &["did you mean `redis`?"]);
+    refused("testbed up redis?persistance=none", &["did you mean `persistence`?"]);
+    refused("run quick --testbed redis:3", &["always has 1"]);
+    refused("testbed install memcache", &["did you mean `memcached`?"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
+    command.args(["run", "quick", "--testbed", "redis"]).env("PATH", place.scratch.path("tmp"));
+    let line = "redis-server is not installed: install it with `kvdyno testbed install redis`";
+    place.scratch.spawn(command).wait().expect_line(69, &[line]);
+    told(&place.kvdyno("testbed install redis").expect(0), &["redis is installed"]);
+    told(&place.kvdyno("testbed kinds").expect(0), &["redis-sharded", "?persistence=none|aof-"]);
+}
+
+#[test]
+fn a_run_sets_up_discloses_and_takes_down() {
+    let place = Place::new();
+    let ended = place.kvdyno(
+        "run --records 500 --duration 2s --mix get=50,update=50 --out r --store map: --testbed \
+         redis?persistence=aof-always&rewrites=held-off --testbed memcached?memory=32MiB&pin=servers",
+    );
+    let ended = ended.expect_done();
+    assert!(place.folders().is_empty());
+    told(&ended, &["testbed redis?persistence=aof-always", "1 process, ", "4 settings changed"]);
+    let result = place.scratch.result("r");
+    let runs = result["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 3);
+    assert_eq!(runs[0]["testbed"], Value::Null);
+    let redis = &runs[1]["testbed"];
+    assert_eq!(redis["kind"], "redis");
+    let holds = |list: &Value, name: &str, value: &str| {
+        let pairs = list.as_array().expect("pairs");
+        pairs.iter().any(|pair| pair[0] == name && pair[1] == value)
+    };
+    assert!(holds(&redis["configuration"], "appendfsync", "always"), "{redis}");
+    assert!(holds(&redis["changed"], "auto-aof-rewrite-percentage", "0"), "{redis}");
+    assert!(redis["ready_after_ns"].as_u64() > redis["steps"][0]["took_ns"].as_u64());
+    assert_eq!(runs[1]["store"]["durability"]["level"], "power-loss");
+    let used = &runs[1]["phases"].as_array().and_then(|p| p.last()).expect("a phase")["resources"];
+    assert!(used["servers"][0]["used"]["written_bytes"].as_u64() > Some(0), "{used}");
+    let memcached = &runs[2]["testbed"];
+    assert_ne!(memcached["server_processors"], memcached["client_processors"]);
+    let rows = std::fs::read_to_string(place.scratch.path("r/resources.csv")).expect("the file");
+    assert!(rows.contains(",redis-1,") && rows.contains(",memcached-1,"), "{rows}");
+    let page = std::fs::read_to_string(place.scratch.path("r/report.html")).expect("the report");
+    assert!(page.contains("Testbed redis?persistence=aof-always") && page.contains("redis-1"));
+    // It can be done again: the testbeds are set up anew.
+    place.kvdyno("rerun r --out again").expect_done();
+    let again = place.scratch.result("again");
+    assert_eq!(again["runs"][1]["testbed"]["request"], redis["request"]);
+    assert!(place.folders().is_empty());
+}
+
+#[test]
+fn ctrl_c_in_a_run_takes_the_testbed_down() {
+    let place = Place::new();
+    let mut running =
+        place.start("run --records 500 --duration 600s --out r --testbed redis --quiet");
+    let timeline = place.scratch.path("r/timeline.csv");
+    let rows = || std::fs::read_to_string(&timeline).unwrap_or_default().matches("redis").count();
+    running.until("load", || rows() > 2);
+    assert_eq!(place.folders().len(), 1);
+    running.signal(libc::SIGINT);
+    running.wait().expect(130);
+    assert!(place.folders().is_empty());
+}

@@ -1,0 +1,227 @@
+//! A Redis Cluster: every client knows which node serves which slot, follows `MOVED` and `ASK`, and has
+//! the map of slots read again after errors. docs/stores/redis-cluster.md.
+
+mod redirect;
+mod slots;
+mod view;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::select_ok;
+use kvdyno_core::measure::{Nanos, now};
+use kvdyno_core::store::{Answer, ErrorClass, Fault};
+
+use super::store::{ReadFrom, Topology};
+use super::wire::{Access, Wire, ask};
+use super::{DURABILITY, RedisStore, options, words};
+use crate::entry::Entry;
+use crate::error::StoreError;
+use crate::url::StoreUrl;
+use crate::wire::Endpoint;
+use slots::{Map, Range, read_slots};
+pub(super) use view::View;
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["redis+cluster", "rediss+cluster", "valkey+cluster", "valkeys+cluster"],
+    name: "redis cluster",
+    summary: "a Redis or Valkey Cluster, named by one or more of its nodes; changes are followed",
+    options: options![(
+        "read",
+        "primary or replica: which of a slot's nodes is read from; primary"
+    ),],
+    operations: "as redis, each request to the node of its key's slot; a batch is one GET or SET for \
+                 each key, in one write to each node; MOVED and ASK are followed; \
+                 docs/stores/redis-cluster.md",
+    durability: DURABILITY,
+    consistency: "linearizable until a replica takes over, which may lack acknowledged writes \
+                  (declared); eventual with read=replica",
+    example: "redis+cluster://127.0.0.1:7000,127.0.0.1:7001",
+    batch_put: true,
+    request: words::of_cluster,
+    open: |url| Ok(Box::new(RedisStore::open(url)?)),
+};
+
+pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError> {
+    let (access, reach) = Access::take(url)?;
+    let read = ReadFrom::take(url)?;
+    url.finish()?;
+    let seeds = reach.endpoints(url, 6379)?;
+    let access = access.with_database(url)?;
+    if access.database != 0 {
+        return Err(url.wrong("a database number", "a cluster has one database: leave it out"));
+    }
+    let access = Access { readonly: read == ReadFrom::Replica, ..access };
+    let cluster = Cluster {
+        access: Arc::new(access.clone()),
+        map: Mutex::new(Arc::new(Map::unknown(seeds))),
+        version: AtomicU64::new(0),
+        stale: AtomicBool::new(true),
+        asking: AtomicBool::new(false),
+        not_before: AtomicU64::new(0),
+    };
+    Ok((access, Topology::Cluster(Arc::new(cluster))))
+}
+
+/// Shortest time between two looks at the map: while a fail-over lasts every request fails.
+const PAUSE: Nanos = 100_000_000;
+/// Nodes that are asked at once; the first answer counts, so that dead ones cost no time.
+const ASKED_AT_ONCE: usize = 6;
+
+/// What all clients of a store know of the cluster.
+pub(super) struct Cluster {
+    access: Arc<Access>,
+    map: Mutex<Arc<Map>>,
+    /// Goes up with each change of `map`.
+    version: AtomicU64,
+    /// Something has shown that the map may be old.
+    stale: AtomicBool,
+    /// A client is asking for the map.
+    asking: AtomicBool,
+    /// On kvdyno's clock: the map is not asked for again before.
+    not_before: AtomicU64,
+}
+
+impl Cluster {
+    pub(super) fn access(&self) -> &Arc<Access> {
+        &self.access
+    }
+
+    pub(super) fn reads_replicas(&self) -> bool {
+        self.access.readonly
+    }
+
+    /// The map as it is known.
+    pub(super) fn map(&self) -> Arc<Map> {
+        self.locked().clone()
+    }
+
+    /// The map, asked for if it is not known or may be old.
+    pub(super) async fn current(&self) -> Answer<Arc<Map>> {
+        if self.stale.load(Ordering::Acquire) {
+            let refreshed = self.refresh().await;
+            if self.map().is_empty() {
+                refreshed?;
+            }
+        }
+        Ok(self.map())
+    }
+
+    /// Something went wrong that an old map may be the cause of.
+    fn doubt(&self) {
+        self.stale.store(true, Ordering::Release);
+    }
+
+    /// Looks at the map again if there is a doubt, nobody else does, and the last time is not just
+    /// over. What goes wrong shows in the request that follows.
+    async fn look_again(&self) {
+        let due = now() >= self.not_before.load(Ordering::Acquire);
+        if !due || self.asking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let asking = Asking(self);
+        // The doubt stays if nobody answers.
+        let _ = self.refresh().await;
+        drop(asking);
+    }
+
+    async fn refresh(&self) -> Answer<()> {
+        self.stale.store(false, Ordering::Release);
+        let known = self.map();
+        let turn = self.version.load(Ordering::Acquire) as usize + now() as usize / PAUSE as usize;
+        let nodes = known.nodes.iter().cycle().skip(turn % known.nodes.len());
+        let nodes: Vec<Endpoint> =
+            nodes.take(known.nodes.len().min(ASKED_AT_ONCE)).cloned().collect();
+        let answer = select_ok(nodes.iter().map(|node| Box::pin(self.ask(node)))).await;
+        self.not_before.store(now() + PAUSE, Ordering::Release);
+        match answer {
+            Ok((ranges, _)) => {
+                self.replace(|map| map.with(&ranges));
+                Ok(())
+            }
+            Err(fault) => {
+                self.doubt();
+                Err(fault)
+            }
+        }
+    }
+
+    /// Asks a node for the slots.
+    async fn ask(&self, node: &Endpoint) -> Answer<Vec<Range>> {
+        let wire = Wire::server(&self.access, node.clone());
+        let asked = node.bounded(async {
+            let mut dialogue = wire.dialogue().await?;
+            ask(&mut dialogue, &[b"CLUSTER", b"SLOTS"]).await
+        });
+        let failed = |class, message: String| Fault::failed(class, message).losing_connection();
+        let (_, bytes) = asked.await?.map_err(|fault| {
+            failed(fault.class, format!("{}: {}; is it a cluster?", node.name(), fault.message))
+        })?;
+        match read_slots(&bytes, node.host()) {
+            Some(ranges) if !ranges.is_empty() => Ok(ranges),
+            Some(_) => {
+                let message = format!("{} knows of no node that serves slots", node.name());
+                Err(failed(ErrorClass::Unavailable, message))
+            }
+            None => {
+                let message = format!("{} answers CLUSTER SLOTS in no known form", node.name());
+                Err(failed(ErrorClass::Protocol, message))
+            }
+        }
+    }
+
+    /// The number of the node at an address that a redirection named.
+    fn number_of(&self, host: &str, port: u16) -> usize {
+        let mut number = 0;
+        self.replace(|map| {
+            let mut map = map.clone();
+            number = map.number_of(host, port);
+            map
+        });
+        number
+    }
+
+    fn replace(&self, change: impl FnOnce(&Map) -> Map) {
+        let mut map = self.locked();
+        let changed = change(&map);
+        if !changed.agrees(&map) {
+            *map = Arc::new(changed);
+            self.version.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Arc<Map>> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the asking even if the client that asks is given up meanwhile.
+struct Asking<'a>(&'a Cluster);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.asking.store(false, Ordering::Release);
+    }
+}
+
+impl Map {
+    /// Nodes that take writes.
+    pub(super) fn primaries(&self) -> impl Iterator<Item = &Endpoint> {
+        self.primary_numbers().into_iter().map(|number| &self.nodes[number])
+    }
+
+    /// Nodes that take writes, with their member numbers.
+    pub(super) fn numbered_primaries(&self) -> impl Iterator<Item = (usize, Endpoint)> {
+        self.primary_numbers().into_iter().map(|number| (number, self.nodes[number].clone()))
+    }
+
+    /// What is disclosed of it.
+    pub(super) fn settings(&self) -> [(String, String); 2] {
+        let count = |numbers: Vec<usize>| numbers.len().to_string();
+        [
+            ("primaries".to_owned(), count(self.primary_numbers())),
+            ("replicas".to_owned(), count(self.replica_numbers())),
+        ]
+    }
+}

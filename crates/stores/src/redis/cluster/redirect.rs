@@ -1,0 +1,65 @@
+//! `MOVED` and `ASK`: a node says that another one has the slot. Nothing was applied, so that to go
+//! there is not to try a second time.
+
+use crate::redis::codec::{Token, Tokens};
+
+/// Where a node sends us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Redirect {
+    /// For this request only (`ASK`); if not, for good (`MOVED`).
+    pub(super) ask: bool,
+    /// Empty if it is the host that says so.
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Redirect {
+    /// The first redirection among the replies of an answer: in a transaction it is not the first
+    /// reply.
+    pub(super) fn find(answer: &[u8]) -> Option<Redirect> {
+        let errors = Tokens::new(answer).filter(|(token, _)| matches!(token, Token::Error(_)));
+        errors.map(|(_, text)| text).find_map(Redirect::parse)
+    }
+
+    /// Reads `MOVED slot host:port` or `ASK slot host:port`. IPv6 addresses stand without brackets.
+    pub(super) fn parse(text: &[u8]) -> Option<Redirect> {
+        let text = std::str::from_utf8(text).ok()?;
+        let mut words = text.split_ascii_whitespace();
+        let ask = match words.next()? {
+            "MOVED" => false,
+            "ASK" => true,
+            _ => return None,
+        };
+        let (host, port) = words.nth(1)?.rsplit_once(':')?;
+        let host = if host == "?" { "" } else { host };
+        Some(Redirect { ask, host: host.to_owned(), port: port.parse().ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_are_read_wherever_they_stand() {
+        let redirect = |ask, host: &str, port| Some(Redirect { ask, host: host.to_owned(), port });
+        assert_eq!(
+            Redirect::parse(b"MOVED 3999 127.0.0.1:6381"),
+            redirect(false, "127.0.0.1", 6381)
+        );
+        assert_eq!(Redirect::parse(b"ASK 0 ::1:7000"), redirect(true, "::1", 7000));
+        assert_eq!(Redirect::parse(b"MOVED 3999 :6381"), redirect(false, "", 6381));
+        assert_eq!(Redirect::parse(b"MOVED 3999 ?:6381"), redirect(false, "", 6381));
+        let transaction = b"+OK\r\n-MOVED 1 h:2\r\n-EXECABORT Transaction discarded\r\n";
+        assert_eq!(Redirect::find(transaction), redirect(false, "h", 2));
+    }
+
+    #[test]
+    fn other_errors_are_none() {
+        for text in [&b"ERR MOVED 1 h:2"[..], b"MOVED", b"MOVED 1", b"MOVED 1 h", b"ASK 1 h:99999"]
+        {
+            assert_eq!(Redirect::parse(text), None, "{}", String::from_utf8_lossy(text));
+        }
+        assert_eq!(Redirect::find(b"$5\r\nMOVED\r\n"), None);
+    }
+}

@@ -1,0 +1,337 @@
+//! One client's view of a cluster: sends each request to the node of its slot and follows
+//! redirections. A request is sent again only after `MOVED` or `ASK`, which say that it was not applied.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use kvdyno_core::store::{Answer, Certainty, ErrorClass, Fault, Put, Rows};
+
+use super::Cluster;
+use super::redirect::Redirect;
+use super::slots::{Map, slot_of};
+use crate::placement::Split;
+use crate::redis::codec::{Token, Tokens, push_word, token};
+use crate::redis::errors;
+use crate::redis::router::{push_set, set_answer};
+use crate::redis::wire::Wire;
+use crate::wire::{Effect, Link, outcome_of_all, unexpected};
+
+/// Redirections of one request before it is given up: the cluster is being rebuilt.
+const MOST_REDIRECTIONS: usize = 5;
+const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
+
+/// A client's view.
+#[derive(Clone)]
+pub(in crate::redis) struct View {
+    cluster: Arc<Cluster>,
+    map: Arc<Map>,
+    version: u64,
+    /// Whose turn it is among replicas.
+    turn: usize,
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    member: usize,
+    /// `ASKING` goes first: the node has the slot for this request only.
+    asking: bool,
+}
+
+impl Hop {
+    fn parts(self) -> u32 {
+        1 + u32::from(self.asking)
+    }
+
+    fn push_asking(self, out: &mut Vec<u8>) {
+        if self.asking {
+            out.extend_from_slice(ASKING);
+        }
+    }
+}
+
+/// What came of a request that may be redirected.
+enum Reached<T> {
+    Answer(T),
+    Redirected(Redirect),
+}
+
+impl View {
+    pub(in crate::redis) fn new(cluster: &Arc<Cluster>, map: Arc<Map>) -> View {
+        // One that is changed meanwhile is noticed with the first request.
+        View { cluster: cluster.clone(), map, version: u64::MAX, turn: 0 }
+    }
+
+    /// A member for each node, and whether to connect to it at once.
+    pub(in crate::redis) fn members(&self) -> Vec<(Wire, bool)> {
+        let mut used = self.map.primary_numbers();
+        if self.cluster.reads_replicas() {
+            used.extend(self.map.replica_numbers());
+        }
+        let nodes = self.map.nodes.iter().enumerate();
+        nodes.map(|(number, node)| (self.wire(node), used.contains(&number))).collect()
+    }
+
+    /// Sends a request about `key` to the node of its slot.
+    pub(in crate::redis) async fn send<T, E, R>(
+        &mut self,
+        link: &mut Link<Wire>,
+        key: &[u8],
+        (effect, parts): (Effect, u32),
+        encode: E,
+        mut read: R,
+    ) -> Answer<T>
+    where
+        E: Fn(&mut Vec<u8>),
+        R: FnMut(Token, &[u8]) -> Answer<T> + Unpin,
+    {
+        self.make_ready(link).await;
+        let mut hop = self.hop(key, effect);
+        for _ in 0..=MOST_REDIRECTIONS {
+            let encode = |out: &mut Vec<u8>| {
+                hop.push_asking(out);
+                encode(out);
+            };
+            let read = |first: Token, answer: &[u8]| reached(hop, first, answer, &mut read);
+            let answer = link.request(hop.member, effect, parts - 1 + hop.parts(), encode, read);
+            match answer.await {
+                Ok(Reached::Answer(value)) => return Ok(value),
+                Ok(Reached::Redirected(redirect)) => hop = self.follow(link, hop, &redirect),
+                Err(fault) => return Err(self.noted(fault)),
+            }
+        }
+        Err(lost_on_the_way())
+    }
+
+    /// `GET` of each key, in one write to each node.
+    pub(in crate::redis) async fn get_batch(
+        &mut self,
+        link: &mut Link<Wire>,
+        keys: &[&[u8]],
+        into: &mut Rows,
+    ) -> Answer<()> {
+        self.make_ready(link).await;
+        let mut hops: Vec<Hop> = keys.iter().map(|key| self.hop(key, Effect::Read)).collect();
+        for _ in 0..=MOST_REDIRECTIONS {
+            let split = Split::new(hops.iter().map(|hop| hop.member));
+            submit(link, &split, &hops, Effect::Read, |record, out| {
+                out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
+                push_word(out, keys[record]);
+            });
+            let read = |answers: Answers<'_>| read_rows(keys, &hops, &split, answers, into);
+            let redirected = match link.gather(split.servers(), read).await {
+                Ok(redirected) => redirected,
+                Err(fault) => return Err(self.noted(fault)),
+            };
+            if redirected.is_empty() {
+                return Ok(());
+            }
+            // Reads change nothing, so that all of them may be asked again.
+            into.clear();
+            for (record, redirect) in redirected {
+                hops[record] = self.follow(link, hops[record], &redirect);
+            }
+        }
+        Err(lost_on_the_way())
+    }
+
+    /// `SET` of each record, in one write to each node. Those that were redirected, and only those, are
+    /// sent again.
+    pub(in crate::redis) async fn put_batch(
+        &mut self,
+        link: &mut Link<Wire>,
+        puts: &[Put<'_>],
+    ) -> Answer<()> {
+        self.make_ready(link).await;
+        let mut left: Vec<usize> = (0..puts.len()).collect();
+        let mut hops: Vec<Hop> = puts.iter().map(|put| self.hop(put.key, Effect::Write)).collect();
+        let mut ended = Vec::with_capacity(puts.len());
+        for _ in 0..=MOST_REDIRECTIONS {
+            let split = Split::new(hops.iter().map(|hop| hop.member));
+            submit(link, &split, &hops, Effect::Write, |at, out| push_set(out, &puts[left[at]]));
+            let read = |answers: Answers<'_>| Ok(read_puts(&hops, &split, answers));
+            let outcomes = link.gather(split.servers(), read).await?;
+            let (mut left_still, mut next_hops) = (Vec::new(), Vec::new());
+            for (at, outcome) in outcomes.into_iter().enumerate() {
+                match outcome {
+                    Ok(Reached::Answer(())) => ended.push(Ok(())),
+                    Ok(Reached::Redirected(redirect)) => {
+                        left_still.push(left[at]);
+                        next_hops.push(self.follow(link, hops[at], &redirect));
+                    }
+                    Err(fault) => ended.push(Err(self.noted(fault))),
+                }
+            }
+            (left, hops) = (left_still, next_hops);
+            if left.is_empty() {
+                break;
+            }
+        }
+        ended.extend(left.iter().map(|_| Err(lost_on_the_way())));
+        outcome_of_all(ended)
+    }
+
+    /// Has the map looked at again where it is in doubt, and takes over what has changed.
+    #[inline]
+    async fn make_ready(&mut self, link: &mut Link<Wire>) {
+        if self.cluster.stale.load(Ordering::Relaxed) {
+            // Rare, and large: kept out of the future of each operation.
+            Box::pin(self.cluster.look_again()).await;
+        }
+        self.update(link);
+    }
+
+    #[inline]
+    fn update(&mut self, link: &mut Link<Wire>) {
+        let version = self.cluster.version.load(Ordering::Acquire);
+        if version == self.version {
+            return;
+        }
+        (self.map, self.version) = (self.cluster.map(), version);
+        for node in &self.map.nodes[link.member_count()..] {
+            link.add_member(self.wire(node));
+        }
+    }
+
+    fn wire(&self, node: &crate::wire::Endpoint) -> Wire {
+        Wire::server(&self.cluster.access, node.clone())
+    }
+
+    #[inline]
+    fn hop(&mut self, key: &[u8], effect: Effect) -> Hop {
+        let slot = slot_of(key);
+        let member = if effect == Effect::Read && self.cluster.reads_replicas() {
+            self.turn = self.turn.wrapping_add(1);
+            self.map.replica(slot, self.turn)
+        } else {
+            self.map.primary(slot)
+        };
+        Hop { member, asking: false }
+    }
+
+    #[cold]
+    fn follow(&mut self, link: &mut Link<Wire>, from: Hop, redirect: &Redirect) -> Hop {
+        if !redirect.ask {
+            self.cluster.doubt();
+        }
+        let host = match redirect.host.as_str() {
+            "" => self.map.nodes[from.member].host().to_owned(),
+            host => host.to_owned(),
+        };
+        let member = self.cluster.number_of(&host, redirect.port);
+        self.update(link);
+        Hop { member, asking: redirect.ask }
+    }
+
+    /// A lost connection or a cluster that is down may mean that the slot has another node by now.
+    #[cold]
+    fn noted(&self, fault: Fault) -> Fault {
+        if fault.connection_lost || fault.class == ErrorClass::Unavailable {
+            self.cluster.doubt();
+        }
+        fault
+    }
+}
+
+type Answers<'a> = Vec<Answer<(Token, &'a [u8])>>;
+
+/// Puts out one command for each record, `ASKING` before it where its hop wants that.
+fn submit(
+    link: &mut Link<Wire>,
+    split: &Split,
+    hops: &[Hop],
+    effect: Effect,
+    encode: impl Fn(usize, &mut Vec<u8>),
+) {
+    for (position, &member) in split.servers().iter().enumerate() {
+        let parts = split.records(position).map(|record| hops[record].parts()).sum();
+        link.submit(member, effect, parts, |out| {
+            for record in split.records(position) {
+                hops[record].push_asking(out);
+                encode(record, out);
+            }
+        });
+    }
+}
+
+/// Reads the answer to one request, past that to `ASKING`. A redirection counts only if nothing of
+/// the request was applied.
+fn reached<T>(
+    hop: Hop,
+    mut first: Token,
+    mut answer: &[u8],
+    read: &mut impl FnMut(Token, &[u8]) -> Answer<T>,
+) -> Answer<Reached<T>> {
+    if hop.asking
+        && let Ok(Some((_, length))) = token(answer)
+        && let Ok(Some((next, _))) = token(&answer[length..])
+    {
+        (first, answer) = (next, &answer[length..]);
+    }
+    match read(first, answer) {
+        Ok(value) => Ok(Reached::Answer(value)),
+        Err(fault) if fault.certainty == Certainty::Failed => match Redirect::find(answer) {
+            Some(redirect) => Ok(Reached::Redirected(redirect)),
+            None => Err(fault),
+        },
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Pushes a row for each key and gives the redirections by record; if there are any, the rows are
+/// worth nothing.
+fn read_rows(
+    keys: &[&[u8]],
+    hops: &[Hop],
+    split: &Split,
+    answers: Answers<'_>,
+    into: &mut Rows,
+) -> Answer<Vec<(usize, Redirect)>> {
+    let mut replies = Vec::with_capacity(answers.len());
+    for answer in answers {
+        replies.push(Tokens::new(answer?.1));
+    }
+    let mut redirected = Vec::new();
+    for (record, position) in split.positions().enumerate() {
+        let replies = &mut replies[position];
+        if hops[record].asking {
+            replies.next();
+        }
+        match replies.next() {
+            Some((Token::Bulk(_), value)) => into.push(keys[record], Some(value)),
+            Some((Token::Nil, _)) => into.push(keys[record], None),
+            Some((Token::Error(_), text)) => match Redirect::parse(text) {
+                Some(redirect) => redirected.push((record, redirect)),
+                None => return Err(errors::fault(text)),
+            },
+            _ => return Err(unexpected(Effect::Read)),
+        }
+    }
+    Ok(redirected)
+}
+
+/// What became of each put.
+fn read_puts(hops: &[Hop], split: &Split, answers: Answers<'_>) -> Vec<Answer<Reached<()>>> {
+    let mut replies: Vec<Answer<Tokens<'_>>> =
+        answers.into_iter().map(|answer| answer.map(|(_, bytes)| Tokens::new(bytes))).collect();
+    let outcome = |(record, position): (usize, usize)| {
+        let replies = replies[position].as_mut().map_err(|fault| fault.clone())?;
+        if hops[record].asking {
+            replies.next();
+        }
+        match replies.next() {
+            Some((Token::Error(_), text)) => match Redirect::parse(text) {
+                Some(redirect) => Ok(Reached::Redirected(redirect)),
+                None => Err(errors::fault(text)),
+            },
+            Some((first, _)) => set_answer(first).map(Reached::Answer),
+            None => Err(unexpected(Effect::Write)),
+        }
+    };
+    split.positions().enumerate().map(outcome).collect()
+}
+
+fn lost_on_the_way() -> Fault {
+    let message = "redirected again and again: the cluster is being changed";
+    Fault::failed(ErrorClass::Unavailable, message)
+}

@@ -1,0 +1,222 @@
+//! A Redis store of any shape: where its servers are, how to connect to them, what they promise.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::task::Context;
+
+use futures_util::future::join_all;
+use kvdyno_core::store::{Answer, Connection, Figure, Profile, Store, Threading, Transport};
+
+use super::client::RedisClient;
+use super::cluster::{self, Cluster, View};
+use super::router::{Route, Router};
+use super::sentinel::{self, Sentinels};
+use super::wire::{Access, To, Wire, ask};
+use super::{codec::Token, profile, sharded};
+use crate::error::StoreError;
+use crate::placement::{Placement, evenness};
+use crate::url::StoreUrl;
+use crate::wire::{self, Endpoint, Protocol, Sent, WireTransport};
+
+/// Where reads go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ReadFrom {
+    /// To the server that takes the writes.
+    #[default]
+    Primary,
+    /// To a replica of it, which lags behind.
+    Replica,
+}
+
+impl ReadFrom {
+    /// Takes the option `read`.
+    pub(super) fn take(url: &mut StoreUrl) -> Result<ReadFrom, StoreError> {
+        let choices = [("primary", ReadFrom::Primary), ("replica", ReadFrom::Replica)];
+        Ok(url.take_choice("read", &choices)?.unwrap_or_default())
+    }
+}
+
+/// Where the servers are and which has what.
+pub(super) enum Topology {
+    /// As the URL says.
+    Placed { servers: Vec<Endpoint>, placement: Arc<Placement> },
+    /// As sentinels say.
+    Watched { sentinels: Arc<Sentinels>, read: ReadFrom },
+    /// As the cluster's nodes say.
+    Cluster(Arc<Cluster>),
+}
+
+/// A Redis store.
+pub struct RedisStore {
+    access: Arc<Access>,
+    topology: Topology,
+    learned: Arc<Learned>,
+    sent: Arc<Sent>,
+}
+
+/// What the clients of a store have found out about the records in it.
+#[derive(Default)]
+pub(super) struct Learned {
+    /// Records are hashes: they have several fields.
+    pub(super) hashes: AtomicBool,
+    /// Some hashes have a time to live.
+    pub(super) expiring_hashes: AtomicBool,
+}
+
+impl RedisStore {
+    /// The store that a URL names: `redis://[user:password@]host[:port][/database]`, with `+sharded`,
+    /// `+cluster` or `+sentinel` after the scheme several servers, with `rediss` for TLS.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if the URL has a wrong number of servers, or a wrong or unknown option.
+    pub fn open(url: &mut StoreUrl) -> Result<RedisStore, StoreError> {
+        let (access, topology) = match url.scheme().split_once('+').map(|(_, kind)| kind) {
+            Some("sharded") => sharded::open(url)?,
+            Some("cluster") => cluster::open(url)?,
+            Some("sentinel") => sentinel::open(url)?,
+            _ => {
+                let (access, reach) = Access::take(url)?;
+                url.finish()?;
+                let servers = vec![reach.endpoint(url, 6379)?];
+                let placement = Arc::new(Placement::One);
+                (access.with_database(url)?, Topology::Placed { servers, placement })
+            }
+        };
+        let access = match &topology {
+            Topology::Cluster(cluster) => cluster.access().clone(),
+            _ => Arc::new(access),
+        };
+        Ok(RedisStore { access, topology, learned: Arc::default(), sent: Arc::default() })
+    }
+
+    /// A connection to each server whose promises count.
+    async fn servers(&self) -> Answer<Vec<Wire>> {
+        let to = |to: To| Wire { access: self.access.clone(), to };
+        Ok(match &self.topology {
+            Topology::Placed { servers, .. } => {
+                servers.iter().map(|server| to(To::Server(server.clone()))).collect()
+            }
+            Topology::Watched { sentinels, read } => {
+                let replica =
+                    (*read == ReadFrom::Replica).then(|| to(To::Replica(sentinels.clone())));
+                std::iter::once(to(To::Primary(sentinels.clone()))).chain(replica).collect()
+            }
+            Topology::Cluster(cluster) => {
+                let map = cluster.current().await?;
+                map.primaries().map(|node| to(To::Server(node.clone()))).collect()
+            }
+        })
+    }
+
+    fn reads_replicas(&self) -> bool {
+        match &self.topology {
+            Topology::Placed { .. } => false,
+            Topology::Watched { read, .. } => *read == ReadFrom::Replica,
+            Topology::Cluster(cluster) => cluster.reads_replicas(),
+        }
+    }
+}
+
+impl Store for RedisStore {
+    type Client = RedisClient;
+    type Transport = RedisTransport;
+
+    fn threading(&self) -> Threading {
+        Threading::Networked
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        let servers = self.servers().await?;
+        let asked = join_all(servers.iter().map(profile::ask)).await;
+        let facts = asked.into_iter().collect::<Answer<Vec<_>>>()?;
+        let mut found = profile::of(&facts, servers[0].timeout(), self.reads_replicas());
+        match &self.topology {
+            Topology::Placed { servers, placement } => {
+                if let Some(hash) = placement.describe() {
+                    found.settings.push(("servers".to_owned(), servers.len().to_string()));
+                    found.settings.push(("hash".to_owned(), hash.to_owned()));
+                }
+            }
+            Topology::Watched { sentinels, .. } => {
+                found.settings.extend(sentinels.settings().await?)
+            }
+            Topology::Cluster(cluster) => found.settings.extend(cluster.map().settings()),
+        }
+        Ok(found)
+    }
+
+    async fn connect(&self, slots: usize) -> Answer<Connection<RedisClient, RedisTransport>> {
+        let (members, route) = match &self.topology {
+            Topology::Placed { placement, .. } => {
+                let members = self.servers().await?.into_iter().map(|wire| (wire, true)).collect();
+                (members, Route::Placed(placement.clone()))
+            }
+            Topology::Watched { read, .. } => {
+                let members = self.servers().await?.into_iter().map(|wire| (wire, true)).collect();
+                (members, Route::Watched(*read))
+            }
+            Topology::Cluster(cluster) => {
+                let view = View::new(cluster, cluster.current().await?);
+                (view.members(), Route::Cluster(view))
+            }
+        };
+        let (links, transport) = wire::open(members, slots, &self.sent).await?;
+        let clients = links
+            .into_iter()
+            .map(|link| RedisClient::new(Router::new(link, route.clone()), self.learned.clone()));
+        Ok(Connection { clients: clients.collect(), transport: RedisTransport(transport) })
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        let sent = self.sent.take();
+        let (servers, advice): (Vec<(usize, Endpoint)>, _) = match &self.topology {
+            Topology::Placed { servers, .. } if servers.len() > 1 => {
+                let servers = servers.iter().cloned().enumerate();
+                (servers.collect(), "the fullest server limits them all: try another `hash`")
+            }
+            Topology::Cluster(cluster) => {
+                let servers = cluster.map().numbered_primaries().collect();
+                (servers, "the fullest node limits them all: see `redis-cli --cluster rebalance`")
+            }
+            Topology::Placed { .. } | Topology::Watched { .. } => return Vec::new(),
+        };
+        let sizes = join_all(servers.iter().map(|(_, server)| self.records_on(server))).await;
+        let sizes: Option<Vec<u64>> = sizes.into_iter().collect();
+        let named = |counts: Vec<u64>| -> Vec<(String, u64)> {
+            servers.iter().map(|(_, server)| server.name()).zip(counts).collect()
+        };
+        let requests = |(member, _): &(usize, Endpoint)| sent.get(*member).copied().unwrap_or(0);
+        let requests = named(servers.iter().map(requests).collect());
+        let mut all = sizes.map_or(Vec::new(), |s| evenness::figures("keys", &named(s), advice));
+        all.extend(evenness::figures("requests", &requests, advice));
+        all
+    }
+}
+
+impl RedisStore {
+    /// Asks a server how many records lie on it, foreign ones included.
+    async fn records_on(&self, server: &Endpoint) -> Option<u64> {
+        let wire = Wire::server(&self.access, server.clone());
+        let asked = server.bounded(async {
+            let mut dialogue = wire.dialogue().await?;
+            ask(&mut dialogue, &[b"DBSIZE"]).await?
+        });
+        match asked.await {
+            Ok((Token::Integer(count), _)) => u64::try_from(count).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Moves the bytes of the connections to Redis.
+pub struct RedisTransport(WireTransport<Wire>);
+
+impl Transport for RedisTransport {
+    #[inline]
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        self.0.poll(context)
+    }
+}
+
+#[cfg(test)]
+mod tests;

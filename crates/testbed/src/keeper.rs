@@ -1,0 +1,278 @@
+//! The keeper of a testbed: a process of its own that owns servers and folders. Where it may, it is
+//! process 1 of a PID namespace, so that the kernel ends everything in it however it ends. It
+//! cleans up when its standard input closes, which happens whenever its starter goes away.
+//!
+//! [`Keeper`] is the starter's side: it starts one and gives it orders. [`serve`] is the keeper's.
+
+mod namespace;
+mod protocol;
+mod served;
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+pub use protocol::{Order, Report};
+pub use served::serve;
+
+use crate::deployment::{Action, Description, NodeDescription};
+use crate::error::TestbedError;
+use crate::site::Step;
+
+/// Name of the socket, in a testbed's folder, on which its keeper takes orders from others.
+pub(crate) const SOCKET: &str = "keeper.socket";
+
+/// Time that a keeper has to end its servers; after that it is killed, and they with it.
+const END_WITHIN: Duration = Duration::from_secs(20);
+/// Between two looks at whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A testbed that a keeper of ours holds up. It goes away when this is dropped, unless it was
+/// detached.
+#[derive(Debug)]
+pub struct Keeper {
+    child: Child,
+    orders: Option<ChildStdin>,
+    reports: Receiver<Report>,
+    description: Description,
+    detached: bool,
+}
+
+/// What a testbed's starter wants to be told and to tell while it comes up.
+pub trait Watching {
+    /// A step is done.
+    fn step(&mut self, step: &Step);
+
+    /// The user wants to stop.
+    fn interrupted(&self) -> bool;
+}
+
+impl Keeper {
+    /// Has a keeper set up the testbed that `words` name. `program` with `arguments` is a program
+    /// that calls [`serve`].
+    ///
+    /// # Errors
+    /// [`TestbedError`]; nothing is left behind.
+    pub fn start(
+        (program, arguments): (&Path, &[&str]),
+        words: &str,
+        detached: bool,
+        watching: &mut dyn Watching,
+    ) -> Result<Keeper, TestbedError> {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Ctrl-C on the terminal is for kvdyno alone; it then tells the keeper.
+        command.process_group(0);
+        if detached {
+            // Nobody will read what it has to say.
+            command.stderr(Stdio::null());
+        }
+        namespace::as_first_process(&mut command);
+        let mut child = command.spawn().map_err(TestbedError::system("start", "the keeper"))?;
+        let orders = child.stdin.take();
+        let reports = read_reports(child.stdout.take());
+        let mut keeper =
+            Keeper { child, orders, reports, description: Description::default(), detached: false };
+        keeper.send(&Order::Deploy { words: words.to_owned(), detached })?;
+        keeper.description = keeper.await_up(watching)?;
+        keeper.detached = detached;
+        Ok(keeper)
+    }
+
+    fn await_up(&mut self, watching: &mut dyn Watching) -> Result<Description, TestbedError> {
+        loop {
+            match self.reports.recv_timeout(LOOK) {
+                Ok(Report::Step(step)) => watching.step(&step),
+                Ok(Report::Up(description)) => return Ok(*description),
+                Ok(Report::Failed(failed)) => return Err(failed.into()),
+                Ok(Report::Done | Report::Nodes(_)) => {}
+                Err(RecvTimeoutError::Timeout) if watching.interrupted() => {
+                    return Err(TestbedError::Interrupted);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
+        }
+    }
+
+    /// What it is: as it was when it came up.
+    #[must_use]
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Its nodes as they are now.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if the keeper is gone.
+    pub fn nodes(&mut self) -> Result<Vec<NodeDescription>, TestbedError> {
+        match self.ask(&Order::Nodes)? {
+            Report::Nodes(nodes) => Ok(nodes),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Does something to one node; returns when it is done.
+    ///
+    /// # Errors
+    /// What the testbed says.
+    pub fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
+        self.ask(&Order::Act { node: node.to_owned(), action }).map(drop)
+    }
+
+    /// Adds a node; returns when it belongs to the system.
+    ///
+    /// # Errors
+    /// What the testbed says.
+    pub fn add_node(&mut self) -> Result<(), TestbedError> {
+        self.ask(&Order::AddNode).map(drop)
+    }
+
+    /// Number of the process that was started. It ends when the keeper does.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the keeper is still there.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Whether the keeper has ended by itself and in good order.
+    pub fn ended_well(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(status)) if status.success())
+    }
+
+    fn send(&mut self, order: &Order) -> Result<(), TestbedError> {
+        let line = protocol::line(order);
+        let sent = self.orders.as_mut().map(|orders| orders.write_all(line.as_bytes()));
+        sent.and_then(Result::ok).ok_or_else(gone)
+    }
+
+    fn ask(&mut self, order: &Order) -> Result<Report, TestbedError> {
+        self.send(order)?;
+        match self.reports.recv() {
+            Ok(Report::Failed(failed)) => Err(failed.into()),
+            Ok(report) => Ok(report),
+            Err(_) => Err(gone()),
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if self.detached {
+            return;
+        }
+        // The closed pipe is the order to end.
+        drop(self.orders.take());
+        let begin = Instant::now();
+        while self.is_running() && begin.elapsed() < END_WITHIN {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // A keeper that hangs takes its servers with it; its folder goes at the next start.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A testbed that is up and may be anybody's, by its folder.
+#[derive(Debug)]
+pub struct Standing {
+    folder: PathBuf,
+}
+
+/// All testbeds of this user that are up and take orders.
+///
+/// # Errors
+/// [`TestbedError::System`] if their folders cannot be listed.
+pub fn standing() -> Result<Vec<Standing>, TestbedError> {
+    let folders = crate::folder::living().map_err(TestbedError::system("list", "testbeds"))?;
+    let standing = folders.into_iter().filter(|folder| folder.join(SOCKET).exists());
+    Ok(standing.map(|folder| Standing { folder }).collect())
+}
+
+impl Standing {
+    /// Name of its folder, which nobody else's has: `redis-x7Bq2w`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// What it is now.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if its keeper does not answer.
+    pub fn describe(&self) -> Result<Description, TestbedError> {
+        match self.ask(&Order::Describe)? {
+            Report::Up(description) => Ok(*description),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Does something to one node; returns when it is done.
+    ///
+    /// # Errors
+    /// What the testbed says.
+    pub fn act(&self, node: &str, action: Action) -> Result<(), TestbedError> {
+        self.ask(&Order::Act { node: node.to_owned(), action }).map(drop)
+    }
+
+    /// Ends it; returns when it is gone.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if its keeper does not answer or does not end within 20 s.
+    pub fn end(self) -> Result<(), TestbedError> {
+        self.ask(&Order::End)?;
+        let begin = Instant::now();
+        while self.folder.join(SOCKET).exists() {
+            if begin.elapsed() > END_WITHIN {
+                return Err(TestbedError::Node(format!("{} does not end", self.id())));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    fn ask(&self, order: &Order) -> Result<Report, TestbedError> {
+        let failed = |error| TestbedError::System { what: self.id(), action: "ask", error };
+        let mut stream = UnixStream::connect(self.folder.join(SOCKET)).map_err(failed)?;
+        stream.write_all(protocol::line(order).as_bytes()).map_err(failed)?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).map_err(failed)?;
+        match protocol::read(&line) {
+            Some(Report::Failed(failed)) => Err(failed.into()),
+            Some(report) => Ok(report),
+            None => Err(gone()),
+        }
+    }
+}
+
+/// Reads the keeper's reports on a thread, so that waiting for one can be given up.
+fn read_reports(from: Option<impl std::io::Read + Send + 'static>) -> Receiver<Report> {
+    let (send, reports) = channel();
+    if let Some(from) = from {
+        std::thread::spawn(move || {
+            let lines = BufReader::new(from).lines().map_while(Result::ok);
+            for report in lines.filter_map(|line| protocol::read(&line)) {
+                if send.send(report).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    reports
+}
+
+fn gone() -> TestbedError {
+    TestbedError::Node("the testbed's keeper is gone, and its servers with it".to_owned())
+}
+
+fn unexpected(report: &Report) -> TestbedError {
+    TestbedError::Node(format!("the testbed's keeper answers something else: {report:?}"))
+}

@@ -1,0 +1,124 @@
+//! Starting a process as the first one of a PID namespace: when it ends, the kernel kills all that
+//! are in the namespace, whatever they have done to get away (pid_namespaces(7)).
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Files of /proc with which a user namespace is given its users, and what to write into them.
+type Maps = [(&'static std::ffi::CStr, Vec<u8>); 3];
+
+/// Has the command run as process 1 of a PID namespace: as root, or in a user namespace of its own
+/// where users may make them. Where neither is allowed it runs as it is.
+///
+/// What is started is then a process that waits for that first process and ends as it does; killing
+/// it kills the first process and with it all others.
+pub fn as_first_process(command: &mut Command) {
+    // SAFETY: both calls take nothing and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let maps: Maps = [
+        (c"/proc/self/setgroups", b"deny".to_vec()),
+        (c"/proc/self/uid_map", format!("{user} {user} 1").into_bytes()),
+        (c"/proc/self/gid_map", format!("{group} {group} 1").into_bytes()),
+    ];
+    // SAFETY: between fork and exec only system calls are made, on memory that was there before;
+    // nothing allocates or locks.
+    unsafe { command.pre_exec(move || enter(&maps)) };
+}
+
+fn enter(maps: &Maps) -> io::Result<()> {
+    if !unshare(libc::CLONE_NEWPID) {
+        if !unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWPID) {
+            return Ok(());
+        }
+        for (path, text) in maps {
+            write(path, text)?;
+        }
+    }
+    // The caller itself stays outside: the first child is process 1 within.
+    // SAFETY: this process has one thread, having just been forked.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => die_with_parent(),
+        inner => wait_for(inner),
+    }
+}
+
+fn unshare(what: libc::c_int) -> bool {
+    // SAFETY: the call takes no memory.
+    unsafe { libc::unshare(what) == 0 }
+}
+
+fn write(path: &std::ffi::CStr, text: &[u8]) -> io::Result<()> {
+    // SAFETY: the path is a C string, the text is as long as is said, and the descriptor is ours.
+    let written = unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        let written = libc::write(file, text.as_ptr().cast(), text.len());
+        libc::close(file);
+        written
+    };
+    if written == text.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A parent outside of the namespace may kill even process 1 in it. Should the parent be gone
+/// already, the closed standard input ends the keeper.
+fn die_with_parent() -> io::Result<()> {
+    // SAFETY: the call takes a number.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Holds nothing open, waits, and ends as the inner process did. Never returns: what follows in
+/// this process is the inner one's business.
+fn wait_for(inner: libc::pid_t) -> ! {
+    let mut status = 0;
+    // SAFETY: all descriptors of this process are given up, and none is used afterwards; waitpid
+    // fills a live integer; _exit does not return.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) != 0 {
+            for descriptor in 0..65_536 {
+                libc::close(descriptor);
+            }
+        }
+        while libc::waitpid(inner, &raw mut status, 0) == -1
+            && *libc::__errno_location() == libc::EINTR
+        {}
+        libc::_exit(if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+
+    /// Where namespaces may be made, the shell is number 1; else it is any other. Either way its
+    /// words and its end come through.
+    #[test]
+    fn the_command_runs_and_its_end_comes_through() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$; exit 7"]).stdout(Stdio::piped());
+        as_first_process(&mut command);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(7));
+        let number: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+        // SAFETY: geteuid takes nothing and cannot fail.
+        let root = unsafe { libc::geteuid() } == 0;
+        assert!(number == 1 || !root || !may_unshare(), "{number}");
+    }
+
+    /// Root in a container may lack the right, too.
+    fn may_unshare() -> bool {
+        let status = Command::new("unshare").args(["--pid", "--fork", "true"]).status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_is_an_error() {
+        let mut command = Command::new("no-such-program");
+        as_first_process(&mut command);
+        assert_eq!(command.spawn().err().unwrap().kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,109 @@
+//! What a keeper and its starter say to each other: one JSON object a line.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::deployment::{Action, Description, NodeDescription};
+use crate::error::TestbedError;
+use crate::site::Step;
+
+/// What a keeper is told. Each order is answered with one [`Report`], [`Order::Deploy`] with one for
+/// each step before it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Set up a testbed: the first order, and given once.
+    Deploy {
+        /// What names it.
+        words: String,
+        /// It stays up when its starter goes away.
+        detached: bool,
+    },
+    /// Say what it is.
+    Describe,
+    /// Say how the nodes are.
+    Nodes,
+    /// Do something to a node.
+    Act {
+        /// Name of the node.
+        node: String,
+        /// What to do.
+        action: Action,
+    },
+    /// Add a node.
+    AddNode,
+    /// End all of it.
+    End,
+}
+
+/// What a keeper says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Report {
+    /// A step of the set-up is done.
+    Step(Step),
+    /// The testbed is up.
+    Up(Box<Description>),
+    /// How the nodes are.
+    Nodes(Vec<NodeDescription>),
+    /// The order is carried out.
+    Done,
+    /// The order could not be carried out.
+    Failed(Failed),
+}
+
+/// Why an order could not be carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failed {
+    /// One line for the user.
+    message: String,
+    /// The user can put it right by writing something else.
+    usage: bool,
+}
+
+impl From<&TestbedError> for Failed {
+    fn from(error: &TestbedError) -> Failed {
+        Failed { message: error.to_string(), usage: error.is_usage() }
+    }
+}
+
+impl From<Failed> for TestbedError {
+    fn from(failed: Failed) -> TestbedError {
+        TestbedError::Kept { message: failed.message, usage: failed.usage }
+    }
+}
+
+/// A line of the conversation.
+pub fn line<T: Serialize>(message: &T) -> String {
+    let text = serde_json::to_string(message).expect("messages are plain JSON");
+    text + "\n"
+}
+
+/// Reads a line; `None` if it is none of this conversation.
+pub fn read<T: DeserializeOwned>(line: &str) -> Option<T> {
+    serde_json::from_str(line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_and_reports_survive_the_wire() {
+        let orders = [
+            Order::Deploy { words: "redis?memory=1GB".to_owned(), detached: true },
+            Order::Act { node: "redis-1".to_owned(), action: Action::Kill },
+            Order::End,
+        ];
+        for order in orders {
+            assert_eq!(read::<Order>(&line(&order)), Some(order));
+        }
+        assert_eq!(line(&Order::End), "\"end\"\n");
+        let error = TestbedError::Node("no such node".to_owned());
+        let report = Report::Failed(Failed::from(&error));
+        let Some(Report::Failed(failed)) = read(&line(&report)) else { panic!("another report") };
+        let again = TestbedError::from(failed);
+        assert_eq!((again.to_string(), again.is_usage()), (error.to_string(), true));
+        assert_eq!(read::<Order>("nonsense"), None);
+    }
+}

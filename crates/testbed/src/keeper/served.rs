@@ -1,0 +1,153 @@
+//! The keeper's own side: orders come in from its starter and from a socket, one after the other;
+//! the thread that carries them out is the one that started the servers.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use super::protocol::{self, Failed, Order, Report};
+use super::{END_WITHIN, SOCKET};
+use crate::deployment::Testbed;
+use crate::error::TestbedError;
+
+/// Where the answer to an order goes.
+type Answer = Box<dyn FnMut(&Report) + Send>;
+
+/// What the keeper hears.
+enum Heard {
+    Order(Order, Answer),
+    /// The starter is gone.
+    Closed,
+}
+
+/// Keeps a testbed until it is told to end or its starter is gone: orders come from standard input,
+/// reports go to standard output, as [`super::Keeper`] wants it.
+pub fn serve() {
+    let abort = Arc::new(AtomicBool::new(false));
+    let (tell, heard) = channel();
+    listen_to_starter(tell.clone(), Arc::clone(&abort));
+    let Some((words, mut answer, detached)) = first_order(&heard) else { return };
+    let steps = std::sync::Mutex::new(());
+    let told = Box::new(move |step: &crate::site::Step| {
+        let _one_line = steps.lock();
+        report_to_starter(&Report::Step(step.clone()));
+    });
+    let mut testbed = match crate::deployment::start(&words, told, &abort) {
+        Ok(testbed) => testbed,
+        Err(error) => return answer(&Report::Failed(Failed::from(&error))),
+    };
+    if detached {
+        leave_starter();
+    }
+    if let Err(error) = listen_on_socket(testbed.root(), tell) {
+        return answer(&Report::Failed(Failed::from(&error)));
+    }
+    answer(&Report::Up(Box::new(testbed.describe())));
+    while let Ok(heard) = heard.recv() {
+        match heard {
+            Heard::Closed if detached => {}
+            Heard::Closed => break,
+            Heard::Order(Order::End, mut answer) => {
+                answer(&Report::Done);
+                break;
+            }
+            Heard::Order(order, mut answer) => answer(&carry_out(testbed.as_mut(), &order)),
+        }
+    }
+}
+
+/// The first order; the starter may be gone before it gives one.
+fn first_order(heard: &Receiver<Heard>) -> Option<(String, Answer, bool)> {
+    match heard.recv() {
+        Ok(Heard::Order(Order::Deploy { words, detached }, answer)) => {
+            Some((words, answer, detached))
+        }
+        _ => None,
+    }
+}
+
+fn carry_out(testbed: &mut dyn Testbed, order: &Order) -> Report {
+    let done = match order {
+        Order::Describe => return Report::Up(Box::new(testbed.describe())),
+        Order::Nodes => return Report::Nodes(testbed.nodes()),
+        Order::Act { node, action } => testbed.act(node, *action),
+        Order::AddNode => testbed.add_node(),
+        Order::Deploy { .. } | Order::End => {
+            Err(TestbedError::Node("the testbed is up already".to_owned()))
+        }
+    };
+    done.map_or_else(|error| Report::Failed(Failed::from(&error)), |()| Report::Done)
+}
+
+fn report_to_starter(report: &Report) {
+    // A starter that is gone is noticed where it is listened to.
+    let _ = std::io::stdout().lock().write_all(protocol::line(report).as_bytes());
+}
+
+/// A detached keeper has nothing to do with its starter's terminal any more.
+fn leave_starter() {
+    // SAFETY: the call takes nothing; it fails where the process leads a group already, and then
+    // there is nothing to leave.
+    unsafe { libc::setsid() };
+}
+
+fn listen_to_starter(tell: Sender<Heard>, abort: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        let mut detached = false;
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            let Some(order) = protocol::read::<Order>(&line) else { continue };
+            detached |= matches!(order, Order::Deploy { detached: true, .. });
+            if tell.send(Heard::Order(order, Box::new(report_to_starter))).is_err() {
+                return;
+            }
+        }
+        abort.store(true, Ordering::Relaxed);
+        let _ = tell.send(Heard::Closed);
+        if !detached {
+            // Whatever the other thread hangs in, this process ends, and the servers with it.
+            std::thread::sleep(END_WITHIN);
+            std::process::exit(1);
+        }
+    });
+}
+
+fn listen_on_socket(folder: &Path, tell: Sender<Heard>) -> Result<(), TestbedError> {
+    let path = folder.join(SOCKET);
+    // One that a killed keeper left in a folder of the user's.
+    let _ = std::fs::remove_file(&path);
+    let failed = TestbedError::system("listen on", path.display().to_string());
+    let listener = UnixListener::bind(&path).map_err(failed)?;
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            match stream {
+                Ok(stream) => {
+                    let tell = tell.clone();
+                    std::thread::spawn(move || take_orders(stream, &tell));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    });
+    Ok(())
+}
+
+fn take_orders(stream: UnixStream, tell: &Sender<Heard>) {
+    let Ok(answers) = stream.try_clone() else { return };
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        let (Some(order), Ok(mut to)) = (protocol::read::<Order>(&line), answers.try_clone())
+        else {
+            return;
+        };
+        let answer = move |report: &Report| {
+            // Who asked may be gone; the order is carried out all the same.
+            let _ = to.write_all(protocol::line(report).as_bytes());
+        };
+        if tell.send(Heard::Order(order, Box::new(answer))).is_err() {
+            return;
+        }
+    }
+}
