@@ -16,7 +16,12 @@ struct Need {
 }
 
 /// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
-const PROGRAMS: [Need; 3] = [
+const PROGRAMS: [Need; 4] = [
+    // The library of the example plug-in, which its tests build.
+    Need {
+        packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
+        present: "test -e /usr/include/sqlite3.h",
+    },
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {

@@ -199,6 +199,7 @@ impl Bench {
         let ledger = Ledger::new(LedgerConfig {
             slots: RECORDS * u64::from(fields),
             linearizable: true,
+            staleness: Duration::ZERO,
             may_forget: false,
             overlap_capacity: 16,
             initial: Initial::Never,

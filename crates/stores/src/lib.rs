@@ -1,12 +1,14 @@
 //! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
 //! the scheme of a URL to the driver.
 
+pub mod boxed;
+pub mod cache;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
 pub mod conformance;
 #[cfg(feature = "couchbase")]
 pub mod couchbase;
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(any(feature = "embedded", feature = "plugin", feature = "rocksdb"))]
 mod engine;
 pub mod entry;
 pub mod error;
@@ -25,6 +27,8 @@ pub mod mongodb;
 pub mod null;
 #[cfg(feature = "wire")]
 pub mod placement;
+#[cfg(feature = "plugin")]
+pub mod plugin;
 #[cfg(feature = "embedded")]
 pub mod redb;
 #[cfg(feature = "redis")]
@@ -43,6 +47,6 @@ pub mod wire;
 
 pub use entry::{Entry, Opened};
 pub use error::StoreError;
-pub use registry::{LeftOut, entry, left_out, open, stores};
+pub use registry::{LeftOut, entry, left_out, open, open_boxed, stores};
 pub use request::Request;
 pub use url::{Host, StoreUrl};

@@ -397,6 +397,10 @@ impl Examiner {
                 self.tally.judged += 1;
                 self.tally.legal_misses += 1;
             }
+            Judgement::LegalStale => {
+                self.tally.judged += 1;
+                self.tally.legal_stale += 1;
+            }
             Judgement::StampOnly => self.tally.stamp_only += 1,
             Judgement::UnexpectedMiss => {
                 self.tally.stamp_only += 1;
