@@ -1,6 +1,8 @@
 //! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
 //! the scheme of a URL to the driver.
 
+#[cfg(feature = "aerospike")]
+pub mod aerospike;
 pub mod conformance;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 mod engine;
@@ -23,6 +25,8 @@ pub mod redb;
 pub mod redis;
 pub mod registry;
 mod request;
+#[cfg(feature = "riak")]
+pub mod riak;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 mod shards;

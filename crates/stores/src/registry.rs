@@ -51,6 +51,8 @@ registry! {
     "redis" "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel"
         => crate::redis::sentinel::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
+    "aerospike" "aerospike" => crate::aerospike::ENTRY,
+    "riak" "riak" => crate::riak::ENTRY,
 }
 
 /// The stores of this build.
