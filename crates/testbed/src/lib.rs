@@ -3,6 +3,7 @@
 //! leaves nothing behind. docs/ADD_A_TESTBED.md walks through one.
 
 mod addresses;
+mod aerospike;
 mod certificates;
 mod deployment;
 mod error;
@@ -20,6 +21,7 @@ pub mod process;
 mod redis;
 pub mod registry;
 mod request;
+mod riak;
 mod server;
 mod site;
 

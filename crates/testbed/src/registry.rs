@@ -3,8 +3,14 @@
 
 use crate::kind::Kind;
 
-static KINDS: &[&Kind] =
-    &[&crate::redis::KIND, &crate::redis::SHARDED, &crate::memcached::KIND, &crate::etcd::KIND];
+static KINDS: &[&Kind] = &[
+    &crate::redis::KIND,
+    &crate::redis::SHARDED,
+    &crate::memcached::KIND,
+    &crate::etcd::KIND,
+    &crate::aerospike::KIND,
+    &crate::riak::KIND,
+];
 
 /// All kinds of testbeds.
 #[must_use]
