@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use kvdyno_testbed::install::{self, Software, Source};
+
 use crate::steps::{self, Failure};
 
 /// Something that the tests need.
@@ -13,13 +15,8 @@ struct Need {
     present: &'static str,
 }
 
-/// What the tests run against.
-const PROGRAMS: [Need; 5] = [
-    Need {
-        packages: &["redis-server", "redis-tools"],
-        present: "command -v redis-server && command -v redis-benchmark",
-    },
-    Need { packages: &["memcached"], present: "command -v memcached" },
+/// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
+const PROGRAMS: [Need; 3] = [
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {
@@ -28,22 +25,28 @@ const PROGRAMS: [Need; 5] = [
     },
 ];
 
-/// What drivers outside the default features are built with: the library behind `rocksdb:`, and
-/// what its bindings are made by.
-const LIBRARIES: [Need; 1] = [Need {
-    packages: &["librocksdb-dev", "libclang-dev"],
-    present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
-}];
+/// What drivers outside the default features are built with: the library behind `rocksdb:` and what
+/// its bindings are made by, the compiler of `etcd:`'s messages and those that they include.
+const LIBRARIES: [Need; 2] = [
+    Need {
+        packages: &["librocksdb-dev", "libclang-dev"],
+        present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
+    },
+    Need {
+        packages: &["protobuf-compiler", "libprotobuf-dev"],
+        present: "command -v protoc && test -e /usr/include/google/protobuf/any.proto",
+    },
+];
 
-/// Features of the lints and tests beside each crate's `server-tests`.
-pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/rocksdb"];
+/// Features of the lints and tests beside each crate's `server-tests`: every driver.
+pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 
 /// Makes sure that every feature can be built.
 ///
 /// # Errors
 /// As [`ensure_all`].
 pub fn ensure_libraries() -> Result<(), Failure> {
-    ensure(&LIBRARIES)
+    ensure(&LIBRARIES, &[])
 }
 
 /// Makes sure that every feature can be built and every test can be run.
@@ -51,12 +54,23 @@ pub fn ensure_libraries() -> Result<(), Failure> {
 /// # Errors
 /// If something is missing and cannot be installed; the message is the command that installs it.
 pub fn ensure_all() -> Result<(), Failure> {
+    let software = testbed_software();
     let all: Vec<Need> = PROGRAMS.into_iter().chain(LIBRARIES).collect();
-    ensure(&all)
+    ensure(&all, &install::missing_packages(&software))?;
+    Ok(install::install(&software, &|line| println!("\n$ {line}"))?)
 }
 
-fn ensure(needs: &[Need]) -> Result<(), Failure> {
-    let missing = missing(needs);
+/// Everything that testbeds need and that can be had without asking anybody for it.
+fn testbed_software() -> Vec<&'static Software> {
+    let kinds = kvdyno_testbed::registry::kinds().iter();
+    let all = kinds.flat_map(|kind| kind.software.iter().copied());
+    all.filter(|software| !matches!(software.source, Source::Named { .. })).collect()
+}
+
+/// Installs what `needs` lack, and `more` packages in the same go.
+fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), Failure> {
+    let mut missing = missing(needs);
+    missing.extend(more);
     if missing.is_empty() {
         return Ok(());
     }

@@ -217,6 +217,7 @@ impl Bench {
             time_limit: Duration::from_secs(60),
             verify: true,
             read_back: false,
+            faults: Vec::new(),
             load: false,
             from_empty: false,
         };

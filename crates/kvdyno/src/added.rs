@@ -73,6 +73,7 @@ impl Pass {
             time_limit: LONGEST,
             verify: true,
             read_back: false,
+            faults: Vec::new(),
             load: true,
             from_empty: false,
         }

@@ -225,7 +225,9 @@ impl Checked {
                 let around = Around::start(&words, false, &setting.interrupt)?;
                 let disclosed = testbed::disclosed(around.description());
                 let OpenStore { url, store } = OpenStore::open(&around.description().url)?;
-                Ok(Session::open(setting, store, url)?.on_testbed(disclosed).run(output))
+                Ok(Session::open(setting, store, url)?
+                    .on_testbed(disclosed, around.keeper())
+                    .run(output))
             }
         }
     }
@@ -246,6 +248,15 @@ fn carry_out(
     let unseen = if arguments.no_verify { Vec::new() } else { stamps::cannot_see(plan)? };
     for line in &unseen {
         eprintln!("kvdyno: not to be seen in {line}");
+    }
+    if let Some(phase) = plan.phases.iter().find(|phase| !phase.faults.is_empty())
+        && targets.iter().any(|target| matches!(target, Target::Store(_)))
+    {
+        return Err(Failure::usage(format!(
+            "phase {} does something to the servers: name a testbed (--testbed NAME; `kvdyno testbed \
+             kinds` lists them)",
+            phase.name
+        )));
     }
     let targets: Vec<Checked> =
         targets.into_iter().map(Target::check).collect::<Result<_, Failure>>()?;

@@ -10,7 +10,9 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
-use kvdyno_report::result::{PhaseResult, Status, StoreResult, StoreRun, TestbedResult};
+use kvdyno_report::result::{
+    FaultResult, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
+};
 
 use crate::added::Pass;
 use crate::args::DataPolicy;
@@ -19,9 +21,17 @@ use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::setting::Setting;
+use crate::testbed::{Disturbed, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
+
+/// A phase that was carried out.
+struct Loaded {
+    measure: PhaseMeasure,
+    resources: Option<Resources>,
+    faults: Vec<FaultResult>,
+}
 
 /// One store's run.
 pub struct Session<'a> {
@@ -29,6 +39,7 @@ pub struct Session<'a> {
     store: Arc<dyn AnyStore>,
     url: String,
     testbed: Option<TestbedResult>,
+    keeper: Option<SharedKeeper>,
     context: Context,
     existing: Existing,
     /// Of the device under the store, where the plan wants it.
@@ -80,6 +91,7 @@ impl<'a> Session<'a> {
             store,
             url,
             testbed: None,
+            keeper: None,
             context,
             existing,
             device: None,
@@ -91,9 +103,9 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The store is a testbed's: it is disclosed, and its nodes are sampled.
-    pub fn on_testbed(self, testbed: TestbedResult) -> Self {
-        Session { testbed: Some(testbed), ..self }
+    /// The store is a testbed's: it is disclosed, its nodes are sampled, and faults befall it.
+    pub fn on_testbed(self, testbed: TestbedResult, keeper: SharedKeeper) -> Self {
+        Session { testbed: Some(testbed), keeper: Some(keeper), ..self }
     }
 
     /// Runs every phase; what was measured is in `output` whatever happens.
@@ -135,7 +147,7 @@ impl<'a> Session<'a> {
     }
 
     fn phase(&mut self, phase: &PhasePlan, output: &mut Output) {
-        let (measure, resources) = match self.load(phase, output) {
+        let Loaded { measure, resources, faults } = match self.load(phase, output) {
             Ok(loaded) => loaded,
             Err(error) => {
                 let failure = Failure::of_load(&self.url, &error);
@@ -160,20 +172,18 @@ impl<'a> Session<'a> {
         }
         let resources = resources.map(|resources| resources.summary);
         let mut result = PhaseResult::new(phase, &measure, resources.as_ref(), output.origin());
+        result.faults = faults;
         result.publish(self.setting.plan, &self.context.profile.store);
         output.add_phase(phase, &measure, result);
     }
 
-    fn load(
-        &mut self,
-        phase: &PhasePlan,
-        output: &mut Output,
-    ) -> Result<(PhaseMeasure, Option<Resources>), LoadError> {
+    fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {
         let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
         let sampler = Sampler::start(&self.sampled().0).ok();
-        let mut observer = output.observer(&self.context.profile.store, phase);
+        let watching = output.observer(&self.context.profile.store, phase);
+        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
-        drop(observer);
+        let faults = observer.into_faults();
         let resources = sampler.map(Sampler::stop);
         let mut measure = measure?;
         if let Some(limit) = &self.device {
@@ -184,7 +194,7 @@ impl<'a> Session<'a> {
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
         self.judge(phase, &measure, resources.as_ref().map(|resources| &resources.summary));
-        Ok((measure, resources))
+        Ok(Loaded { measure, resources, faults })
     }
 
     /// Process numbers and names of the testbed's nodes that run on this machine.

@@ -4,6 +4,7 @@ mod arguments;
 mod around;
 mod disclosed;
 mod kinds;
+mod nemesis;
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use kvdyno_testbed::{Description, NodeDescription, TestbedError, install};
 pub use arguments::{TestbedArguments, TestbedCommand};
 pub use around::{Around, check};
 pub use disclosed::disclosed;
+pub use nemesis::{Disturbed, SharedKeeper};
 
 use crate::exit::{Exit, Failure};
 use crate::signals;
@@ -44,21 +46,21 @@ pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
 fn up(words: &str, detach: bool) -> Result<Exit, Failure> {
     check(words)?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
-    let mut around = Around::start(words, detach, &interrupt)?;
+    let around = Around::start(words, detach, &interrupt)?;
     say!("{}", told(around.description()));
     if detach {
         say!("It stays up until `kvdyno testbed down`.");
         return Ok(Exit::Done);
     }
     say!("It stays up until Ctrl-C.");
-    match wait(&mut around, &interrupt) {
+    match wait(&around, &interrupt) {
         true => Ok(Exit::Done),
         false => Err(Failure::unavailable("the testbed is gone: its keeper has ended")),
     }
 }
 
 /// Waits for Ctrl-C; whether it came.
-fn wait(around: &mut Around, interrupt: &Interrupt) -> bool {
+fn wait(around: &Around, interrupt: &Interrupt) -> bool {
     while !interrupt.is_raised() {
         if !around.is_running() {
             return around.was_ended();

@@ -3,7 +3,7 @@
 
 use kvdyno_core::store::FigureUnit;
 
-use crate::result::{FigureResult, RunResult};
+use crate::result::{FaultResult, FigureResult, RunResult};
 use crate::view::{PhaseView, main_row};
 
 /// Which direction is better.
@@ -211,6 +211,22 @@ pub fn figure_text(figure: &FigureResult) -> String {
     format!("{}: {}{detail}", figure.name, figure_value(figure))
 }
 
+/// What was done to a node, such as `kill redis-1 (primary) at 10.0 s, done after 3.2 ms`.
+#[must_use]
+pub fn fault_text(fault: &FaultResult) -> String {
+    let node = match (fault.node.as_str(), &fault.role) {
+        ("", _) => String::new(),
+        (node, Some(role)) => format!(" {node} ({role})"),
+        (node, None) => format!(" {node}"),
+    };
+    let (at, took) = (fault.began_ns as f64 / 1e9, fault.ended_ns.saturating_sub(fault.began_ns));
+    let end = match &fault.error {
+        Some(error) => format!("not done: {error}"),
+        None => format!("done after {}", duration_text(took as f64)),
+    };
+    format!("{}{node} at {at:.3} s, {end}", fault.what)
+}
+
 /// The value of a figure in its unit; `unknown` where there is none.
 #[must_use]
 pub fn figure_value(figure: &FigureResult) -> String {
@@ -295,6 +311,21 @@ mod tests {
         assert_eq!(text(FigureUnit::Seconds, Some(0.002)), "f: 2.00 ms");
         assert_eq!(text(FigureUnit::Ratio, Some(1.5)), "f: 1.50");
         assert_eq!(text(FigureUnit::Ratio, None), "f: unknown");
+    }
+
+    #[test]
+    fn faults_are_told_with_node_and_time() {
+        let mut fault = FaultResult {
+            what: "kill".to_owned(),
+            node: "redis-1".to_owned(),
+            role: Some("primary".to_owned()),
+            began_ns: 10_000_000_000,
+            ended_ns: 10_003_200_000,
+            error: None,
+        };
+        assert_eq!(fault_text(&fault), "kill redis-1 (primary) at 10.000 s, done after 3.20 ms");
+        (fault.node, fault.error) = (String::new(), Some("no node is a primary".to_owned()));
+        assert_eq!(fault_text(&fault), "kill at 10.000 s, not done: no node is a primary");
     }
 
     #[test]

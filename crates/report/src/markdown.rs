@@ -1,6 +1,8 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
-use crate::lines::{LatencyUnit, REPORT_LINES, difference_stamp, figure_text, shows_published};
+use crate::lines::{
+    LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, shows_published,
+};
 use crate::result::{HistogramError, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{heading_cells, promises, row_cells, verification_line};
@@ -31,7 +33,7 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
             }
         }
         text.push_str(&format!("\n{}\n\n", verification_line(run.tally().as_ref())));
-        text.push_str(&figures(run));
+        text.push_str(&happenings(run));
     }
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("**{}**\n\n", escaped(&stamp)));
@@ -49,10 +51,17 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
     Ok(text)
 }
 
-/// A list of what the store's driver noticed, and a blank line; nothing if that is nothing.
-fn figures(run: &StoreRun) -> String {
+/// A list of what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
+fn happenings(run: &StoreRun) -> String {
     let mut text = String::new();
     for phase in &run.phases {
+        for fault in &phase.faults {
+            text.push_str(&format!(
+                "- {}: {}\n",
+                escaped(&phase.name),
+                escaped(&fault_text(fault))
+            ));
+        }
         for figure in &phase.figures {
             let warning = figure
                 .warning

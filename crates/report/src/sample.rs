@@ -414,6 +414,7 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
         time_limit: Duration::from_secs(60),
         verify: true,
         read_back: false,
+        faults: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, figure_text, grouped,
+    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, grouped,
     shows_published, significant,
 };
 use crate::result::{
@@ -97,6 +97,10 @@ pub fn render_store(
         text.push_str(&figures(phase, style));
     }
     for phase in &run.phases {
+        for fault in &phase.faults {
+            let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(fault)));
+            text.push_str(&wrapped(&line, "", "  ", style.width));
+        }
         for error in &phase.errors {
             text.push_str(&error_line(&phase.name, error, style));
         }

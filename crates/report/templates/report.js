@@ -69,6 +69,17 @@
     return { ...AXIS, title: { text: "since the phase began", standoff: 8 }, ticksuffix: " s",
       hoverformat: ".1f", range: [0, Math.max(...ends, 0.001)] };
   }
+  // What was done to a testbed: a band from where it began until it was over.
+  function marked(phase, extra) {
+    const faults = phase.runs.flatMap((run) => run.faults);
+    const band = (fault) => ({ type: "rect", xref: "x", yref: "paper", x0: fault.begin, x1: fault.end,
+      y0: 0, y1: 1, layer: "below", line: { width: 1, color: "#b4232a" }, fillcolor: "#b4232a",
+      opacity: 0.25 });
+    const word = (fault, index) => ({ x: fault.begin, xref: "x", y: 1, yref: "paper", xanchor: "left",
+      yanchor: "top", yshift: -12 * (index % 4), showarrow: false, text: plain(fault.text),
+      font: { size: 10, color: "#b4232a" } });
+    return { ...extra, xaxis: seconds(phase), shapes: faults.map(band), annotations: faults.map(word) };
+  }
   const amount = (title) => ({ ...AXIS, title: { text: title, standoff: 8 }, rangemode: "tozero",
     tickformat: "~s", hoverformat: ",.0f" });
 
@@ -105,8 +116,7 @@
       x: stepped(run), y: held(values(run)), line: { color: colour(run.store), width: 2, shape: step },
       connectgaps: false, hovertemplate: "%{y:,.0f}",
     }));
-    draw(id, traces, { showlegend: several, xaxis: seconds(phase),
-      yaxis: amount(title) });
+    draw(id, traces, marked(phase, { showlegend: several, yaxis: amount(title) }));
   }
 
   // What each process used: one colour for each of its own, one dash for each store.
@@ -127,7 +137,7 @@
     });
     figure.hidden = traces.length === 0;
     if (figure.hidden) return;
-    draw(id, traces, { xaxis: seconds(phase), yaxis: amount(title) });
+    draw(id, traces, marked(phase, { yaxis: amount(title) }));
   }
 
   // A point stands for a stretch of time: its value holds until the stretch ends.
@@ -157,7 +167,7 @@
         });
       }
     }
-    draw(id, traces, { xaxis: seconds(phase), yaxis: latencyAxis(all) });
+    draw(id, traces, marked(phase, { yaxis: latencyAxis(all) }));
   }
 
   function curves(phase) {

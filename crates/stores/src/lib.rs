@@ -3,11 +3,15 @@
 
 #[cfg(feature = "aerospike")]
 pub mod aerospike;
+#[cfg(feature = "cassandra")]
+pub mod cassandra;
 pub mod conformance;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 mod engine;
 pub mod entry;
 pub mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "embedded")]
 pub mod fjall;
 mod in_process;
@@ -16,6 +20,8 @@ pub mod lmdb;
 pub mod map;
 #[cfg(feature = "memcached")]
 pub mod memcached;
+#[cfg(feature = "mongodb")]
+pub mod mongodb;
 pub mod null;
 #[cfg(feature = "wire")]
 pub mod placement;

@@ -51,6 +51,9 @@ registry! {
     "redis" "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel"
         => crate::redis::sentinel::ENTRY,
     "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
+    "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
+    "etcd" "etcd" | "etcds" => crate::etcd::ENTRY,
+    "mongodb" "mongodb" => crate::mongodb::ENTRY,
     "aerospike" "aerospike" => crate::aerospike::ENTRY,
     "riak" "riak" => crate::riak::ENTRY,
 }

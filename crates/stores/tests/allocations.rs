@@ -1,5 +1,5 @@
 //! Counts allocations: once its buffers have grown, an operation of a driver with a codec of its
-//! own makes none. A binary of its own, for the counter sees the whole process.
+//! own makes none, be there one server or several. A binary of its own, for the counter sees the whole process.
 #![cfg(all(feature = "server-tests", feature = "redis", feature = "memcached"))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -13,7 +13,9 @@ use kvdyno_core::store::{Client, Connection, Put, Reading, Store, Transport, Val
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
-use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
+use kvdyno_testbed::{
+    Deployment, MemcachedServer, MemcachedSettings, RedisServer, RedisSettings, conversation,
+};
 
 /// The system's allocator, counting.
 struct Counting;
@@ -114,6 +116,17 @@ fn measure<S: Store>(store: &S) {
     });
 }
 
+/// URL of a cluster whose one node has all slots, and the node.
+fn cluster_of_one() -> (String, RedisServer) {
+    let options = vec![("cluster-enabled".to_owned(), "yes".to_owned())];
+    let server = RedisServer::start(RedisSettings { options, ..RedisSettings::default() }).unwrap();
+    let all = b"CLUSTER ADDSLOTSRANGE 0 16383\r\n";
+    assert_eq!(conversation(server.address(), all, b"\r\n").unwrap(), "+OK\r\n");
+    let set = b"SET k v\r\n";
+    while !conversation(server.address(), set, b"\r\n").unwrap().starts_with("+OK") {}
+    (server.url().replace("redis://", "redis+cluster://"), server)
+}
+
 #[test]
 fn operations_allocate_nothing() {
     // One after the other in one test, for the counter is shared.
@@ -122,6 +135,15 @@ fn operations_allocate_nothing() {
         let mut url = StoreUrl::parse(&format!("{}{options}", server.url())).unwrap();
         measure(&RedisStore::open(&mut url).unwrap());
     }
+    let redis = |url: &str| RedisStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap();
+    let sharded = Deployment::up("redis-sharded:2").unwrap();
+    for hash in ["mix", "ketama"] {
+        measure(&redis(&format!("{}?hash={hash}", sharded.url())));
+    }
+    let (url, _node) = cluster_of_one();
+    measure(&redis(&url));
     let server = MemcachedServer::start(MemcachedSettings::default()).unwrap();
     measure(&MemcachedStore::open(&mut StoreUrl::parse(&server.url()).unwrap()).unwrap());
+    let several = Deployment::up("memcached:2").unwrap();
+    measure(&MemcachedStore::open(&mut StoreUrl::parse(several.url()).unwrap()).unwrap());
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::described::{self, Described};
 use crate::error::TestbedError;
-use crate::kind::Role;
+use crate::kind::{Changes, Role};
 use crate::pin::Pinned;
 use crate::request::Request;
 use crate::site::{Served, Site, Step, Tell};
@@ -75,6 +76,8 @@ pub enum Action {
     Resume,
     /// Same address, same data; returns when it serves again. A node that runs is killed first.
     Restart,
+    /// Rewrites its log of writes; returns when that is over.
+    Rewrite,
     /// Leaves the system in good order, its data moved to the others, and ends.
     Remove,
 }
@@ -104,15 +107,19 @@ pub trait Testbed {
     fn add_node(&mut self) -> Result<(), TestbedError>;
 }
 
-/// Starts the testbed that `words` name. `tell` hears of each step; `abort` ends it.
+/// Starts the testbed that `words` name: a kind with its settings, or a file that describes a
+/// deployment. `tell` hears of each step; it is given up when `abort` becomes true.
 ///
 /// # Errors
 /// [`TestbedError`]; nothing is left behind.
-pub(crate) fn start(
+pub fn start(
     words: &str,
     tell: Tell,
     abort: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Testbed>, TestbedError> {
+    if described::is_file(words) {
+        return Ok(Box::new(Described::start(words, &tell, abort)?));
+    }
     Ok(Box::new(Deployment::start(Request::parse(words)?, tell, abort)?))
 }
 
@@ -121,6 +128,9 @@ pub(crate) fn start(
 /// # Errors
 /// [`TestbedError`] that says what is wrong or missing.
 pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
+    if described::is_file(words) {
+        return described::check(words);
+    }
     let kind = Request::parse(words)?.kind();
     let missing = kind.software.iter().find(|software| software.find().is_none());
     missing.map_or(Ok(()), |software| Err(software.missing(kind.name)))
@@ -224,7 +234,7 @@ impl Testbed for Deployment {
     fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
         let names: Vec<&str> = self.site.nodes().iter().map(|node| node.server.name()).collect();
         let index = find(node, &names)?;
-        let remove = self.site.request().kind().changes.remove;
+        let Changes { remove, rewrite, .. } = self.site.request().kind().changes;
         let server = &mut self.site.nodes_mut()[index].server;
         match action {
             Action::Kill => server.kill9(),
@@ -232,6 +242,10 @@ impl Testbed for Deployment {
             Action::Pause => server.pause(),
             Action::Resume => server.resume(),
             Action::Restart => server.restart(),
+            Action::Rewrite => match rewrite {
+                Some(rewrite) => rewrite(&self.site, index),
+                None => Err(self.cannot("rewrite a log of writes")),
+            },
             Action::Remove => match remove {
                 Some(remove) => remove(&mut self.site, index),
                 None => Err(self.cannot("give up a node while it is up")),

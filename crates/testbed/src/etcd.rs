@@ -48,7 +48,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&ETCD],
     deploy,
-    changes: Changes { roles: Some(roles), add: None, remove: None },
+    changes: Changes { roles: Some(roles), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {

@@ -185,8 +185,7 @@ impl Software {
 pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), TestbedError> {
     let absent: Vec<&'static Software> =
         wanted.iter().copied().filter(|software| software.find().is_none()).collect();
-    let tools = absent.iter().flat_map(|software| software.tools());
-    debian::install(absent.iter().copied().chain(tools), tell)?;
+    debian::install(&with_tools(wanted), tell)?;
     for software in absent {
         match software.source {
             Source::Debian { .. } => {}
@@ -195,6 +194,19 @@ pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Debian's packages that [`install`] would install for these, for who wants to install more in the
+/// same go.
+#[must_use]
+pub fn missing_packages(wanted: &[&'static Software]) -> Vec<&'static str> {
+    debian::missing(&with_tools(wanted))
+}
+
+/// What is absent of these, and what fetches it.
+fn with_tools(wanted: &[&'static Software]) -> Vec<&'static Software> {
+    let absent = wanted.iter().copied().filter(|software| software.find().is_none());
+    absent.flat_map(|software| [software].into_iter().chain(software.tools())).collect()
 }
 
 /// The cache folder; `None` if nothing says where it is.

@@ -38,6 +38,9 @@ pub type AddNode = fn(&mut Site) -> Result<(), TestbedError>;
 /// Takes the node of this number (from 0) out of the system in good order, and ends it.
 pub type RemoveNode = fn(&mut Site, usize) -> Result<(), TestbedError>;
 
+/// Has the node of this number (from 0) rewrite its log of writes, and waits until it is over.
+pub type RewriteLog = fn(&Site, usize) -> Result<(), TestbedError>;
+
 /// What a kind of testbed can do while it is up. What is absent is refused with a clear line.
 #[derive(Clone, Copy, Debug)]
 pub struct Changes {
@@ -47,11 +50,13 @@ pub struct Changes {
     pub add: Option<AddNode>,
     /// Gives up a node; ends with [`Site::end_node`].
     pub remove: Option<RemoveNode>,
+    /// Rewrites a log of writes.
+    pub rewrite: Option<RewriteLog>,
 }
 
 impl Changes {
     /// Nothing beside what every process takes.
-    pub const NONE: Changes = Changes { roles: None, add: None, remove: None };
+    pub const NONE: Changes = Changes { roles: None, add: None, remove: None, rewrite: None };
 }
 
 /// What a node is to the others.

@@ -4,8 +4,10 @@
 
 mod addresses;
 mod aerospike;
+mod cassandra;
 mod certificates;
 mod deployment;
+mod described;
 mod error;
 mod etcd;
 mod folder;
@@ -16,17 +18,23 @@ pub mod keeper;
 mod kind;
 mod lock;
 mod memcached;
+mod mongodb;
 pub mod pin;
 pub mod process;
 mod redis;
+mod redis_cluster;
+mod redis_sentinel;
 pub mod registry;
 mod request;
 mod riak;
 mod server;
 mod site;
+mod valkey;
 
 pub use certificates::Certificates;
-pub use deployment::{Action, Deployment, Description, NodeDescription, Testbed, ready_to_start};
+pub use deployment::{
+    Action, Deployment, Description, NodeDescription, Testbed, ready_to_start, start,
+};
 pub use error::TestbedError;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};

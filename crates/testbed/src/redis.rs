@@ -24,40 +24,49 @@ pub static REDIS: Software = Software {
     source: Source::Debian { packages: &["redis-server", "redis-tools"], program: "redis-server" },
 };
 
+/// Whether data are written to disk, and when.
+pub const PERSISTENCE: Setting = Setting {
+    name: "persistence",
+    meaning: "append-only file synced every second or before each answer, snapshots as Redis's \
+              own default makes them, or nothing on disk",
+    values: Values::Choice(&["none", "aof-everysec", "aof-always", "rdb"]),
+    default: "none",
+};
+
+/// Whether the append-only file is rewritten.
+pub const REWRITES: Setting = Setting {
+    name: "rewrites",
+    meaning: "whether the append-only file is rewritten when it has doubled, or never by itself",
+    values: Values::Choice(&["auto", "held-off"]),
+    default: "auto",
+};
+
+/// How much memory a server may take for data.
+pub const MEMORY: Setting = Setting {
+    name: "memory",
+    meaning: "most memory for data of each server (maxmemory)",
+    values: Values::Bytes,
+    default: "",
+};
+
+/// What a server does without memory.
+pub const FULL: Setting = Setting {
+    name: "full",
+    meaning: "what happens when memory is full (maxmemory-policy)",
+    values: Values::Choice(&["noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random"]),
+    default: "noeviction",
+};
+
+/// Threads of a server beside its main one.
+pub const IO_THREADS: Setting = Setting {
+    name: "io-threads",
+    meaning: "threads that read and write connections",
+    values: Values::Count(1, 128),
+    default: "1",
+};
+
 /// What can be set on a server of the Redis family.
-pub static SETTINGS: &[Setting] = &[
-    Setting {
-        name: "persistence",
-        meaning: "append-only file synced every second or before each answer, snapshots as Redis's \
-                  own default makes them, or nothing on disk",
-        values: Values::Choice(&["none", "aof-everysec", "aof-always", "rdb"]),
-        default: "none",
-    },
-    Setting {
-        name: "rewrites",
-        meaning: "whether the append-only file is rewritten when it has doubled, or never by itself",
-        values: Values::Choice(&["auto", "held-off"]),
-        default: "auto",
-    },
-    Setting {
-        name: "memory",
-        meaning: "most memory for data of each server (maxmemory)",
-        values: Values::Bytes,
-        default: "",
-    },
-    Setting {
-        name: "full",
-        meaning: "what happens when memory is full (maxmemory-policy)",
-        values: Values::Choice(&["noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random"]),
-        default: "noeviction",
-    },
-    Setting {
-        name: "io-threads",
-        meaning: "threads that read and write connections",
-        values: Values::Count(1, 128),
-        default: "1",
-    },
-];
+pub static SETTINGS: &[Setting] = &[PERSISTENCE, REWRITES, MEMORY, FULL, IO_THREADS];
 
 /// One Redis.
 pub static KIND: Kind = Kind {
@@ -68,7 +77,7 @@ pub static KIND: Kind = Kind {
     settings: SETTINGS,
     software: &[&REDIS],
     deploy,
-    changes: Changes::NONE,
+    changes: Changes { rewrite: Some(rewrite), ..Changes::NONE },
 };
 
 /// Several Redis servers, among which the client divides the keys.
@@ -81,7 +90,7 @@ pub static SHARDED: Kind = Kind {
     settings: SETTINGS,
     software: &[&REDIS],
     deploy,
-    changes: Changes::NONE,
+    changes: Changes { rewrite: Some(rewrite), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -168,14 +177,57 @@ pub fn ask(address: SocketAddr, words: &[&str]) -> Result<String, TestbedError> 
     process::run(&program, ["-h", &ip, "-p", &port].iter().chain(words))
 }
 
+/// Has a node rewrite its append-only file, and waits until that is over.
+///
+/// # Errors
+/// As [`ask`]; [`TestbedError::Refused`] if it ends badly or takes over ten minutes.
+pub fn rewrite(site: &Site, index: usize) -> Result<(), TestbedError> {
+    const PATIENCE: Duration = Duration::from_secs(600);
+    let address = site.nodes()[index].server.address();
+    let begin = std::time::Instant::now();
+    let under_way = |told: &str| {
+        ["aof_rewrite_in_progress:1", "aof_rewrite_scheduled:1"].iter().any(|w| told.contains(w))
+    };
+    ask(address, &["BGREWRITEAOF"])?;
+    let mut told = ask(address, &["INFO", "persistence"])?;
+    while under_way(&told) && begin.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+        told = ask(address, &["INFO", "persistence"])?;
+    }
+    if !under_way(&told) && told.contains("aof_last_bgrewrite_status:ok") {
+        return Ok(());
+    }
+    Err(TestbedError::Node(format!("{address} did not rewrite its append-only file")))
+}
+
 /// The version that the server names.
 ///
 /// # Errors
 /// As [`ask`].
 pub fn version(address: SocketAddr) -> Result<Option<String>, TestbedError> {
     let told = ask(address, &["INFO", "server"])?;
-    let version = told.lines().find_map(|line| line.strip_prefix("redis_version:"));
-    Ok(version.map(|version| version.trim().to_owned()))
+    let named = |field: &str| {
+        let version = told.lines().find_map(|line| line.strip_prefix(field));
+        version.map(|version| version.trim().to_owned())
+    };
+    // Valkey names a version of Redis too, which it is compatible with.
+    Ok(named("valkey_version:").or_else(|| named("redis_version:")))
+}
+
+/// What a server is to the others by its own account.
+#[must_use]
+pub fn role(address: SocketAddr) -> Option<Role> {
+    match ask(address, &["ROLE"]).ok()?.lines().next()? {
+        "master" => Some(Role::Primary),
+        "slave" => Some(Role::Replica),
+        _ => None,
+    }
+}
+
+/// A replica that has all that its primary has, and gets the rest as it comes.
+#[must_use]
+pub fn is_linked_replica(address: SocketAddr) -> bool {
+    ask(address, &["INFO", "replication"]).is_ok_and(|told| told.contains("master_link_status:up"))
 }
 
 /// The whole configuration as the server has it.

@@ -1,4 +1,4 @@
-//! Which testbeds there are, one line for each. What `kvdyno testbed list --kinds` prints and
+//! Which testbeds there are, one line for each. What `kvdyno testbed kinds` prints and
 //! docs/TESTBEDS.md holds comes from here.
 
 use crate::kind::Kind;
@@ -6,8 +6,13 @@ use crate::kind::Kind;
 static KINDS: &[&Kind] = &[
     &crate::redis::KIND,
     &crate::redis::SHARDED,
+    &crate::redis_cluster::KIND,
+    &crate::redis_sentinel::KIND,
+    &crate::valkey::KIND,
     &crate::memcached::KIND,
     &crate::etcd::KIND,
+    &crate::cassandra::KIND,
+    &crate::mongodb::KIND,
     &crate::aerospike::KIND,
     &crate::riak::KIND,
 ];
@@ -27,8 +32,62 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::SHARED;
+    use crate::kind::{SHARED, Setting};
     use crate::request::Request;
+
+    /// The part of docs/TESTBEDS.md that tells the kinds and their settings.
+    fn kinds_as_documented() -> String {
+        let mut text = String::new();
+        for kind in kinds() {
+            let nodes = match (kind.allowed.start(), kind.allowed.end()) {
+                (least, most) if least == most => format!("{least}"),
+                (least, most) => format!("{} ({least} to {most})", kind.nodes),
+            };
+            text += &format!("### `{}`\n\n{}. Nodes: {nodes}.\n\n", kind.name, kind.summary);
+            let software: Vec<String> = kind.software.iter().map(|s| s.shown()).collect();
+            text += &format!("Needs {}.\n\n", software.join(", "));
+            if !kind.settings.is_empty() {
+                text += &settings_as_documented(kind.settings);
+            }
+        }
+        text + "### Settings of all\n\n" + &settings_as_documented(&SHARED)
+    }
+
+    fn settings_as_documented(settings: &[Setting]) -> String {
+        let mut text =
+            "| setting | values | default | meaning |\n| --- | --- | --- | --- |\n".to_owned();
+        for setting in settings {
+            let values = setting.values.shown().replace('|', ", ");
+            let default = match setting.default {
+                "" => "the server's own".to_owned(),
+                default => format!("`{default}`"),
+            };
+            let (name, meaning) = (setting.name, setting.meaning);
+            text += &format!("| `{name}` | {values} | {default} | {meaning} |\n");
+        }
+        text + "\n"
+    }
+
+    #[test]
+    fn the_documentation_tells_all_kinds_and_settings() {
+        const BEGIN: &str =
+            "<!-- kinds: made by the test of crates/testbed/src/registry.rs -->\n\n";
+        const END: &str = "<!-- end of kinds -->\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/TESTBEDS.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = text.split_once(BEGIN).expect("the begin of the part");
+        let (part, after) = rest.split_once(END).expect("the end of the part");
+        let wanted = kinds_as_documented();
+        if std::env::var_os("KVDYNO_RENEW").is_some() {
+            std::fs::write(path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
+        } else {
+            assert!(
+                part == wanted,
+                "docs/TESTBEDS.md is out of date; renew it with: \
+                 KVDYNO_RENEW=1 cargo test -p kvdyno-testbed documentation"
+            );
+        }
+    }
 
     #[test]
     fn every_kind_is_whole() {

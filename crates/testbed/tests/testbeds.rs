@@ -126,3 +126,38 @@ fn etcd_elects_another_leader() {
     eventually("all know the leader", || testbed.nodes().iter().all(|node| node.role.is_some()));
     goes_whole(testbed);
 }
+
+#[test]
+fn mongodb_is_ferretdb_where_no_mongod_is_named() {
+    let mut testbed = up("mongodb");
+    let told = testbed.describe();
+    check_described(&told, 1);
+    assert_eq!(told.nodes[0].role, Some(Role::Primary));
+    testbed.act("mongodb-1", Action::Kill).unwrap();
+    assert_eq!(testbed.nodes()[0].role, None);
+    testbed.act("mongodb-1", Action::Restart).unwrap();
+    assert_eq!(testbed.nodes()[0].role, Some(Role::Primary));
+    goes_whole(testbed);
+    if std::env::var_os("KVDYNO_MONGOD").is_some() {
+        return a_replica_set_elects_another_primary();
+    }
+    for words in ["mongodb:3", "mongodb?memory=256MiB"] {
+        let error = Deployment::up(words).err().expect(words).to_string();
+        assert!(error.contains("KVDYNO_MONGOD"), "{error}");
+    }
+}
+
+/// Only where a real `mongod` is named.
+fn a_replica_set_elects_another_primary() {
+    let mut testbed = up("mongodb:3?election=2s");
+    let primary = |testbed: &mut Deployment| {
+        let mut nodes = testbed.nodes().into_iter();
+        nodes.find(|node| node.role == Some(Role::Primary)).map(|node| node.name)
+    };
+    let first = primary(&mut testbed).expect("a primary");
+    testbed.act(&first, Action::Kill).unwrap();
+    eventually("another primary", || primary(&mut testbed).is_some_and(|name| name != first));
+    testbed.act(&first, Action::Restart).unwrap();
+    eventually("all have a role", || testbed.nodes().iter().all(|node| node.role.is_some()));
+    goes_whole(testbed);
+}

@@ -37,6 +37,14 @@ pub struct Progress {
 
 /// Told of a phase's course while it runs.
 pub trait Observer {
+    /// The clients begin at `start`.
+    fn began(&mut self, start: Nanos) {
+        let _ = start;
+    }
+
+    /// The clients are done; next the store is asked about what looked wrong.
+    fn over(&mut self) {}
+
     /// An interval is complete: each worker has passed it. In order.
     fn interval(&mut self, interval: &Interval);
 
@@ -54,8 +62,10 @@ pub(super) fn run<S: Store>(
     observer: &mut dyn Observer,
 ) -> Result<PhaseMeasure, LoadError> {
     let started = start(store, job)?;
+    observer.began(started.start);
     let mut watch = Watch::new(started, job);
     watch.until_the_end(job, observer);
+    observer.over();
     let mut measure = watch.into_measure(job);
     let afterwards = async {
         recheck(&**store, job, &mut measure).await;

@@ -214,6 +214,7 @@ impl Builder<'_> {
         plan.label = "Warm-up".to_owned();
         plan.warmup = true;
         plan.read_back = false;
+        plan.faults.clear();
         plan.from_empty = false;
         plan.duration = Some(length);
         plan.time_limit = length + GRACE;
@@ -276,6 +277,7 @@ impl Builder<'_> {
             time_limit: limit.unwrap_or_else(|| duration.map_or(LONGEST, |d| d + GRACE)),
             verify: phase.verify.unwrap_or(self.spec.verify),
             read_back: phase.read_back.unwrap_or(false),
+            faults: phase.faults.clone(),
         })
     }
 

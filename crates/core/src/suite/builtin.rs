@@ -48,6 +48,8 @@ const BUILTINS: &[Builtin] = embedded! {
     "helium-2015", "helium-2015.toml", "an embedded store on one machine, over 1 to N threads";
     "helium-2015-b", "helium-2015-b.toml",
         "an embedded store with a cache of 2 % of its data, beside the bare device";
+    "aws-2014-rewrite", "aws-2014-rewrite.toml",
+        "the dip while Redis rewrites its append-only files";
     "expiry", "expiry.toml", "records with a time to live are gone when due and not before";
     "negative", "negative.toml", "gets of absent keys beside gets of present ones";
     "churn", "churn.toml", "as many inserts as deletes over a standing set of records, with reads";

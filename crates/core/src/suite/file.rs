@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use crate::workload::{Distribution, KeyForm, KeyModel, Mix, SizeModel};
+use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
 use super::document::{Document, Item, Mark};
 use super::error::{Problem, SuiteError};
+use super::faults;
 use super::models::{self, SizeUnit};
 use super::published::{Published, published};
 use super::reader::{Fields, Value};
@@ -48,7 +49,7 @@ pub(super) const SUITE_KEYS: [&str; 16] = [
     "warmup",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 10] = [
+pub(super) const PHASE_KEYS: [&str; 11] = [
     "name",
     "label",
     "group",
@@ -59,6 +60,7 @@ pub(super) const PHASE_KEYS: [&str; 10] = [
     "warmup",
     "load",
     "from-empty",
+    "fault",
 ];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
@@ -132,6 +134,7 @@ pub(super) struct PhaseSpec {
     pub(super) clients: ClientSpec,
     /// At least one; a phase without `[[phase.group]]` has one of its own name.
     pub(super) groups: Vec<GroupSpec>,
+    pub(super) faults: Vec<FaultPlan>,
 }
 
 /// A `[[phase.group]]`.
@@ -439,6 +442,7 @@ impl PhaseSpec {
             from_empty: flag("from-empty")?,
             clients: ClientSpec::read(&fields)?,
             groups,
+            faults: faults::faults(&fields)?,
         })
     }
 }

@@ -8,6 +8,7 @@ mod builtin;
 mod describe;
 mod document;
 mod error;
+mod faults;
 mod file;
 mod models;
 mod overrides;

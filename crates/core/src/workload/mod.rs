@@ -3,6 +3,7 @@
 
 mod batch;
 mod distribution;
+mod fault;
 mod filler;
 mod invalid;
 mod java_random;
@@ -15,6 +16,7 @@ mod reach;
 mod size;
 
 pub use distribution::Chooser;
+pub use fault::{Aim, FaultKind, FaultPlan};
 pub use filler::Filler;
 pub use invalid::PlanError;
 pub use java_random::{JavaCursor, JavaSequence};

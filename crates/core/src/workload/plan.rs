@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::fault::FaultPlan;
+
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -321,4 +323,7 @@ pub struct PhasePlan {
     pub verify: bool,
     /// Every record is read back once the phase is over, and what is missing is named.
     pub read_back: bool,
+    /// What is done to the testbed meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultPlan>,
 }

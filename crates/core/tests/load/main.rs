@@ -50,6 +50,7 @@ fn phase(groups: Vec<GroupPlan>, duration: Option<Duration>) -> PhasePlan {
         time_limit: Duration::from_secs(60),
         verify: true,
         read_back: false,
+        faults: Vec::new(),
         load: false,
         from_empty: false,
     }

@@ -1,17 +1,21 @@
 //! A testbed around something: set up before, gone after, and its steps told meanwhile.
 
+use std::sync::{Arc, Mutex};
+
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::units;
 use kvdyno_testbed::keeper::{Keeper, Watching};
 use kvdyno_testbed::pin::ClientsApart;
 use kvdyno_testbed::{Description, Step, ready_to_start};
 
+use super::nemesis::{SharedKeeper, lock};
 use super::{about, own_program};
 use crate::exit::Failure;
 
 /// A testbed that is up for as long as this lives.
 pub struct Around {
-    keeper: Keeper,
+    keeper: SharedKeeper,
+    description: Description,
     _apart: Option<ClientsApart>,
 }
 
@@ -35,22 +39,28 @@ impl Around {
             Some(pinned) if !detach => Some(ClientsApart::keep(pinned).map_err(Failure::internal)?),
             _ => None,
         };
-        Ok(Around { keeper, _apart: apart })
+        let description = keeper.description().clone();
+        Ok(Around { keeper: Arc::new(Mutex::new(keeper)), description, _apart: apart })
     }
 
     /// What it is.
     pub fn description(&self) -> &Description {
-        self.keeper.description()
+        &self.description
+    }
+
+    /// Its keeper, for orders while a phase runs.
+    pub fn keeper(&self) -> SharedKeeper {
+        Arc::clone(&self.keeper)
     }
 
     /// Whether it is still there.
-    pub fn is_running(&mut self) -> bool {
-        self.keeper.is_running()
+    pub fn is_running(&self) -> bool {
+        lock(&self.keeper).is_running()
     }
 
     /// Whether it has ended in good order, as it does on `kvdyno testbed down`.
-    pub fn was_ended(&mut self) -> bool {
-        self.keeper.ended_well()
+    pub fn was_ended(&self) -> bool {
+        lock(&self.keeper).ended_well()
     }
 }
 

@@ -271,3 +271,27 @@ fn three_parts_at_once_merge_into_one_load() {
     scratch.kvdyno("merge p1 p2 p2 --out twice").expect_line(64, &["2"]);
     assert!(!scratch.path("two").exists() && !scratch.path("twice").exists());
 }
+
+#[test]
+fn what_a_driver_noticed_is_in_every_output() {
+    let (one, two) = (redis(RedisSettings::default()), redis(RedisSettings::default()));
+    let scratch = Scratch::new();
+    let url = format!("redis+sharded://{},{}", one.address(), two.address());
+    let run = format!("run --records 2k --duration 300ms --out r --store {url}");
+    let ended = scratch.kvdyno(&run).expect_done();
+    assert!(
+        ended.out.contains("run: keys on the fullest server, over the mean: 1."),
+        "{}",
+        ended.out
+    );
+    let result = scratch.result("r");
+    let figures = phase(&result, "run")["figures"].as_array().expect("figures").clone();
+    let of = |name: &str| figures.iter().find(|figure| figure["name"] == name).expect("a figure");
+    let keys = of("keys on the fullest server, over the mean");
+    let counts = keys["detail"].as_str().expect("a detail").split(", ");
+    let counts = counts.map(|part| part.rsplit_once(' ').expect("a count").1);
+    assert_eq!(counts.map(|count| count.parse::<u64>().expect("a number")).sum::<u64>(), 2_000);
+    assert_eq!(of("chi-square of requests")["unit"], "ratio");
+    let page = std::fs::read_to_string(scratch.path("r/report.html")).expect("the page");
+    assert!(page.contains("Noticed by the drivers"));
+}

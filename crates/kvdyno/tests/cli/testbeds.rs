@@ -1,6 +1,7 @@
 //! Testbeds by the command: they come up, they are measured, and nothing of them is left, however
 //! kvdyno or their keeper ends.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -118,7 +119,7 @@ fn nothing_is_left_when_the_keeper_is_killed() {
     for above in [1, 2] {
         let (running, pids) = up(&place, "redis-sharded:2");
         kill9((0..above).fold(pids[0], |pid, _| parent(pid)));
-        running.wait().expect_line(69, &["keeper", "ended"]);
+        running.wait().expect(69).expect_words(&["its keeper has ended"]);
         eventually("the servers end", || pids.iter().all(|pid| !is_there(*pid)));
         // Nobody was left to remove the folder: whoever comes next does.
         told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
@@ -189,7 +190,9 @@ fn a_run_sets_up_discloses_and_takes_down() {
     assert!(holds(&redis["changed"], "auto-aof-rewrite-percentage", "0"), "{redis}");
     assert!(redis["ready_after_ns"].as_u64() > redis["steps"][0]["took_ns"].as_u64());
     assert_eq!(runs[1]["store"]["durability"]["level"], "power-loss");
-    let used = &runs[1]["phases"].as_array().and_then(|p| p.last()).expect("a phase")["resources"];
+    let phases = runs[1]["phases"].as_array().expect("phases");
+    let measured = phases.iter().find(|phase| phase["name"] == "run").expect("the phase");
+    let used = &measured["resources"];
     assert!(used["servers"][0]["used"]["written_bytes"].as_u64() > Some(0), "{used}");
     let memcached = &runs[2]["testbed"];
     assert_ne!(memcached["server_processors"], memcached["client_processors"]);
@@ -202,6 +205,39 @@ fn a_run_sets_up_discloses_and_takes_down() {
     let again = place.scratch.result("again");
     assert_eq!(again["runs"][1]["testbed"]["request"], redis["request"]);
     assert!(place.folders().is_empty());
+}
+
+/// Command lines that drive a process of this machine: what kvdyno does to a deployment elsewhere.
+#[test]
+fn a_deployment_described_by_a_file_is_run_and_destroyed() {
+    let place = Place::new();
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+    let file = format!(
+        r#"
+        url = "redis://127.0.0.1:{port}"
+        [configuration]
+        appendonly = "no"
+        [commands]
+        start = "redis-server --bind $HOST --port $PORT --dir $FOLDER --save '' --daemonize yes"
+        destroy = "redis-cli -h $HOST -p $PORT shutdown nosave"
+        [[node]]
+        name = "mine"
+        address = "127.0.0.1:{port}"
+        "#
+    );
+    place.scratch.write("mine.toml", &file);
+    let ended = place.kvdyno("run --records 200 --requests 1000 --out r --testbed mine.toml");
+    ended.expect_done();
+    let testbed = &place.scratch.result("r")["runs"][0]["testbed"];
+    assert_eq!(testbed["request"], "mine.toml");
+    assert_eq!(testbed["nodes"][0]["name"], "mine");
+    assert_eq!(testbed["configuration"][0][0], "appendonly");
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+    assert!(place.folders().is_empty());
+    place.scratch.write("wrong.toml", &file.replace("destroy", "destory"));
+    let refused = place.kvdyno("run --records 200 --testbed wrong.toml");
+    refused.expect_line(64, &["wrong.toml", "did you mean `destroy`?"]);
 }
 
 #[test]

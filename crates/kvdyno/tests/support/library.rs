@@ -62,6 +62,7 @@ pub fn phase(index: u16, groups: Vec<GroupPlan>) -> PhasePlan {
         time_limit: Duration::from_secs(120),
         verify: true,
         read_back: false,
+        faults: Vec::new(),
         load: false,
         from_empty: false,
     }

@@ -65,7 +65,7 @@ fn a_result_is_replaced_whole_and_nothing_is_left_beside_it() {
     assert_eq!(RunResult::load(folder.path()).unwrap(), result);
     let names: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 4, "{names:?}");
+    assert_eq!(names.len(), 5, "{names:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::result::{HistogramError, PhaseResult, RunResult};
+use crate::result::{FaultResult, HistogramError, PhaseResult, RunResult};
 use crate::standing::store_labels;
 use crate::timeline::{
     ALL_KINDS, Percentiles, PhaseTimeline, Point, ProcessTimeline, Timeline, Use,
@@ -46,6 +46,15 @@ struct RunCharts {
     service_curve: Option<Curve>,
     response_curve: Option<Curve>,
     processes: Vec<ProcessCharts>,
+    faults: Vec<FaultMark>,
+}
+
+/// What was done to the testbed, s since the phase began.
+#[derive(Serialize)]
+struct FaultMark {
+    text: String,
+    begin: f64,
+    end: f64,
 }
 
 /// What kvdyno or a node used over time.
@@ -153,7 +162,17 @@ fn run_charts(
         service_curve: curve(Clock::Service)?,
         response_curve: if phase.open() { curve(Clock::Response)? } else { None },
         processes: uses.iter().map(process_charts).collect(),
+        faults: phase.faults.iter().map(fault_mark).collect(),
     })
+}
+
+fn fault_mark(fault: &FaultResult) -> FaultMark {
+    let seconds = |ns: u64| (ns as f64 / 1e6).round() / 1e3;
+    FaultMark {
+        text: format!("{} {}", fault.what, fault.node).trim_end().to_owned(),
+        begin: seconds(fault.began_ns),
+        end: seconds(fault.ended_ns),
+    }
 }
 
 fn process_charts(line: &ProcessTimeline) -> ProcessCharts {

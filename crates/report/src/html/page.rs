@@ -5,8 +5,8 @@ use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, figure_value, grouped,
-    shows_published,
+    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
+    figure_value, grouped, shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -29,6 +29,8 @@ const PLAN_ON_PAGE: usize = 60_000;
 const MESSAGE_ON_PAGE: usize = 500;
 /// Most rows of resources on the page.
 const RESOURCES_ON_PAGE: usize = 200;
+/// Most faults on the page.
+const FAULTS_ON_PAGE: usize = 200;
 /// Most figures of stores' drivers on the page.
 const FIGURES_ON_PAGE: usize = 200;
 /// Most rows of errors on the page.
@@ -50,6 +52,7 @@ pub(super) struct Page {
     columns: &'static [ReportLine],
     stores: Vec<StoreCard>,
     standing: Option<Standing>,
+    faults: Vec<[String; 3]>,
     figures: Vec<[String; 6]>,
     errors: Vec<[String; 7]>,
     anomalies: Vec<[String; 9]>,
@@ -129,6 +132,7 @@ impl Page {
             columns: &REPORT_LINES,
             stores,
             standing: Standing::of(result)?,
+            faults: faults(result, &labels),
             figures: figures(result, &labels),
             errors: errors(result, &labels),
             anomalies_more: total > anomalies.len() as u64,
@@ -338,6 +342,16 @@ fn process_line([store, phase]: [String; 2], who: String, used: &ProcessUse) -> 
         bytes(used.read_bytes),
         bytes(used.written_bytes),
     ]
+}
+
+/// What was done to the testbeds.
+fn faults(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
+    let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
+        run.phases.iter().flat_map(move |p| p.faults.iter().map(move |f| (label, &p.name, f)))
+    });
+    all.take(FAULTS_ON_PAGE)
+        .map(|(label, phase, fault)| [cut(label), cut(phase), cut(&fault_text(fault))])
+        .collect()
 }
 
 /// What the stores' drivers noticed in each phase.

@@ -12,6 +12,7 @@ use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fault::FaultResult;
 use super::latency::{Latency, finite};
 use super::rfc3339;
 
@@ -72,6 +73,9 @@ pub struct PhaseResult {
     /// What the store's driver noticed, such as a hit ratio.
     #[serde(default)]
     pub figures: Vec<FigureResult>,
+    /// What was done to the testbed meanwhile, in order.
+    #[serde(default)]
+    pub faults: Vec<FaultResult>,
     /// Figures that somebody published for this phase.
     pub published: Vec<Published>,
 }
@@ -301,6 +305,7 @@ impl PhaseResult {
                 .collect(),
             resources: resources.filter(|r| shares_are_finite(r)).cloned(),
             figures: measure.figures.iter().map(FigureResult::new).collect(),
+            faults: Vec::new(),
             published: Vec::new(),
         }
     }

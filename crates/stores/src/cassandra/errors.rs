@@ -35,11 +35,8 @@ pub(super) fn fault(error: &ExecutionError, effect: Effect) -> Fault {
         (Effect::Batch, Applied::NotThisRow) | (_, Applied::Perhaps) => false,
     };
     let message = one_line(error);
-    let fault = if sure {
-        Fault::failed(class, message)
-    } else {
-        Fault::indeterminate(class, message)
-    };
+    let fault =
+        if sure { Fault::failed(class, message) } else { Fault::indeterminate(class, message) };
     match class {
         ErrorClass::Refused | ErrorClass::Disconnected => fault.losing_connection(),
         _ => fault,

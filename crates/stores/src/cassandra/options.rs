@@ -9,7 +9,7 @@ use tokio_rustls::rustls::ClientConfig;
 
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::ReachOptions;
+use crate::wire::{Endpoint, ReachOptions};
 
 /// Port of the native protocol.
 const PORT: u16 = 9042;
@@ -109,10 +109,7 @@ impl CassandraOptions {
             ],
         )?;
         url.finish()?;
-        let tls = reach.tls_config(url)?;
-        if url.hosts().is_empty() {
-            return Err(url.wrong("no server", "write it like `cassandra://host1,host2/keyspace`"));
-        }
+        let nodes = reach.endpoints(url, PORT)?;
         if replication == Some(0) || connections == 0 {
             return Err(url.wrong("a number that is 0", "write 1 or more"));
         }
@@ -126,16 +123,12 @@ impl CassandraOptions {
         for name in [&keyspace, &table] {
             refuse_bad_name(url, name)?;
         }
-        let host = |host: &crate::url::Host| {
-            let port = Some(host.port.unwrap_or(PORT));
-            crate::url::Host { name: host.name.clone(), port }.to_string()
-        };
         Ok(CassandraOptions {
-            nodes: url.hosts().iter().map(host).collect(),
-            credentials: url.user().map(|user| {
-                (user.to_owned(), url.password().unwrap_or_default().to_owned())
-            }),
-            tls,
+            nodes: nodes.iter().map(Endpoint::name).collect(),
+            credentials: url
+                .user()
+                .map(|user| (user.to_owned(), url.password().unwrap_or_default().to_owned())),
+            tls: nodes[0].tls(),
             keyspace,
             table,
             read: read.or(both).unwrap_or_default(),
@@ -145,7 +138,7 @@ impl CassandraOptions {
             connections,
             datacenter,
             compression: compression.flatten(),
-            timeout: reach.timeout(),
+            timeout: nodes[0].timeout(),
         })
     }
 

@@ -36,6 +36,15 @@ pub(crate) struct ReachOptions {
     tls: Option<TlsFiles>,
 }
 
+/// Takes `timeout`: the longest time that a request, or an attempt to connect, may take.
+pub(crate) fn take_timeout(url: &mut StoreUrl) -> Result<Duration, StoreError> {
+    let timeout = url.take_duration("timeout")?.unwrap_or(DEFAULT_TIMEOUT);
+    if timeout.is_zero() {
+        return Err(url.wrong("a timeout of 0", "write a time such as `500ms` or `2s`"));
+    }
+    Ok(timeout)
+}
+
 impl ReachOptions {
     /// Takes `timeout`, `ca`, `cert` and `key` from a URL; the last three only go with `tls_scheme`.
     ///
@@ -58,11 +67,19 @@ impl ReachOptions {
     /// # Errors
     /// [`StoreError::Url`] if it is no time, or 0.
     pub(crate) fn take_plain(url: &mut StoreUrl) -> Result<ReachOptions, StoreError> {
-        let timeout = url.take_duration("timeout")?.unwrap_or(DEFAULT_TIMEOUT);
-        if timeout.is_zero() {
-            return Err(url.wrong("a timeout of 0", "write a time such as `500ms` or `2s`"));
-        }
-        Ok(ReachOptions { timeout, tls: None })
+        Ok(ReachOptions { timeout: take_timeout(url)?, tls: None })
+    }
+
+    /// Longest time that a request, or an attempt to connect, may take.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The files to use, if TLS was asked for.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn tls(&self) -> Option<&TlsFiles> {
+        self.tls.as_ref()
     }
 
     /// The servers that the URL names, in its order. Call when the URL's options are finished.
@@ -160,6 +177,12 @@ impl Endpoint {
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// How TLS is spoken, if it is.
+    #[cfg(feature = "cassandra")]
+    pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
+        self.tls.clone()
     }
 
     /// `host:port`, for messages.

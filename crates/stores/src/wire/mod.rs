@@ -9,6 +9,9 @@
 //!
 //! The worker's runtime must have Tokio's I/O and time drivers enabled.
 
+// Official drivers need the options that servers are reached by, and nothing of the rest.
+#![cfg_attr(not(any(feature = "redis", feature = "memcached")), allow(dead_code, unused_imports))]
+
 mod connection;
 mod deadline;
 mod decimal;
@@ -28,6 +31,8 @@ pub(crate) use connection::Effect;
 pub(crate) use decimal::{parse_decimal, push_decimal};
 pub(crate) use dialogue::Dialogue;
 pub(crate) use endpoint::ReachOptions;
+#[cfg(feature = "mongodb")]
+pub(crate) use endpoint::take_timeout;
 pub use endpoint::{Endpoint, TlsFiles};
 pub(crate) use link::{Link, Sent, WireTransport, open, unexpected};
 pub(crate) use outcome::outcome_of_all;

@@ -7,7 +7,10 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, Client, Connection, FieldSpan, Put, Reading, Transport, Value};
+use kvdyno_core::store::{
+    Answer, Certainty, Client, Connection, ErrorClass, Fault, FieldSpan, Put, Reading, Rows,
+    Transport, Value,
+};
 
 /// Runs on a current-thread runtime, as a worker does.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
@@ -98,4 +101,93 @@ impl<C: Client, T: Transport> Single<C, T> {
         let Connection { clients, transport } = &mut self.connection;
         drive(transport, clients[0].delete(key.as_bytes())).await
     }
+}
+
+impl<C: Client, T: Transport> Single<C, T> {
+    pub async fn set_all(
+        &mut self,
+        keys: &[String],
+        value: &[u8],
+        ttl: Option<Duration>,
+    ) -> Answer<()> {
+        let puts: Vec<Put<'_>> = keys.iter().map(|key| whole(key.as_bytes(), value, ttl)).collect();
+        let Connection { clients, transport } = &mut self.connection;
+        drive(transport, clients[0].put_batch(&puts)).await
+    }
+
+    pub async fn get_all(&mut self, keys: &[String]) -> Answer<Vec<Option<Vec<u8>>>> {
+        let wanted: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+        let mut rows = Rows::default();
+        let Connection { clients, transport } = &mut self.connection;
+        drive(transport, clients[0].get_batch(&wanted, &mut rows)).await?;
+        assert!(rows.iter().map(|(key, _)| key).eq(wanted), "rows in another order than asked");
+        Ok(rows.iter().map(|(_, value)| value.map(<[u8]>::to_vec)).collect())
+    }
+
+    /// Sets a key again and again until that succeeds: each failure must be one that the outage
+    /// explains.
+    pub async fn set_until_it_succeeds(&mut self, key: &str, value: &[u8]) {
+        let begin = std::time::Instant::now();
+        while let Err(fault) = self.set(key, value).await {
+            let transient = [
+                ErrorClass::Refused,
+                ErrorClass::Disconnected,
+                ErrorClass::Timeout,
+                ErrorClass::Unavailable,
+            ];
+            assert!(transient.contains(&fault.class), "{fault}");
+            assert!(begin.elapsed() < Duration::from_secs(90), "it does not come back: {fault}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// `count` names.
+pub fn names(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("{prefix}{n}")).collect()
+}
+
+/// One request for each of `keys`, each on a slot of its own: reads and writes by turns. Sends them,
+/// does `harm` when they have left, and gives what became of them.
+pub async fn in_flight<C: Client, T: Transport>(
+    connection: &mut Connection<C, T>,
+    keys: &[String],
+    harm: impl FnOnce(),
+) -> Vec<Answer<()>> {
+    let mut readings: Vec<Reading> = keys.iter().map(|_| Reading::default()).collect();
+    let slots = connection.clients.iter_mut().zip(keys.iter().zip(&mut readings)).enumerate();
+    let requests: Vec<_> = slots
+        .map(|(n, (client, (key, into)))| async move {
+            match n % 2 {
+                0 => client.get(key.as_bytes(), into).await.map(drop),
+                _ => client.put(whole(key.as_bytes(), b"in flight", None)).await,
+            }
+        })
+        .collect();
+    assert_eq!(requests.len(), keys.len(), "as many clients as keys");
+    let all = drive_all(&mut connection.transport, requests);
+    let harm = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        harm();
+    };
+    tokio::join!(all, harm).0
+}
+
+/// Requests to servers that live are answered; of those to the dead one reads are failed and writes
+/// indeterminate. Both kinds must occur.
+pub fn assert_only_the_dead_fail(answers: &[Answer<()>], is_dead: impl Fn(usize) -> bool) {
+    let (mut dead, mut alive) = (0, 0);
+    for (n, answer) in answers.iter().enumerate() {
+        if !is_dead(n) {
+            assert_eq!(*answer, Ok(()), "request {n}");
+            alive += 1;
+            continue;
+        }
+        let Fault { certainty, class, connection_lost, .. } = answer.as_ref().unwrap_err();
+        let expected = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
+        assert_eq!((*class, *certainty), (ErrorClass::Disconnected, expected), "request {n}");
+        assert!(connection_lost);
+        dead += 1;
+    }
+    assert!(dead > 1 && alive > 1, "{dead} requests to the dead, {alive} to others");
 }

@@ -6,23 +6,27 @@ use super::{Software, Source};
 use crate::error::TestbedError;
 use crate::process;
 
+/// Packages of what is missing, each once.
+pub fn missing(wanted: &[&'static Software]) -> Vec<&'static str> {
+    let mut packages: Vec<&'static str> = Vec::new();
+    for software in wanted.iter().filter(|software| software.find().is_none()) {
+        if let Source::Debian { packages: more, .. } = &software.source {
+            for package in *more {
+                if !packages.contains(package) {
+                    packages.push(package);
+                }
+            }
+        }
+    }
+    packages
+}
+
 /// Installs the packages of all that is missing, in one go.
 ///
 /// # Errors
 /// [`TestbedError::Install`] with the command to run as root, or with what apt-get says.
-pub fn install(
-    wanted: impl Iterator<Item = &'static Software>,
-    tell: &dyn Fn(&str),
-) -> Result<(), TestbedError> {
-    let mut packages: Vec<&str> = Vec::new();
-    let wanted: Vec<&'static Software> = wanted.collect();
-    for software in wanted.iter().filter(|software| software.find().is_none()) {
-        if let Source::Debian { packages: more, .. } = &software.source {
-            packages.extend(
-                more.iter().filter(|package| !packages.contains(*package)).collect::<Vec<_>>(),
-            );
-        }
-    }
+pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), TestbedError> {
+    let packages = missing(wanted);
     if packages.is_empty() {
         return Ok(());
     }
@@ -42,12 +46,10 @@ pub fn install(
     };
     run(&["update"]).map_err(|error| failed(error.to_string()))?;
     let words = ["install", "-y", "--no-install-recommends"];
-    let words: Vec<&str> = words.into_iter().chain(packages.iter().copied()).collect();
+    let words: Vec<&str> = words.into_iter().chain(packages).collect();
     run(&words).map_err(|error| failed(error.to_string()))?;
-    match wanted.iter().find(|software| {
-        matches!(software.source, Source::Debian { .. }) && software.find().is_none()
-    }) {
-        None => Ok(()),
-        Some(software) => Err(failed(format!("{} is still not there", software.name))),
+    match missing(wanted).as_slice() {
+        [] => Ok(()),
+        still => Err(failed(format!("{} did not bring their programs", still.join(" ")))),
     }
 }

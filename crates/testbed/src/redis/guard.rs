@@ -36,6 +36,8 @@ pub struct RedisSettings {
     pub append_only: AppendOnly,
     /// Memory limit in bytes and what happens there, such as `noeviction`.
     pub max_memory: Option<(u64, String)>,
+    /// Further options, as in `redis.conf`.
+    pub options: Vec<(String, String)>,
 }
 
 /// A running Redis.
@@ -143,5 +145,6 @@ fn options(settings: &RedisSettings) -> Vec<(String, String)> {
     if let Some(password) = &settings.password {
         set("requirepass", password);
     }
+    out.extend(settings.options.iter().cloned());
     out
 }

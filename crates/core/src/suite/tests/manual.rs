@@ -1,5 +1,6 @@
 //! docs/SUITES.md says everything that a suite can say, and its examples work.
 
+use crate::suite::faults::FAULT_KEYS;
 use crate::suite::file::{CLIENT_KEYS, PHASE_KEYS, RAMP_KEYS, SUITE_KEYS, SWEEP_KEYS, VALUE_KEYS};
 use crate::suite::models::{DISTRIBUTION_KEYS, KEY_KEYS, LOG_NORMAL_KEYS, SIZE_KEYS};
 use crate::suite::published::{PUBLISHED_KEYS, column_names};
@@ -17,6 +18,7 @@ fn the_manual_names_every_key() {
         &VALUE_KEYS[..],
         &RAMP_KEYS[..],
         &SWEEP_KEYS[..],
+        &FAULT_KEYS[..],
         &KEY_KEYS[..],
         &LOG_NORMAL_KEYS[..],
         &SIZE_KEYS[..],

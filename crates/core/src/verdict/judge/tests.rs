@@ -33,6 +33,7 @@ fn healthy() -> Phase {
         time_limit: Duration::from_secs(60),
         verify: true,
         read_back: false,
+        faults: Vec::new(),
         load: false,
         from_empty: false,
     };

@@ -1,0 +1,21 @@
+//! What was done to the testbed while a phase ran: a fault, or its repair.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One thing done to one node. Times are ns since the phase began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FaultResult {
+    /// What was done: `kill`, `pause`, `rewrite`; `resume` and `start again` repair.
+    pub what: String,
+    /// Name of the node; empty if none was to be found.
+    pub node: String,
+    /// What the node was to the others just before, where that is known: `primary`.
+    pub role: Option<String>,
+    /// When it was begun.
+    pub began_ns: u64,
+    /// When it was done: the process gone, the rewrite over, the node serving again.
+    pub ended_ns: u64,
+    /// Why it could not be done.
+    pub error: Option<String>,
+}

@@ -1,0 +1,103 @@
+//! Cassandra and ScyllaDB, through ScyllaDB's official driver for both. Which statements go on the
+//! wire for each operation, and what each level promises: docs/stores/cassandra.md.
+
+mod client;
+mod clock;
+mod errors;
+mod link;
+mod options;
+mod profile;
+mod replication;
+mod schema;
+mod statements;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use kvdyno_core::store::{Answer, Connection, NoTransport, Profile, Store, Threading};
+
+use crate::entry::Entry;
+use crate::error::StoreError;
+use crate::url::StoreUrl;
+
+pub use client::CassandraClient;
+use link::{Link, Shared};
+pub use options::CassandraOptions;
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["cassandra", "cassandras"],
+    name: "cassandra",
+    summary: "a Cassandra or ScyllaDB cluster, found by any of its nodes; cassandras is the same \
+              over TLS",
+    options: options::OPTIONS,
+    operations: "SELECT, INSERT and DELETE by key, prepared, with timestamps of kvdyno's own \
+                 clock; batches: SELECT … IN, unlogged BATCH; docs/stores/cassandra.md",
+    durability: "read back: commitlog_sync batch or group survives power loss, periodic nothing \
+                 for sure",
+    consistency: "from levels and copies, read back: reads and writes of a majority are \
+                  linearizable, those that share a replica read-after-write, others eventual",
+    example: "cassandra://127.0.0.1/kvdyno?consistency=quorum",
+    batch_put: true,
+    request: words::of,
+    open: |url| Ok(Box::new(CassandraStore::open(url)?)),
+};
+
+/// A cluster.
+pub struct CassandraStore {
+    options: CassandraOptions,
+    shared: Arc<Shared>,
+    /// The session of each runtime: a worker thread has one, whatever its number of connections.
+    links: Mutex<HashMap<tokio::runtime::Id, Weak<Link>>>,
+}
+
+impl CassandraStore {
+    /// The cluster that a URL names: `cassandra://[user:password@]host[:port][,host…][/keyspace]`,
+    /// or `cassandras://` over TLS. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
+    pub fn open(url: &mut StoreUrl) -> Result<CassandraStore, StoreError> {
+        let options = CassandraOptions::take(url)?;
+        Ok(CassandraStore { options, shared: Arc::default(), links: Mutex::default() })
+    }
+
+    /// The session of the calling runtime.
+    async fn link(&self) -> Answer<Arc<Link>> {
+        let runtime = tokio::runtime::Handle::current().id();
+        let known = self.links().get(&runtime).and_then(Weak::upgrade);
+        if let Some(link) = known {
+            return Ok(link);
+        }
+        let link = Link::open(&self.options, &self.shared).await?;
+        let mut links = self.links();
+        links.retain(|_, link| link.strong_count() > 0);
+        links.insert(runtime, Arc::downgrade(&link));
+        Ok(link)
+    }
+
+    fn links(&self) -> std::sync::MutexGuard<'_, HashMap<tokio::runtime::Id, Weak<Link>>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for CassandraStore {
+    type Client = CassandraClient;
+    type Transport = NoTransport;
+
+    fn threading(&self) -> Threading {
+        Threading::Networked
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        let link = self.link().await?;
+        profile::ask_all(&link, &self.options).await
+    }
+
+    async fn connect(&self, slots: usize) -> Answer<Connection<CassandraClient, NoTransport>> {
+        let link = self.link().await?;
+        let clients = (0..slots).map(|_| CassandraClient::new(Arc::clone(&link))).collect();
+        Ok(Connection { clients, transport: NoTransport })
+    }
+}

@@ -1,0 +1,138 @@
+//! What the cluster is and promises, read back from its system tables.
+
+use std::collections::HashMap;
+
+use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile, Promise};
+use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
+use scylla::statement::Statement;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::link::Link;
+use super::options::{CassandraOptions, word};
+use super::schema::rows;
+
+/// Cassandra counts whole seconds, so a record lives up to 1 s less or more than asked; the clocks
+/// of the servers may differ besides.
+const TTL_PRECISION: Duration = Duration::from_millis(1500);
+
+/// Settings of the servers that are disclosed.
+const DISCLOSED: [&str; 12] = [
+    "commitlog_sync",
+    "commitlog_sync_period",
+    "commitlog_sync_group_window",
+    "commitlog_disk_access_mode",
+    "num_tokens",
+    "memtable_heap_space",
+    "concurrent_reads",
+    "concurrent_writes",
+    "read_request_timeout",
+    "write_request_timeout",
+    "hinted_handoff_enabled",
+    "dynamic_snitch",
+];
+
+pub(super) async fn ask_all(link: &Link, options: &CassandraOptions) -> Answer<Profile> {
+    let version: Vec<(Option<String>,)> =
+        rows(&link.session, "SELECT release_version FROM system.local".into(), ()).await?;
+    let nodes = settings_of_nodes(link).await;
+    let (durability, every) = durability(link, &nodes);
+    let mut settings = declared(link, options, nodes.len());
+    if let Some(first) = nodes.iter().flatten().next() {
+        for name in DISCLOSED {
+            if let Some(value) = first.get(name) {
+                settings.push((name.to_owned(), value.clone()));
+            }
+        }
+    }
+    Ok(Profile {
+        store: "cassandra".to_owned(),
+        version: version.into_iter().next().and_then(|(version,)| version),
+        capabilities: Capabilities {
+            batch_get: true,
+            batch_put: true,
+            ttl: true,
+            fields: link.schema.fields > 0,
+            pipeline: true,
+            ..Capabilities::default()
+        },
+        durability: Promise { level: durability, checked: every },
+        consistency: consistency(link, options),
+        ttl_precision: TTL_PRECISION,
+        timeout: options.timeout,
+        settings,
+    })
+}
+
+/// What was asked of the cluster, and how its keyspace keeps records.
+fn declared(link: &Link, options: &CassandraOptions, nodes: usize) -> Vec<(String, String)> {
+    let schema = &link.schema;
+    let copies = schema.replication.as_ref().map_or_else(|| "?".to_owned(), |r| r.shown());
+    let mut out = vec![
+        ("nodes".to_owned(), nodes.to_string()),
+        ("keyspace".to_owned(), options.keyspace.clone()),
+        ("table".to_owned(), options.table.clone()),
+        ("replication".to_owned(), copies),
+        ("read consistency".to_owned(), word(options.read).to_owned()),
+        ("write consistency".to_owned(), word(options.write).to_owned()),
+        ("connections to each node from each worker".to_owned(), options.connections.to_string()),
+    ];
+    let mut add = |name: &str, value: Option<String>| {
+        out.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    add("datacenter", options.datacenter.clone());
+    add("compression on the wire", options.compression.map(|kind| kind.to_string()));
+    add("compression of the table", schema.compression.clone());
+    add("read_repair", schema.read_repair.clone());
+    add("durable_writes", (!schema.durable_writes).then(|| "false".to_owned()));
+    out
+}
+
+/// The settings of each node, where it tells them: a table of each node's own, of Cassandra from
+/// 4.0 on.
+async fn settings_of_nodes(link: &Link) -> Vec<Option<HashMap<String, String>>> {
+    let cluster = link.session.get_cluster_state();
+    let mut all = Vec::new();
+    for node in cluster.get_nodes_info() {
+        let mut statement = Statement::new("SELECT name, value FROM system_views.settings");
+        let target = NodeIdentifier::Node(Arc::clone(node));
+        let policy = SingleTargetLoadBalancingPolicy::new(target, None);
+        statement.set_load_balancing_policy(Some(policy));
+        let told: Answer<Vec<(String, Option<String>)>> = rows(&link.session, statement, ()).await;
+        all.push(told.ok().map(|told| {
+            let pairs = told.into_iter().filter_map(|(name, value)| Some((name, value?)));
+            pairs.collect()
+        }));
+    }
+    all
+}
+
+/// The weakest of all nodes, and whether every node has told.
+///
+/// With `batch` and `group` a replica has the write on disk before it answers. With `periodic` it has
+/// it in memory: even a killed process loses what was written since the last mark in its log, up to
+/// `commitlog_sync_marker_period` (100 ms), for its log is read back only up to there.
+fn durability(link: &Link, nodes: &[Option<HashMap<String, String>>]) -> (Durability, bool) {
+    if !link.schema.durable_writes {
+        return (Durability::None, true);
+    }
+    let sync = |node: &Option<HashMap<String, String>>| {
+        node.as_ref().and_then(|node| node.get("commitlog_sync").cloned())
+    };
+    let each: Vec<Option<String>> = nodes.iter().map(sync).collect();
+    let synced = |sync: &Option<String>| matches!(sync.as_deref(), Some("batch" | "group"));
+    let level = match each.iter().all(synced) && !each.is_empty() {
+        true => Durability::PowerLoss,
+        false => Durability::None,
+    };
+    (level, each.iter().all(Option::is_some))
+}
+
+fn consistency(link: &Link, options: &CassandraOptions) -> Promise<Consistency> {
+    let Some(replication) = &link.schema.replication else {
+        return Promise::declared(Consistency::Eventual);
+    };
+    let repairs = link.schema.read_repair.as_deref().is_some_and(|r| r == "BLOCKING");
+    let datacenter = options.datacenter.as_deref();
+    Promise::checked(replication.promise(options.read, options.write, datacenter, repairs))
+}

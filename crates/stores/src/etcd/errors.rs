@@ -1,0 +1,214 @@
+//! What an error of etcd means: its class, and whether a write may have been applied.
+//!
+//! A status without a source came from the server; its message is one of those in etcd's
+//! `api/v3rpc/rpctypes/error.go`. One with a source was made here, by the connection. Numbers of the
+//! codes: gRPC, "Status codes and their use in gRPC".
+
+use std::error::Error as StdError;
+use std::io;
+use std::time::Duration;
+
+use etcd_client::Error;
+use kvdyno_core::store::{Certainty, ErrorClass, Fault};
+
+use crate::wire::Effect;
+
+const INVALID_ARGUMENT: i32 = 3;
+const DEADLINE_EXCEEDED: i32 = 4;
+const NOT_FOUND: i32 = 5;
+const PERMISSION_DENIED: i32 = 7;
+const RESOURCE_EXHAUSTED: i32 = 8;
+const FAILED_PRECONDITION: i32 = 9;
+const OUT_OF_RANGE: i32 = 11;
+const UNIMPLEMENTED: i32 = 12;
+const UNAVAILABLE: i32 = 14;
+const UNAUTHENTICATED: i32 = 16;
+
+/// The outcome of a request that ended with `error`.
+pub(super) fn fault(error: &Error, effect: Effect) -> Fault {
+    match error {
+        Error::GRpcStatus(status) if status.source().is_none() => {
+            from_server(status.code() as i32, status.message(), effect)
+        }
+        Error::GRpcStatus(status) => broken(status, effect),
+        Error::TransportError(error) => broken(error, effect),
+        // The driver refused before it sent anything.
+        other => Fault::failed(ErrorClass::Rejected, other.to_string()),
+    }
+}
+
+/// The server answered with a status that is not OK.
+fn from_server(code: i32, message: &str, effect: Effect) -> Fault {
+    let unclear = |class| uncertain(class, message.to_owned(), effect);
+    let failed = |class, advice: &str| Fault::failed(class, format!("{message}{advice}"));
+    match code {
+        UNAVAILABLE if message == "etcdserver: no leader" => {
+            failed(ErrorClass::Unavailable, "").losing_connection()
+        }
+        UNAVAILABLE if message.starts_with("etcdserver: request timed out") => {
+            unclear(ErrorClass::Timeout).losing_connection()
+        }
+        UNAVAILABLE => unclear(ErrorClass::Unavailable).losing_connection(),
+        DEADLINE_EXCEEDED => unclear(ErrorClass::Timeout).losing_connection(),
+        // A write that finds the quota used up when it is applied is applied all the same
+        // (etcd, `quotaApplierV3`); only those after it are refused.
+        RESOURCE_EXHAUSTED if message.contains("space exceeded") => {
+            let advice = "; compact and defragment the database, then disarm its alarm \
+                          (`etcdctl alarm disarm`), or raise --quota-backend-bytes";
+            uncertain(ErrorClass::Full, format!("{message}{advice}"), effect)
+        }
+        RESOURCE_EXHAUSTED if message.contains("too many requests") => {
+            failed(ErrorClass::Overloaded, "")
+        }
+        RESOURCE_EXHAUSTED => failed(ErrorClass::Rejected, TOO_LARGE),
+        INVALID_ARGUMENT if message.contains("too large") => {
+            failed(ErrorClass::Rejected, TOO_LARGE)
+        }
+        INVALID_ARGUMENT if message.contains("too many operations") => {
+            failed(ErrorClass::Rejected, "; make batches smaller, or raise --max-txn-ops")
+        }
+        // The next attempt to connect asks for a new token.
+        UNAUTHENTICATED => failed(ErrorClass::Rejected, "").losing_connection(),
+        INVALID_ARGUMENT | NOT_FOUND | PERMISSION_DENIED | FAILED_PRECONDITION | OUT_OF_RANGE
+        | UNIMPLEMENTED => failed(ErrorClass::Rejected, ""),
+        _ => unclear(ErrorClass::Unavailable).losing_connection(),
+    }
+}
+
+const TOO_LARGE: &str = "; make values smaller, or raise --max-request-bytes";
+
+/// The connection broke, or could not be made.
+fn broken(error: &(dyn StdError + 'static), effect: Effect) -> Fault {
+    let message = described(error);
+    if io_kind(error) == Some(io::ErrorKind::ConnectionRefused) {
+        return refused(message);
+    }
+    uncertain(ErrorClass::Disconnected, message, effect).losing_connection()
+}
+
+/// No answer came in the time allowed.
+pub(super) fn timed_out(timeout: Duration, effect: Effect) -> Fault {
+    uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
+        .losing_connection()
+}
+
+/// The server answered another question than was asked.
+pub(super) fn wrong_answer(effect: Effect) -> Fault {
+    uncertain(ErrorClass::Protocol, "an answer of the wrong kind".to_owned(), effect)
+}
+
+/// No connection could be made; nothing was sent.
+pub(super) fn refused(message: impl Into<String>) -> Fault {
+    Fault::failed(ErrorClass::Refused, message.into()).losing_connection()
+}
+
+/// The member is up, but cut off from the others.
+pub(super) fn no_leader(endpoint: &str) -> Fault {
+    let message = format!("{endpoint} knows no leader");
+    Fault::failed(ErrorClass::Unavailable, message).losing_connection()
+}
+
+/// A client could not be made.
+pub(super) fn of_opening(error: &Error, endpoint: &str) -> Fault {
+    while_opening(fault(error, Effect::Read), endpoint)
+}
+
+/// A fault of an attempt to connect: nothing of any request was sent.
+pub(super) fn while_opening(fault: Fault, endpoint: &str) -> Fault {
+    let class = match fault.class {
+        ErrorClass::Disconnected | ErrorClass::Timeout => ErrorClass::Refused,
+        other => other,
+    };
+    let message = format!("cannot connect to {endpoint}: {}", fault.message);
+    Fault::failed(class, message).losing_connection()
+}
+
+/// The server is up and does not tell this user.
+pub(super) fn is_denied(error: &Error) -> bool {
+    matches!(error, Error::GRpcStatus(status)
+        if status.source().is_none() && status.code() as i32 == PERMISSION_DENIED)
+}
+
+/// Reads change nothing, so they are never indeterminate.
+fn uncertain(class: ErrorClass, message: String, effect: Effect) -> Fault {
+    let certainty = match effect {
+        Effect::Read => Certainty::Failed,
+        Effect::Write => Certainty::Indeterminate,
+    };
+    Fault { certainty, ..Fault::failed(class, message) }
+}
+
+fn chain<'e>(
+    error: &'e (dyn StdError + 'static),
+) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error: &&'e (dyn StdError + 'static)| (*error).source())
+}
+
+fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
+    chain(error).find_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind)
+}
+
+/// The error and its causes in one line, without saying anything twice.
+fn described(error: &(dyn StdError + 'static)) -> String {
+    let mut out = String::new();
+    for text in chain(error).map(ToString::to_string) {
+        if !out.contains(&text) {
+            let space = if out.is_empty() { "" } else { ": " };
+            out = format!("{out}{space}{text}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_answer_has_its_class_and_certainty() {
+        use Certainty::{Failed, Indeterminate};
+        use ErrorClass::{Full, Overloaded, Rejected, Timeout, Unavailable};
+        let cases = [
+            (14, "etcdserver: no leader", Unavailable, Failed, true),
+            (14, "etcdserver: request timed out", Timeout, Indeterminate, true),
+            (
+                14,
+                "etcdserver: request timed out, possibly due to previous leader failure",
+                Timeout,
+                Indeterminate,
+                true,
+            ),
+            (14, "etcdserver: leader changed", Unavailable, Indeterminate, true),
+            (14, "etcdserver: server stopped", Unavailable, Indeterminate, true),
+            (8, "etcdserver: mvcc: database space exceeded", Full, Indeterminate, false),
+            (8, "etcdserver: too many requests", Overloaded, Failed, false),
+            (8, "grpc: received message larger than max (3 vs. 2)", Rejected, Failed, false),
+            (3, "etcdserver: request is too large", Rejected, Failed, false),
+            (3, "etcdserver: too many operations in txn request", Rejected, Failed, false),
+            (5, "etcdserver: requested lease not found", Rejected, Failed, false),
+            (7, "etcdserver: permission denied", Rejected, Failed, false),
+            (9, "etcdserver: authentication is not enabled", Rejected, Failed, false),
+            (16, "etcdserver: invalid auth token", Rejected, Failed, true),
+            (2, "context canceled", Unavailable, Indeterminate, true),
+            (13, "stream terminated", Unavailable, Indeterminate, true),
+        ];
+        for (code, message, class, certainty, lost) in cases {
+            let write = from_server(code, message, Effect::Write);
+            assert_eq!((write.class, write.certainty), (class, certainty), "{message}");
+            assert_eq!(write.connection_lost, lost, "{message}");
+            assert!(write.message.starts_with(message));
+            assert_eq!(from_server(code, message, Effect::Read).certainty, Failed, "{message}");
+        }
+    }
+
+    #[test]
+    fn only_a_refused_connection_is_surely_not_applied() {
+        let fault = |kind| broken(&io::Error::from(kind), Effect::Write);
+        assert_eq!(fault(io::ErrorKind::ConnectionRefused).certainty, Certainty::Failed);
+        for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
+            let fault = fault(kind);
+            assert_eq!(fault.certainty, Certainty::Indeterminate);
+            assert_eq!((fault.class, fault.connection_lost), (ErrorClass::Disconnected, true));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The way to one member at a time, shared by the clients of a connection. When it is lost, the
+//! next request makes one attempt, at the next member; clients that wait for it share its end.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use etcd_client::{Client, KvClient, LeaseClient, MaintenanceClient};
+use kvdyno_core::store::{Answer, Fault};
+use tokio::sync::Mutex;
+
+use super::errors;
+use super::leases::Leases;
+use super::{EtcdOptions, Read};
+use crate::wire::{Effect, LARGEST_ANSWER};
+
+/// What requests are sent by. Cheap to clone; each client has its own.
+#[derive(Clone)]
+pub(super) struct Link {
+    pub kv: KvClient,
+    pub lease: LeaseClient,
+    /// Which of the line's links this is.
+    generation: u64,
+}
+
+/// A connection's way to the cluster.
+pub(super) struct Line {
+    options: Arc<EtcdOptions>,
+    /// Number of the member for the next attempt, modulo their count.
+    next: Cell<usize>,
+    state: RefCell<State>,
+    /// Held during an attempt.
+    attempt: Mutex<()>,
+    pub leases: Leases,
+}
+
+/// What became of the last attempt.
+#[derive(Default)]
+struct State {
+    /// Counts attempts.
+    generation: u64,
+    link: Option<Link>,
+    refusal: Option<Fault>,
+}
+
+impl Line {
+    /// Not connected yet; `first` is the number of the member to begin with.
+    pub fn new(options: Arc<EtcdOptions>, first: usize) -> Line {
+        Line {
+            leases: Leases::new(options.lease),
+            options,
+            next: Cell::new(first),
+            state: RefCell::default(),
+            attempt: Mutex::new(()),
+        }
+    }
+
+    /// How it is to be reached.
+    pub fn options(&self) -> &EtcdOptions {
+        &self.options
+    }
+
+    /// `link` still leads to a member.
+    pub fn holds(&self, link: &Link) -> bool {
+        let state = self.state.borrow();
+        state.link.as_ref().is_some_and(|current| current.generation == link.generation)
+    }
+
+    /// The link of now; if there is none, after one attempt to connect.
+    pub async fn link(&self) -> Answer<Link> {
+        let seen = self.state.borrow().generation;
+        let _attempt = self.attempt.lock().await;
+        {
+            let state = self.state.borrow();
+            if let Some(link) = &state.link {
+                return Ok(link.clone());
+            }
+            // Somebody made an attempt while this one waited.
+            if let Some(refusal) = state.refusal.as_ref().filter(|_| state.generation != seen) {
+                return Err(refusal.clone());
+            }
+        }
+        let end = self.connect(seen.wrapping_add(1)).await;
+        let mut state = self.state.borrow_mut();
+        state.generation = seen.wrapping_add(1);
+        match &end {
+            Ok(link) => state.link = Some(link.clone()),
+            Err(refusal) => state.refusal = Some(refusal.clone()),
+        }
+        end
+    }
+
+    /// `link` leads nowhere any more; the next attempt goes to another member.
+    pub fn lose(&self, link: &Link) {
+        if self.holds(link) {
+            self.state.borrow_mut().link = None;
+            self.leases.forget();
+        }
+    }
+
+    /// A client for questions about the cluster itself.
+    pub async fn whole_client(&self) -> Answer<Client> {
+        let turn = self.next.get();
+        self.next.set(turn.wrapping_add(1));
+        let endpoint = &self.options.endpoints[turn % self.options.endpoints.len()];
+        let attempt = async {
+            let options = Some(self.options.connect.clone());
+            let client = Client::connect([endpoint], options)
+                .await
+                .map_err(|e| errors::of_opening(&e, endpoint))?;
+            self.check(client.maintenance_client(), endpoint).await?;
+            Ok(client)
+        };
+        tokio::time::timeout(self.options.timeout, attempt).await.unwrap_or_else(|_| {
+            let waited = self.options.timeout;
+            Err(errors::refused(format!("no answer from {endpoint} within {waited:?}")))
+        })
+    }
+
+    async fn connect(&self, generation: u64) -> Answer<Link> {
+        let client = self.whole_client().await?;
+        let kv = client.kv_client().max_decoding_message_size(LARGEST_ANSWER);
+        Ok(Link { kv, lease: client.lease_client(), generation })
+    }
+
+    /// A client connects with its first request: this one tells as well whether the member is cut
+    /// off from the others.
+    async fn check(&self, mut client: MaintenanceClient, endpoint: &str) -> Answer<()> {
+        match client.status().await {
+            Ok(status) if status.leader() == 0 && self.options.read == Read::Linearizable => {
+                Err(errors::no_leader(endpoint))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => match errors::fault(&error, Effect::Read) {
+                // Newer servers show their state to some users only: this one is up.
+                _ if errors::is_denied(&error) => Ok(()),
+                fault => Err(errors::while_opening(fault, endpoint)),
+            },
+        }
+    }
+}

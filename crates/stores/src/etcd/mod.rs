@@ -1,0 +1,242 @@
+//! etcd by its gRPC interface (version 3), with the crate `etcd-client`. A connection speaks to one
+//! member at a time and goes to the next one when that is lost. Which requests go on the wire for
+//! each operation: docs/stores/etcd.md.
+
+mod client;
+mod errors;
+mod leases;
+mod line;
+mod profile;
+mod words;
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
+use kvdyno_core::store::{Answer, Connection, NoTransport, Profile, Store, Threading};
+
+use crate::entry::Entry;
+use crate::error::StoreError;
+use crate::url::StoreUrl;
+use crate::wire::{ReachOptions, TlsFiles};
+
+pub use client::EtcdClient;
+use line::Line;
+
+/// What `kvdyno stores` says of it.
+pub const ENTRY: Entry = Entry {
+    schemes: &["etcd", "etcds"],
+    name: "etcd",
+    summary: "an etcd cluster; name all of its members; etcds is the same over TLS",
+    options: &[
+        ("timeout", "longest time for a request and for an attempt to connect, 2s"),
+        ("read", "linearizable or serializable (from one member, perhaps old); linearizable"),
+        ("lease", "each: a lease for each write with a time to live; shared: one a second; each"),
+        ("ca", "etcds: PEM file of the authorities to trust; needed"),
+        ("cert", "etcds: PEM file of a client certificate; none"),
+        ("key", "etcds: PEM file of its private key; none"),
+    ],
+    operations: "KV.Range, KV.Put, KV.DeleteRange, batches by KV.Txn; with a time to live \
+                 Lease.LeaseGrant before the put; docs/stores/etcd.md",
+    durability: "survives power loss: a majority has synced it to disk; unchecked, for a member \
+                 does not tell whether it was started with --unsafe-no-fsync",
+    consistency: "linearizable; with read=serializable eventual",
+    example: "etcd://127.0.0.1:2379",
+    batch_put: true,
+    request: words::of,
+    open: |url| Ok(Box::new(EtcdStore::open(url)?)),
+};
+
+const DEFAULT_PORT: u16 = 2379;
+
+/// From where reads are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Read {
+    /// The member asked makes sure with the leader that it has all that was acknowledged.
+    #[default]
+    Linearizable,
+    /// The member asked answers with what it has.
+    Serializable,
+}
+
+/// Which leases writes with a time to live are given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lease {
+    /// One for each request.
+    #[default]
+    Each,
+    /// One for all writes of a connection that begin within a second and live equally long, as
+    /// Kubernetes does with its events.
+    Shared,
+}
+
+/// How to reach an etcd cluster.
+#[derive(Clone)]
+pub struct EtcdOptions {
+    /// Addresses of its members' client endpoints, as `http://host:port`.
+    pub endpoints: Vec<String>,
+    /// User and password, TLS.
+    pub connect: ConnectOptions,
+    /// Longest time that a request, or an attempt to connect, may take.
+    pub timeout: Duration,
+    /// From where reads are answered.
+    pub read: Read,
+    /// Which leases writes with a time to live are given.
+    pub lease: Lease,
+}
+
+/// An etcd cluster.
+pub struct EtcdStore {
+    options: Arc<EtcdOptions>,
+    /// Connections opened: they begin with different members.
+    opened: AtomicUsize,
+}
+
+impl EtcdStore {
+    /// The cluster that a URL names: `etcd://[user:password@]host[:port][,host…]`, or `etcds://`
+    /// over TLS.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
+    pub fn open(url: &mut StoreUrl) -> Result<EtcdStore, StoreError> {
+        let reach = ReachOptions::take(url, "etcds")?;
+        let reads = [("linearizable", Read::Linearizable), ("serializable", Read::Serializable)];
+        let read = url.take_choice("read", &reads)?.unwrap_or_default();
+        let leases = [("each", Lease::Each), ("shared", Lease::Shared)];
+        let lease = url.take_choice("lease", &leases)?.unwrap_or_default();
+        url.finish()?;
+        if url.hosts().is_empty() {
+            return Err(url.wrong("no server", "write it like `etcd://host1,host2,host3`"));
+        }
+        if !url.path().trim_matches('/').is_empty() {
+            return Err(url.wrong("a path", "etcd has one space of keys: leave the path out"));
+        }
+        let timeout = reach.timeout();
+        // A member that knows no leader refuses at once, so that the client can go to another.
+        // Serializable reads do not need one.
+        let mut connect = ConnectOptions::new()
+            .with_connect_timeout(timeout)
+            .with_require_leader(read == Read::Linearizable);
+        if let Some(user) = url.user() {
+            let Some(password) = url.password() else {
+                return Err(url.wrong("a user without a password", "write `user:password@`"));
+            };
+            connect = connect.with_user(user, password);
+        }
+        let scheme = if let Some(files) = reach.tls() {
+            let tls = tls_options(files).map_err(|(problem, advice)| url.wrong(problem, advice))?;
+            connect = connect.with_tls(tls);
+            "https"
+        } else {
+            "http"
+        };
+        let endpoints = url.hosts().iter().map(|host| {
+            let mut host = host.clone();
+            host.port = Some(host.port.unwrap_or(DEFAULT_PORT));
+            format!("{scheme}://{host}")
+        });
+        let endpoints = endpoints.collect();
+        Ok(EtcdStore::new(EtcdOptions { endpoints, connect, timeout, read, lease }))
+    }
+
+    /// Connects to nothing yet.
+    #[must_use]
+    pub fn new(options: EtcdOptions) -> Self {
+        EtcdStore { options: Arc::new(options), opened: AtomicUsize::new(0) }
+    }
+
+    /// A line to the first member that answers, from the one whose turn it is.
+    async fn line(&self) -> Answer<Line> {
+        let first = self.opened.fetch_add(1, Ordering::Relaxed);
+        let line = Line::new(self.options.clone(), first);
+        let mut refusal = None;
+        for _ in &self.options.endpoints {
+            match line.link().await {
+                Ok(_) => return Ok(line),
+                Err(fault) => refusal = refusal.or(Some(fault)),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| errors::refused("no server is named")))
+    }
+}
+
+fn tls_options(files: &TlsFiles) -> Result<TlsOptions, (String, &'static str)> {
+    const NAME_FILES: &str = "name PEM files with `ca`, `cert` and `key`";
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|e| (format!("`{}`: {e}", path.display()), NAME_FILES))
+    };
+    let Some(authority) = &files.authority else {
+        let problem = "no authority to trust".to_owned();
+        return Err((problem, "name the PEM file of the cluster's authority with `ca=FILE`"));
+    };
+    let tls = TlsOptions::new().ca_certificate(Certificate::from_pem(read(authority)?));
+    match (&files.certificate, &files.key) {
+        (None, None) => Ok(tls),
+        (Some(certificate), Some(key)) => {
+            Ok(tls.identity(Identity::from_pem(read(certificate)?, read(key)?)))
+        }
+        _ => Err(("a client certificate without its key, or the other way".to_owned(), NAME_FILES)),
+    }
+}
+
+impl Store for EtcdStore {
+    type Client = EtcdClient;
+    type Transport = NoTransport;
+
+    fn threading(&self) -> Threading {
+        Threading::Networked
+    }
+
+    async fn profile(&self) -> Answer<Profile> {
+        profile::ask_all(&self.line().await?, &self.options).await
+    }
+
+    async fn connect(&self, slots: usize) -> Answer<Connection<EtcdClient, NoTransport>> {
+        let line = Rc::new(self.line().await?);
+        let clients = (0..slots).map(|_| EtcdClient::new(Rc::clone(&line))).collect();
+        Ok(Connection { clients, transport: NoTransport })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(text: &str) -> Result<EtcdOptions, StoreError> {
+        let store = EtcdStore::open(&mut StoreUrl::parse(text)?)?;
+        Ok(EtcdOptions::clone(&store.options))
+    }
+
+    #[test]
+    fn a_url_names_all_members() {
+        let plain = open("etcd://a,b:4,[::1]").unwrap();
+        assert_eq!(plain.endpoints, ["http://a:2379", "http://b:4", "http://[::1]:2379"]);
+        assert_eq!((plain.read, plain.lease), (Read::Linearizable, Lease::Each));
+        assert_eq!(plain.timeout, Duration::from_secs(2));
+        let full = open("etcd://u:p@h/?read=serializable&timeout=1s&lease=shared").unwrap();
+        assert_eq!((full.read, full.lease), (Read::Serializable, Lease::Shared));
+        assert_eq!(full.timeout, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_wrong_url_is_refused_in_one_line() {
+        for (text, hint) in [
+            ("etcd:", "etcd://host1"),
+            ("etcd://h/registry", "leave the path out"),
+            ("etcd://u@h", "user:password@"),
+            ("etcd://h?read=stale", "`serializable`"),
+            ("etcd://h?lease=none", "`shared`"),
+            ("etcd://h?timeout=0", "timeout of 0"),
+            ("etcd://h?reads=serializable", "did you mean `read`?"),
+            ("etcd://h?ca=/x", "etcds://"),
+            ("etcds://h", "ca=FILE"),
+            ("etcds://h?ca=/no/such/file", "/no/such/file"),
+        ] {
+            let message = open(text).err().expect(text).to_string();
+            assert!(message.contains(hint) && !message.contains('\n'), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! A deployment that is not kvdyno's: its nodes may be anywhere, and a file names the command lines
+//! that create, start, stop, kill, pause, resume and destroy each. Every suite works on it alike.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use file::{Commands, DeploymentFile, NodeEntry};
+
+use crate::deployment::{Action, Description, NodeDescription, Testbed, find};
+use crate::error::TestbedError;
+use crate::folder::Folder;
+use crate::kind::Role;
+use crate::process;
+use crate::site::{Step, Tell};
+
+/// Between two looks at a node that is starting.
+const LOOK: Duration = Duration::from_millis(100);
+/// Characters of a failed command's words that an error shows.
+const WORDS_SHOWN: usize = 400;
+
+/// Whether `words` name a file instead of a kind of testbed.
+pub fn is_file(words: &str) -> bool {
+    words.ends_with(".toml")
+}
+
+/// Reads the file without running anything.
+///
+/// # Errors
+/// [`TestbedError::Word`] with the line and what is wrong.
+pub fn check(path: &str) -> Result<(), TestbedError> {
+    DeploymentFile::read(path).map(drop)
+}
+
+/// A deployment described by a file. When it is dropped, nodes that are paused go on, and each is
+/// destroyed where the file says how.
+pub struct Described {
+    file: DeploymentFile,
+    path: String,
+    nodes: Vec<State>,
+    folder: Folder,
+    steps: Vec<Step>,
+    ready_after: Duration,
+}
+
+/// What kvdyno has done to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing yet: it is not to be destroyed.
+    Untouched,
+    Running,
+    Paused,
+    Down,
+}
+
+impl Described {
+    /// Creates and starts every node and waits until all serve.
+    ///
+    /// # Errors
+    /// [`TestbedError`]; what was created is destroyed again.
+    pub fn start(
+        path: &str,
+        tell: &Tell,
+        abort: &Arc<AtomicBool>,
+    ) -> Result<Described, TestbedError> {
+        let begin = Instant::now();
+        let file = DeploymentFile::read(path)?;
+        let folder = Folder::make("described")
+            .map_err(TestbedError::system("make", "the testbed's folder"))?;
+        let nodes = vec![State::Untouched; file.nodes.len()];
+        let (path, steps) = (path.to_owned(), Vec::new());
+        let mut made = Described { file, path, nodes, folder, steps, ready_after: begin.elapsed() };
+        for (what, command) in [("create", Commands::CREATE), ("start", Commands::START)] {
+            made.step(what, tell, |made| made.on_each(command, abort))?;
+        }
+        made.step("wait until all serve", tell, |made| {
+            (0..made.nodes.len()).try_for_each(|index| made.await_ready(index, abort))
+        })?;
+        made.ready_after = begin.elapsed();
+        Ok(made)
+    }
+
+    fn step(
+        &mut self,
+        name: &str,
+        tell: &Tell,
+        work: impl FnOnce(&mut Described) -> Result<(), TestbedError>,
+    ) -> Result<(), TestbedError> {
+        let begin = Instant::now();
+        work(self)?;
+        let step = Step { name: name.to_owned(), took: begin.elapsed() };
+        tell(&step);
+        self.steps.push(step);
+        Ok(())
+    }
+
+    /// Runs a command on each node that has it.
+    fn on_each(&mut self, command: &str, abort: &AtomicBool) -> Result<(), TestbedError> {
+        for index in 0..self.nodes.len() {
+            if abort.load(Ordering::Relaxed) {
+                return Err(TestbedError::Interrupted);
+            }
+            self.nodes[index] = State::Running;
+            if let Some(line) = self.command(index, command) {
+                self.run(index, command, &line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn await_ready(&self, index: usize, abort: &AtomicBool) -> Result<(), TestbedError> {
+        let begin = Instant::now();
+        let node = &self.file.nodes[index];
+        while !self.is_ready(index) {
+            if abort.load(Ordering::Relaxed) {
+                return Err(TestbedError::Interrupted);
+            }
+            if begin.elapsed() > self.file.ready_within {
+                return Err(TestbedError::NotReady {
+                    node: node.name.clone(),
+                    waited: self.file.ready_within,
+                    awaited: format!("nothing serves at {}", node.address),
+                    log: self.last_words(),
+                });
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn is_ready(&self, index: usize) -> bool {
+        match self.command(index, Commands::READY) {
+            Some(line) => self.run(index, Commands::READY, &line).is_ok(),
+            None => file::listens(&self.file.nodes[index].address),
+        }
+    }
+
+    /// The command line of this name for a node: its own, else that of all.
+    fn command(&self, index: usize, name: &str) -> Option<String> {
+        let of = |commands: &Commands| commands.get(name).map(str::to_owned);
+        of(&self.file.nodes[index].commands).or_else(|| of(&self.file.commands))
+    }
+
+    /// As [`Described::command`].
+    ///
+    /// # Errors
+    /// [`TestbedError::Node`] if the file does not say how.
+    fn need(&self, index: usize, name: &str) -> Result<String, TestbedError> {
+        self.command(index, name).ok_or_else(|| {
+            let node = &self.file.nodes[index].name;
+            TestbedError::Node(format!(
+                "{}: nothing says how to {name} {node}; add `{name} = \"…\"` to its [commands]",
+                self.path
+            ))
+        })
+    }
+
+    /// Runs a command line with the node's names in its environment. What it starts and leaves
+    /// running may keep writing: its words go to a file, and only its own end is awaited.
+    fn run(&self, index: usize, name: &str, line: &str) -> Result<(), TestbedError> {
+        let node = &self.file.nodes[index];
+        let failed = |error| TestbedError::System {
+            what: format!("`{name}` of {}", node.name),
+            action: "run",
+            error,
+        };
+        let words = std::fs::File::create(self.words()).map_err(failed)?;
+        let mut command = shell(node, self.folder.path(), line);
+        command.stdout(words.try_clone().map_err(failed)?).stderr(words);
+        let status = command.status().map_err(failed)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(TestbedError::Refused {
+            node: node.name.clone(),
+            problem: format!("`{name}` failed ({status}): {}", self.last_words()),
+        })
+    }
+
+    fn words(&self) -> PathBuf {
+        self.folder.path().join("command.log")
+    }
+
+    fn last_words(&self) -> String {
+        let words = std::fs::read(self.words()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&words);
+        let text = text.lines().collect::<Vec<_>>().join(" | ");
+        let from = text.char_indices().rev().nth(WORDS_SHOWN).map_or(0, |(at, _)| at);
+        text[from..].to_owned()
+    }
+
+    fn restart(&mut self, index: usize) -> Result<(), TestbedError> {
+        let start = self.need(index, Commands::START)?;
+        if self.nodes[index] != State::Down {
+            let kill = self.need(index, Commands::KILL)?;
+            self.run(index, Commands::KILL, &kill)?;
+            self.nodes[index] = State::Down;
+        }
+        self.run(index, Commands::START, &start)?;
+        self.nodes[index] = State::Running;
+        self.await_ready(index, &AtomicBool::new(false))
+    }
+
+    fn role(&self, index: usize) -> Option<Role> {
+        let node = &self.file.nodes[index];
+        let Some(line) = self.command(index, Commands::ROLE) else { return node.role };
+        let mut command = shell(node, self.folder.path(), &line);
+        file::role(process::run_command(&mut command).ok()?.trim())
+    }
+}
+
+/// `sh -c line` with what a command line may want to know.
+fn shell(node: &NodeEntry, folder: &Path, line: &str) -> Command {
+    let (host, port) = node.address.rsplit_once(':').unwrap_or((&node.address, ""));
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).stdin(std::process::Stdio::null());
+    command.env("NODE", &node.name).env("ADDRESS", &node.address);
+    command.env("HOST", host.trim_matches(['[', ']'])).env("PORT", port).env("FOLDER", folder);
+    command
+}
+
+impl Testbed for Described {
+    fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn describe(&mut self) -> Description {
+        let nodes = self.nodes();
+        Description {
+            request: self.path.clone(),
+            kind: "described".to_owned(),
+            url: self.file.url.clone(),
+            version: self.file.version.clone(),
+            nodes,
+            steps: self.steps.clone(),
+            ready_after: self.ready_after,
+            configuration: self.file.configuration.clone().into_iter().collect(),
+            changed: Vec::new(),
+            pinned: None,
+        }
+    }
+
+    fn nodes(&mut self) -> Vec<NodeDescription> {
+        let described = self.file.nodes.iter().zip(&self.nodes).enumerate();
+        let described = described.map(|(index, (node, state))| NodeDescription {
+            name: node.name.clone(),
+            address: node.address.clone(),
+            role: if *state == State::Running { self.role(index) } else { node.role },
+            pid: None,
+            running: matches!(state, State::Running | State::Paused),
+        });
+        described.collect()
+    }
+
+    fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
+        let names: Vec<&str> = self.file.nodes.iter().map(|node| node.name.as_str()).collect();
+        let index = find(node, &names)?;
+        let (name, after) = match action {
+            Action::Kill => (Commands::KILL, State::Down),
+            Action::Stop => (Commands::STOP, State::Down),
+            Action::Pause => (Commands::PAUSE, State::Paused),
+            Action::Resume => (Commands::RESUME, State::Running),
+            Action::Remove => (Commands::REMOVE, State::Down),
+            Action::Restart => return self.restart(index),
+        };
+        let line = self.need(index, name)?;
+        self.run(index, name, &line)?;
+        self.nodes[index] = after;
+        Ok(())
+    }
+
+    fn add_node(&mut self) -> Result<(), TestbedError> {
+        Err(TestbedError::Node(format!("{}: a file's nodes are all there are", self.path)))
+    }
+}
+
+impl Drop for Described {
+    /// Every node is tried, whatever the others say: there is nobody to tell.
+    fn drop(&mut self) {
+        for index in 0..self.nodes.len() {
+            let state = self.nodes[index];
+            if state == State::Paused
+                && let Some(line) = self.command(index, Commands::RESUME)
+            {
+                let _ = self.run(index, Commands::RESUME, &line);
+            }
+            if state != State::Untouched
+                && let Some(line) = self.command(index, Commands::DESTROY)
+            {
+                let _ = self.run(index, Commands::DESTROY, &line);
+            }
+        }
+    }
+}

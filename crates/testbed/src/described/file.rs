@@ -1,0 +1,227 @@
+//! The file that describes a deployment. docs/TESTBEDS.md has a whole one.
+
+use std::collections::BTreeMap;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use kvdyno_core::suite::{hint, units};
+use serde::Deserialize;
+
+use crate::error::TestbedError;
+use crate::kind::Role;
+
+/// Time that a node has to serve, unless the file says otherwise.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// A deployment as its file describes it.
+#[derive(Debug)]
+pub struct DeploymentFile {
+    pub url: String,
+    pub version: Option<String>,
+    pub ready_within: Duration,
+    pub configuration: BTreeMap<String, String>,
+    pub commands: Commands,
+    pub nodes: Vec<NodeEntry>,
+}
+
+/// One node.
+#[derive(Debug)]
+pub struct NodeEntry {
+    pub name: String,
+    pub address: String,
+    pub role: Option<Role>,
+    pub commands: Commands,
+}
+
+/// Command lines by their names.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Commands(BTreeMap<String, String>);
+
+impl Commands {
+    pub const CREATE: &'static str = "create";
+    pub const START: &'static str = "start";
+    pub const READY: &'static str = "ready";
+    pub const ROLE: &'static str = "role";
+    pub const STOP: &'static str = "stop";
+    pub const KILL: &'static str = "kill";
+    pub const PAUSE: &'static str = "pause";
+    pub const RESUME: &'static str = "resume";
+    pub const REMOVE: &'static str = "remove";
+    pub const DESTROY: &'static str = "destroy";
+    /// All that a file may give.
+    pub const ALL: [&'static str; 10] = [
+        Commands::CREATE,
+        Commands::START,
+        Commands::READY,
+        Commands::ROLE,
+        Commands::STOP,
+        Commands::KILL,
+        Commands::PAUSE,
+        Commands::RESUME,
+        Commands::REMOVE,
+        Commands::DESTROY,
+    ];
+
+    /// The command line of this name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+/// As it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    url: String,
+    version: Option<String>,
+    ready_within: Option<String>,
+    #[serde(default)]
+    configuration: BTreeMap<String, String>,
+    #[serde(default)]
+    commands: Commands,
+    #[serde(default)]
+    node: Vec<WrittenNode>,
+}
+
+/// As it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenNode {
+    name: String,
+    address: String,
+    role: Option<String>,
+    #[serde(default)]
+    commands: Commands,
+}
+
+impl DeploymentFile {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// [`TestbedError::Word`] with the line and what is wrong.
+    pub fn read(path: &str) -> Result<DeploymentFile, TestbedError> {
+        let wrong = |problem: String, advice: String| TestbedError::Word {
+            word: path.to_owned(),
+            problem,
+            advice,
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| wrong(error.to_string(), "name a file that can be read".to_owned()))?;
+        DeploymentFile::parse(&text).map_err(|(problem, advice)| wrong(problem, advice))
+    }
+
+    /// What is wrong comes back with what to do.
+    fn parse(text: &str) -> Result<DeploymentFile, (String, String)> {
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            let problem = error.message().replace('\n', " ");
+            (format!("line {line}: {problem}"), "docs/TESTBEDS.md has an example".to_owned())
+        })?;
+        let ready_within = match &written.ready_within {
+            None => READY_WITHIN,
+            Some(time) => units::parse_duration(time)
+                .map_err(|error| (format!("ready_within: {error}"), error.hint()))?,
+        };
+        check_commands(&written.commands)?;
+        let mut nodes: Vec<NodeEntry> = Vec::new();
+        for node in written.node {
+            if nodes.iter().any(|known| known.name == node.name) {
+                let advice = "give each node a name of its own".to_owned();
+                return Err((format!("two nodes are called {}", node.name), advice));
+            }
+            check_commands(&node.commands)?;
+            nodes.push(entry(node)?);
+        }
+        if nodes.is_empty() {
+            let advice = "add one: [[node]] with name and address".to_owned();
+            return Err(("it has no node".to_owned(), advice));
+        }
+        let Written { url, version, configuration, commands, .. } = written;
+        Ok(DeploymentFile { url, version, ready_within, configuration, commands, nodes })
+    }
+}
+
+fn entry(node: WrittenNode) -> Result<NodeEntry, (String, String)> {
+    let WrittenNode { name, address, role, commands } = node;
+    let role = match role.as_deref() {
+        None => None,
+        Some(word) => Some(role_of(word).ok_or_else(|| {
+            let advice = hint(word, &["primary", "replica", "peer", "observer"]);
+            (format!("{name}: `{word}` is no role"), advice)
+        })?),
+    };
+    if address.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+        let advice = "write it like `10.0.0.1:6379`".to_owned();
+        return Err((format!("{name}: address `{address}` has no port"), advice));
+    }
+    Ok(NodeEntry { name, address, role, commands })
+}
+
+fn check_commands(commands: &Commands) -> Result<(), (String, String)> {
+    let unknown = commands.0.keys().find(|name| !Commands::ALL.contains(&name.as_str()));
+    match unknown {
+        None => Ok(()),
+        Some(name) => Err((format!("no command is called `{name}`"), hint(name, &Commands::ALL))),
+    }
+}
+
+fn role_of(word: &str) -> Option<Role> {
+    [Role::Primary, Role::Replica, Role::Peer, Role::Observer]
+        .into_iter()
+        .find(|role| role.name() == word)
+}
+
+/// What a `role` command has printed.
+pub fn role(word: &str) -> Option<Role> {
+    role_of(word)
+}
+
+/// Something listens at `host:port`.
+pub fn listens(address: &str) -> bool {
+    let found = address.to_socket_addrs().into_iter().flatten();
+    let mut found = found.map(|at| TcpStream::connect_timeout(&at, Duration::from_secs(1)));
+    found.any(|connected| connected.is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "url = \"redis://a:1\"\nversion = \"7\"\nready_within = \"5s\"\n\
+        [configuration]\nappendonly = \"yes\"\n[commands]\nkill = \"ssh $HOST pkill redis\"\n\
+        [[node]]\nname = \"a\"\naddress = \"a:1\"\nrole = \"primary\"\n\
+        [node.commands]\nkill = \"other\"\n[[node]]\nname = \"b\"\naddress = \"[::1]:2\"\n";
+
+    fn refusal(text: &str) -> String {
+        let (problem, advice) = DeploymentFile::parse(text).unwrap_err();
+        format!("{problem}; {advice}")
+    }
+
+    #[test]
+    fn a_file_tells_nodes_and_commands() {
+        let file = DeploymentFile::parse(WHOLE).unwrap();
+        assert_eq!((file.url.as_str(), file.version.as_deref()), ("redis://a:1", Some("7")));
+        assert_eq!(file.ready_within, Duration::from_secs(5));
+        assert_eq!(file.commands.get("kill"), Some("ssh $HOST pkill redis"));
+        assert_eq!(file.nodes[0].commands.get("kill"), Some("other"));
+        assert_eq!(file.nodes[0].role, Some(Role::Primary));
+        assert_eq!(file.configuration["appendonly"], "yes");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let missing = refusal("version = \"1\"\n");
+        assert!(missing.contains("url"), "{missing}");
+        assert!(refusal("url = 7\n").starts_with("line 1: "));
+        assert!(refusal("url = \"a\"\n").contains("it has no node"));
+        let with = |from: &str, to: &str| refusal(&WHOLE.replacen(from, to, 1));
+        assert!(with("kill = \"ssh", "kil = \"ssh").contains("did you mean `kill`?"));
+        assert!(with("\"b\"", "\"a\"").contains("two nodes are called a"));
+        assert!(with("primary", "primry").contains("did you mean `primary`?"));
+        assert!(with("\"a:1\"\nrole", "\"a\"\nrole").contains("has no port"));
+        assert!(with("\"5s\"", "\"soon\"").contains("ready_within"));
+        assert!(with("version", "versoin").contains("line 2: "));
+        assert!(DeploymentFile::read("no-such-file.toml").unwrap_err().is_usage());
+    }
+}

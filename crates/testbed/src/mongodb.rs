@@ -1,0 +1,207 @@
+//! MongoDB: a replica set of real `mongod` where `KVDYNO_MONGOD` names that program, else one
+//! FerretDB over SQLite, which speaks MongoDB's protocol and comes from a public registry.
+
+mod wire;
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::error::TestbedError;
+use crate::install::{Software, Source};
+use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::server::Launch;
+use crate::site::{Served, Site};
+
+/// Variable that names a `mongod`.
+const MONGOD_VARIABLE: &str = "KVDYNO_MONGOD";
+
+/// The server of MongoDB, Inc.
+pub static MONGOD: Software = Software {
+    name: "mongod",
+    version: "",
+    source: Source::Named {
+        variable: MONGOD_VARIABLE,
+        advice: "get MongoDB Community Server from https://www.mongodb.com/try/download/community",
+    },
+};
+
+/// The server that anybody can build.
+pub static FERRETDB: Software = Software {
+    name: "ferretdb",
+    version: "v1.24.0",
+    source: Source::Go {
+        module: "github.com/FerretDB/FerretDB",
+        package: "./cmd/ferretdb",
+        prepare: Some(write_version),
+    },
+};
+
+/// Its build reads its version from a file that its releases are made with.
+fn write_version(source: &Path) -> io::Result<()> {
+    fs::write(source.join("build/version/version.txt"), FERRETDB.version)
+}
+
+/// One FerretDB, or a replica set of MongoDB.
+pub static KIND: Kind = Kind {
+    name: "mongodb",
+    summary: "a MongoDB replica set where KVDYNO_MONGOD names a mongod, else one FerretDB over \
+              SQLite",
+    nodes: 1,
+    allowed: 1..=7,
+    settings: &[
+        Setting {
+            name: "election",
+            meaning: "mongod: time without a primary after which another is elected \
+                      (electionTimeoutMillis)",
+            values: Values::Duration,
+            default: "10s",
+        },
+        Setting {
+            name: "memory",
+            meaning: "mongod: cache of its engine (--wiredTigerCacheSizeGB)",
+            values: Values::Bytes,
+            default: "",
+        },
+    ],
+    software: &[&FERRETDB],
+    deploy,
+    changes: Changes { roles: Some(roles), ..Changes::NONE },
+};
+
+fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
+    if std::env::var_os(MONGOD_VARIABLE).is_some() {
+        return deploy_replica_set(site);
+    }
+    let for_mongod = |what: &str| {
+        let advice = format!("for MongoDB itself set {MONGOD_VARIABLE} to the path of a mongod");
+        Err(TestbedError::Node(format!("FerretDB {what}; {advice}")))
+    };
+    if site.request().nodes() > 1 {
+        return for_mongod("has no replica sets");
+    }
+    if let Some((name, _)) = site.request().changed().first()
+        && ["election", "memory"].contains(&name.as_str())
+    {
+        return for_mongod(&format!("has no setting `{name}`"));
+    }
+    deploy_ferretdb(site)
+}
+
+fn deploy_ferretdb(site: &mut Site) -> Result<Served, TestbedError> {
+    let program = site.software(&FERRETDB)?;
+    let name = "mongodb-1";
+    let (data, state) = (site.folder(&format!("{name}/data"))?, site.folder(name)?);
+    let address = site.address(1, 27017)?;
+    let url = format!("--sqlite-url=file:{}/", data.display());
+    let launch = Launch::new(program, address)
+        .arguments(["--handler=sqlite", &url, "--debug-addr=-"])
+        .arguments([format!("--listen-addr={address}")])
+        .arguments([format!("--state-dir={}", state.display())])
+        .environment("FERRETDB_TELEMETRY", "disable")
+        .ready(|probe| wire::ask(probe.address, "ping").is_some());
+    site.start(name, Some(Role::Primary), launch)?;
+    site.serve("ferretdb")?;
+    let build = wire::ask(address, "buildInfo").unwrap_or_default();
+    let given = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    // FerretDB does not tell its configuration: what it was given is all there is.
+    let changed = vec![
+        given("--handler", "sqlite"),
+        given("--debug-addr", "-"),
+        given("FERRETDB_TELEMETRY", "disable"),
+    ];
+    Ok(Served {
+        url: format!("mongodb://{address}/kvdyno"),
+        version: wire::text(&build, "ferretdbVersion").map(|version| format!("FerretDB {version}")),
+        configuration: changed.clone(),
+        changed,
+    })
+}
+
+/// Name of the replica set.
+const SET: &str = "kvdyno";
+
+fn deploy_replica_set(site: &mut Site) -> Result<Served, TestbedError> {
+    let program = site.software(&MONGOD)?;
+    let memory = site.request().bytes("memory").map(|bytes| {
+        // As it takes it: gigabytes, with fractions.
+        let cache = format!("{:.3}", bytes as f64 / f64::from(1 << 30));
+        ("--wiredTigerCacheSizeGB".to_owned(), cache)
+    });
+    let mut changed = vec![("--replSet".to_owned(), SET.to_owned())];
+    changed.extend(memory);
+    let mut members = Vec::new();
+    for number in 1..=site.request().nodes() {
+        let name = format!("mongodb-{number}");
+        let address = site.address(number, 27017)?;
+        let data = site.folder(&format!("{name}/data"))?;
+        let launch = Launch::new(&program, address)
+            .arguments(["--dbpath".as_ref(), data.as_os_str()])
+            .arguments(["--bind_ip", &address.ip().to_string()])
+            .arguments(["--port", &address.port().to_string(), "--nounixsocket"])
+            .arguments(changed.iter().flat_map(|(name, value)| [name, value]))
+            .ready(|probe| wire::ask(probe.address, "ping").is_some())
+            .patience(Duration::from_secs(120));
+        site.start(&name, None, launch)?;
+        members.push(address);
+    }
+    site.serve("mongod")?;
+    let election = site.request().duration("election").unwrap_or(Duration::from_secs(10));
+    if election != Duration::from_secs(10) {
+        changed.push(("electionTimeoutMillis".to_owned(), election.as_millis().to_string()));
+    }
+    site.step("initiate the replica set", |_| initiate(&members, election))?;
+    site.until("a primary is elected, all others follow", Duration::from_secs(120), |site| {
+        let roles = roles(site);
+        roles.contains(&Some(Role::Primary)) && roles.iter().all(Option::is_some)
+    })?;
+    let build = wire::ask(members[0], "buildInfo").unwrap_or_default();
+    let hosts: Vec<String> = members.iter().map(ToString::to_string).collect();
+    Ok(Served {
+        url: format!("mongodb://{}/kvdyno?replicaSet={SET}", hosts.join(",")),
+        version: wire::text(&build, "version"),
+        configuration: changed.clone(),
+        changed,
+    })
+}
+
+/// Makes the servers a replica set. One that was kept in its folder is one already.
+fn initiate(members: &[SocketAddr], election: Duration) -> Result<(), TestbedError> {
+    let hosts = members.iter().enumerate();
+    let hosts: Vec<_> =
+        hosts.map(|(number, host)| json!({ "_id": number, "host": host.to_string() })).collect();
+    let election = u64::try_from(election.as_millis()).unwrap_or(u64::MAX);
+    let config = json!({
+        "_id": SET,
+        "members": hosts,
+        "settings": { "electionTimeoutMillis": election },
+    });
+    let answer = wire::command(members[0], &json!({ "replSetInitiate": config }));
+    let answer = answer.unwrap_or_default();
+    let message = wire::text(&answer, "errmsg");
+    match message {
+        None if !answer.is_empty() => Ok(()),
+        Some(message) if message.contains("already initialized") => Ok(()),
+        other => Err(TestbedError::Refused {
+            node: "mongodb-1".to_owned(),
+            problem: other.unwrap_or_else(|| "no answer to replSetInitiate".to_owned()),
+        }),
+    }
+}
+
+/// Who is primary, as each living member says.
+fn roles(site: &Site) -> Vec<Option<Role>> {
+    let role = |address: SocketAddr| {
+        let hello = wire::ask(address, "hello")?;
+        match (wire::is_true(&hello, "isWritablePrimary"), wire::is_true(&hello, "secondary")) {
+            (true, _) => Some(Role::Primary),
+            (false, true) => Some(Role::Replica),
+            (false, false) => None,
+        }
+    };
+    site.nodes().iter().map(|node| role(node.server.address())).collect()
+}

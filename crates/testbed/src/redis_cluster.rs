@@ -1,0 +1,195 @@
+//! A Redis Cluster: primaries that share 16,384 slots, each with its replicas.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::TestbedError;
+use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::process;
+use crate::redis::{
+    FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, is_linked_replica,
+    launch, options, role, version,
+};
+use crate::request::Request;
+use crate::server::Launch;
+use crate::site::{Served, Site};
+
+/// How long the nodes may take to agree, on a machine that is fully loaded.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A cluster.
+pub static KIND: Kind = Kind {
+    name: "redis-cluster",
+    summary: "a Redis Cluster of primaries with their replicas",
+    nodes: 6,
+    allowed: 3..=30,
+    settings: &[
+        PERSISTENCE,
+        REWRITES,
+        MEMORY,
+        FULL,
+        IO_THREADS,
+        Setting {
+            name: "replicas",
+            meaning: "replicas of each primary; there must be three primaries at least",
+            values: Values::Count(0, 5),
+            default: "1",
+        },
+        Setting {
+            name: "node-timeout",
+            meaning: "time after which a node that says nothing is replaced (cluster-node-timeout)",
+            values: Values::Duration,
+            default: "1s",
+        },
+    ],
+    software: &[&REDIS],
+    deploy,
+    changes: Changes {
+        roles: Some(roles),
+        add: Some(add),
+        remove: Some(remove),
+        rewrite: Some(redis::rewrite),
+    },
+};
+
+fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
+    let replicas = site.request().count("replicas").unwrap_or(1);
+    let nodes = site.request().nodes();
+    if u64::from(nodes) < 3 * (replicas + 1) {
+        return Err(TestbedError::Node(format!(
+            "a cluster has three primaries or more, each with {replicas} replicas: ask for \
+             redis-cluster:{} or more, or for fewer `replicas`",
+            3 * (replicas + 1)
+        )));
+    }
+    let changed = cluster_options(site.request());
+    let mut hosts = Vec::new();
+    for number in 1..=nodes {
+        hosts.push(start(site, number, &changed)?.to_string());
+    }
+    site.serve("redis-server")?;
+    site.step("form the cluster", |_| {
+        let replicas = replicas.to_string();
+        let mut words = vec!["--cluster", "create"];
+        words.extend(hosts.iter().map(String::as_str));
+        words.extend(["--cluster-replicas", &replicas, "--cluster-yes"]);
+        cli(&words)
+    })?;
+    let known = usize::from(nodes);
+    site.until("every node sees the whole cluster", PATIENCE, |site| {
+        site.nodes().iter().all(|node| agrees(node.server.address(), known))
+    })?;
+    let address = site.nodes()[0].server.address();
+    let url = format!("redis+cluster://{}", hosts.join(","));
+    Ok(Served { url, version: version(address)?, configuration: configuration(address)?, changed })
+}
+
+/// Starts node `number` and gives its address.
+fn start(
+    site: &mut Site,
+    number: u16,
+    changed: &[(String, String)],
+) -> Result<SocketAddr, TestbedError> {
+    let program = site.software(&REDIS)?;
+    let (address, bus) = (site.address(number, 6379)?, site.address(number, 16379)?);
+    let name = format!("redis-{number}");
+    let launch = node(&program, address, bus, &site.folder(&name)?, changed);
+    site.start(&name, None, launch)?;
+    Ok(address)
+}
+
+fn node(
+    program: &Path,
+    address: SocketAddr,
+    bus: SocketAddr,
+    folder: &Path,
+    changed: &[(String, String)],
+) -> Launch {
+    launch(program, address, folder, changed)
+        .arguments(["--cluster-port", &bus.port().to_string()])
+        // Else nodes take the address that a connection happens to come from.
+        .arguments(["--cluster-announce-ip", &address.ip().to_string()])
+        .arguments(["--bind-source-addr", &address.ip().to_string()])
+        // Redis takes 127.0.0.1 alone for this machine; `bind` keeps all others out as it is.
+        .arguments(["--protected-mode", "no"])
+        .arguments(["--cluster-config-file", "nodes.conf"])
+}
+
+/// What a request means in `redis.conf`, beside addresses.
+fn cluster_options(request: &Request) -> Vec<(String, String)> {
+    let mut out = options(request);
+    out.push(("cluster-enabled".to_owned(), "yes".to_owned()));
+    if let Some(timeout) = request.duration("node-timeout") {
+        let millis = timeout.as_millis().max(1).to_string();
+        out.push(("cluster-node-timeout".to_owned(), millis));
+    }
+    out
+}
+
+fn cli(words: &[&str]) -> Result<String, TestbedError> {
+    let program = process::look_up("redis-cli").ok_or_else(|| REDIS.missing("redis-cluster"))?;
+    process::run(&program, words)
+}
+
+/// The node sees `known` nodes and all slots served, and if it is a replica it follows its primary.
+fn agrees(address: SocketAddr, known: usize) -> bool {
+    let Ok(told) = ask(address, &["CLUSTER", "INFO"]) else { return false };
+    let field = |name: &str| told.lines().find_map(|line| line.trim().strip_prefix(name));
+    let whole = field("cluster_state:") == Some("ok")
+        && field("cluster_slots_ok:") == Some("16384")
+        && field("cluster_known_nodes:") == Some(known.to_string().as_str());
+    whole
+        && match role(address) {
+            Some(Role::Primary) => true,
+            Some(_) => is_linked_replica(address),
+            None => false,
+        }
+}
+
+fn roles(site: &Site) -> Vec<Option<Role>> {
+    site.nodes().iter().map(|node| role(node.server.address())).collect()
+}
+
+/// One primary more, with its share of the slots.
+fn add(site: &mut Site) -> Result<(), TestbedError> {
+    let changed = cluster_options(site.request());
+    let taken = |number: u16| {
+        let name = format!("redis-{number}");
+        site.nodes().iter().any(|node| node.server.name() == name)
+    };
+    let number = (1..).find(|number| !taken(*number)).unwrap_or(1);
+    let address = start(site, number, &changed)?;
+    site.serve("redis-server")?;
+    let (new, old) = (address.to_string(), site.nodes()[0].server.address().to_string());
+    let known = site.nodes().len();
+    cli(&["--cluster", "add-node", &new, &old])?;
+    wait_for_all(site, known)?;
+    cli(&["--cluster", "rebalance", &old, "--cluster-use-empty-masters"])?;
+    wait_for_all(site, known)
+}
+
+/// Moves a primary's slots to the others, then takes the node out.
+fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
+    let leaving = site.nodes()[index].server.address();
+    let others = || site.nodes().iter().enumerate().filter(|(at, _)| *at != index);
+    let id = ask(leaving, &["CLUSTER", "MYID"])?.trim().to_owned();
+    let Some((_, other)) = others().next() else {
+        return Err(TestbedError::Node("the last node cannot leave".to_owned()));
+    };
+    let other = other.server.address();
+    if role(leaving) == Some(Role::Primary) {
+        let weight = format!("{id}=0");
+        cli(&["--cluster", "rebalance", &other.to_string(), "--cluster-weight", &weight])?;
+    }
+    cli(&["--cluster", "del-node", &other.to_string(), &id])?;
+    site.end_node(index);
+    let known = site.nodes().len();
+    wait_for_all(site, known)
+}
+
+fn wait_for_all(site: &mut Site, known: usize) -> Result<(), TestbedError> {
+    site.until("every node sees the whole cluster", PATIENCE, |site| {
+        site.nodes().iter().all(|node| agrees(node.server.address(), known))
+    })
+}

