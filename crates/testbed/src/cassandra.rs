@@ -189,7 +189,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .property("cassandra.superuser_setup_delay_ms", "0")
         .opens(&OPENS)
         .exports(&EXPORTS);
-    let launch: Launch = java.launch(address)?.ready(|p| cql::listens(p)).patience(PATIENCE);
+    let launch: Launch = java.launch(address)?.ready(cql::listens).patience(PATIENCE);
     site.start(&name, Some(Role::Peer), launch)
 }
 

@@ -9,7 +9,7 @@ use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::process;
 use crate::redis::{
     FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, is_linked_replica,
-    launch, options, role, version,
+    launch, options, rewrite, role, version,
 };
 use crate::request::Request;
 use crate::server::Launch;
@@ -45,7 +45,12 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&REDIS],
     deploy,
-    changes: Changes { roles: Some(roles), add: Some(add), remove: Some(remove), rewrite: Some(redis::rewrite) },
+    changes: Changes {
+        roles: Some(roles),
+        add: Some(add),
+        remove: Some(remove),
+        rewrite: Some(rewrite),
+    },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
