@@ -46,12 +46,20 @@ pub(crate) fn take_timeout(url: &mut StoreUrl) -> Result<Duration, StoreError> {
 }
 
 impl ReachOptions {
+    /// Takes `timeout` from a URL, for a driver without TLS.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if the value is wrong.
+    pub(crate) fn take_plain(url: &mut StoreUrl) -> Result<ReachOptions, StoreError> {
+        Ok(ReachOptions { timeout: take_timeout(url)?, tls: None })
+    }
+
     /// Takes `timeout`, `ca`, `cert` and `key` from a URL; the last three only go with `tls_scheme`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if a value is wrong, or a TLS file is named for a plain connection.
     pub(crate) fn take(url: &mut StoreUrl, tls_scheme: &str) -> Result<ReachOptions, StoreError> {
-        let timeout = take_timeout(url)?;
+        let plain = ReachOptions::take_plain(url)?;
         let mut file = |name| url.take(name).map(PathBuf::from);
         let files = TlsFiles { authority: file("ca"), certificate: file("cert"), key: file("key") };
         let tls = url.scheme() == tls_scheme;
@@ -59,7 +67,7 @@ impl ReachOptions {
             let advice = format!("write `{tls_scheme}://…` for TLS");
             return Err(url.wrong("a TLS file for a connection without TLS", advice));
         }
-        Ok(ReachOptions { timeout, tls: tls.then_some(files) })
+        Ok(ReachOptions { tls: tls.then_some(files), ..plain })
     }
 
     /// Longest time that a request, or an attempt to connect, may take.
