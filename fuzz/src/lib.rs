@@ -9,7 +9,7 @@ use std::path::Path;
 
 use kvdyno_core::suite::{Overrides, Suite};
 use kvdyno_report::result::RunResult;
-use kvdyno_stores::{StoreUrl, couchbase, memcached, redis, rest};
+use kvdyno_stores::{StoreUrl, couchbase, memcached, redis, rest, riak};
 
 pub use mutate::Mutator;
 
@@ -30,11 +30,12 @@ pub struct Target {
 }
 
 /// Every parser that reads what kvdyno did not write itself.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
     Target { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
     Target { name: "rest_reply", run: rest_reply, seeds: seeds::rest_replies },
     Target { name: "couchbase_reply", run: couchbase_reply, seeds: seeds::couchbase_replies },
+    Target { name: "riak_reply", run: riak_reply, seeds: seeds::riak_replies },
     Target { name: "suite_file", run: suite_file, seeds: seeds::suites },
     Target { name: "ycsb_file", run: ycsb_file, seeds: seeds::ycsb_files },
     Target { name: "result_file", run: result_file, seeds: seeds::results },
@@ -119,6 +120,26 @@ pub fn couchbase_reply(data: &[u8]) {
     }
     if let Ok(Some((reply, length))) = whole {
         assert!(reply.value(&data[..length]).len() < length);
+    }
+}
+
+/// An answer of Riak: the end that is found does not depend on the pieces in which it came, and what
+/// is in an answer to a get are its own bytes, none twice.
+///
+/// # Panics
+/// If that does not hold.
+pub fn riak_reply(data: &[u8]) {
+    use riak::codec::{Object, message, scan};
+    let whole = scan(data);
+    if data.len() <= PIECEWISE_MOST {
+        same_in_pieces(data, &whole, scan);
+    }
+    let Ok(Some((_, length))) = whole else { return };
+    let message = message(&data[..length]);
+    if let Ok(object) = Object::read(message) {
+        let values: usize = object.contents().map(|content| content.value.len()).sum();
+        assert!(values <= message.len(), "more bytes of values than of the message");
+        assert!(object.vclock().is_none_or(|clock| clock.len() <= message.len()));
     }
 }
 

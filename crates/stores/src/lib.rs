@@ -3,6 +3,8 @@
 
 pub mod boxed;
 pub mod cache;
+#[cfg(feature = "aerospike")]
+pub mod aerospike;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
 pub mod conformance;
@@ -37,6 +39,8 @@ pub mod registry;
 mod request;
 #[cfg(feature = "rest")]
 pub mod rest;
+#[cfg(feature = "riak")]
+pub mod riak;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 mod shards;

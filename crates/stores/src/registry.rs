@@ -61,6 +61,8 @@ registry! {
     "mongodb" "mongodb" => crate::mongodb::ENTRY,
     "couchbase" "couchbase" => crate::couchbase::ENTRY,
     "rest" "rest+http" | "rest+https" => crate::rest::ENTRY,
+    "aerospike" "aerospike" => crate::aerospike::ENTRY,
+    "riak" "riak" => crate::riak::ENTRY,
 }
 
 /// The stores of this build.

@@ -3,6 +3,7 @@
 //! leaves nothing behind. docs/ADD_A_TESTBED.md walks through one.
 
 mod addresses;
+mod aerospike;
 mod cassandra;
 mod certificates;
 mod couchbase;
@@ -28,6 +29,7 @@ mod redis_cluster;
 mod redis_sentinel;
 pub mod registry;
 mod request;
+mod riak;
 mod server;
 mod site;
 mod valkey;

@@ -16,6 +16,8 @@ static KINDS: &[&Kind] = &[
     &crate::ehcache::KIND,
     &crate::infinispan::KIND,
     &crate::couchbase::KIND,
+    &crate::aerospike::KIND,
+    &crate::riak::KIND,
 ];
 
 /// All kinds of testbeds.

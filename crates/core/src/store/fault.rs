@@ -103,6 +103,12 @@ impl From<String> for Message {
     }
 }
 
+impl From<&'static str> for Message {
+    fn from(text: &'static str) -> Message {
+        Message(Box::new(text.into()))
+    }
+}
+
 impl From<Message> for Cow<'static, str> {
     fn from(message: Message) -> Self {
         *message.0

@@ -185,6 +185,27 @@ pub enum StampFault {
     },
 }
 
+/// What a value says of itself to one who does not know which record to expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The run that wrote it; [`Form::Tiny`] does not say.
+    pub session: Option<u32>,
+    /// Its version.
+    pub version: u32,
+}
+
+/// What the stamp in front of a value says, unchecked: for stores that give several values of a
+/// record to choose from. `None` if there is no room for a stamp, or another one's is to be seen.
+#[must_use]
+pub fn claim(bytes: &[u8]) -> Option<Claim> {
+    match Form::of(bytes.len())? {
+        Form::Full if get16(bytes, 4) != MAGIC => None,
+        Form::Full => Some(Claim { session: Some(get32(bytes, 24)), version: get32(bytes, 28) }),
+        Form::Short => Some(Claim { session: Some(get32(bytes, 8)), version: get32(bytes, 4) }),
+        Form::Tiny => Some(Claim { session: None, version: get32(bytes, 4) }),
+    }
+}
+
 /// Writes the stamp over the front of `bytes`, whose rest is the payload already.
 ///
 /// Fewer than [`SMALLEST`] bytes are left as they are: they cannot carry a stamp.

@@ -59,7 +59,7 @@ impl ReachOptions {
     /// # Errors
     /// [`StoreError::Url`] if a value is wrong, or a TLS file is named for a plain connection.
     pub(crate) fn take(url: &mut StoreUrl, tls_scheme: &str) -> Result<ReachOptions, StoreError> {
-        let timeout = take_timeout(url)?;
+        let plain = ReachOptions::take_plain(url)?;
         let mut file = |name| url.take(name).map(PathBuf::from);
         let files = TlsFiles { authority: file("ca"), certificate: file("cert"), key: file("key") };
         let tls = url.scheme() == tls_scheme;
@@ -67,7 +67,15 @@ impl ReachOptions {
             let advice = format!("write `{tls_scheme}://…` for TLS");
             return Err(url.wrong("a TLS file for a connection without TLS", advice));
         }
-        Ok(ReachOptions { timeout, tls: tls.then_some(files) })
+        Ok(ReachOptions { tls: tls.then_some(files), ..plain })
+    }
+
+    /// Takes `timeout` from a URL, for a store that is reached without TLS only.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if it is no time, or 0.
+    pub(crate) fn take_plain(url: &mut StoreUrl) -> Result<ReachOptions, StoreError> {
+        Ok(ReachOptions { timeout: take_timeout(url)?, tls: None })
     }
 
     /// Longest time that a request, or an attempt to connect, may take.

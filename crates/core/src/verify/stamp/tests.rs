@@ -180,3 +180,14 @@ fn a_whole_record_divides_into_its_fields() {
     assert!(split(&[], 0).next().is_none());
     assert!(split(&[1], 0).any(|part| part.is_err()));
 }
+
+#[test]
+fn a_value_claims_its_version_and_session() {
+    for length in SMALLEST..=200 {
+        let claimed = claim(&sealed(length, &identity(9))).unwrap();
+        let session = (Form::of(length) != Some(Form::Tiny)).then_some(77);
+        assert_eq!(claimed, Claim { session, version: 41 }, "length {length}");
+    }
+    assert_eq!(claim(&[0; SMALLEST - 1]), None);
+    assert_eq!(claim(&[0; 100]), None, "no stamp of ours");
+}

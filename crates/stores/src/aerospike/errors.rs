@@ -1,0 +1,303 @@
+//! What an error of the driver means for a request: which class it is of, and whether the request may
+//! have been carried out. Written after the sources of the driver (aerospike 3.0) and of the server
+//! (`proto.h` and the transaction code of 8.1); what is not listed is indeterminate.
+//!
+//! The driver marks a write as in doubt if the whole of it was sent and no answer could be read, or
+//! the server answered that it has timed out. That mark always counts. A write that was sent in part is
+//! not in doubt: the server carries out whole messages only.
+
+use aerospike::{Error, ErrorKind, ResultCode};
+use kvdyno_core::store::{ErrorClass, Fault};
+
+/// What a request does if it is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing: it is never indeterminate.
+    Read,
+    /// Writes one record.
+    Write,
+    /// One record of a batch of writes.
+    Row,
+}
+
+/// Whether a write may have been carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Applied {
+    /// Surely not.
+    No,
+    /// Only if the driver has marked it as in doubt.
+    IfInDoubt,
+    /// Not known.
+    Perhaps,
+}
+
+/// The fault for a request that did not succeed.
+pub(super) fn fault(error: &Error, effect: Effect) -> Fault {
+    let (class, applied) = meaning(error);
+    let perhaps = match (effect, applied) {
+        (Effect::Read, _) => false,
+        _ if error.in_doubt() => true,
+        (_, Applied::No) => false,
+        // The driver builds the errors of rows from those of a whole node.
+        (Effect::Row, Applied::IfInDoubt) | (_, Applied::Perhaps) => true,
+        (Effect::Write, Applied::IfInDoubt) => false,
+    };
+    let message = message(error);
+    let fault =
+        if perhaps { Fault::indeterminate(class, message) } else { Fault::failed(class, message) };
+    match class {
+        ErrorClass::Refused | ErrorClass::Disconnected => fault.losing_connection(),
+        _ => fault,
+    }
+}
+
+/// The fault for a row of a batch without any outcome.
+pub(super) fn unanswered(whole: Option<&Error>, effect: Effect) -> Fault {
+    if let Some(error) = whole {
+        return fault(error, effect);
+    }
+    const MESSAGE: &str = "a record of the batch got no answer";
+    match effect {
+        Effect::Read => Fault::failed(ErrorClass::Protocol, MESSAGE),
+        Effect::Write | Effect::Row => Fault::indeterminate(ErrorClass::Protocol, MESSAGE),
+    }
+}
+
+/// The fault for a cluster that could not be reached.
+pub(super) fn no_cluster(error: &Error, places: &str) -> Fault {
+    let refused = error.server_result_code().map(of_code).map(|(class, _)| class);
+    let text = message(error);
+    if refused == Some(ErrorClass::Rejected) || text.contains("uthenticat") {
+        let advice = "check user and password: aerospike://user:password@host/namespace";
+        let message = format!("{places}: {text}; {advice}");
+        return Fault::failed(ErrorClass::Rejected, message).losing_connection();
+    }
+    let message = format!("cannot connect to {places}: {text}");
+    Fault::failed(ErrorClass::Refused, message).losing_connection()
+}
+
+/// One line: what the error says, what caused it, and what to do where that is not plain.
+fn message(error: &Error) -> String {
+    let mut text = error.base_message();
+    let mut cause = error.cause();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.base_message());
+        cause = error.cause();
+    }
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match error.server_result_code().and_then(advice) {
+        Some(advice) => format!("{text}; {advice}"),
+        None => text,
+    }
+}
+
+fn advice(code: ResultCode) -> Option<&'static str> {
+    match code {
+        ResultCode::FailForbidden => Some(
+            "a time to live needs `nsup-period` (or `allow-ttl-without-nsup true`) in the \
+             namespace's configuration; deletes with strong consistency need tombstones; a set or \
+             namespace may have stopped writes",
+        ),
+        ResultCode::ServerMemError => Some(
+            "the namespace has no room left: its `data-size`, `filesize` or `stop-writes` limits",
+        ),
+        ResultCode::DeviceOverload => {
+            Some("the device is behind: more `max-write-cache`, or fewer writes")
+        }
+        ResultCode::RecordTooBig => Some("records are limited by `max-record-size`, 1 MiB"),
+        ResultCode::KeyBusy => {
+            Some("more requests for one record than `transaction-pending-limit`")
+        }
+        ResultCode::InvalidNamespace => Some("name one of the cluster's namespaces in the URL"),
+        ResultCode::NotAuthenticated | ResultCode::InvalidUser | ResultCode::InvalidPassword => {
+            Some("give user and password in the URL: aerospike://user:password@host/namespace")
+        }
+        _ => None,
+    }
+}
+
+/// By the server's code, if there is one in the chain of causes, else by the innermost cause.
+fn meaning(error: &Error) -> (ErrorClass, Applied) {
+    if let Some(code) = error.server_result_code() {
+        return of_code(code);
+    }
+    let mut innermost = error;
+    while let Some(cause) = innermost.cause() {
+        innermost = cause;
+    }
+    of_kind(innermost.kind())
+}
+
+fn of_kind(kind: &ErrorKind) -> (ErrorClass, Applied) {
+    match kind {
+        // Nothing was sent: no connection to be had, or no node for the record.
+        ErrorKind::ConnectionPoolEmpty
+        | ErrorKind::NoMoreConnections
+        | ErrorKind::InvalidNode
+        | ErrorKind::InvalidNamespace => (ErrorClass::Refused, Applied::No),
+        // Nothing was sent: the driver spares a node with which much went wrong in this second.
+        ErrorKind::MaxErrorRate => (ErrorClass::Refused, Applied::No),
+        // Nothing was sent.
+        ErrorKind::InvalidArgument => (ErrorClass::Rejected, Applied::No),
+        ErrorKind::Timeout => (ErrorClass::Timeout, Applied::IfInDoubt),
+        ErrorKind::Connection | ErrorKind::Io(_) => (ErrorClass::Disconnected, Applied::IfInDoubt),
+        _ => (ErrorClass::Protocol, Applied::Perhaps),
+    }
+}
+
+/// Each result code of the server.
+fn of_code(code: ResultCode) -> (ErrorClass, Applied) {
+    use ResultCode as Code;
+    match code {
+        // Found before the record is touched: the request itself is wrong, or not allowed.
+        Code::ParameterError
+        | Code::AlwaysForbidden
+        | Code::BinTypeError
+        | Code::RecordTooBig
+        | Code::UnsupportedFeature
+        | Code::BinNotFound
+        | Code::KeyMismatch
+        | Code::InvalidNamespace
+        | Code::BinNameTooLong
+        | Code::FailForbidden
+        | Code::ElementNotFound
+        | Code::ElementExists
+        | Code::EnterpriseOnly
+        | Code::OpNotApplicable
+        | Code::InvalidEncoding
+        | Code::InvalidGeojson => (ErrorClass::Rejected, Applied::No),
+        // A condition on the record does not hold; kvdyno sets none.
+        Code::KeyNotFoundError
+        | Code::GenerationError
+        | Code::KeyExistsError
+        | Code::BinExistsError
+        | Code::FilteredOut
+        | Code::LostConflict => (ErrorClass::Rejected, Applied::No),
+        // Transactions, of which kvdyno makes none: the record is another's.
+        Code::MrtBlocked
+        | Code::MrtVersionMismatch
+        | Code::MrtExpired
+        | Code::MrtTooManyWrites
+        | Code::MrtCommitted
+        | Code::MrtAborted
+        | Code::MrtAlreadyLocked
+        | Code::MrtMonitorExists => (ErrorClass::Rejected, Applied::No),
+        // Who asks is not known, or may not.
+        Code::SecurityNotSupported
+        | Code::SecurityNotEnabled
+        | Code::SecuritySchemeNotSupported
+        | Code::InvalidCommand
+        | Code::InvalidField
+        | Code::IllegalState
+        | Code::InvalidUser
+        | Code::UserAlreadyExists
+        | Code::InvalidPassword
+        | Code::ExpiredPassword
+        | Code::ForbiddenPassword
+        | Code::InvalidCredential
+        | Code::ExpiredSession
+        | Code::InvalidRole
+        | Code::RoleAlreadyExists
+        | Code::InvalidPrivilege
+        | Code::InvalidAllowlist
+        | Code::QuotasNotEnabled
+        | Code::InvalidQuota
+        | Code::NotAuthenticated
+        | Code::RoleViolation
+        | Code::NotAllowlisted => (ErrorClass::Rejected, Applied::No),
+        // No room: looked at before a record is written.
+        Code::ServerMemError => (ErrorClass::Full, Applied::No),
+        // Too much to do: turned away at the door.
+        Code::KeyBusy
+        | Code::XdrKeyBusy
+        | Code::DeviceOverload
+        | Code::QuotaExceeded
+        | Code::BatchMaxRequestsExceeded
+        | Code::BatchQueuesFull => (ErrorClass::Overloaded, Applied::No),
+        Code::BatchDisabled => (ErrorClass::Rejected, Applied::No),
+        Code::PartitionUnavailable => (ErrorClass::Unavailable, Applied::No),
+        // The master has waited for copies, or the request for its turn: it may be done yet.
+        Code::Timeout => (ErrorClass::Timeout, Applied::Perhaps),
+        // Another node has refused what this one had passed on, perhaps after copies were written.
+        Code::ClusterKeyMismatch => (ErrorClass::Unavailable, Applied::Perhaps),
+        Code::ServerError | Code::UdfBadResponse => (ErrorClass::Unavailable, Applied::Perhaps),
+        // Answers to scans, queries and their indexes, which kvdyno does not ask for, and whatever
+        // newer servers say.
+        _ => (ErrorClass::Protocol, Applied::Perhaps),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::store::Certainty;
+
+    use super::*;
+
+    #[test]
+    fn every_result_code_has_its_meaning() {
+        use ErrorClass::{Full, Overloaded, Protocol, Rejected, Timeout, Unavailable};
+        let expected = |code: u8| match code {
+            1 | 7 | 100 => (Unavailable, Applied::Perhaps),
+            2..=6 | 10 | 12 | 13 | 16 | 17 | 19..=29 => (Rejected, Applied::No),
+            8 => (Full, Applied::No),
+            9 => (Timeout, Applied::Perhaps),
+            11 => (Unavailable, Applied::No),
+            14 | 18 | 32 | 83 | 151 | 152 => (Overloaded, Applied::No),
+            51..=56 | 60..=66 | 70..=75 | 80..=82 => (Rejected, Applied::No),
+            120..=127 | 150 | 160 => (Rejected, Applied::No),
+            _ => (Protocol, Applied::Perhaps),
+        };
+        for code in 0..=u8::MAX {
+            let named = ResultCode::from(code);
+            assert_eq!(of_code(named), expected(code), "{code}: {named}");
+        }
+    }
+
+    #[test]
+    fn each_error_of_the_driver_has_its_meaning() {
+        use Certainty::{Failed, Indeterminate};
+        use ErrorClass::{Disconnected, Protocol, Refused, Rejected};
+        let lost = || Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        // Errors that the driver has not marked as in doubt.
+        let cases = [
+            (lost(), Disconnected, Failed, Indeterminate),
+            (lost().chain_error("while sending"), Disconnected, Failed, Indeterminate),
+            (Error::invalid_argument("a key"), Rejected, Failed, Failed),
+            (Error::client_error("something"), Protocol, Indeterminate, Indeterminate),
+        ];
+        for (error, class, single, row) in cases {
+            let judged = |effect| (fault(&error, effect).class, fault(&error, effect).certainty);
+            assert_eq!(judged(Effect::Read), (class, Failed), "{error}");
+            assert_eq!(judged(Effect::Write), (class, single), "{error}");
+            assert_eq!(judged(Effect::Row), (class, row), "{error}");
+        }
+        for kind in [
+            ErrorKind::ConnectionPoolEmpty,
+            ErrorKind::NoMoreConnections,
+            ErrorKind::InvalidNode,
+            ErrorKind::MaxErrorRate,
+        ] {
+            assert_eq!(of_kind(&kind), (Refused, Applied::No), "{kind:?}");
+        }
+        assert_eq!(of_kind(&ErrorKind::Timeout), (ErrorClass::Timeout, Applied::IfInDoubt));
+        assert_eq!(of_kind(&ErrorKind::BadResponse), (Protocol, Applied::Perhaps));
+        assert!(fault(&lost(), Effect::Write).connection_lost);
+        let chained = fault(&lost().chain_error("while\n sending"), Effect::Read);
+        assert!(chained.message.starts_with("while sending: Error during an I/O"), "{chained}");
+    }
+
+    #[test]
+    fn a_row_without_an_outcome_is_unknown() {
+        assert_eq!(unanswered(None, Effect::Row).certainty, Certainty::Indeterminate);
+        assert_eq!(unanswered(None, Effect::Read).certainty, Certainty::Failed);
+        let nothing_sent = Error::invalid_argument("no");
+        assert_eq!(unanswered(Some(&nothing_sent), Effect::Row).certainty, Certainty::Failed);
+    }
+
+    #[test]
+    fn a_time_to_live_that_is_refused_comes_with_advice() {
+        let advice = advice(ResultCode::FailForbidden).unwrap();
+        assert!(advice.contains("nsup-period"), "{advice}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Riak's messages as far as kvdyno uses them, after riak.proto and riak_kv.proto of basho/riak_pb.
+//! Fields that are not listed are not sent, and skipped where they come.
+
+/// Asks for an object.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbGetReq {
+    /// Bucket.
+    #[prost(bytes = "vec", required, tag = "1")]
+    pub bucket: Vec<u8>,
+    /// Key.
+    #[prost(bytes = "vec", required, tag = "2")]
+    pub key: Vec<u8>,
+    /// Replicas that must answer.
+    #[prost(uint32, optional, tag = "3")]
+    pub r: Option<u32>,
+    /// Primary replicas that must answer.
+    #[prost(uint32, optional, tag = "4")]
+    pub pr: Option<u32>,
+    /// Everything but the values.
+    #[prost(bool, optional, tag = "8")]
+    pub head: Option<bool>,
+    /// The vector clock of a tombstone, too.
+    #[prost(bool, optional, tag = "9")]
+    pub deletedvclock: Option<bool>,
+    /// Milliseconds after which the node gives up.
+    #[prost(uint32, optional, tag = "10")]
+    pub timeout: Option<u32>,
+    /// Bucket type; the default one if absent.
+    #[prost(bytes = "vec", optional, tag = "13")]
+    pub r#type: Option<Vec<u8>>,
+}
+
+/// One value of an object, as it is written.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbContent {
+    /// The value.
+    #[prost(bytes = "vec", required, tag = "1")]
+    pub value: Vec<u8>,
+    /// Its media type.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub content_type: Option<Vec<u8>>,
+}
+
+/// Writes an object.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbPutReq {
+    /// Bucket.
+    #[prost(bytes = "vec", required, tag = "1")]
+    pub bucket: Vec<u8>,
+    /// Key.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub key: Option<Vec<u8>>,
+    /// The vector clock that was read before: what this value replaces.
+    #[prost(bytes = "vec", optional, tag = "3")]
+    pub vclock: Option<Vec<u8>>,
+    /// The value.
+    #[prost(message, required, tag = "4")]
+    pub content: RpbContent,
+    /// Replicas that must have received it.
+    #[prost(uint32, optional, tag = "5")]
+    pub w: Option<u32>,
+    /// Replicas that must have handed it to their backend.
+    #[prost(uint32, optional, tag = "6")]
+    pub dw: Option<u32>,
+    /// Primary replicas that must have it.
+    #[prost(uint32, optional, tag = "8")]
+    pub pw: Option<u32>,
+    /// Milliseconds after which the node gives up.
+    #[prost(uint32, optional, tag = "12")]
+    pub timeout: Option<u32>,
+    /// Bucket type; the default one if absent.
+    #[prost(bytes = "vec", optional, tag = "16")]
+    pub r#type: Option<Vec<u8>>,
+}
+
+/// Deletes an object.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbDelReq {
+    /// Bucket.
+    #[prost(bytes = "vec", required, tag = "1")]
+    pub bucket: Vec<u8>,
+    /// Key.
+    #[prost(bytes = "vec", required, tag = "2")]
+    pub key: Vec<u8>,
+    /// As of a get: the node reads the vector clock first.
+    #[prost(uint32, optional, tag = "5")]
+    pub r: Option<u32>,
+    /// As of a put.
+    #[prost(uint32, optional, tag = "6")]
+    pub w: Option<u32>,
+    /// As of a get.
+    #[prost(uint32, optional, tag = "7")]
+    pub pr: Option<u32>,
+    /// As of a put.
+    #[prost(uint32, optional, tag = "8")]
+    pub pw: Option<u32>,
+    /// As of a put.
+    #[prost(uint32, optional, tag = "9")]
+    pub dw: Option<u32>,
+    /// Milliseconds after which the node gives up.
+    #[prost(uint32, optional, tag = "10")]
+    pub timeout: Option<u32>,
+    /// Bucket type; the default one if absent.
+    #[prost(bytes = "vec", optional, tag = "13")]
+    pub r#type: Option<Vec<u8>>,
+}
+
+/// Any request can be answered with this.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbErrorResp {
+    /// What is wrong.
+    #[prost(bytes = "vec", required, tag = "1")]
+    pub errmsg: Vec<u8>,
+    /// A number for it, mostly 0.
+    #[prost(uint32, required, tag = "2")]
+    pub errcode: u32,
+}
+
+/// Which node this is.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbGetServerInfoResp {
+    /// Its name in the cluster.
+    #[prost(bytes = "vec", optional, tag = "1")]
+    pub node: Option<Vec<u8>>,
+    /// Version of Riak.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub server_version: Option<Vec<u8>>,
+}
+
+/// Asks for the properties of a bucket.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbGetBucketReq {
+    /// Bucket.
+    #[prost(bytes = "vec", required, tag = "1")]
+    pub bucket: Vec<u8>,
+    /// Bucket type; the default one if absent.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub r#type: Option<Vec<u8>>,
+}
+
+/// The properties of a bucket.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbGetBucketResp {
+    /// The properties.
+    #[prost(message, required, tag = "1")]
+    pub props: RpbBucketProps,
+}
+
+/// Sets properties of a bucket; those that are absent stay as they are.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbSetBucketReq {
+    /// Bucket.
+    #[prost(bytes = "vec", required, tag = "1")]
+    pub bucket: Vec<u8>,
+    /// The properties.
+    #[prost(message, required, tag = "2")]
+    pub props: RpbBucketProps,
+    /// Bucket type; the default one if absent.
+    #[prost(bytes = "vec", optional, tag = "3")]
+    pub r#type: Option<Vec<u8>>,
+}
+
+/// Properties of a bucket.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RpbBucketProps {
+    /// Replicas of each object.
+    #[prost(uint32, optional, tag = "1")]
+    pub n_val: Option<u32>,
+    /// Concurrent writes are kept as siblings.
+    #[prost(bool, optional, tag = "2")]
+    pub allow_mult: Option<bool>,
+    /// Vector clocks are not looked at: the latest timestamp wins.
+    #[prost(bool, optional, tag = "3")]
+    pub last_write_wins: Option<bool>,
+    /// Default of a get's `pr`.
+    #[prost(uint32, optional, tag = "14")]
+    pub pr: Option<u32>,
+    /// Default of a get's `r`.
+    #[prost(uint32, optional, tag = "15")]
+    pub r: Option<u32>,
+    /// Default of a put's `w`.
+    #[prost(uint32, optional, tag = "16")]
+    pub w: Option<u32>,
+    /// Default of a put's `pw`.
+    #[prost(uint32, optional, tag = "17")]
+    pub pw: Option<u32>,
+    /// Default of a put's `dw`.
+    #[prost(uint32, optional, tag = "18")]
+    pub dw: Option<u32>,
+    /// Which backend of several holds it.
+    #[prost(bytes = "vec", optional, tag = "22")]
+    pub backend: Option<Vec<u8>>,
+    /// Objects are written once and never changed.
+    #[prost(bool, optional, tag = "28")]
+    pub write_once: Option<bool>,
+}

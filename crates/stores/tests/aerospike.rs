@@ -1,0 +1,113 @@
+//! The Aerospike driver: without a server, and against a real one where `KVDYNO_ASD` names `asd`.
+#![cfg(feature = "aerospike")]
+
+mod harness;
+
+use std::net::TcpListener;
+
+use harness::run;
+use kvdyno_core::store::{Certainty, ErrorClass, Store};
+use kvdyno_stores::StoreUrl;
+use kvdyno_stores::aerospike::AerospikeStore;
+
+fn store(url: &str) -> AerospikeStore {
+    AerospikeStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_refused_by_name() {
+    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let store = store(&format!("aerospike://{nowhere}/test?timeout=500ms"));
+    run(async {
+        let fault = store.connect(1).await.err().unwrap();
+        let expected = (ErrorClass::Refused, Certainty::Failed, true);
+        assert_eq!((fault.class, fault.certainty, fault.connection_lost), expected);
+        assert!(fault.message.contains(&nowhere.to_string()), "{fault}");
+        assert!(!fault.message.contains('\n'), "{fault}");
+        assert_eq!(store.profile().await.unwrap_err().class, ErrorClass::Refused);
+    });
+}
+
+#[cfg(feature = "server-tests")]
+mod real {
+    use std::time::{Duration, Instant};
+
+    use harness::{Single, whole};
+    use kvdyno_core::store::{Consistency, Durability};
+    use kvdyno_stores::conformance::conformance;
+    use kvdyno_testbed::{Action, Deployment, Testbed};
+
+    use super::*;
+
+    /// A testbed of a real server; none where no variable names its program.
+    fn up(words: &str) -> Option<Deployment> {
+        if std::env::var_os("KVDYNO_ASD").is_none() {
+            println!("KVDYNO_ASD does not name asd: not run against a real server");
+            return None;
+        }
+        Some(Deployment::up(words).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    #[test]
+    fn it_conforms() {
+        let Some(mut testbed) = up("aerospike") else { return };
+        let url = testbed.describe().url;
+        conformance(&store(&url)).unwrap_or_else(|failure| panic!("{failure}"));
+        let options = "?commit=master&replica=any&send-key&connections=8";
+        conformance(&store(&format!("{url}{options}")))
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        let profile = run(store(&url).profile()).unwrap();
+        assert_eq!(profile.durability.level, Durability::None);
+        assert_eq!(profile.consistency.level, Consistency::Linearizable);
+        assert!(profile.durability.checked && profile.version.is_some());
+    }
+
+    #[test]
+    fn without_its_supervisor_a_namespace_takes_no_time_to_live() {
+        let Some(mut testbed) = up("aerospike?expiry=0&storage=file") else {
+            return;
+        };
+        let store = store(&testbed.describe().url);
+        let profile = run(store.profile()).unwrap();
+        assert!(!profile.capabilities.ttl);
+        // Community Edition answers before a write is on the device.
+        assert_eq!(profile.durability.level, Durability::None);
+        run(async {
+            let mut client = Single::new(store.connect(1).await.unwrap());
+            let put = whole(b"k", b"v", Some(Duration::from_secs(9)));
+            let fault = client.put(put).await.unwrap_err();
+            assert_eq!(
+                (fault.class, fault.certainty),
+                (ErrorClass::Unsupported, Certainty::Failed)
+            );
+            assert!(fault.message.contains("nsup-period"), "{fault}");
+            assert_eq!(client.get("k").await, Ok(None));
+        });
+    }
+
+    #[test]
+    fn a_write_to_a_paused_server_is_indeterminate_and_the_next_to_a_dead_one_failed() {
+        let Some(mut testbed) = up("aerospike") else { return };
+        let store = store(&format!("{}?timeout=500ms", testbed.describe().url));
+        run(async {
+            let mut client = Single::new(store.connect(1).await.unwrap());
+            client.set("k", b"1").await.unwrap();
+            testbed.act("aerospike-1", Action::Pause).unwrap();
+            let fault = client.set("k", b"2").await.unwrap_err();
+            let expected = (ErrorClass::Timeout, Certainty::Indeterminate);
+            assert_eq!((fault.class, fault.certainty), expected, "{fault}");
+            assert_eq!(client.get("k").await.unwrap_err().certainty, Certainty::Failed);
+            testbed.act("aerospike-1", Action::Kill).unwrap();
+            let begin = Instant::now();
+            let fault = loop {
+                // Until the driver has noticed that its connections are closed.
+                let fault = client.set("k", b"3").await.unwrap_err();
+                if fault.certainty == Certainty::Failed {
+                    break fault;
+                }
+                assert!(begin.elapsed() < Duration::from_secs(60), "{fault}");
+            };
+            assert!(fault.connection_lost || fault.class == ErrorClass::Timeout, "{fault}");
+        });
+    }
+}
