@@ -1,10 +1,10 @@
 //! The drivers of the stores that kvdyno measures: one file for each system, and a registry from
 //! the scheme of a URL to the driver.
 
-pub mod boxed;
-pub mod cache;
 #[cfg(feature = "aerospike")]
 pub mod aerospike;
+pub mod boxed;
+pub mod cache;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
 pub mod conformance;
