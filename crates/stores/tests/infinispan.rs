@@ -86,7 +86,7 @@ fn over_rest(url: &str) {
     assert!(!profile.capabilities.may_forget, "its cache has no limit");
     let elsewhere = url.replace("/bench/", "/none/");
     let fault = run(rest(&elsewhere).profile()).unwrap_err();
-    assert!(fault.message.contains("no cache `none`"), "{fault}");
+    assert!(fault.message.contains("a cache `none`"), "{fault}");
 }
 
 fn over_resp(url: &str) {
