@@ -9,7 +9,7 @@ use std::path::Path;
 
 use kvdyno_core::suite::{Overrides, Suite};
 use kvdyno_report::result::RunResult;
-use kvdyno_stores::{StoreUrl, memcached, redis, riak};
+use kvdyno_stores::{StoreUrl, couchbase, memcached, redis, rest, riak};
 
 pub use mutate::Mutator;
 
@@ -30,9 +30,11 @@ pub struct Target {
 }
 
 /// Every parser that reads what kvdyno did not write itself.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
     Target { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
+    Target { name: "rest_reply", run: rest_reply, seeds: seeds::rest_replies },
+    Target { name: "couchbase_reply", run: couchbase_reply, seeds: seeds::couchbase_replies },
     Target { name: "riak_reply", run: riak_reply, seeds: seeds::riak_replies },
     Target { name: "suite_file", run: suite_file, seeds: seeds::suites },
     Target { name: "ycsb_file", run: ycsb_file, seeds: seeds::ycsb_files },
@@ -79,6 +81,45 @@ pub fn memcached_reply(data: &[u8]) {
         if let Ok(Some((_, length))) = whole {
             assert_eq!(Tokens::new(&data[..length]).count(), parts as usize);
         }
+    }
+}
+
+/// An answer over HTTP: as [`redis_reply`], and its body lies within it.
+///
+/// # Panics
+/// If that does not hold.
+pub fn rest_reply(data: &[u8]) {
+    use rest::codec::{Body, Chunks, Progress, scan};
+    let whole = scan(&mut Progress::default(), data);
+    if data.len() <= PIECEWISE_MOST {
+        let mut progress = Progress::default();
+        same_in_pieces(data, &whole, |so_far| scan(&mut progress, so_far));
+    }
+    if let Ok(Some((reply, length))) = whole {
+        assert!(reply.status >= 200);
+        match reply.body {
+            Body::Whole { start, end } => assert!(start <= end && end == length),
+            Body::Chunked { start } => {
+                let body: usize = Chunks::new(&data[..length], start).map(<[u8]>::len).sum();
+                // Each answer in chunks ends with the last one, `0`, and an empty line.
+                assert!(start + body + 5 <= length);
+            }
+        }
+    }
+}
+
+/// An answer of Couchbase: as [`redis_reply`], and its value lies within it.
+///
+/// # Panics
+/// If that does not hold.
+pub fn couchbase_reply(data: &[u8]) {
+    use couchbase::codec::scan;
+    let whole = scan(data);
+    if data.len() <= PIECEWISE_MOST {
+        same_in_pieces(data, &whole, scan);
+    }
+    if let Ok(Some((reply, length))) = whole {
+        assert!(reply.value(&data[..length]).len() < length);
     }
 }
 

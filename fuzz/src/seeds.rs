@@ -61,6 +61,28 @@ pub(crate) fn memcached_replies() -> Vec<Vec<u8>> {
     ])
 }
 
+pub(crate) fn rest_replies() -> Vec<Vec<u8>> {
+    owned(&[
+        b"HTTP/1.1 204 No Content\r\netag: 1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\ncontent-length: 5\r\n\r\nhello",
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nServer: Jetty(9.4.58)\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        b"HTTP/1.1 200\r\ntransfer-encoding:chunked\r\n\r\nA;x=1\r\n0123456789\r\n0\r\nA: b\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 1\r\n\r\nx",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: keep-alive\r\n\r\nx",
+        b"HTTP/1.1 503 Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\r\n",
+    ])
+}
+
+pub(crate) fn couchbase_replies() -> Vec<Vec<u8>> {
+    owned(&[
+        b"\x81\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x01",
+        b"\x81\0\0\0\x04\0\0\0\0\0\0\x09\0\0\0\x07\0\0\0\0\0\0\0\x01\0\0\0\0hello",
+        b"\x81\0\0\0\0\0\0\x01\0\0\0\x09\0\0\0\0\0\0\0\0\0\0\0\0Not found",
+        b"\x81\x10\0\x03\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\0\0\0\0\0pid13",
+    ])
+}
+
 pub(crate) fn riak_replies() -> Vec<Vec<u8>> {
     owned(&[
         b"\x00\x00\x00\x01\x02",
@@ -92,6 +114,7 @@ pub(crate) fn store_urls() -> Vec<Vec<u8>> {
         b"rediss://[::1]:6380/0?ca=%2Fetc%2Fca.pem",
         b"memcached://h:11211?timeout=500ms",
         b"lmdb:path/to%20folder?durability=none&size=1GiB",
+        b"rest+http://user:secret@h:80/a/{key}?ttl=Ttl&header.X-Api-Key=k&query=w%3D2",
         b"sim:?service=100us&stall=1s@5s&lose=1/1000",
         b"null:",
     ])

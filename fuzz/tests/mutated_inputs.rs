@@ -44,4 +44,7 @@ macro_rules! targets {
     };
 }
 
-targets! { redis_reply memcached_reply riak_reply suite_file ycsb_file result_file store_url }
+targets! {
+    redis_reply memcached_reply rest_reply couchbase_reply riak_reply suite_file ycsb_file
+    result_file store_url
+}

@@ -16,7 +16,12 @@ struct Need {
 }
 
 /// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
-const PROGRAMS: [Need; 3] = [
+const PROGRAMS: [Need; 4] = [
+    // The library of the example plug-in, which its tests build.
+    Need {
+        packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
+        present: "test -e /usr/include/sqlite3.h",
+    },
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {
@@ -38,6 +43,9 @@ const LIBRARIES: [Need; 2] = [
     },
 ];
 
+/// What counts instructions.
+const VALGRIND: [Need; 1] = [Need { packages: &["valgrind"], present: "command -v valgrind" }];
+
 /// Features of the lints and tests beside each crate's `server-tests`: every driver.
 pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 
@@ -47,6 +55,14 @@ pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 /// As [`ensure_all`].
 pub fn ensure_libraries() -> Result<(), Failure> {
     ensure(&LIBRARIES, &[])
+}
+
+/// Makes sure that instructions can be counted.
+///
+/// # Errors
+/// As [`ensure_all`].
+pub fn ensure_valgrind() -> Result<(), Failure> {
+    ensure(&VALGRIND, &[])
 }
 
 /// Makes sure that every feature can be built and every test can be run.

@@ -14,7 +14,7 @@ use std::future::Future;
 use std::path::Path;
 use std::task::Context;
 
-pub use fault::{Certainty, ErrorClass, Fault};
+pub use fault::{Certainty, ErrorClass, Fault, Message};
 pub use figure::{Figure, FigureUnit};
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};

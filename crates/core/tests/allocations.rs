@@ -11,7 +11,7 @@ use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pr
 use kvdyno_core::measure::Interval;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
-    Promise, Put, Reading, Store, Threading,
+    Promise, Put, Reading, Rows, Store, Threading,
 };
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
@@ -47,6 +47,8 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const RECORDS: u64 = 1_000;
+/// Bytes of a key.
+const KEY: usize = 8;
 const FIELDS: u16 = 3;
 const FIELD: usize = 40;
 /// Operations of the shorter run.
@@ -69,8 +71,7 @@ struct ArrayClient {
 
 impl ArrayClient {
     fn slot(&self, key: &[u8]) -> &Mutex<Slot> {
-        let digits = key.iter().map(|digit| usize::from(digit - b'0'));
-        &self.slots[digits.fold(0, |number, digit| number * 10 + digit)]
+        &self.slots[number(key)]
     }
 }
 
@@ -98,6 +99,40 @@ impl Client for ArrayClient {
         let before = std::mem::take(&mut *self.slot(key).lock().unwrap());
         Ok(before.iter().any(Option::is_some))
     }
+
+    async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
+        let mut key = [0; KEY];
+        let first = number(from);
+        for (number, slot) in self.slots.iter().enumerate().skip(first).take(count) {
+            (0..KEY).for_each(|place| key[KEY - 1 - place] = b'0' + digit(number, place));
+            slot.lock().unwrap()[0].iter().for_each(|bytes| into.push(&key, Some(bytes)));
+        }
+        Ok(())
+    }
+
+    async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
+        for key in keys {
+            into.push(key, self.slot(key).lock().unwrap()[0].as_ref().map(|bytes| &bytes[..]));
+        }
+        Ok(())
+    }
+
+    async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
+        for put in puts {
+            self.slot(put.key).lock().unwrap()[0] = put.value.whole().try_into().ok();
+        }
+        Ok(())
+    }
+}
+
+/// The number that a key says.
+fn number(key: &[u8]) -> usize {
+    key.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0'))
+}
+
+/// The digit at `place`, from the last one on.
+fn digit(number: usize, place: usize) -> u8 {
+    (number / 10usize.pow(place as u32) % 10) as u8
 }
 
 impl Store for ArrayStore {
@@ -113,7 +148,14 @@ impl Store for ArrayStore {
         Ok(Profile {
             store: "array".to_owned(),
             version: None,
-            capabilities: Capabilities { fields, pipeline: true, ..Capabilities::default() },
+            capabilities: Capabilities {
+                fields,
+                pipeline: true,
+                scan: true,
+                batch_get: true,
+                batch_put: true,
+                ..Capabilities::default()
+            },
             durability: Promise::checked(Durability::None),
             consistency: Promise::checked(Consistency::Linearizable),
             ttl_precision: Duration::ZERO,
@@ -150,13 +192,14 @@ impl Bench {
         let dataset = Dataset {
             id: 1,
             session: 2,
-            key: KeyModel { form: KeyForm::Decimal, length: 8 },
+            key: KeyModel { form: KeyForm::Decimal, length: KEY as u16 },
             fields,
             capacity: RECORDS,
         };
         let ledger = Ledger::new(LedgerConfig {
             slots: RECORDS * u64::from(fields),
             linearizable: true,
+            staleness: Duration::ZERO,
             may_forget: false,
             overlap_capacity: 16,
             initial: Initial::Never,
@@ -199,8 +242,8 @@ impl Bench {
             arrival: Arrival::Closed,
             ttl: None,
             one_field,
-            scan_length: SizeModel::Fixed { size: 1 },
-            batch: 1,
+            scan_length: SizeModel::Uniform { min: 1, max: 20 },
+            batch: 10,
             requests: Some(operations),
             records: if inserts { 0 } else { RECORDS },
             insert_first: if inserts { 0 } else { RECORDS },
@@ -240,27 +283,34 @@ fn no_operation_allocates() {
         (Kind::PutGet, 100),
         (Kind::ReadModifyWrite, 200),
     ];
-    let mixes: [&[(Kind, u16)]; 5] = [
+    let mixes: [&[(Kind, u16)]; 8] = [
         &[(Kind::Get, 1_000)],
         &[(Kind::Update, 1_000)],
         &[(Kind::PutGet, 1_000)],
         &[(Kind::ReadModifyWrite, 1_000)],
         mixed,
+        &[(Kind::Scan, 1_000)],
+        &[(Kind::GetBatch, 1_000)],
+        &[(Kind::PutBatch, 500), (Kind::GetBatch, 500)],
     ];
     for threading in [Threading::InProcess, Threading::Networked] {
         for (fields, one_field) in [(1, false), (FIELDS, false), (FIELDS, true)] {
             let bench = Bench::new(threading, fields);
             bench.allocations(&[(Kind::Insert, 1_000)], false, RECORDS);
-            for mix in mixes {
-                let once = bench.allocations(mix, one_field, OPERATIONS);
-                let twice = bench.allocations(mix, one_field, 2 * OPERATIONS);
+            // Neither scans nor batches are for records whose fields are written apart.
+            let mixes = if fields == 1 { &mixes[..] } else { &mixes[..5] };
+            for (number, mix) in mixes.iter().enumerate() {
+                // Those of several records are told by fewer.
+                let operations = if number < 5 { OPERATIONS } else { OPERATIONS / 10 };
+                let once = bench.allocations(mix, one_field, operations);
+                let twice = bench.allocations(mix, one_field, 2 * operations);
                 // A phase makes threads, channels and buffers; the system may wake its watcher
                 // once more. One allocation in a thousand operations would be 50 more.
                 let more = twice.saturating_sub(once);
                 assert!(
                     more < 20,
                     "{threading:?}, {fields} fields, one written: {one_field}, {mix:?}: {once} \
-                     allocations for {OPERATIONS} operations, {twice} for twice as many"
+                     allocations for {operations} operations, {twice} for twice as many"
                 );
             }
         }

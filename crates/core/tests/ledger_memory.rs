@@ -6,6 +6,7 @@ fn config(slots: u64) -> LedgerConfig {
     LedgerConfig {
         slots,
         linearizable: false,
+        staleness: std::time::Duration::ZERO,
         may_forget: false,
         overlap_capacity: 1 << 20,
         initial: Initial::Never,

@@ -224,6 +224,7 @@ fn run(mode: Mode, histories: u64, steps: u64) -> Counts {
     let ledger = Ledger::new(LedgerConfig {
         slots: histories,
         linearizable: mode.linearizable,
+        staleness: std::time::Duration::ZERO,
         may_forget: false,
         overlap_capacity: histories as usize,
         initial,
@@ -308,6 +309,7 @@ fn a_session_that_cannot_be_seen_accuses_nobody() {
     let config = LedgerConfig {
         slots: 1,
         linearizable: true,
+        staleness: std::time::Duration::ZERO,
         may_forget: false,
         overlap_capacity: 1,
         initial,

@@ -166,6 +166,7 @@ fn run(load: Load) -> (Ledger, Store, Seen) {
     let ledger = Ledger::new(LedgerConfig {
         slots: SLOTS,
         linearizable: load.linearizable,
+        staleness: std::time::Duration::ZERO,
         may_forget: false,
         overlap_capacity: load.overlap_capacity,
         initial: Initial::Never,

@@ -287,6 +287,7 @@ fn ledger_config(setting: &Setting<'_>, context: &Context, existing: Existing) -
     LedgerConfig {
         slots: context.dataset.capacity.max(existing::planned_records(setting.plan)) * words,
         linearizable: profile.consistency.level == Consistency::Linearizable,
+        staleness: profile.consistency.level.staleness().unwrap_or(Duration::ZERO),
         may_forget: profile.capabilities.may_forget,
         overlap_capacity: OVERLAP_CAPACITY,
         initial: match (existing, setting.data) {

@@ -3,6 +3,7 @@
 mod arguments;
 mod around;
 mod disclosed;
+mod fault;
 mod kinds;
 mod nemesis;
 
@@ -33,6 +34,9 @@ pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
     match &arguments.command {
         TestbedCommand::Up { testbed, detach } => up(testbed, *detach),
         TestbedCommand::Down { testbeds, all } => down(testbeds, *all),
+        TestbedCommand::Fault { fault, node, testbed, yes } => {
+            fault::carry_out(&one(testbed.as_deref())?, *fault, node.as_deref(), *yes)
+        }
         TestbedCommand::List => list(),
         TestbedCommand::Kinds => kinds::list(),
         TestbedCommand::Install { kinds } => install(kinds),
@@ -139,6 +143,25 @@ fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The testbed of this name, or the only one.
+fn one(name: Option<&str>) -> Result<Standing, Failure> {
+    let standing = keeper::standing().map_err(about)?;
+    let ids: Vec<String> = standing.iter().map(Standing::id).collect();
+    let meant = |testbed: &Standing| {
+        let id = testbed.id();
+        name.is_none_or(|name| id == name || kind_of(&id) == name)
+    };
+    let mut meant: Vec<Standing> = standing.into_iter().filter(meant).collect();
+    match (meant.pop(), meant.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (Some(_), false) => {
+            Err(Failure::usage(format!("name one with --testbed: {}", ids.join(", "))))
+        }
+        (None, _) if ids.is_empty() => Err(Failure::usage("no testbed is up")),
+        (None, _) => Err(Failure::usage(format!("no such testbed is up: {}", ids.join(", ")))),
+    }
 }
 
 /// `redis-sharded` of `redis-sharded-x7Bq2w`.

@@ -18,6 +18,18 @@ fn on_memcached(check: impl FnOnce(&str)) {
     check(&server.url());
 }
 
+#[test]
+fn cache_on_memcached_before_redis() {
+    let cache = MemcachedServer::start(MemcachedSettings::default()).unwrap();
+    let store = RedisServer::start(RedisSettings::default()).unwrap();
+    let url = format!("cache({}, {})?ttl=2s", cache.url(), store.url());
+    let options = ["--scale", "0.01", "--requests", "4000", "--set", "warmup=false"];
+    let run = run("cache", &url, &options);
+    assert_eq!(run.done("mix"), [("get", 3_800), ("update", 200)]);
+    assert!(run.printed.contains("mix: hit ratio: "), "{}", run.printed);
+    assert!(run.printed.contains("get of the store after a miss, median"), "{}", run.printed);
+}
+
 /// A suite and what its run phase does.
 type Does = (&'static str, &'static [(&'static str, u64)]);
 

@@ -22,7 +22,7 @@ use kvdyno_core::workload::{
 use crate::folder::{Place, ResultFolder};
 use crate::result::{
     Build, Host, Level, PhaseResult, Published, Reason, RunResult, SCHEMA_VERSION, Status,
-    StoreResult, StoreRun, SuiteResult, Verdict, rfc3339,
+    StoreResult, StoreRun, SuiteResult, TestbedNode, TestbedResult, TestbedStep, Verdict, rfc3339,
 };
 
 const ORIGIN: Nanos = 5_000_000_000;
@@ -131,6 +131,29 @@ fn used(start: Nanos) -> Resources {
         servers: vec![Some(at(second))],
     };
     Resources { samples: (0..4).map(sample).collect(), summary: resources() }
+}
+
+/// A testbed of one node, whose strings are `word`.
+#[must_use]
+pub fn testbed(word: &str) -> TestbedResult {
+    let pair = || vec![(word.to_owned(), word.to_owned())];
+    TestbedResult {
+        request: word.to_owned(),
+        kind: "redis".to_owned(),
+        version: Some("7.0.15".to_owned()),
+        nodes: vec![TestbedNode {
+            name: word.to_owned(),
+            address: word.to_owned(),
+            role: Some(word.to_owned()),
+            pid: Some(7),
+        }],
+        steps: vec![TestbedStep { name: word.to_owned(), took_ns: 68_000_000 }],
+        ready_after_ns: 1_200_000_000,
+        changed: pair(),
+        configuration: pair(),
+        server_processors: Some(vec![0]),
+        client_processors: Some(vec![1]),
+    }
 }
 
 /// A reason for suspicion.

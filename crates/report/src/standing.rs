@@ -140,7 +140,7 @@ fn cautions(result: &RunResult, labels: &[String]) -> Vec<String> {
     if let Some(told) = each(&|run| run.store.durability.level.describe().to_owned()) {
         cautions.push(format!("durability differs, so this is no like-for-like race ({told})"));
     }
-    if let Some(told) = each(&|run| run.store.consistency.level.describe().to_owned()) {
+    if let Some(told) = each(&|run| run.store.consistency.level.describe().into_owned()) {
         cautions.push(format!("consistency differs, so this is no like-for-like race ({told})"));
     }
     let mut doubted: BTreeMap<String, Vec<&str>> = BTreeMap::new();

@@ -222,7 +222,7 @@ pub(crate) fn promises(store: &StoreResult) -> (String, String) {
     };
     (
         told(store.durability.level.describe(), store.durability.checked),
-        told(store.consistency.level.describe(), store.consistency.checked),
+        told(&store.consistency.level.describe(), store.consistency.checked),
     )
 }
 
@@ -327,6 +327,9 @@ pub(crate) fn verification_line(tally: Option<&Tally>) -> String {
         anomalies_text(tally),
         format!("{} unknown", count(tally.unknown)),
     ];
+    if tally.legal_stale > 0 {
+        parts.push(format!("{} stale as the store declares", count(tally.legal_stale)));
+    }
     if tally.stamp_only > 0 {
         parts.push(format!("{} by their stamp only", count(tally.stamp_only)));
     }

@@ -1,18 +1,26 @@
 //! What the engines in this process share: where their files lie, and what an acknowledged write
 //! survives there.
 
+#[cfg(all(test, any(feature = "embedded", feature = "rocksdb")))]
+pub(crate) mod trial;
+
 #[cfg(feature = "embedded")]
 use std::io;
 use std::path::{Path, PathBuf};
+#[cfg(any(feature = "embedded", feature = "rocksdb"))]
 use std::time::Duration;
 
+use kvdyno_core::store::Durability;
 #[cfg(feature = "embedded")]
 use kvdyno_core::store::ErrorClass;
-use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile, Promise};
+#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+use kvdyno_core::store::{Capabilities, Consistency, Profile, Promise};
 use tempfile::TempDir;
 
 use crate::error::StoreError;
-use crate::in_process::{PATIENCE, refuse_hosts};
+#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+use crate::in_process::PATIENCE;
+use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
 /// Meaning of the option that all engines share.
@@ -59,6 +67,7 @@ pub(crate) fn take_durability(
 
 /// What all of them are: ordered, with transactions over several records, linearizable because
 /// every read sees the last commit.
+#[cfg(any(feature = "embedded", feature = "rocksdb"))]
 pub(crate) fn profile(
     store: &str,
     version: Option<String>,
@@ -95,7 +104,15 @@ impl Folder {
     /// that is removed at the end. Refuses durability `power` where files live in memory.
     pub(crate) fn open(url: &StoreUrl, durability: Durability) -> Result<Folder, StoreError> {
         refuse_hosts(url)?;
-        let named = url.path();
+        Folder::at(url, url.path(), durability)
+    }
+
+    /// The same for a folder that is named elsewhere; none if that is empty.
+    pub(crate) fn at(
+        url: &StoreUrl,
+        named: &str,
+        durability: Durability,
+    ) -> Result<Folder, StoreError> {
         let (path, temporary) = if named.is_empty() {
             let folder = tempfile::Builder::new()
                 .prefix("kvdyno-")

@@ -1,13 +1,12 @@
 //! What is known of a store before it is opened: the line that each driver gives the registry.
 
-use kvdyno_core::load::AnyStore;
-
+use crate::boxed::OpenedStore;
 use crate::error::StoreError;
 use crate::request::Request;
 use crate::url::StoreUrl;
 
 /// What opening a URL gives.
-pub type Opened = Box<dyn AnyStore>;
+pub type Opened = Box<dyn OpenedStore>;
 
 /// What is known of a store without opening it. Texts are plain sentences for `kvdyno stores`.
 #[derive(Debug)]

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fjall::config::CompressionPolicy;
+use fjall::config::{
+    BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
+};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 use kvdyno_core::store::{
     Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
@@ -24,6 +26,11 @@ pub const ENTRY: Entry = Entry {
         ("durability", DURABILITY_OPTION),
         ("cache", "bytes of the block cache; default fjall's own, 32 MiB"),
         ("compression", "of a new database's blocks: default (fjall's own), none or lz4"),
+        (
+            "bloom",
+            "bits for each key of a new database's bloom filters, 0 for none; default fjall's",
+        ),
+        ("block", "bytes of a new database's data blocks; default fjall's own, 4 KiB"),
         ("memtable", "bytes of a new database's memtable; default fjall's own, 64 MiB"),
         ("workers", "threads that flush and compact; default fjall's own, at most 4"),
     ],
@@ -68,43 +75,22 @@ impl FjallStore {
     pub fn open(url: &mut StoreUrl) -> Result<FjallStore, StoreError> {
         let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
         let durability = take_durability(url, &levels)?;
-        let cache = url.take_bytes("cache")?;
-        let policies = [
-            ("default", None),
-            ("none", Some(CompressionType::None)),
-            ("lz4", Some(CompressionType::Lz4)),
-        ];
-        let compression = url.take_choice("compression", &policies)?.flatten();
-        let memtable = url.take_bytes("memtable")?;
-        let workers = url.take_number::<usize>("workers")?;
+        let asked = Asked::take(url)?;
         url.finish()?;
-        if workers == Some(0) {
-            return Err(url.wrong("no `workers`", "give at least 1"));
-        }
         let folder = Folder::open(url, durability)?;
         let mut builder = Database::builder(folder.path());
-        if let Some(bytes) = cache {
+        if let Some(bytes) = asked.cache {
             builder = builder.cache_size(bytes);
         }
-        if let Some(count) = workers {
+        if let Some(count) = asked.workers {
             builder = builder.worker_threads(count);
         }
         let advice = "name a folder that fjall made or an empty one, and no other process has open";
         let database = builder.open().map_err(|e| url.cannot_open(e, advice))?;
         // An existing keyspace keeps the setting that it was made with.
         let existed = database.keyspace_exists(KEYSPACE);
-        let options = || {
-            let mut options = KeyspaceCreateOptions::default()
-                .manual_journal_persist(durability != Durability::ProcessKill);
-            if let Some(compression) = compression {
-                options =
-                    options.data_block_compression_policy(CompressionPolicy::all(compression));
-            }
-            match memtable {
-                Some(bytes) => options.max_memtable_size(bytes),
-                None => options,
-            }
-        };
+        let options =
+            || asked.keyspace().manual_journal_persist(durability != Durability::ProcessKill);
         let records =
             database.keyspace(KEYSPACE, options).map_err(|e| url.cannot_open(e, advice))?;
         let persist = match durability {
@@ -112,13 +98,88 @@ impl FjallStore {
             Durability::ProcessKill if existed => Some(PersistMode::Buffer),
             Durability::ProcessKill | Durability::None => None,
         };
-        let settings = vec![
+        let mut settings = vec![
             folder.setting(),
             ("block cache, bytes".to_owned(), database.cache_capacity().to_string()),
-            ("compression".to_owned(), compression.map_or("default".to_owned(), |c| c.to_string())),
         ];
+        settings.extend(asked.settings());
         let shared = Shared { records, database, durability, persist, settings, folder };
         Ok(FjallStore { shared: Arc::new(shared) })
+    }
+}
+
+/// What the URL asks of fjall; `None`: its own default.
+struct Asked {
+    cache: Option<u64>,
+    compression: Option<CompressionType>,
+    bloom: Option<f32>,
+    block: Option<u64>,
+    memtable: Option<u64>,
+    workers: Option<usize>,
+}
+
+impl Asked {
+    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+        let policies = [
+            ("default", None),
+            ("none", Some(CompressionType::None)),
+            ("lz4", Some(CompressionType::Lz4)),
+        ];
+        let asked = Asked {
+            cache: url.take_bytes("cache")?,
+            compression: url.take_choice("compression", &policies)?.flatten(),
+            bloom: url.take_number("bloom")?,
+            block: url.take_bytes("block")?,
+            memtable: url.take_bytes("memtable")?,
+            workers: url.take_number("workers")?,
+        };
+        if asked.workers == Some(0) {
+            return Err(url.wrong("no `workers`", "give at least 1"));
+        }
+        if asked.bloom.is_some_and(|bits| bits != 0.0 && !(1.0..=100.0).contains(&bits)) {
+            let advice = "give 1 to 100 bits for each key, or 0 for no filter";
+            return Err(url.wrong("a `bloom` out of its range", advice));
+        }
+        // fjall panics beyond these bounds.
+        if asked.block.is_some_and(|bytes| !(1 << 10..=1 << 20).contains(&bytes)) {
+            return Err(url.wrong("a `block` out of its range", "give 1KiB to 1MiB"));
+        }
+        Ok(asked)
+    }
+
+    /// Options of a new keyspace.
+    fn keyspace(&self) -> KeyspaceCreateOptions {
+        let mut options = KeyspaceCreateOptions::default();
+        if let Some(compression) = self.compression {
+            options = options.data_block_compression_policy(CompressionPolicy::all(compression));
+        }
+        if let Some(bits) = self.bloom {
+            let filter = match bits {
+                0.0 => FilterPolicyEntry::None,
+                bits => FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(bits)),
+            };
+            options = options.filter_policy(FilterPolicy::all(filter));
+        }
+        if let Some(bytes) = self.block {
+            options = options.data_block_size_policy(BlockSizePolicy::all(bytes as u32));
+        }
+        match self.memtable {
+            Some(bytes) => options.max_memtable_size(bytes),
+            None => options,
+        }
+    }
+
+    /// For the result.
+    fn settings(&self) -> [(String, String); 4] {
+        fn setting(name: &str, given: Option<impl ToString>) -> (String, String) {
+            (name.to_owned(), given.map_or("default".to_owned(), |value| value.to_string()))
+        }
+        [
+            setting("compression", self.compression),
+            setting("bloom, bits per key", self.bloom),
+            setting("block, bytes", self.block),
+            setting("memtable, bytes", self.memtable),
+        ]
     }
 }
 
@@ -244,6 +305,80 @@ fn unsure(error: &fjall::Error) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::trial::Trial;
+
+    fn trial(options: &str) -> Trial<FjallStore> {
+        let url = format!("fjall:?durability=process&{options}");
+        Trial::new(FjallStore::open(&mut StoreUrl::parse(&url).unwrap()).unwrap())
+    }
+
+    /// Bytes of all files below a folder.
+    fn bytes_below(folder: &std::path::Path) -> u64 {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let bytes = entries.map(|entry| match entry.metadata() {
+            Ok(data) if data.is_dir() => bytes_below(&entry.path()),
+            data => data.map_or(0, |data| data.len()),
+        });
+        bytes.sum()
+    }
+
+    /// Bytes of the tables that hold 4,000 records.
+    fn size(options: &str) -> u64 {
+        let mut trial = trial(options);
+        trial.write(4000);
+        let records = &trial.store.shared.records;
+        records.rotate_memtable_and_wait().unwrap();
+        bytes_below(records.path())
+    }
+
+    #[test]
+    fn the_cache_holds_what_fits_into_it() {
+        let read = |options: &str| {
+            let mut trial = trial(options);
+            trial.write(4000);
+            trial.store.shared.records.rotate_memtable_and_wait().unwrap();
+            trial.read_again(4000)
+        };
+        let (large, small) = (read("cache=64MiB"), read("cache=64KiB"));
+        assert!(large < 400_000 && small > 3_000_000, "{large} and {small} of 4 MB");
+    }
+
+    #[test]
+    fn compression_filters_and_blocks_show_in_the_tables() {
+        let plain = size("compression=none&bloom=0");
+        assert!(plain > 4_000_000, "{plain}");
+        let compressed = size("compression=lz4&bloom=0");
+        assert!(compressed < plain / 4, "lz4: {compressed} of {plain}");
+        // 100 bits for each of 4,000 keys.
+        let filtered = size("compression=none&bloom=100");
+        assert!(filtered > plain + 40_000, "bloom: {filtered}, without {plain}");
+        // One index entry for 32 kB and not for 4.
+        let coarse = size("compression=none&bloom=0&block=32KiB");
+        assert!(coarse < plain - 10_000, "large blocks: {coarse}, small {plain}");
+    }
+
+    #[test]
+    fn a_small_memtable_goes_to_disk_early() {
+        let mut large = trial("");
+        large.write(4000);
+        assert_eq!(large.store.shared.records.table_count(), 0);
+        let mut small = trial("memtable=256KiB&workers=1");
+        small.write(4000);
+        let begun = std::time::Instant::now();
+        while small.store.shared.records.table_count() == 0 {
+            assert!(begun.elapsed().as_secs() < 60, "nothing was flushed");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        for option in ["bloom=0.5", "bloom=1000", "block=1B", "block=1GiB", "workers=0"] {
+            let mut url = StoreUrl::parse(&format!("fjall:?{option}")).unwrap();
+            let error = FjallStore::open(&mut url).err().expect(option);
+            assert!(error.is_usage(), "{option}: {error}");
+        }
+    }
 
     #[test]
     fn the_version_is_the_one_that_is_built() {

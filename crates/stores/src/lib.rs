@@ -3,10 +3,14 @@
 
 #[cfg(feature = "aerospike")]
 pub mod aerospike;
+pub mod boxed;
+pub mod cache;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;
 pub mod conformance;
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(feature = "couchbase")]
+pub mod couchbase;
+#[cfg(any(feature = "embedded", feature = "plugin", feature = "rocksdb"))]
 mod engine;
 pub mod entry;
 pub mod error;
@@ -25,12 +29,16 @@ pub mod mongodb;
 pub mod null;
 #[cfg(feature = "wire")]
 pub mod placement;
+#[cfg(feature = "plugin")]
+pub mod plugin;
 #[cfg(feature = "embedded")]
 pub mod redb;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod registry;
 mod request;
+#[cfg(feature = "rest")]
+pub mod rest;
 #[cfg(feature = "riak")]
 pub mod riak;
 #[cfg(feature = "rocksdb")]
@@ -43,6 +51,6 @@ pub mod wire;
 
 pub use entry::{Entry, Opened};
 pub use error::StoreError;
-pub use registry::{LeftOut, entry, left_out, open, stores};
+pub use registry::{LeftOut, entry, left_out, open, open_boxed, stores};
 pub use request::Request;
 pub use url::{Host, StoreUrl};

@@ -26,6 +26,11 @@ pub const ENTRY: Entry = Entry {
         ("size", "largest size of the data file, reserved as addresses only; default 64GiB"),
         ("readers", "most threads that read at once; default 1022"),
         ("readahead", "let the system read ahead of a page fault; default true"),
+        (
+            "sync",
+            "what durability=process leaves to the system: all (MDB_NOSYNC, default), meta \
+                  (MDB_NOMETASYNC) or map (MDB_MAPASYNC, with writemap)",
+        ),
         ("writemap", "write through the memory map; a full disk then ends kvdyno; default false"),
     ],
     operations: "get: mdb_txn_begin (read only), mdb_get, mdb_txn_abort; put: mdb_txn_begin, \
@@ -72,12 +77,12 @@ impl LmdbStore {
         let readers = url.take_number::<u32>("readers")?.unwrap_or(1022);
         let readahead = url.take_flag("readahead")?.unwrap_or(true);
         let writemap = url.take_flag("writemap")?.unwrap_or(false);
+        let unsynced = take_unsynced(url, durability, writemap)?;
         url.finish()?;
         // LMDB wants whole pages of the system; 64 KiB is a multiple of every page size in use.
         let size = size.next_multiple_of(1 << 16).max(1 << 20);
         let folder = Folder::open(url, durability)?;
-        let mut flags = EnvFlags::empty();
-        flags.set(EnvFlags::NO_SYNC, durability != Durability::PowerLoss);
+        let mut flags = unsynced;
         flags.set(EnvFlags::NO_READ_AHEAD, !readahead);
         flags.set(EnvFlags::WRITE_MAP, writemap);
         let advice = "name a folder that LMDB made or an empty one, and no other process has open";
@@ -106,6 +111,30 @@ impl LmdbStore {
         let shared = Shared { env, records, durability, settings, folder };
         Ok(LmdbStore { shared: Arc::new(shared) })
     }
+}
+
+/// The flag for what is not synced at each commit.
+fn take_unsynced(
+    url: &mut StoreUrl,
+    durability: Durability,
+    writemap: bool,
+) -> Result<EnvFlags, StoreError> {
+    let choices = [
+        ("all", EnvFlags::NO_SYNC),
+        ("meta", EnvFlags::NO_META_SYNC),
+        ("map", EnvFlags::MAP_ASYNC),
+    ];
+    let asked = url.take_choice("sync", &choices)?;
+    if asked.is_some() && durability != Durability::ProcessKill {
+        return Err(url.wrong("`sync` without `durability=process`", "give both, or leave it out"));
+    }
+    if asked == Some(EnvFlags::MAP_ASYNC) && !writemap {
+        return Err(url.wrong("`sync=map` without `writemap`", "give both, or another `sync`"));
+    }
+    Ok(match durability {
+        Durability::PowerLoss => EnvFlags::empty(),
+        Durability::ProcessKill | Durability::None => asked.unwrap_or(EnvFlags::NO_SYNC),
+    })
 }
 
 impl Store for LmdbStore {
@@ -292,6 +321,31 @@ mod tests {
         }
         let flags = store("readahead=false&writemap=true").shared.env.flags().unwrap().unwrap();
         assert!(flags.contains(EnvFlags::NO_READ_AHEAD | EnvFlags::WRITE_MAP));
+    }
+
+    #[test]
+    fn sync_says_what_is_left_to_the_system() {
+        for (options, flag) in [
+            ("sync=all", EnvFlags::NO_SYNC),
+            ("sync=meta", EnvFlags::NO_META_SYNC),
+            ("sync=map&writemap", EnvFlags::MAP_ASYNC),
+        ] {
+            let store = store(&format!("durability=process&{options}"));
+            let flags = store.shared.env.flags().unwrap().unwrap();
+            let all = EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC | EnvFlags::MAP_ASYNC;
+            assert_eq!(flags & all, flag, "{options}");
+        }
+        for options in ["sync=meta", "durability=none&sync=all", "durability=process&sync=map"] {
+            let mut url = StoreUrl::parse(&format!("lmdb:?{options}")).unwrap();
+            assert!(LmdbStore::open(&mut url).is_err_and(|error| error.is_usage()), "{options}");
+        }
+    }
+
+    #[test]
+    fn size_and_readers_are_the_environment_s() {
+        let store = store("durability=none&size=2MiB&readers=7");
+        assert_eq!(store.shared.env.info().map_size, 2 << 20);
+        assert_eq!(store.shared.env.max_readers(), 7);
     }
 
     #[tokio::test(flavor = "current_thread")]

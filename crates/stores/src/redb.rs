@@ -214,6 +214,20 @@ fn class(error: &Error) -> ErrorClass {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::trial::Trial;
+
+    #[test]
+    fn the_cache_holds_what_fits_into_it() {
+        let read = |cache: &str| {
+            let url = format!("redb:?durability=none&cache={cache}");
+            let mut trial =
+                Trial::new(RedbStore::open(&mut StoreUrl::parse(&url).unwrap()).unwrap());
+            trial.write(4000);
+            trial.read_again(4000)
+        };
+        let (large, small) = (read("64MiB"), read("64KiB"));
+        assert!(large < 400_000 && small > 3_000_000, "{large} and {small} of 4 MB");
+    }
 
     #[test]
     fn the_version_is_the_one_that_is_built() {

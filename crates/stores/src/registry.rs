@@ -1,7 +1,10 @@
 //! Which stores there are: from the scheme of a URL to the driver, one line for each. What
 //! `kvdyno stores` lists comes from the entries here.
 
-use crate::entry::{Entry, Opened};
+use kvdyno_core::load::AnyStore;
+
+use crate::boxed::BoxedStore;
+use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::{StoreUrl, nearest};
 
@@ -38,11 +41,13 @@ registry! {
     crate::null::ENTRY,
     crate::map::ENTRY,
     crate::sim::ENTRY,
+    crate::cache::ENTRY,
     ;
     "embedded" "lmdb" => crate::lmdb::ENTRY,
     "embedded" "fjall" => crate::fjall::ENTRY,
     "embedded" "redb" => crate::redb::ENTRY,
     "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
+    "plugin" "plugin" => crate::plugin::ENTRY,
     "redis" "redis" | "rediss" | "valkey" | "valkeys" => crate::redis::ENTRY,
     "redis" "redis+sharded" | "rediss+sharded" | "valkey+sharded" | "valkeys+sharded"
         => crate::redis::sharded::ENTRY,
@@ -54,6 +59,8 @@ registry! {
     "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
     "etcd" "etcd" | "etcds" => crate::etcd::ENTRY,
     "mongodb" "mongodb" => crate::mongodb::ENTRY,
+    "couchbase" "couchbase" => crate::couchbase::ENTRY,
+    "rest" "rest+http" | "rest+https" => crate::rest::ENTRY,
     "aerospike" "aerospike" => crate::aerospike::ENTRY,
     "riak" "riak" => crate::riak::ENTRY,
 }
@@ -97,9 +104,17 @@ pub fn entry(scheme: &str) -> Result<&'static Entry, StoreError> {
 ///
 /// # Errors
 /// A [`StoreError`] that says what is wrong with the URL, or why the store cannot be opened.
-pub fn open(url: &str) -> Result<Opened, StoreError> {
+pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
     let mut url = StoreUrl::parse(url)?;
-    (entry(url.scheme())?.open)(&mut url)
+    Ok((entry(url.scheme())?.open)(&mut url)?)
+}
+
+/// Opens the store that a URL names, to build another one of it.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_boxed(url: &mut StoreUrl) -> Result<BoxedStore, StoreError> {
+    Ok((entry(url.scheme())?.open)(url)?.into_boxed())
 }
 
 #[cfg(test)]
@@ -133,6 +148,7 @@ mod tests {
             for (name, _) in entry.options {
                 url.take(name);
             }
+            url.take_members();
             url.finish().unwrap_or_else(|error| panic!("{}: {error}", entry.name));
         }
     }
@@ -140,14 +156,15 @@ mod tests {
     #[test]
     fn every_store_takes_exactly_the_options_that_it_lists() {
         for entry in stores() {
+            let url = StoreUrl::parse(entry.example).unwrap();
             let place = entry.example.split('?').next().unwrap();
-            let (_, rest) = place.split_once(':').unwrap();
+            let rest = &place[url.scheme().len()..];
             for (name, meaning) in entry.options {
                 assert!(!meaning.is_empty());
                 // Some options belong to one scheme only, as those of TLS. A known name fails for
                 // its odd value or not at all; no such file can be made.
                 let known = entry.schemes.iter().any(|scheme| {
-                    let text = format!("{scheme}:{rest}?{name}=/nowhere/\u{1}");
+                    let text = format!("{scheme}{rest}?{name}=/nowhere/\u{1}");
                     let opened = (entry.open)(&mut StoreUrl::parse(&text).unwrap());
                     opened.err().is_none_or(|e| !e.to_string().contains("unknown option"))
                 });

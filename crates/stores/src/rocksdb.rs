@@ -1,17 +1,20 @@
 //! `rocksdb:` drives RocksDB in this process, through the system's librocksdb.
 
+mod statistics;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use kvdyno_core::store::{
-    Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
-    Rows, Store, Threading,
+    Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
+    Reading, Rows, Store, Threading,
 };
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, Error, ErrorKind, IteratorMode,
     Options, WriteBatch, WriteOptions,
 };
 
+use self::statistics::Told;
 use crate::engine::{self, DURABILITY_OPTION, Folder, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -24,7 +27,12 @@ pub const ENTRY: Entry = Entry {
     summary: "a log-structured merge tree, the system's librocksdb",
     options: &[
         ("durability", DURABILITY_OPTION),
-        ("cache", "bytes of the block cache; default RocksDB's own, 8 MiB"),
+        ("cache", "bytes of the block cache, 0 for none; default RocksDB's own, 8 MiB"),
+        ("cache-index", "hold index and filter blocks in the block cache too; default false"),
+        ("bloom", "bits for each key of a bloom filter, such as 10; default none"),
+        ("block", "bytes of a block before compression; default RocksDB's own, 4 KiB"),
+        ("direct", "read and write tables past the system's page cache; default false"),
+        ("statistics", "count cache and filter hits, which costs some time; default false"),
         ("compression", "of blocks: none, snappy, lz4 or zstd; default RocksDB's own, snappy"),
         ("memtable", "bytes of a memtable; default RocksDB's own, 64 MiB"),
         ("jobs", "threads that flush and compact; default RocksDB's own, 2"),
@@ -43,6 +51,9 @@ pub const ENTRY: Entry = Entry {
 
 struct Shared {
     database: DB,
+    /// Knows the counters of the open database.
+    options: Options,
+    told: Told,
     durability: Durability,
     settings: Vec<(String, String)>,
     /// Last, so that a temporary folder goes after RocksDB has closed its files.
@@ -62,46 +73,112 @@ impl RocksStore {
     pub fn open(url: &mut StoreUrl) -> Result<RocksStore, StoreError> {
         let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
         let durability = take_durability(url, &levels)?;
-        let cache = url.take_bytes("cache")?;
+        let asked = Asked::take(url)?;
+        url.finish()?;
+        let folder = Folder::open(url, durability)?;
+        let advice = "name a folder RocksDB made or an empty one, and no other process has open";
+        let mut settings = vec![folder.setting()];
+        let options = asked.options(&mut settings).map_err(|e| url.cannot_open(e, advice))?;
+        let database = DB::open(&options, folder.path()).map_err(|e| {
+            let no_direct = asked.direct && e.to_string().contains("irect I/O");
+            url.cannot_open(
+                e,
+                if no_direct { "leave `direct` out on this file system" } else { advice },
+            )
+        })?;
+        let told = Told::default();
+        let shared = Shared { database, options, told, durability, settings, folder };
+        Ok(RocksStore { shared: Arc::new(shared) })
+    }
+}
+
+/// What the URL asks of RocksDB; `None`: its own default.
+struct Asked {
+    cache: Option<u64>,
+    cache_index: bool,
+    bloom: Option<f64>,
+    block: Option<u64>,
+    direct: bool,
+    statistics: bool,
+    compression: Option<DBCompressionType>,
+    memtable: Option<u64>,
+    jobs: Option<u16>,
+}
+
+impl Asked {
+    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
         let types = [
             ("none", DBCompressionType::None),
             ("snappy", DBCompressionType::Snappy),
             ("lz4", DBCompressionType::Lz4),
             ("zstd", DBCompressionType::Zstd),
         ];
-        let compression = url.take_choice("compression", &types)?;
-        let memtable = url.take_bytes("memtable")?;
-        let jobs = url.take_number::<u16>("jobs")?;
-        url.finish()?;
-        let folder = Folder::open(url, durability)?;
-        let advice = "name a folder RocksDB made or an empty one, and no other process has open";
+        let asked = Asked {
+            cache: url.take_bytes("cache")?,
+            cache_index: url.take_flag("cache-index")?.unwrap_or(false),
+            bloom: url.take_number("bloom")?,
+            block: url.take_bytes("block")?,
+            direct: url.take_flag("direct")?.unwrap_or(false),
+            statistics: url.take_flag("statistics")?.unwrap_or(false),
+            compression: url.take_choice("compression", &types)?,
+            memtable: url.take_bytes("memtable")?,
+            jobs: url.take_number("jobs")?,
+        };
+        if asked.bloom.is_some_and(|bits| !(1.0..=100.0).contains(&bits)) {
+            return Err(url.wrong("a `bloom` out of its range", "give 1 to 100 bits for each key"));
+        }
+        if asked.block.is_some_and(|bytes| !(256..=1 << 30).contains(&bytes)) {
+            return Err(url.wrong("a `block` out of its range", "give 256B to 1GiB"));
+        }
+        Ok(asked)
+    }
+
+    /// RocksDB's options, and what of them is not its default, for the result.
+    fn options(&self, settings: &mut Vec<(String, String)>) -> Result<Options, Error> {
         let mut options = Options::default();
         options.create_if_missing(true);
-        let mut settings = vec![folder.setting()];
         let mut disclose = |name: &str, value: String| settings.push((name.to_owned(), value));
-        if let Some(bytes) = cache {
-            let mut table = BlockBasedOptions::default();
-            let cache =
-                Cache::new_lru_cache(bytes as usize).map_err(|e| url.cannot_open(e, advice))?;
-            table.set_block_cache(&cache);
-            options.set_block_based_table_factory(&table);
+        let mut table = BlockBasedOptions::default();
+        if let Some(bytes) = self.cache {
+            // One of no bytes keeps nothing and counts its misses; without one nobody counts.
+            table.set_block_cache(&Cache::new_lru_cache(bytes as usize)?);
             disclose("block cache, bytes", bytes.to_string());
         }
-        if let Some(kind) = compression {
+        if self.cache_index {
+            table.set_cache_index_and_filter_blocks(true);
+            disclose("index and filters in the block cache", "true".to_owned());
+        }
+        if let Some(bits) = self.bloom {
+            table.set_bloom_filter(bits, false);
+            disclose("bloom filter, bits per key", bits.to_string());
+        }
+        if let Some(bytes) = self.block {
+            table.set_block_size(bytes as usize);
+            disclose("block, bytes", bytes.to_string());
+        }
+        options.set_block_based_table_factory(&table);
+        if self.direct {
+            options.set_use_direct_reads(true);
+            options.set_use_direct_io_for_flush_and_compaction(true);
+            disclose("direct I/O", "true".to_owned());
+        }
+        if self.statistics {
+            options.enable_statistics();
+            disclose("statistics", "true".to_owned());
+        }
+        if let Some(kind) = self.compression {
             options.set_compression_type(kind);
             disclose("compression", format!("{kind:?}").to_lowercase());
         }
-        if let Some(bytes) = memtable {
+        if let Some(bytes) = self.memtable {
             options.set_write_buffer_size(bytes as usize);
             disclose("memtable, bytes", bytes.to_string());
         }
-        if let Some(count) = jobs {
+        if let Some(count) = self.jobs {
             options.set_max_background_jobs(count.into());
             disclose("jobs", count.to_string());
         }
-        let database = DB::open(&options, folder.path()).map_err(|e| url.cannot_open(e, advice))?;
-        let shared = Shared { database, durability, settings, folder };
-        Ok(RocksStore { shared: Arc::new(shared) })
+        Ok(options)
     }
 }
 
@@ -128,6 +205,11 @@ impl Store for RocksStore {
         options.set_sync(self.shared.durability == Durability::PowerLoss);
         options.disable_wal(self.shared.durability == Durability::None);
         Ok(Connection::direct(RocksClient { shared: Arc::clone(&self.shared), options }))
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        let text = self.shared.options.get_statistics();
+        text.map_or_else(Vec::new, |text| self.shared.told.figures(&text))
     }
 }
 
@@ -198,3 +280,6 @@ fn failed(error: &Error) -> Fault {
 fn unsure(error: &Error) -> Fault {
     Fault::indeterminate(class(error), error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,11 @@
 //! Store URLs: `redis://user:password@host:6379,host2/0?timeout=1s` and the in-process forms
-//! `lmdb:PATH?durability=none`, `null:`, `sim:?service=100us`.
+//! `lmdb:PATH?durability=none`, `null:`, `sim:?service=100us`; and `cache(URL, URL)?ttl=10s`, which
+//! is made of others.
 //!
 //! A driver takes the options that it knows, one by one, and then calls [`StoreUrl::finish`], which
 //! refuses what is left over, so that a misspelt option can never be silently ignored.
+
+mod nested;
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,6 +36,9 @@ impl fmt::Display for Host {
 /// Options whose values are never shown.
 const SECRET_OPTIONS: [&str; 4] = ["password", "sentinel-password", "secret", "token"];
 
+/// Words in the names of HTTP headers whose values are never shown (`header.NAME` options).
+const SECRET_HEADERS: [&str; 6] = ["auth", "cookie", "key", "password", "secret", "token"];
+
 /// A parsed store URL. `Display` and `Debug` show it without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
@@ -41,6 +47,8 @@ pub struct StoreUrl {
     password: Option<String>,
     hosts: Vec<Host>,
     path: String,
+    /// The stores that this one is made of.
+    members: Vec<StoreUrl>,
     options: Vec<(String, String)>,
     /// Names that the driver has asked for: what a leftover option is compared with.
     known: Vec<&'static str>,
@@ -49,8 +57,8 @@ pub struct StoreUrl {
 
 impl StoreUrl {
     /// Reads `scheme://[user[:password]@]host[:port][,host…]/path?name=value&…` or, for stores
-    /// in this process, `scheme:PATH?name=value&…`. Percent-encoded bytes are decoded in user,
-    /// password, path, option names and values.
+    /// in this process, `scheme:PATH?name=value&…`, or `scheme(URL, URL)?name=value&…`.
+    /// Percent-encoded bytes are decoded in user, password, path, option names and values.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the text is not such a URL; the message never holds the password.
@@ -60,6 +68,15 @@ impl StoreUrl {
             problem: problem.to_owned(),
             advice: advice.to_owned(),
         };
+        if let Some(nested) = nested::parse(text) {
+            let nested = nested.map_err(|(problem, advice)| wrong(problem, advice))?;
+            let mut url = StoreUrl::named(nested.scheme);
+            url.members =
+                nested.members.into_iter().map(StoreUrl::parse).collect::<Result<_, _>>()?;
+            url.read_options(nested.query, &wrong)?;
+            url.redacted = url.render();
+            return Ok(url);
+        }
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(wrong("no `:`", "write it like `redis://host:6379` or `lmdb:PATH`"));
         };
@@ -70,21 +87,8 @@ impl StoreUrl {
             ));
         }
         let (body, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let decode = |part: &str| {
-            percent_decode(part).ok_or_else(|| {
-                wrong("bad percent-encoding", "write a literal `%` as `%25`, and only UTF-8 text")
-            })
-        };
-        let mut url = StoreUrl {
-            scheme: scheme.to_ascii_lowercase(),
-            user: None,
-            password: None,
-            hosts: Vec::new(),
-            path: String::new(),
-            options: Vec::new(),
-            known: Vec::new(),
-            redacted: String::new(),
-        };
+        let decode = |part: &str| decode(part, &wrong);
+        let mut url = StoreUrl::named(scheme);
         let path = match body.strip_prefix("//") {
             None => body,
             Some(net) => {
@@ -107,16 +111,40 @@ impl StoreUrl {
             }
         };
         url.path = decode(path)?;
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
-            let (name, value) = (decode(name)?, decode(value)?);
-            if url.options.iter().any(|(n, _)| *n == name) {
-                return Err(wrong(&format!("option `{name}` twice"), "give it once"));
-            }
-            url.options.push((name, value));
-        }
+        url.read_options(query, &wrong)?;
         url.redacted = url.render();
         Ok(url)
+    }
+
+    fn named(scheme: &str) -> StoreUrl {
+        StoreUrl {
+            scheme: scheme.to_ascii_lowercase(),
+            user: None,
+            password: None,
+            hosts: Vec::new(),
+            path: String::new(),
+            members: Vec::new(),
+            options: Vec::new(),
+            known: Vec::new(),
+            redacted: String::new(),
+        }
+    }
+
+    /// Reads `name=value&…`; an error is made by `wrong` of the problem and the advice.
+    fn read_options(
+        &mut self,
+        query: &str,
+        wrong: &dyn Fn(&str, &str) -> StoreError,
+    ) -> Result<(), StoreError> {
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
+            let (name, value) = (decode(name, wrong)?, decode(value, wrong)?);
+            if self.options.iter().any(|(n, _)| *n == name) {
+                return Err(wrong(&format!("option `{name}` twice"), "give it once"));
+            }
+            self.options.push((name, value));
+        }
+        Ok(())
     }
 
     /// Name of the store, in lower case.
@@ -149,6 +177,11 @@ impl StoreUrl {
         &self.path
     }
 
+    /// Takes the URLs in parentheses, of which the store is made.
+    pub fn take_members(&mut self) -> Vec<StoreUrl> {
+        std::mem::take(&mut self.members)
+    }
+
     /// The URL with its password, and any option that is a secret, as `***`; shows all options,
     /// taken or not.
     #[must_use]
@@ -163,6 +196,16 @@ impl StoreUrl {
         }
         let at = self.options.iter().position(|(n, _)| n == name)?;
         Some(self.options.remove(at).1)
+    }
+
+    /// Takes all options whose names begin with `prefix` and go on, as (rest of the name, value).
+    pub fn take_prefixed(&mut self, prefix: &'static str) -> Vec<(String, String)> {
+        self.known.push(prefix);
+        let of = |name: &str| name.len() > prefix.len() && name.starts_with(prefix);
+        let (taken, left) = std::mem::take(&mut self.options).into_iter().partition(|(n, _)| of(n));
+        self.options = left;
+        let rest = |(name, value): (String, String)| (name[prefix.len()..].to_owned(), value);
+        Vec::into_iter(taken).map(rest).collect()
     }
 
     /// Takes a time such as `10ms`, `1s`, `2m`, `1.5s`.
@@ -219,6 +262,10 @@ impl StoreUrl {
     /// # Errors
     /// [`StoreError::Url`] if an option is left over; the message names the nearest known one.
     pub fn finish(&self) -> Result<(), StoreError> {
+        if !self.members.is_empty() {
+            let problem = format!("`{}` is not made of other stores", self.scheme);
+            return Err(self.wrong(problem, "write it without parentheses"));
+        }
         let Some((name, _)) = self.options.first() else { return Ok(()) };
         let advice = match nearest(name, self.known.iter().copied()) {
             Some(known) => format!("did you mean `{known}`?"),
@@ -263,7 +310,13 @@ impl StoreUrl {
     }
 
     fn render(&self) -> String {
-        let mut text = format!("{}:", self.scheme);
+        let mut text = self.scheme.clone();
+        if self.members.is_empty() {
+            text.push(':');
+        } else {
+            let members: Vec<&str> = self.members.iter().map(StoreUrl::redacted).collect();
+            text.push_str(&format!("({})", members.join(", ")));
+        }
         if !self.hosts.is_empty() {
             text.push_str("//");
             if self.user.is_some() || self.password.is_some() {
@@ -306,7 +359,9 @@ pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> O
 }
 
 fn is_secret(name: &str) -> bool {
+    let header = name.strip_prefix("header.").map(str::to_ascii_lowercase);
     SECRET_OPTIONS.contains(&name)
+        || header.is_some_and(|name| SECRET_HEADERS.iter().any(|word| name.contains(word)))
 }
 
 fn is_scheme(word: &str) -> bool {
@@ -368,6 +423,12 @@ fn parse_host(text: &str) -> Result<Host, (&'static str, &'static str)> {
         ))?),
     };
     Ok(Host { name: name.to_owned(), port })
+}
+
+fn decode(part: &str, wrong: &dyn Fn(&str, &str) -> StoreError) -> Result<String, StoreError> {
+    percent_decode(part).ok_or_else(|| {
+        wrong("bad percent-encoding", "write a literal `%` as `%25`, and only UTF-8 text")
+    })
 }
 
 /// `None` if a `%` is not followed by two hexadecimal digits, or the bytes are not UTF-8.

@@ -1,9 +1,11 @@
 //! Counts allocations: once its buffers have grown, an operation of a driver with a codec of its
 //! own makes none, be there one server or several. A binary of its own, for the counter sees the whole process.
-#![cfg(all(feature = "server-tests", feature = "redis", feature = "memcached"))]
+#![cfg(all(feature = "server-tests", feature = "redis", feature = "memcached", feature = "rest"))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::{Future, poll_fn};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
@@ -13,6 +15,7 @@ use kvdyno_core::store::{Client, Connection, Put, Reading, Store, Transport, Val
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
+use kvdyno_stores::rest::RestStore;
 use kvdyno_testbed::{
     Deployment, MemcachedServer, MemcachedSettings, RedisServer, RedisSettings, conversation,
 };
@@ -116,6 +119,57 @@ fn measure<S: Store>(store: &S) {
     });
 }
 
+/// Answers requests over HTTP and allocates nothing for it, for the counter sees this thread too: a
+/// put, whose value is 1,000 bytes, with 204, a get with 10 bytes.
+fn answer_over_http(mut stream: TcpStream) {
+    let (mut buffer, mut filled) = ([0; 4096], 0);
+    loop {
+        let Ok(length @ 1..) = stream.read(&mut buffer[filled..]) else { return };
+        filled += length;
+        let head = buffer[..filled].windows(4).position(|end| end == b"\r\n\r\n");
+        let put = buffer[0] == b'P';
+        let Some(length) = head.map(|head| head + 4 + if put { 1000 } else { 0 }) else { continue };
+        if filled == length {
+            filled = 0;
+            let answer: &[u8] = match put {
+                true => b"HTTP/1.1 204 No Content\r\n\r\n",
+                false => b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789",
+            };
+            stream.write_all(answer).unwrap();
+        }
+    }
+}
+
+/// As [`measure`], for a store without pipelining.
+fn measure_rest() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("rest+http://{}/b/{{key}}?ttl=Ttl", listener.local_addr().unwrap());
+    std::thread::spawn(move || answer_over_http(listener.accept().unwrap().0));
+    let store = RestStore::open(&mut StoreUrl::parse(&url).unwrap()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut connection = store.connect(1).await.unwrap();
+        let (client, transport) = (&mut connection.clients[0], &mut connection.transport);
+        let (mut into, mut before) = (Reading::default(), 0);
+        for round in 0..5_100 {
+            if round == 100 {
+                before = COUNT.load(Ordering::Relaxed);
+            }
+            let value = Value::new(&[7; 1000], &[]);
+            let ttl = Some(Duration::from_secs(100));
+            let (insert, partial, record_fields) = (false, false, 1);
+            let put = Put { key: b"k/1", value, insert, partial, record_fields, ttl };
+            let put = async { client.put(put).await.is_ok() };
+            assert!(together(transport, put, async { true }).await.0);
+            into.clear();
+            let get = async { client.get(b"k/1", &mut into).await == Ok(true) };
+            assert!(together(transport, get, async { true }).await.0);
+        }
+        let counted = COUNT.load(Ordering::Relaxed) - before;
+        assert_eq!(counted, 0, "allocations in 10,000 operations over HTTP");
+    });
+}
+
 /// URL of a cluster whose one node has all slots, and the node.
 fn cluster_of_one() -> (String, RedisServer) {
     let options = vec![("cluster-enabled".to_owned(), "yes".to_owned())];
@@ -143,7 +197,11 @@ fn operations_allocate_nothing() {
     let (url, _node) = cluster_of_one();
     measure(&redis(&url));
     let server = MemcachedServer::start(MemcachedSettings::default()).unwrap();
-    measure(&MemcachedStore::open(&mut StoreUrl::parse(&server.url()).unwrap()).unwrap());
+    for options in ["", "?protocol=text"] {
+        let mut url = StoreUrl::parse(&format!("{}{options}", server.url())).unwrap();
+        measure(&MemcachedStore::open(&mut url).unwrap());
+    }
     let several = Deployment::up("memcached:2").unwrap();
     measure(&MemcachedStore::open(&mut StoreUrl::parse(several.url()).unwrap()).unwrap());
+    measure_rest();
 }

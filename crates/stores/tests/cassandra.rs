@@ -18,7 +18,7 @@ use kvdyno_core::store::{
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::cassandra::{CassandraClient, CassandraStore};
 use kvdyno_stores::conformance::conformance;
-use kvdyno_testbed::{Action, Deployment, install, registry};
+use kvdyno_testbed::{Action, Deployment, Testbed, install, registry};
 use scylla::client::session_builder::SessionBuilder;
 
 type Cassandra = Single<CassandraClient, NoTransport>;
@@ -320,11 +320,13 @@ async fn write_during(
 
 /// Every acknowledged write is there, and none that surely failed.
 async fn account_for(cassandra: &mut Cassandra, written: &Written) {
-    for key in written.acknowledged.borrow().iter() {
+    let acknowledged = written.acknowledged.borrow().clone();
+    for key in &acknowledged {
         let found = cassandra.get(key).await.unwrap_or_else(|fault| panic!("{key}: {fault}"));
         assert_eq!(found.as_deref(), Some(key.as_bytes()), "{key} was acknowledged");
     }
-    for (key, fault) in written.faults.borrow().iter() {
+    let faults = written.faults.borrow().clone();
+    for (key, fault) in &faults {
         if fault.certainty == Certainty::Failed {
             assert_eq!(cassandra.get(key).await, Ok(None), "{key}: {fault}");
         }

@@ -14,7 +14,6 @@ use crate::error::TestbedError;
 use crate::install::{Software, Source};
 use crate::java::{JAVA, JIT, Java};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
-use crate::server::Launch;
 use crate::site::{Served, Site};
 
 /// The server.
@@ -189,7 +188,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .property("cassandra.superuser_setup_delay_ms", "0")
         .opens(&OPENS)
         .exports(&EXPORTS);
-    let launch: Launch = java.launch(address)?.ready(|p| cql::listens(p)).patience(PATIENCE);
+    let launch = java.launch(address)?.ready(cql::listens).patience(PATIENCE);
     site.start(&name, Some(Role::Peer), launch)
 }
 

@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Characters of a failed command's words that an error shows.
 const WORDS_SHOWN: usize = 400;
 
+/// Name of the kind of all deployments that a file describes.
+pub const DESCRIBED: &str = "described";
+
 /// Whether `words` name a file instead of a kind of testbed.
 pub fn is_file(words: &str) -> bool {
     words.ends_with(".toml")
@@ -69,7 +72,7 @@ impl Described {
     ) -> Result<Described, TestbedError> {
         let begin = Instant::now();
         let file = DeploymentFile::read(path)?;
-        let folder = Folder::make("described")
+        let folder = Folder::make(DESCRIBED)
             .map_err(TestbedError::system("make", "the testbed's folder"))?;
         let nodes = vec![State::Untouched; file.nodes.len()];
         let (path, steps) = (path.to_owned(), Vec::new());
@@ -232,7 +235,7 @@ impl Testbed for Described {
         let nodes = self.nodes();
         Description {
             request: self.path.clone(),
-            kind: "described".to_owned(),
+            kind: DESCRIBED.to_owned(),
             url: self.file.url.clone(),
             version: self.file.version.clone(),
             nodes,

@@ -223,6 +223,14 @@ impl Standing {
         self.ask(&Order::Act { node: node.to_owned(), action }).map(drop)
     }
 
+    /// Adds a node; returns when it belongs to the system.
+    ///
+    /// # Errors
+    /// What the testbed says.
+    pub fn add_node(&self) -> Result<(), TestbedError> {
+        self.ask(&Order::AddNode).map(drop)
+    }
+
     /// Ends it; returns when it is gone.
     ///
     /// # Errors

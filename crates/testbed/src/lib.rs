@@ -6,12 +6,15 @@ mod addresses;
 mod aerospike;
 mod cassandra;
 mod certificates;
+mod couchbase;
 mod deployment;
 mod described;
+mod ehcache;
 mod error;
 mod etcd;
 mod folder;
 pub mod http;
+mod infinispan;
 pub mod install;
 pub mod java;
 pub mod keeper;
@@ -35,6 +38,7 @@ pub use certificates::Certificates;
 pub use deployment::{
     Action, Deployment, Description, NodeDescription, Testbed, ready_to_start, start,
 };
+pub use described::DESCRIBED;
 pub use error::TestbedError;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};

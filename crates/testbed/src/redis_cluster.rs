@@ -49,7 +49,7 @@ pub static KIND: Kind = Kind {
         roles: Some(roles),
         add: Some(add),
         remove: Some(remove),
-        rewrite: Some(redis::rewrite),
+        rewrite: Some(crate::redis::rewrite),
     },
 };
 

@@ -13,6 +13,9 @@ static KINDS: &[&Kind] = &[
     &crate::etcd::KIND,
     &crate::cassandra::KIND,
     &crate::mongodb::KIND,
+    &crate::ehcache::KIND,
+    &crate::infinispan::KIND,
+    &crate::couchbase::KIND,
     &crate::aerospike::KIND,
     &crate::riak::KIND,
 ];

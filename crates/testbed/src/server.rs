@@ -125,6 +125,20 @@ impl Launch {
         self
     }
 
+    /// Starts `wrapper` in its place, with these arguments and then the program and its own.
+    #[must_use]
+    pub fn through<A: Into<OsString>>(
+        mut self,
+        wrapper: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Launch {
+        let program = std::mem::replace(&mut self.program, wrapper.into());
+        let own = std::mem::take(&mut self.arguments);
+        let wrapping = arguments.into_iter().map(Into::into);
+        self.arguments = wrapping.chain([program.into_os_string()]).chain(own).collect();
+        self
+    }
+
     /// When it serves: the look must be quick and change nothing.
     #[must_use]
     pub fn ready(mut self, ready: impl Fn(&Probe<'_>) -> bool + Send + 'static) -> Launch {

@@ -2,6 +2,7 @@
 //! the figures into docs/PERFORMANCE.md.
 
 mod child;
+pub mod instructions;
 mod kvdyno;
 mod lmdb;
 mod machine;

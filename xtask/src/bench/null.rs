@@ -4,38 +4,109 @@ use super::pairs::Median;
 use super::{Options, Section, kvdyno};
 use crate::steps::{Failure, root};
 
-/// Records hit at random.
-const RECORDS: &str = "1M";
-/// Requests of each run.
-const REQUESTS: u64 = 50_000_000;
-/// Operations a second on one core that must be reached, without and with verification.
-const ASKED: [(&str, f64); 2] = [("without", 8e6), ("with", 5e6)];
+/// Requests of each client.
+const REQUESTS: u64 = 20_000_000;
+
+/// What is run, and what must come of it.
+struct Load {
+    name: &'static str,
+    /// Records hit at random.
+    records: u64,
+    clients: u64,
+    verification: bool,
+    asked: Asked,
+}
+
+/// What must come of it.
+enum Asked {
+    /// So many million operations a second for each core.
+    Rate(f64),
+    /// At most so much more time for each operation than the verified load of 1 million records.
+    Slowdown(f64),
+    /// Together at least so many times what that load gives.
+    Speedup(f64),
+}
+
+/// The second is what the later ones are measured by.
+const LOADS: [Load; 4] = [
+    Load {
+        name: "verification off",
+        records: 1_000_000,
+        clients: 1,
+        verification: false,
+        asked: Asked::Rate(12.0),
+    },
+    Load {
+        name: "verified",
+        records: 1_000_000,
+        clients: 1,
+        verification: true,
+        asked: Asked::Rate(8.0),
+    },
+    Load {
+        name: "verified, two clients",
+        records: 1_000_000,
+        clients: 2,
+        verification: true,
+        asked: Asked::Speedup(1.9),
+    },
+    Load {
+        name: "verified, 100 million records",
+        records: 100_000_000,
+        clients: 1,
+        verification: true,
+        asked: Asked::Slowdown(1.5),
+    },
+];
 
 pub(super) fn run(options: &Options) -> Result<Section, Failure> {
-    let out = root().join("target/bench/null");
-    let requests = options.scaled(REQUESTS).to_string();
+    // In turns, so that what changes on the machine meets all of them.
+    let mut each = LOADS.map(|_| Vec::new());
+    for pass in 0..options.pairs {
+        for (load, each) in LOADS.iter().zip(&mut each) {
+            each.push(cpu_ns(load, options)?);
+        }
+        println!("pass {} of {}", pass + 1, options.pairs);
+    }
     let mut text = String::from(
-        "| verification | million operations a second on one core | ns each | asked for |\n\
+        "| load | CPU ns each | million operations a second for each core | asked for |\n\
          | --- | --- | --- | --- |\n",
     );
-    for (verification, asked) in ASKED {
-        let mut rates = Vec::new();
-        for _ in 0..options.pairs {
-            let mut command = kvdyno::command(&out, &[]);
-            command.args(["--store", "null:", "--records", RECORDS, "--value", "100B"]);
-            command.args(["--mix", "get=100", "--clients", "1", "--requests", &requests]);
-            // It has every record that it is asked for.
-            command.args(["--data", "reuse"]);
-            if verification == "without" {
-                command.arg("--no-verify");
+    for (load, figures) in LOADS.iter().zip(&each) {
+        let rates: Vec<_> = figures.iter().map(|ns| 1e3 / ns).collect();
+        let ratios = figures.iter().zip(&each[1]).map(|(ns, one)| ns / one);
+        let asked = match load.asked {
+            Asked::Rate(rate) => format!("{rate}"),
+            Asked::Slowdown(most) => {
+                let ratios: Vec<_> = ratios.collect();
+                format!("at most {most} × the time: {}", Median::of(&ratios))
             }
-            rates.push(1e3 / kvdyno::run(&out, &mut command)?.cpu_ns());
-        }
-        let rate = Median::of(&rates);
-        let (each, asked) = (1e3 / rate.value, asked / 1e6);
-        text += &format!("| {verification} | {rate} | {each:.1} | {asked} |\n");
+            Asked::Speedup(least) => {
+                let ratios: Vec<_> = ratios.map(|ratio| load.clients as f64 / ratio).collect();
+                format!("at least {least} × the rate: {}", Median::of(&ratios))
+            }
+        };
+        let (ns, rate) = (Median::of(figures), Median::of(&rates));
+        text += &format!("| {} | {ns} | {rate} | {asked} |\n", load.name);
     }
-    text += "\nRates are operations over processor time of the whole process, so that what else \
-             runs on the machine counts less.\n";
+    text += "\nCPU is that of the whole process, so that what else runs on the machine counts less; \
+             two clients are two threads, and their rate together is twice what each core gives.\n";
     Ok(Section { name: "null", text })
+}
+
+fn cpu_ns(load: &Load, options: &Options) -> Result<f64, Failure> {
+    let out = root().join("target/bench/null");
+    let mut command = kvdyno::command(&out, &[]);
+    command.args(["--store", "null:", "--value", "100B", "--mix", "get=100"]);
+    for (option, number) in [
+        ("--records", load.records),
+        ("--clients", load.clients),
+        ("--requests", options.scaled(REQUESTS) * load.clients),
+    ] {
+        command.arg(option).arg(number.to_string());
+    }
+    if !load.verification {
+        command.arg("--no-verify");
+    }
+    Ok(kvdyno::run(&out, &mut command)?.cpu_ns())
 }

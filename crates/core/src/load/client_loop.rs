@@ -7,7 +7,7 @@ use super::lane::Lane;
 use super::pace::Pace;
 use super::worker::Worker;
 use crate::measure;
-use crate::store::{Client, OperationId};
+use crate::store::Client;
 
 /// Carries out operations of `lane` with one client until the lane gives out no more.
 pub(super) async fn run_client<C: Client, P: Pace>(
@@ -16,7 +16,7 @@ pub(super) async fn run_client<C: Client, P: Pace>(
     pace: &P,
     mut client: C,
 ) {
-    let mut desk = Desk::new(worker.job(), lane);
+    let mut desk = Desk::new(worker, lane);
     let mut backoff = Backoff::default();
     let mut now = measure::now();
     while let Some(turn) = lane.claim(now, worker.deadline()) {
@@ -27,10 +27,7 @@ pub(super) async fn run_client<C: Client, P: Pace>(
             worker.note_lag(due, now);
         }
         worker.note_start();
-        let operation = lane.draw(turn.id, |record| worker.expect(record));
-        let id = OperationId { phase: worker.phase(), group: lane.group, id: turn.id };
-        client.begin(id);
-        let after = desk.operate(worker, lane, &mut client, id, &operation, turn.due).await;
+        let after = desk.operate(&mut client, &turn).await;
         now = after.done;
         if after.connection_lost {
             pace.rest(backoff.wait()).await;

@@ -1,10 +1,12 @@
 //! Builds the values that are written: filler, then the stamp over its front, field by field.
 //! Outside the timed region, into buffers that are used again.
 
-use crate::store::{FieldSpan, Value};
+use std::time::Duration;
+
+use crate::store::{FieldSpan, Put, Value};
 use crate::verify::WriteSlot;
 use crate::verify::stamp::{self, Identity};
-use crate::workload::{Dataset, Filler, Operation, Workload, mix64};
+use crate::workload::{Dataset, Filler, Kind, Operation, Workload, mix64};
 
 /// The values of one operation: one, or as many as a batch has records.
 pub(super) struct Composer {
@@ -32,11 +34,6 @@ impl Composer {
         self.bytes.clear();
         self.spans.clear();
         self.starts.clear();
-    }
-
-    /// Number of fields in a whole record.
-    pub fn record_fields(&self) -> u16 {
-        self.dataset.fields
     }
 
     /// Adds the value of `record` as `operation` writes it, in the versions that `slots` tell: one
@@ -67,8 +64,25 @@ impl Composer {
         }
     }
 
-    /// The `i`-th value.
-    pub fn value(&self, i: usize) -> Value<'_> {
+    /// The write of the `i`-th value to `key`, as `operation` makes it.
+    pub fn put<'a>(
+        &'a self,
+        i: usize,
+        key: &'a [u8],
+        operation: &Operation,
+        ttl: Option<Duration>,
+    ) -> Put<'a> {
+        Put {
+            key,
+            value: self.value(i),
+            insert: matches!(operation.kind, Kind::Insert | Kind::InsertBatch),
+            partial: operation.field.is_some(),
+            record_fields: self.dataset.fields,
+            ttl,
+        }
+    }
+
+    fn value(&self, i: usize) -> Value<'_> {
         let (bytes, spans) = self.starts[i];
         let (bytes_end, spans_end) = self
             .starts

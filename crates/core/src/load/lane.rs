@@ -10,13 +10,17 @@ use super::schedule::Dues;
 use crate::measure::{Nanos, latency_histogram};
 use crate::workload::{Drawer, GroupPlan, Operation, Workload};
 
-/// An operation id given to a client.
+/// An operation given to a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     /// Number of the operation in its group.
     pub id: u64,
     /// When it is due; `None` for closed arrivals: now.
     pub due: Option<Nanos>,
+    /// What it does.
+    pub operation: Operation,
+    /// A record that an operation soon will go to.
+    pub soon: u64,
 }
 
 /// One worker's share of a group.
@@ -25,11 +29,9 @@ pub(super) struct Lane {
     pub group: u16,
     pub plan: Arc<GroupPlan>,
     pub workload: Workload,
-    drawer: RefCell<Drawer>,
-    /// The next operation, drawn while the one before it was given out: its ledger word is on its
-    /// way into the cache by the time that it is needed.
-    drawn: Cell<Option<(u64, Operation)>>,
-    dues: RefCell<Dues>,
+    /// Its operations have due times.
+    open: bool,
+    queue: RefCell<Queue>,
     /// A second cursor over the same due times, which tells how many fell due in an interval.
     offered: RefCell<Dues>,
     limit: u64,
@@ -38,17 +40,32 @@ pub(super) struct Lane {
     claimed_and_offered: Cell<u64>,
 }
 
+/// How many operations are drawn before they are given out, so that the ledger word of each can be
+/// on its way into the cache: memory takes 100 ns and more, the quickest operations half of that.
+const AHEAD: usize = 4;
+
+/// What is given out next.
+struct Queue {
+    dues: Dues,
+    drawer: Drawer,
+    /// The next operations, in a ring.
+    drawn: [Operation; AHEAD],
+    /// Where in the ring the next one is.
+    at: usize,
+}
+
 impl Lane {
     pub fn new(group: u16, plan: Arc<GroupPlan>, workload: Workload, dues: Dues) -> Self {
+        let mut drawer = workload.drawer();
+        let drawn = std::array::from_fn(|n| drawer.draw(dues.id_after(n)));
         Lane {
             group,
-            drawer: RefCell::new(workload.drawer()),
-            drawn: Cell::new(None),
             limit: plan.requests.unwrap_or(u64::MAX),
+            open: plan.arrival.is_open(),
             plan,
             workload,
             offered: RefCell::new(dues.clone()),
-            dues: RefCell::new(dues),
+            queue: RefCell::new(Queue { dues, drawer, drawn, at: 0 }),
             issued: Cell::new(0),
             claimed: Cell::new(0),
             claimed_and_offered: Cell::new(0),
@@ -56,46 +73,37 @@ impl Lane {
     }
 
     /// The next operation for a free client, unless the limit or the deadline is reached.
-    #[inline]
+    #[inline(always)]
     pub fn claim(&self, now: Nanos, deadline: Nanos) -> Option<Turn> {
         if now >= deadline {
             return None;
         }
-        let mut dues = self.dues.borrow_mut();
-        let (id, due) = dues.peek();
+        let mut queue = self.queue.borrow_mut();
+        let queue = &mut *queue;
+        let (id, due) = queue.dues.peek();
         if id >= self.limit || due >= deadline {
             return None;
         }
-        dues.advance();
+        let drawn = &mut queue.drawn[queue.at % AHEAD];
+        let operation = *drawn;
+        *drawn = queue.drawer.draw(queue.dues.id_after(AHEAD));
+        let soon = drawn.record;
+        queue.at += 1;
+        queue.dues.advance();
         self.issued.set(id + 1);
         self.claimed.set(self.claimed.get() + 1);
-        Some(Turn { id, due: self.plan.arrival.is_open().then_some(due) })
-    }
-
-    /// What operation `id` is; `announce` hears of the record that the next one goes to.
-    #[inline]
-    pub fn draw(&self, id: u64, announce: impl FnOnce(u64)) -> Operation {
-        let mut drawer = self.drawer.borrow_mut();
-        let operation = match self.drawn.get() {
-            Some((drawn, operation)) if drawn == id => operation,
-            _ => drawer.draw(id),
-        };
-        let (next, _) = self.dues.borrow().peek();
-        let following = drawer.draw(next);
-        announce(following.record);
-        self.drawn.set(Some((next, following)));
-        operation
+        Some(Turn { id, due: self.open.then_some(due), operation, soon })
     }
 
     /// The `i`-th record of a batch.
-    pub fn batch_record(&self, id: u64, operation: &Operation, i: u32) -> u64 {
-        self.drawer.borrow_mut().batch_record(id, operation, i)
+    pub fn batch_record(&self, turn: &Turn, i: u32) -> u64 {
+        self.queue.borrow_mut().drawer.batch_record(turn.id, &turn.operation, i)
     }
 
     /// Operations that fell due before `end` (closed arrivals: were started) and have not been
     /// counted before.
     pub fn offered_before(&self, end: Nanos) -> u64 {
-        if !self.plan.arrival.is_open() {
+        if !self.open {
             return self.claimed.get() - self.claimed_and_offered.replace(self.claimed.get());
         }
         let mut offered = self.offered.borrow_mut();
@@ -117,11 +125,11 @@ impl Lane {
 
     /// Lower bounds of the response times of operations due before `stop` and never started, ns.
     pub fn unstarted(&self, stop: Nanos) -> Option<Histogram<u64>> {
-        if !self.plan.arrival.is_open() {
+        if !self.open {
             return None;
         }
         let mut bounds = None;
-        let mut dues = self.dues.borrow().clone();
+        let mut dues = self.queue.borrow().dues.clone();
         while let (id, due) = dues.peek()
             && due < stop
             && id < self.limit

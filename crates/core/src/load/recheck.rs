@@ -77,10 +77,12 @@ async fn read_again<C: Client>(job: &Job, client: &mut C, measure: &mut PhaseMea
 
 /// How long the store may take to settle, ns.
 fn settle(job: &Job) -> Nanos {
-    match job.context.profile.consistency.level {
-        Consistency::Eventual => job.context.conduct.settle.as_nanos() as Nanos,
-        _ => 0,
-    }
+    let settle = match job.context.profile.consistency.level {
+        Consistency::Eventual => job.context.conduct.settle,
+        Consistency::BoundedStaleness(longest) => longest,
+        Consistency::ReadAfterWrite | Consistency::Linearizable => Duration::ZERO,
+    };
+    Nanos::try_from(settle.as_nanos()).unwrap_or(Nanos::MAX / 2)
 }
 
 /// Looks at every suspect until it is right, at least until `settled`.

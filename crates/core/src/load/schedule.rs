@@ -51,6 +51,13 @@ impl Dues {
         (id, self.start + (offset * SECOND).round() as Nanos)
     }
 
+    /// The id that falls due after `n` more than the next one.
+    #[inline]
+    #[must_use]
+    pub fn id_after(&self, n: usize) -> u64 {
+        self.next_id.saturating_add((n as u64).saturating_mul(self.stride))
+    }
+
     /// Goes on to the next id.
     #[inline]
     pub fn advance(&mut self) {
@@ -58,6 +65,7 @@ impl Dues {
         self.draw_gap();
     }
 
+    #[inline]
     fn draw_gap(&mut self) {
         if let Arrival::Poisson { rate } = self.arrival {
             // 1 − u lies in (0, 1], so the logarithm is finite.

@@ -71,13 +71,15 @@ impl Worker {
         self.examiner.borrow_mut()
     }
 
-    /// A record that will soon be asked for.
+    /// A record that will soon be asked for. Told right after an answer: a prefetch whose address
+    /// has to be looked up would hold up the clock's next reading, and lengthen what it times.
     #[inline]
     pub fn expect(&self, record: u64) {
         self.examiner.borrow().prefetch(record);
     }
 
     /// Notes how late a request that waited for its due time leaves, if its client waited for it.
+    #[inline]
     pub fn note_lag(&self, due: Nanos, claimed: Nanos) {
         if claimed < due {
             let lag = crate::measure::now().saturating_sub(due).max(1);
@@ -87,7 +89,7 @@ impl Worker {
     }
 
     /// Records an operation that has ended.
-    #[inline]
+    #[inline(always)]
     pub fn record(
         &self,
         series: Series,
@@ -106,6 +108,7 @@ impl Worker {
         }
     }
 
+    #[cold]
     fn hand_over(&self, recorder: &mut Recorder) {
         let end = recorder.interval_end();
         recorder.hand_over(self.offered_before(end));

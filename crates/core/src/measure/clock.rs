@@ -4,6 +4,13 @@
 //! what an in-process engine takes for a whole get, so where the processor's time stamp counter is
 //! fit for it (invariant, and trusted by the kernel itself) it is read directly: 8 to 12 ns
 //! (`cargo xtask bench null`). It is set by CLOCK_MONOTONIC once, over 10 ms, to about 5 ppm.
+//!
+//! A processor works on some hundreds of instructions at a time, and reads its counter as soon as it
+//! meets the instruction, whatever before it is unfinished. A fence waits for all of that: 9 ns, and
+//! the work of the next instructions cannot begin meanwhile. So there are two readings: [`now`] with
+//! the fence, for the end of what is timed, and [`departure`] without, for its beginning. The second
+//! may come early by what was unfinished, some tens of ns, and never late: latencies may come out
+//! that much too long, not too short.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -20,14 +27,26 @@ enum Source {
     Counter(counter::Counter),
 }
 
-/// The time now; never goes back, the same on every thread.
+/// The time now, with all done that comes before; never goes back, the same on every thread.
 #[inline]
 #[must_use]
 pub fn now() -> Nanos {
     match SOURCE.get_or_init(Source::choose) {
         Source::System(epoch) => epoch.elapsed().as_nanos() as Nanos,
         #[cfg(target_arch = "x86_64")]
-        Source::Counter(counter) => counter.now(),
+        Source::Counter(counter) => counter.at(counter::ticks_after_all()),
+    }
+}
+
+/// The time now, for what begins next: never later than that, perhaps some tens of ns earlier.
+/// Whatever [`now`] says after it on the same thread is not earlier.
+#[inline]
+#[must_use]
+pub fn departure() -> Nanos {
+    match SOURCE.get_or_init(Source::choose) {
+        Source::System(epoch) => epoch.elapsed().as_nanos() as Nanos,
+        #[cfg(target_arch = "x86_64")]
+        Source::Counter(counter) => counter.at(counter::ticks()),
     }
 }
 
@@ -77,10 +96,11 @@ mod counter {
             Some(Counter { epoch, scale })
         }
 
+        /// The time at which the counter was read.
         #[inline]
-        pub(super) fn now(&self) -> Nanos {
+        pub(super) fn at(&self, ticks: u64) -> Nanos {
             // Another processor's counter may lag by a few ticks: never below the epoch.
-            let ticks = ticks().saturating_sub(self.epoch);
+            let ticks = ticks.saturating_sub(self.epoch);
             ((u128::from(ticks) * u128::from(self.scale)) >> 32) as Nanos
         }
     }
@@ -98,23 +118,31 @@ mod counter {
     /// The counter and the system's clock at one moment, as near as they can be read.
     fn pair() -> (u64, Instant) {
         let reading = || {
-            let before = ticks();
+            let before = ticks_after_all();
             let system = Instant::now();
-            let after = ticks();
+            let after = ticks_after_all();
             (after - before, before + (after - before) / 2, system)
         };
         let best = (0..ATTEMPTS).map(|_| reading()).min_by_key(|&(width, ..)| width);
-        best.map_or_else(|| (ticks(), Instant::now()), |(_, counter, system)| (counter, system))
+        best.map_or_else(
+            || (ticks_after_all(), Instant::now()),
+            |(_, counter, system)| (counter, system),
+        )
     }
 
+    /// The counter, read before what follows; what comes before may be unfinished.
     #[inline]
-    fn ticks() -> u64 {
-        // SAFETY: both instructions exist on every x86-64 processor and touch no memory. The fence
-        // keeps the reading from moving ahead of the answer that it times.
-        unsafe {
-            _mm_lfence();
-            _rdtsc()
-        }
+    pub(super) fn ticks() -> u64 {
+        // SAFETY: the instruction exists on every x86-64 processor and touches no memory.
+        unsafe { _rdtsc() }
+    }
+
+    /// The counter, read after all that comes before: the answer that it times is there.
+    #[inline]
+    pub(super) fn ticks_after_all() -> u64 {
+        // SAFETY: the instruction exists on every x86-64 processor and touches no memory.
+        unsafe { _mm_lfence() };
+        ticks()
     }
 }
 
@@ -132,6 +160,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_timed_never_ends_before_it_begins() {
+        let mut last = now();
+        for _ in 0..200_000 {
+            let sent = departure();
+            let done = now();
+            assert!(sent <= done, "sent at {sent} ns, done at {done} ns");
+            assert!(last <= done, "{last} ns, then {done} ns");
+            last = done;
+        }
+    }
+
+    #[test]
     fn never_goes_back_between_threads() {
         let (to, from) = std::sync::mpsc::sync_channel::<Nanos>(0);
         let other = std::thread::spawn(move || {
@@ -139,7 +179,8 @@ mod tests {
                 assert!(now() >= sent);
             }
         });
-        (0..10_000).for_each(|_| to.send(now()).expect("the other thread listens"));
+        let moments = (0..10_000).map(|turn| if turn % 2 == 0 { now() } else { departure() });
+        moments.for_each(|moment| to.send(moment).expect("the other thread listens"));
         drop(to);
         other.join().expect("time went back");
     }

@@ -11,7 +11,7 @@ mod recorder;
 mod resources;
 mod series;
 
-pub use clock::{Nanos, now};
+pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
 pub use phase::{ErrorSummary, Interval, PhaseMeasure, StopReason, WorkerUse};

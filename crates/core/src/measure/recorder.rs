@@ -100,7 +100,7 @@ impl Recorder {
     }
 
     /// Counts an operation that has ended, in the current interval.
-    #[inline]
+    #[inline(always)]
     pub fn end(&mut self, series: Series, ending: Ending, records: u64, timing: Timing) {
         let service = timing.done - timing.sent;
         let response = timing.due.map(|due| timing.done.saturating_sub(due));

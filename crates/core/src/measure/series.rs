@@ -89,7 +89,7 @@ impl<C: Counter> KindMeasure<C> {
     }
 
     /// Counts one operation.
-    #[inline]
+    #[inline(always)]
     pub fn record(
         &mut self,
         ending: Ending,
@@ -137,7 +137,16 @@ impl<C: Counter> KindMeasure<C> {
 
 #[inline]
 fn record_into<C: Counter>(histogram: &mut Option<Histogram<C>>, latency: Nanos) {
-    histogram.get_or_insert_with(latency_histogram).saturating_record(latency.max(1));
+    let histogram = match histogram {
+        Some(histogram) => histogram,
+        None => make(histogram),
+    };
+    histogram.saturating_record(latency.max(1));
+}
+
+#[cold]
+fn make<C: Counter>(histogram: &mut Option<Histogram<C>>) -> &mut Histogram<C> {
+    histogram.insert(latency_histogram())
 }
 
 fn add_into<C: Counter + From<D>, D: Counter>(

@@ -1,6 +1,8 @@
 //! Why a request did not succeed, and whether it may have been applied all the same.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +72,49 @@ impl ErrorClass {
     }
 }
 
+/// What was said of a request that did not succeed. One word of memory: an answer is moved several
+/// times for each operation, and nearly all of them are no fault.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Message(Box<Cow<'static, str>>);
+
+impl Deref for Message {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Message {
+        Message(Box::new(text.into()))
+    }
+}
+
+impl From<&'static str> for Message {
+    fn from(text: &'static str) -> Message {
+        Message(Box::new(text.into()))
+    }
+}
+
+impl From<Message> for Cow<'static, str> {
+    fn from(message: Message) -> Self {
+        *message.0
+    }
+}
+
 /// A request that did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {message}", class.name())]
@@ -79,7 +124,7 @@ pub struct Fault {
     /// What kind of trouble.
     pub class: ErrorClass,
     /// What the server or the system said, for the user.
-    pub message: Cow<'static, str>,
+    pub message: Message,
     /// The connection is gone: the caller waits a back-off before the next attempt.
     pub connection_lost: bool,
 }
@@ -87,13 +132,13 @@ pub struct Fault {
 impl Fault {
     /// The request was surely not applied.
     pub fn failed(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
-        let message = message.into();
+        let message = Message(Box::new(message.into()));
         Fault { certainty: Certainty::Failed, class, message, connection_lost: false }
     }
 
     /// The request may have been applied, or may yet be.
     pub fn indeterminate(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
-        let message = message.into();
+        let message = Message(Box::new(message.into()));
         Fault { certainty: Certainty::Indeterminate, class, message, connection_lost: false }
     }
 
@@ -108,5 +153,18 @@ impl Fault {
     pub fn losing_connection(mut self) -> Self {
         self.connection_lost = true;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_two_words() {
+        assert_eq!(size_of::<crate::store::Answer<bool>>(), 2 * size_of::<usize>());
+        let fault = Fault::failed(ErrorClass::Timeout, "no answer").losing_connection();
+        assert_eq!(fault.to_string(), "timeout: no answer");
+        assert_eq!(Fault::failed(fault.class, fault.message).message.len(), 9);
     }
 }

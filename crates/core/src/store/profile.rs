@@ -1,6 +1,8 @@
 //! What a store says of itself: operations, durability, consistency, and whether that was read
 //! back from the server or only declared.
 
+use std::borrow::Cow;
+use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -39,12 +41,16 @@ impl Durability {
     }
 }
 
-/// What a read may return. Ordered from weak to strong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// What a read may return, ordered from weak to strong. Written as a word, such as `read-after-write` or
+/// `bounded-staleness-1000000000ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Consistency {
     /// Some acknowledged or pending write, for a while perhaps an old one.
     Eventual,
+    /// As read-after-write, or as that would have been up to this long before the read was sent: a
+    /// value may be read for so long after the write that took its place was acknowledged.
+    BoundedStaleness(Duration),
     /// A read sees every write acknowledged before it was sent.
     ReadAfterWrite,
     /// As read-after-write, and reads never go back: each operation takes effect at one instant.
@@ -54,11 +60,74 @@ pub enum Consistency {
 impl Consistency {
     /// The words used in tables and reports.
     #[must_use]
-    pub fn describe(self) -> &'static str {
+    pub fn describe(self) -> Cow<'static, str> {
         match self {
-            Consistency::Eventual => "eventual",
-            Consistency::ReadAfterWrite => "read after write",
-            Consistency::Linearizable => "linearizable",
+            Consistency::Eventual => "eventual".into(),
+            Consistency::BoundedStaleness(longest) => {
+                format!("stale by {longest:?} at most").into()
+            }
+            Consistency::ReadAfterWrite => "read after write".into(),
+            Consistency::Linearizable => "linearizable".into(),
+        }
+    }
+
+    /// How old a read may be that a stronger promise would not allow; `None`: not bounded.
+    #[must_use]
+    pub fn staleness(self) -> Option<Duration> {
+        match self {
+            Consistency::Eventual => None,
+            Consistency::BoundedStaleness(longest) => Some(longest),
+            Consistency::ReadAfterWrite | Consistency::Linearizable => Some(Duration::ZERO),
+        }
+    }
+}
+
+impl Ord for Consistency {
+    /// The longer a read may be stale, the weaker.
+    fn cmp(&self, other: &Consistency) -> Ordering {
+        let rank = |consistency: &Consistency| match *consistency {
+            Consistency::Eventual => (0, Reverse(Duration::MAX)),
+            Consistency::BoundedStaleness(longest) => (1, Reverse(longest)),
+            Consistency::ReadAfterWrite => (2, Reverse(Duration::ZERO)),
+            Consistency::Linearizable => (3, Reverse(Duration::ZERO)),
+        };
+        rank(self).cmp(&rank(other))
+    }
+}
+
+impl PartialOrd for Consistency {
+    fn partial_cmp(&self, other: &Consistency) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Before the number of nanoseconds in the word for a bounded staleness.
+const BOUNDED: &str = "bounded-staleness-";
+
+impl From<Consistency> for String {
+    fn from(consistency: Consistency) -> String {
+        match consistency {
+            Consistency::Eventual => "eventual".to_owned(),
+            Consistency::BoundedStaleness(longest) => format!("{BOUNDED}{}ns", longest.as_nanos()),
+            Consistency::ReadAfterWrite => "read-after-write".to_owned(),
+            Consistency::Linearizable => "linearizable".to_owned(),
+        }
+    }
+}
+
+impl TryFrom<String> for Consistency {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Consistency, String> {
+        let bounded = || {
+            let nanos = word.strip_prefix(BOUNDED)?.strip_suffix("ns")?.parse().ok()?;
+            Some(Consistency::BoundedStaleness(Duration::from_nanos(nanos)))
+        };
+        match word.as_str() {
+            "eventual" => Ok(Consistency::Eventual),
+            "read-after-write" => Ok(Consistency::ReadAfterWrite),
+            "linearizable" => Ok(Consistency::Linearizable),
+            _ => bounded().ok_or_else(|| format!("`{word}` is no consistency")),
         }
     }
 }
@@ -124,4 +193,34 @@ pub struct Profile {
     pub timeout: Duration,
     /// Effective settings worth disclosing, as (name, value).
     pub settings: Vec<(String, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consistency_is_one_word_and_comes_back_from_it() {
+        let all = [
+            (Consistency::Eventual, "eventual"),
+            (
+                Consistency::BoundedStaleness(Duration::from_secs(2)),
+                "bounded-staleness-2000000000ns",
+            ),
+            (
+                Consistency::BoundedStaleness(Duration::from_millis(1500)),
+                "bounded-staleness-1500000000ns",
+            ),
+            (Consistency::ReadAfterWrite, "read-after-write"),
+            (Consistency::Linearizable, "linearizable"),
+        ];
+        for (consistency, word) in all {
+            assert_eq!(String::from(consistency), word);
+            assert_eq!(Consistency::try_from(word.to_owned()), Ok(consistency));
+        }
+        assert!(all.is_sorted_by(|a, b| a.0 < b.0), "from weak to strong");
+        for word in ["", "bounded-staleness-ns", "bounded-staleness-1s"] {
+            assert!(Consistency::try_from(word.to_owned()).is_err(), "{word}");
+        }
+    }
 }

@@ -24,12 +24,14 @@ pub struct Value<'a> {
 
 impl<'a> Value<'a> {
     /// `spans` lie in `bytes` without gaps, in order.
+    #[inline]
     #[must_use]
     pub fn new(bytes: &'a [u8], spans: &'a [FieldSpan]) -> Self {
         Value { bytes, spans }
     }
 
     /// The fields end to end, for stores that keep a record as one value.
+    #[inline]
     #[must_use]
     pub fn whole(&self) -> &'a [u8] {
         self.bytes
@@ -74,15 +76,23 @@ pub struct Reading {
 
 impl Reading {
     /// Forgets what the last read brought; keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
     }
 
     /// The store keeps the record as one value: these are its bytes.
+    #[inline]
     pub fn set_whole(&mut self, bytes: &[u8]) {
         self.clear();
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// As [`Reading::set_whole`], for a store that has the bytes piece by piece: they go to the end.
+    #[inline]
+    pub fn whole_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
     }
 
     /// The store keeps fields apart: adds one.
@@ -93,12 +103,14 @@ impl Reading {
     }
 
     /// All bytes, fields end to end in the order in which they came.
+    #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The fields that came apart; none if the record came whole.
+    #[inline]
     #[must_use]
     pub fn spans(&self) -> &[FieldSpan] {
         &self.spans

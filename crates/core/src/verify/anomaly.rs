@@ -98,6 +98,10 @@ pub struct Tally {
     pub early: u64,
     /// Reads that found nothing where nothing need be: legal.
     pub legal_misses: u64,
+    /// Reads of what an acknowledged write had replaced no longer ago than the store may be stale:
+    /// legal.
+    #[serde(default)]
+    pub legal_stale: u64,
     /// Reads that found nothing where the workload expected a record and the ledger cannot judge.
     pub unexpected_misses: u64,
     /// Writes acknowledged.
@@ -132,6 +136,7 @@ impl Tally {
         self.unknown += other.unknown;
         self.early += other.early;
         self.legal_misses += other.legal_misses;
+        self.legal_stale += other.legal_stale;
         self.unexpected_misses += other.unexpected_misses;
         self.writes_acknowledged += other.writes_acknowledged;
         self.writes_failed += other.writes_failed;

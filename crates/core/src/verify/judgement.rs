@@ -56,6 +56,8 @@ pub enum Judgement {
     Early,
     /// Nothing, where nothing need be.
     LegalMiss,
+    /// What an acknowledged write had replaced, for no longer than the store may be stale.
+    LegalStale,
     /// A value whose order cannot be judged: existing data, or a row of a scan that a write may
     /// have overtaken.
     StampOnly,
@@ -244,6 +246,8 @@ pub(super) struct Rules {
     pub(super) may_forget: bool,
     pub(super) linearizable: bool,
     pub(super) expiry: Option<Expiry>,
+    /// How old a read may be, ns.
+    pub(super) staleness: Nanos,
 }
 
 impl Rules {
@@ -265,9 +269,7 @@ impl Rules {
 
     fn judge_version(&self, version: u32, past: &impl Past, times: Times) -> Judgement {
         let kind = match past.standing(version) {
-            Standing::Legal(Some(tick))
-                if self.expiry.is_some_and(|expiry| expiry.must_be_gone(tick, times.sent)) =>
-            {
+            Standing::Legal(Some(tick)) if self.must_be_gone(tick, times.sent) => {
                 AnomalyKind::Stale
             }
             Standing::Legal(_) => return Judgement::Legal,
@@ -276,6 +278,11 @@ impl Rules {
             Standing::Superseded => AnomalyKind::Stale,
         };
         illegal(kind, past, times)
+    }
+
+    fn must_be_gone(&self, tick: Tick, sent: Nanos) -> bool {
+        let sent = sent.saturating_sub(self.staleness);
+        self.expiry.is_some_and(|expiry| expiry.must_be_gone(tick, sent))
     }
 
     fn judge_absence(&self, past: &impl Past, times: Times) -> Judgement {

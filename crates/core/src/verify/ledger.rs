@@ -37,6 +37,12 @@
 //! sent from then on must not find what was there before. A write that was observed counts as
 //! acknowledged even if its answer never comes; if it is said to have failed, the mark is taken back.
 //!
+//! # A store that may be stale
+//!
+//! Where the store promises that a read is stale by `S` at most, a version is legal to a read until
+//! `S` after it became illegal to reads of a store without staleness: `overwritten.rs`. Reads raise no
+//! floor there.
+//!
 //! # What is given away, always towards *legal*
 //!
 //! Of a read whose ticket is a word (no overlap when it was sent): a version that failed while the
@@ -47,15 +53,19 @@
 //! ticket is judged exactly.
 
 mod again;
+mod overwritten;
 mod reading;
 mod slots;
 pub(super) mod word;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use std::time::Duration;
+
 use super::judgement::{Expiry, Rules, SlotState, Tick, WriteEnd, WriteKind};
 use super::overlap::{Entry, Shard, Table};
 use crate::measure::{Nanos, now};
+use overwritten::Overwritten;
 pub use reading::ReadTicket;
 use slots::Slots;
 use word::{MOST_VERSIONS, Word};
@@ -77,6 +87,9 @@ pub struct LedgerConfig {
     pub slots: u64,
     /// The store promises linearizability: reads raise the floor.
     pub linearizable: bool,
+    /// A read may return what an acknowledged write replaced up to this long before the read was
+    /// sent; zero: no read may.
+    pub staleness: Duration,
     /// The store may drop records: finding nothing is a legal miss.
     pub may_forget: bool,
     /// Most slots whose writes overlap or are indeterminate at a time.
@@ -122,6 +135,8 @@ pub struct Ledger {
     slots: Slots,
     table: Table,
     rules: Rules,
+    /// Only where the store may be stale.
+    overwritten: Option<Overwritten>,
     may_apply_again: bool,
     /// Some slot had a delete.
     deletes: AtomicBool,
@@ -141,11 +156,13 @@ impl Ledger {
             may_forget: config.may_forget,
             linearizable: config.linearizable,
             expiry: config.expiry,
+            staleness: config.staleness.as_nanos().try_into().unwrap_or(Nanos::MAX),
         };
         Ok(Ledger {
             slots: Slots::new(config.slots)?,
             table: Table::new(config.overlap_capacity),
             rules,
+            overwritten: (rules.staleness > 0).then(|| Overwritten::new(rules.staleness)),
             may_apply_again: config.may_apply_again,
             deletes: AtomicBool::new(false),
             lost: AtomicU64::new(0),
@@ -277,7 +294,10 @@ impl Ledger {
                 match end {
                     WriteEnd::Failed => word.failed(),
                     WriteEnd::Indeterminate if !word.observed() => None,
-                    _ => Some(word.acknowledged(ticket.kind, Tick::of(done))),
+                    _ => {
+                        self.note_replacing(slot, word, Tick::of(done));
+                        Some(word.acknowledged(ticket.kind, Tick::of(done)))
+                    }
                 }
             };
             let ended = match next {
@@ -314,6 +334,12 @@ impl Ledger {
         }
         let slack = self.slack();
         let ended = shard.get(slot).map(|entry| entry.end(ticket.version, end, done, slack));
+        if let (Some(overwritten), Some(entry)) = (&self.overwritten, shard.get(slot))
+            && end == WriteEnd::Acknowledged
+        {
+            let done = Tick::of(done);
+            overwritten.note(slot, entry.superseded_below(), done, done);
+        }
         match ended {
             Some(Ok(())) => self.rest(slot, &mut shard),
             // Read, and said to have failed: no order can be told any more.
@@ -340,6 +366,14 @@ impl Ledger {
         word::state(load(cell), &self.rules)
     }
 
+    /// What `word` says of the last acknowledged write is about to be replaced.
+    #[inline]
+    fn note_replacing(&self, slot: u64, word: Word, now: Tick) {
+        if let Some(overwritten) = &self.overwritten {
+            overwritten.note(slot, word.current(), word.tick(), now);
+        }
+    }
+
     fn slack(&self) -> Nanos {
         self.rules.expiry.map_or(0, |expiry| expiry.slack())
     }
@@ -348,6 +382,7 @@ impl Ledger {
     fn open<'a>(&self, slot: u64, word: Word, shard: &'a mut Shard<'_>) -> Option<&'a mut Entry> {
         let entry = shard.open(slot)?;
         entry.open(word, self.rules.existing_data, self.slack());
+        self.note_replacing(slot, word, word.tick());
         Some(entry)
     }
 

@@ -333,6 +333,13 @@ impl Entry {
         self.versions.iter().position(|v| v.number == number && v.kind == kind)
     }
 
+    /// Every version below has been superseded, or failed, or is indeterminate and may be current
+    /// for ever.
+    pub(super) fn superseded_below(&self) -> u32 {
+        let standing = |v: &&Version| v.superseded_at == NEVER && v.state != State::Indeterminate;
+        self.versions.iter().filter(standing).map(|v| v.number).min().unwrap_or(0)
+    }
+
     /// Drops what no read can need.
     pub(super) fn prune(&mut self) {
         let reads = &self.reads;

@@ -52,8 +52,15 @@ impl Chooser {
 
     /// A record in 0..`records`; 0 if there is none. `id` counts for sequential order only.
     /// Under `latest`, record `records - 1` is the newest.
-    #[inline]
+    #[inline(always)]
     pub fn choose(&mut self, random: &mut Random, id: u64, records: u64) -> u64 {
+        match self.law {
+            Law::Uniform => random.below(records),
+            _ => self.choose_unevenly(random, id, records),
+        }
+    }
+
+    fn choose_unevenly(&mut self, random: &mut Random, id: u64, records: u64) -> u64 {
         if records < 2 {
             return 0;
         }
@@ -151,7 +158,6 @@ impl Zipf {
     }
 
     /// A rank from 0 to `ranks` - 1; `ranks` from 1.
-    #[inline]
     fn rank(&mut self, random: &mut Random, ranks: u64) -> u64 {
         if ranks != self.ranks {
             self.ranks = ranks;

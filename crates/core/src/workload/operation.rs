@@ -295,7 +295,7 @@ impl Drawer {
     /// - An absent get goes to the choice moved into the upper half of what keys can name.
     /// - An update or read-modify-write under `one_field` writes one field of several.
     /// - Batches under `sequential` follow on each other without overlapping.
-    #[inline]
+    #[inline(always)]
     pub fn draw(&mut self, id: u64) -> Operation {
         let compiled = &*self.workload.compiled;
         let number = compiled.own_number(id);

@@ -94,6 +94,7 @@ impl Bench {
         let ledger = Ledger::new(LedgerConfig {
             slots: dataset.capacity,
             linearizable: true,
+            staleness: Duration::ZERO,
             may_forget: false,
             overlap_capacity: 1 << 16,
             initial: Initial::Never,

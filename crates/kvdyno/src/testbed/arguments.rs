@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::fault::{self, Fault};
+
 /// `kvdyno testbed`.
 #[derive(Args, Debug)]
 pub struct TestbedArguments {
@@ -32,6 +34,20 @@ pub enum TestbedCommand {
         /// All of them.
         #[arg(long)]
         all: bool,
+    },
+    /// Do something to a node of a testbed that is up: kill, stop, pause, resume, restart, remove, add.
+    Fault {
+        /// What to do.
+        #[arg(value_parser = fault::parse)]
+        fault: Fault,
+        /// Name of the node; none for `add`.
+        node: Option<String>,
+        /// Which testbed, as `kvdyno testbed list` names it [default: the only one].
+        #[arg(long, value_name = "NAME")]
+        testbed: Option<String>,
+        /// Also on a deployment that a file describes.
+        #[arg(long)]
+        yes: bool,
     },
     /// List the testbeds that are up.
     List,

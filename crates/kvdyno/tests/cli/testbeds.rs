@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use kvdyno_testbed::keeper::{Keeper, Watching};
+use kvdyno_testbed::{Action, Step};
 use serde_json::Value;
 
 use crate::support::{Ended, Running, Scratch};
@@ -145,6 +147,61 @@ fn a_detached_testbed_stays_until_it_is_taken_down() {
     assert!(pids.iter().all(|pid| is_there(*pid)));
     place.kvdyno("testbed down").expect(0);
     assert!(pids.iter().all(|pid| !is_there(*pid)) && place.folders().is_empty());
+}
+
+/// As a run that injects faults does it: over the pipe.
+struct Quiet;
+
+impl Watching for Quiet {
+    fn step(&mut self, _: &Step) {}
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_keeper_takes_orders_over_its_pipe() {
+    let program = (Path::new(env!("CARGO_BIN_EXE_kvdyno")), &["testbed", "keep"][..]);
+    let mut keeper = Keeper::start(program, "redis-sharded:2", false, &mut Quiet)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let pids: Vec<u32> = keeper.description().nodes.iter().filter_map(|node| node.pid).collect();
+    let running = |keeper: &mut Keeper| -> Vec<bool> {
+        keeper.nodes().expect("the nodes").iter().map(|node| node.running).collect()
+    };
+    keeper.act("redis-1", Action::Kill).expect("it is killed");
+    assert_eq!(running(&mut keeper), [false, true]);
+    assert!(!is_there(pids[0]));
+    keeper.act("redis-1", Action::Restart).expect("it is back");
+    assert_eq!(running(&mut keeper), [true, true]);
+    let error = keeper.act("redis-3", Action::Kill).expect_err("there is none");
+    assert!(error.is_usage() && error.to_string().contains("there is no node redis-3"), "{error}");
+    let error = keeper.add_node().expect_err("it cannot grow").to_string();
+    assert_eq!(error, "testbed redis-sharded cannot take another node while it is up");
+    // A paused server is no obstacle to the end of all.
+    keeper.act("redis-2", Action::Pause).expect("it stands still");
+    drop(keeper);
+    assert!(!is_there(pids[1]));
+    let error = Keeper::start(program, "reddis", false, &mut Quiet).expect_err("no such kind");
+    assert!(error.is_usage() && error.to_string().contains("did you mean `redis`?"), "{error}");
+}
+
+#[test]
+fn faults_are_done_to_a_testbed_that_is_up() {
+    let place = Place::new();
+    place.kvdyno("testbed fault kill redis-1").expect_line(64, &["no testbed is up"]);
+    let (running, pids) = up(&place, "redis");
+    place.kvdyno("testbed fault kil redis-1").expect_line(64, &["did you mean `kill`?"]);
+    place.kvdyno("testbed fault kill").expect_line(64, &["name a node: redis-1"]);
+    place.kvdyno("testbed fault kill redis-2").expect_line(64, &["did you mean `redis-1`?"]);
+    place.kvdyno("testbed fault add").expect_line(64, &["cannot take another node"]);
+    place.kvdyno("testbed fault pause redis-1").expect(0);
+    eventually("it stands still", || field(pids[0], "State:").is_some_and(|s| s.starts_with('T')));
+    told(&place.kvdyno("testbed fault kill redis-1").expect(0), &["not running"]);
+    assert!(!is_there(pids[0]));
+    told(&place.kvdyno("testbed fault restart redis-1").expect(0), &["pid "]);
+    place.kvdyno("testbed down").expect(0);
+    running.wait().expect(0);
 }
 
 #[test]

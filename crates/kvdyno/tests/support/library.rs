@@ -93,6 +93,7 @@ impl Run {
         let ledger = Ledger::new(LedgerConfig {
             slots: dataset.capacity * u64::from(dataset.fields),
             linearizable: profile.consistency.level == Consistency::Linearizable,
+            staleness: profile.consistency.level.staleness().unwrap_or_default(),
             may_forget: profile.capabilities.may_forget,
             overlap_capacity: 1 << 16,
             initial,

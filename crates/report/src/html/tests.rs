@@ -99,6 +99,16 @@ fn outside_text_is_escaped_wherever_it_goes() {
 }
 
 #[test]
+fn a_testbed_is_disclosed_and_escaped() {
+    let mut result = sample::two_stores();
+    result.runs[0].testbed = Some(sample::testbed("<b>word</b>"));
+    let page = without_library(&page(&result));
+    assert!(!page.contains("<b>word"), "outside text became an element");
+    assert!(page.contains("Step of the set-up") && page.contains("68.0 ms"));
+    assert!(page.contains("Whole effective configuration (1 settings)"));
+}
+
+#[test]
 fn a_folder_without_files_says_that_there_is_no_timeline() {
     assert!(page(&sample::two_stores()).contains("holds no timeline"));
     let folder = tempfile::tempdir().unwrap();

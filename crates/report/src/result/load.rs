@@ -142,7 +142,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
 
 fn largest_count(tally: &Tally) -> u64 {
     let reads = [tally.reads, tally.bytes_checked, tally.judged, tally.stamp_only, tally.unknown];
-    let misses = [tally.early, tally.legal_misses, tally.unexpected_misses];
+    let misses = [tally.early, tally.legal_misses, tally.legal_stale, tally.unexpected_misses];
     let writes = [tally.writes_acknowledged, tally.writes_failed, tally.writes_indeterminate];
     let all = reads.iter().chain(&misses).chain(&writes).chain(&tally.anomalies);
     all.copied().max().unwrap_or(0)

@@ -258,6 +258,7 @@ struct TallySchema {
     unknown: u64,
     early: u64,
     legal_misses: u64,
+    legal_stale: u64,
     unexpected_misses: u64,
     writes_acknowledged: u64,
     writes_failed: u64,

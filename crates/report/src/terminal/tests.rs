@@ -41,6 +41,17 @@ fn a_scaled_run_shows_the_stamp_and_no_published_figure() {
 }
 
 #[test]
+fn a_testbed_tells_what_it_took() {
+    let mut result = sample::two_stores();
+    result.runs[0].testbed = Some(sample::testbed("redis:1"));
+    let style = Style { width: 500, ..Style::PLAIN };
+    let text = render(&result, style).unwrap();
+    let line = "testbed redis:1: 1 process, 1 setting changed from the server's defaults, ready \
+                after 1.20 s (redis:1 68.0 ms), servers on processors [0] and clients on [1]\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn the_verdict_comes_before_the_table() {
     let text = render(&sample::two_stores(), Style::PLAIN).unwrap();
     let at = |word: &str| text.find(word).unwrap();

@@ -69,7 +69,7 @@ impl Line {
     pub async fn link(&self) -> Answer<Link> {
         let seen = self.state.borrow().generation;
         let _attempt = self.attempt.lock().await;
-        {
+        let generation = {
             let state = self.state.borrow();
             if let Some(link) = &state.link {
                 return Ok(link.clone());
@@ -78,14 +78,13 @@ impl Line {
             if let Some(refusal) = state.refusal.as_ref().filter(|_| state.generation != seen) {
                 return Err(refusal.clone());
             }
-        }
-        let end = self.connect(seen.wrapping_add(1)).await;
+            state.generation.wrapping_add(1)
+        };
+        let end = self.connect(generation).await;
         let mut state = self.state.borrow_mut();
-        state.generation = seen.wrapping_add(1);
-        match &end {
-            Ok(link) => state.link = Some(link.clone()),
-            Err(refusal) => state.refusal = Some(refusal.clone()),
-        }
+        state.generation = generation;
+        state.link = end.as_ref().ok().cloned();
+        state.refusal = end.as_ref().err().cloned();
         end
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading, Rows};
 
 use super::codec::{self, Token, Tokens};
-use super::{Wire, errors};
+use super::{Dialect, Wire, errors};
 use crate::placement::{Placement, Split};
 use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 
@@ -14,18 +14,20 @@ use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 pub struct MemcachedClient {
     link: Link<Wire>,
     placement: Arc<Placement>,
+    dialect: Dialect,
 }
 
 impl MemcachedClient {
-    pub(super) fn new(link: Link<Wire>, placement: Arc<Placement>) -> Self {
-        MemcachedClient { link, placement }
+    pub(super) fn new(link: Link<Wire>, placement: Arc<Placement>, dialect: Dialect) -> Self {
+        MemcachedClient { link, placement, dialect }
     }
 }
 
 impl Client for MemcachedClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
         check_key(key)?;
-        let encode = |out: &mut Vec<u8>| codec::push_get(out, key);
+        let dialect = self.dialect;
+        let encode = |out: &mut Vec<u8>| dialect.push_get(out, key);
         let read = |reply: Token, answer: &[u8]| match reply {
             Token::Value(value) => {
                 into.set_whole(value.of(answer));
@@ -39,7 +41,8 @@ impl Client for MemcachedClient {
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
         check_key(put.key)?;
-        let encode = |out: &mut Vec<u8>| push_put(out, &put);
+        let dialect = self.dialect;
+        let encode = |out: &mut Vec<u8>| push_put(out, dialect, &put);
         let read = |reply: Token, answer: &[u8]| match reply {
             Token::Done => Ok(()),
             other => Err(refused(Effect::Write, other, answer)),
@@ -49,7 +52,8 @@ impl Client for MemcachedClient {
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
         check_key(key)?;
-        let encode = |out: &mut Vec<u8>| codec::push_delete(out, key);
+        let dialect = self.dialect;
+        let encode = |out: &mut Vec<u8>| dialect.push_delete(out, key);
         let read = |reply: Token, answer: &[u8]| match reply {
             Token::Done => Ok(true),
             Token::NotFound => Ok(false),
@@ -64,7 +68,8 @@ impl Client for MemcachedClient {
             return Ok(());
         }
         let split = Split::new(keys.iter().map(|key| self.placement.of(key)));
-        self.submit(&split, Effect::Read, |record, out| codec::push_get(out, keys[record]));
+        let dialect = self.dialect;
+        self.submit(&split, Effect::Read, |record, out| dialect.push_get(out, keys[record]));
         let read = |answers: Answers<'_>| read_rows(keys, &split, answers, into);
         self.link.gather(split.servers(), read).await
     }
@@ -75,7 +80,8 @@ impl Client for MemcachedClient {
             return Ok(());
         }
         let split = Split::new(puts.iter().map(|put| self.placement.of(put.key)));
-        self.submit(&split, Effect::Write, |record, out| push_put(out, &puts[record]));
+        let dialect = self.dialect;
+        self.submit(&split, Effect::Write, |record, out| push_put(out, dialect, &puts[record]));
         let read = |answers: Answers<'_>| {
             outcome_of_all(answers.into_iter().map(|answer| read_puts(answer?.1)))
         };
@@ -98,12 +104,12 @@ impl MemcachedClient {
 /// For each server that was asked its replies.
 type Answers<'a> = Vec<Answer<(Token, &'a [u8])>>;
 
-fn push_put(out: &mut Vec<u8>, put: &Put<'_>) {
+fn push_put(out: &mut Vec<u8>, dialect: Dialect, put: &Put<'_>) {
     let expiry = put.ttl.map(|ttl| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         codec::expiry(ttl, now.as_secs())
     });
-    codec::push_set(out, put.key, put.value.whole(), expiry);
+    dialect.push_set(out, put.key, put.value.whole(), expiry);
 }
 
 fn check_key(key: &[u8]) -> Answer<()> {

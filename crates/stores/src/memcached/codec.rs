@@ -1,5 +1,6 @@
 //! Memcached's meta commands (doc/protocol.txt of memcached 1.6, "Meta Commands") and the few
-//! text commands that a client needs for set-up.
+//! text commands that a client needs for set-up; of the text commands the replies to `get`, `set` and
+//! `delete` as well, for servers that know no others (`dialect.rs`).
 //!
 //! Reading is a pure function over bytes: [`token`] finds one reply, [`scan`] the end of an answer
 //! of several, whatever the number of reads in which it came.
@@ -35,15 +36,15 @@ impl Span {
 /// One reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// `VA length flags…` and the value.
+    /// `VA length flags…` and the value; or `VALUE key flags length`, the value and `END`.
     Value(Span),
-    /// `HD`: done.
+    /// `HD`, `STORED`, `DELETED`: done.
     Done,
-    /// `EN`: no such record.
+    /// `EN`, or `END` alone: no such record; `END` also ends statistics.
     Miss,
-    /// `NF`: not found.
+    /// `NF`, `NOT_FOUND`: not found.
     NotFound,
-    /// `NS`: not stored.
+    /// `NS`, `NOT_STORED`: not stored.
     NotStored,
     /// `EX`: stored by somebody else in between.
     Exists,
@@ -51,7 +52,7 @@ pub enum Token {
     Noop,
     /// `ERROR`, `CLIENT_ERROR …` or `SERVER_ERROR …`, the whole line.
     Error(Span),
-    /// Any other line, such as `STORED`, `VERSION …`, `STAT …` or `END`.
+    /// Any other line, such as `VERSION …` or `STAT …`.
     Line(Span),
 }
 
@@ -66,11 +67,19 @@ pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
     let after = end + 2;
     let line = Span { start: 0, end };
     let found = match &input[..end] {
-        [b'V', b'A', b' ', rest @ ..] => return value(rest, after, input),
-        b"HD" | [b'H', b'D', b' ', ..] => Token::Done,
-        b"EN" => Token::Miss,
-        b"NF" | [b'N', b'F', b' ', ..] => Token::NotFound,
-        b"NS" | [b'N', b'S', b' ', ..] => Token::NotStored,
+        [b'V', b'A', b' ', rest @ ..] => {
+            let digits = rest.split(|byte| *byte == b' ').next().unwrap_or(rest);
+            return value(digits, after, b"\r\n", input);
+        }
+        [b'V', b'A', b'L', b'U', b'E', b' ', rest @ ..] => {
+            // Key, flags, length, and a number of the version where that was asked for.
+            let digits = rest.split(|byte| *byte == b' ').nth(2).unwrap_or(b"");
+            return value(digits, after, b"\r\nEND\r\n", input);
+        }
+        b"HD" | [b'H', b'D', b' ', ..] | b"STORED" | b"DELETED" => Token::Done,
+        b"EN" | b"END" => Token::Miss,
+        b"NF" | [b'N', b'F', b' ', ..] | b"NOT_FOUND" => Token::NotFound,
+        b"NS" | [b'N', b'S', b' ', ..] | b"NOT_STORED" => Token::NotStored,
         b"EX" | [b'E', b'X', b' ', ..] => Token::Exists,
         b"MN" => Token::Noop,
         text if is_error(text) => Token::Error(line),
@@ -84,17 +93,23 @@ fn is_error(line: &[u8]) -> bool {
     [&b"ERROR"[..], b"CLIENT_ERROR", b"SERVER_ERROR"].iter().any(|start| line.starts_with(start))
 }
 
-fn value(line: &[u8], after: usize, input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
-    let digits = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
-    let length =
-        parse_decimal(&line[..digits]).ok_or(Malformed("a length that is not a number"))?;
+/// A value of `digits` bytes from `after` on, and `end_mark`, which ends its reply.
+fn value(
+    digits: &[u8],
+    after: usize,
+    end_mark: &[u8],
+    input: &[u8],
+) -> Result<Option<(Token, usize)>, Malformed> {
+    let length = parse_decimal(digits).ok_or(Malformed("a length that is not a number"))?;
     if length > LARGEST_ANSWER as u64 {
         return Err(Malformed("a value that is too large"));
     }
     let end = after + length as usize;
-    match input.get(end..end + 2) {
+    match input.get(end..end + end_mark.len()) {
         None => Ok(None),
-        Some(b"\r\n") => Ok(Some((Token::Value(Span { start: after, end }), end + 2))),
+        Some(mark) if mark == end_mark => {
+            Ok(Some((Token::Value(Span { start: after, end }), end + end_mark.len())))
+        }
         Some(_) => Err(Malformed("a value longer than its length")),
     }
 }

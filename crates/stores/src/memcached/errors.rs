@@ -13,9 +13,15 @@ pub(super) fn fault(effect: Effect, line: &[u8]) -> Fault {
     let Some(problem) = text.strip_prefix("SERVER_ERROR") else {
         // The server did not understand the line. It may take a value for commands, so nothing
         // that follows on this connection can be relied on.
-        let advice = match text.contains("unauthenticated") {
-            true => "; give user and password in the URL: memcached://user:password@host",
-            false => "",
+        let advice = match &*text {
+            "ERROR" => {
+                "; a server without meta commands (before Memcached 1.6, Infinispan) needs \
+                 `?protocol=text`"
+            }
+            text if text.contains("unauthenticated") => {
+                "; give user and password in the URL: memcached://user:password@host"
+            }
+            _ => "",
         };
         let fault = Fault::failed(ErrorClass::Rejected, format!("{text}{advice}"));
         return if effect == Effect::Write { fault.losing_connection() } else { fault };

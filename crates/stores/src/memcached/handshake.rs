@@ -1,4 +1,4 @@
-//! Makes a connection ready: authentication, and proof that the server knows meta commands.
+//! Makes a connection ready: authentication, and proof that the server knows our commands.
 
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
@@ -7,20 +7,21 @@ use super::{Wire, errors};
 use crate::wire::{Dialogue, Effect};
 
 /// Connects, sends `set auth 0 0 length` with `user password` as the value if there is a password
-/// (doc/protocol.txt, "Authentication"), then `mn`, which old servers do not know.
+/// (doc/protocol.txt, "Authentication"), then `mn`, which old servers do not know, or
+/// `version`.
 pub(super) async fn open(wire: &Wire) -> Answer<Dialogue> {
     let mut dialogue = Dialogue::open(&wire.endpoint).await?;
     if let Some((user, password)) = wire.credentials.as_ref() {
         let token = format!("{user} {password}");
         let request = format!("set auth 0 0 {}\r\n{token}\r\n", token.len());
         match dialogue.ask::<Wire>(request.as_bytes()).await? {
-            (Token::Line(line), bytes) if line.of(&bytes) == b"STORED" => {}
+            (Token::Done, _) => {}
             (_, bytes) => return Err(refused(&bytes, "; check user and password in the URL")),
         }
     }
-    match dialogue.ask::<Wire>(b"mn\r\n").await? {
-        (Token::Noop, _) => Ok(dialogue),
-        (_, bytes) => Err(refused(&bytes, "; Memcached 1.6 or later is needed")),
+    match dialogue.ask::<Wire>(wire.dialect.probe()).await? {
+        (Token::Noop | Token::Line(_), _) => Ok(dialogue),
+        (_, bytes) => Err(refused(&bytes, "")),
     }
 }
 

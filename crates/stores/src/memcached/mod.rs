@@ -1,8 +1,10 @@
-//! Memcached 1.6 and later, over meta commands with kvdyno's own codec: one server, or several over
-//! which the client spreads the keys. Which bytes go on the wire: docs/stores/memcached.md.
+//! Memcached and what speaks its protocol, over meta commands or text commands with kvdyno's own codec:
+//! one server, or several over which the client spreads the keys. Which bytes go on the wire:
+//! docs/stores/memcached.md.
 
 mod client;
 pub mod codec;
+mod dialect;
 mod errors;
 mod handshake;
 mod profile;
@@ -25,15 +27,17 @@ use crate::wire::{
 
 pub use client::MemcachedClient;
 use codec::{Progress, Token};
+pub use dialect::Dialect;
 
 /// What `kvdyno stores` says of it.
 pub const ENTRY: Entry = Entry {
     schemes: &["memcached", "memcacheds"],
     name: "memcached",
-    summary: "one Memcached server, 1.6 or later, or several with the keys spread over them; memcacheds \
-              is the same over TLS",
+    summary: "one server that speaks Memcached's protocol, or several with the keys spread over them; \
+              memcacheds is the same over TLS",
     options: &[
         ("timeout", "longest time for a request and for an attempt to connect, 2s"),
+        ("protocol", "meta, or text for servers before 1.6 and for Infinispan; meta"),
         (
             "hash",
             "several servers: ketama (libmemcached's continuum) or mix (FNV-1a, fmix64, modulo); \
@@ -63,13 +67,15 @@ pub struct MemcachedStore {
 
 impl MemcachedStore {
     /// The servers that a URL names: `memcached://[user:password@]host[:port][,host…]`, or
-    /// `memcacheds://` over TLS. Options: `timeout`; with several servers `hash` and `weights`; over
+    /// `memcacheds://` over TLS. Options: `timeout`, `protocol`; with several servers `hash` and `weights`; over
     /// TLS `ca`, `cert`, `key`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<MemcachedStore, StoreError> {
         let reach = ReachOptions::take(url, "memcacheds")?;
+        let protocols = [("meta", Dialect::Meta), ("text", Dialect::Text)];
+        let dialect = url.take_choice("protocol", &protocols)?.unwrap_or_default();
         let placement = Placement::take_options(url, Hash::Ketama)?;
         url.finish()?;
         let endpoints = reach.endpoints(url, 11211)?;
@@ -88,7 +94,7 @@ impl MemcachedStore {
         };
         let placement = Arc::new(placement.on(url, &endpoints)?);
         let credentials = Arc::new(credentials);
-        let wire = |endpoint| Wire { endpoint, credentials: credentials.clone() };
+        let wire = |endpoint| Wire { endpoint, credentials: credentials.clone(), dialect };
         let servers = endpoints.into_iter().map(wire).collect();
         Ok(MemcachedStore { servers, placement, sent: Arc::default() })
     }
@@ -116,8 +122,9 @@ impl Store for MemcachedStore {
     async fn connect(&self, slots: usize) -> Answer<Connection<MemcachedClient, Self::Transport>> {
         let members = self.servers.iter().map(|server| (server.clone(), true)).collect();
         let (links, transport) = wire::open(members, slots, &self.sent).await?;
-        let clients =
-            links.into_iter().map(|link| MemcachedClient::new(link, self.placement.clone()));
+        let dialect = self.servers[0].dialect;
+        let client = |link| MemcachedClient::new(link, self.placement.clone(), dialect);
+        let clients = links.into_iter().map(client);
         Ok(Connection { clients: clients.collect(), transport: MemcachedTransport(transport) })
     }
 
@@ -149,12 +156,14 @@ impl Transport for MemcachedTransport {
     }
 }
 
-/// The meta protocol as the shared connection sees it: one server.
+/// The protocol as the shared connection sees it: one server.
 #[derive(Clone)]
 struct Wire {
     endpoint: Endpoint,
     /// User and password, for a server with an authentication file (`-Y`).
     credentials: Arc<Option<(String, String)>>,
+    /// Which commands it knows.
+    dialect: Dialect,
 }
 
 impl Wire {
@@ -209,6 +218,9 @@ mod tests {
         assert_eq!(*plain.servers[0].credentials, None);
         let full = open("memcached://u:p@h:1/?timeout=1s").unwrap();
         assert_eq!(*full.servers[0].credentials, Some(("u".to_owned(), "p".to_owned())));
+        assert_eq!(plain.servers[0].dialect, Dialect::Meta);
+        let text = open("memcached://h?protocol=text").unwrap();
+        assert_eq!(text.servers[0].dialect, Dialect::Text);
         let several = open("memcached://h1,h2:1,h3?weights=1,2,3").unwrap();
         assert_eq!(names(&several), ["h1:11211", "h2:1", "h3:11211"]);
         assert!(matches!(*several.placement, Placement::Ketama(_)));
@@ -224,6 +236,7 @@ mod tests {
             ("memcached://h1,h2?weights=1", "1 weights for 2 servers"),
             ("memcached://h/0", "leave the path out"),
             ("memcached://u@h", "write both"),
+            ("memcached://h?protocol=binary", "`text`"),
             ("memcached://h?timeot=1s", "did you mean `timeout`?"),
         ] {
             let message = open(text).err().expect(text).to_string();

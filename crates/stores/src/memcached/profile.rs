@@ -52,7 +52,7 @@ pub(super) async fn records_on(wire: &Wire) -> Option<u64> {
     asked.ok().and(count)
 }
 
-/// Shows `read` each line of an answer that ends with `END`.
+/// Shows `read` each line of an answer before the `END` of it, or before an error.
 async fn statistics(
     dialogue: &mut Dialogue,
     request: &[u8],
@@ -61,9 +61,6 @@ async fn statistics(
     let (_, mut answer) = dialogue.ask::<Wire>(request).await?;
     for _ in 0..MOST_STATISTICS {
         let Some((Token::Line(_), line)) = Tokens::new(&answer).next() else { break };
-        if line == b"END" {
-            break;
-        }
         read(&String::from_utf8_lossy(line));
         (_, answer) = dialogue.receive::<Wire>().await?;
     }
@@ -90,6 +87,8 @@ pub(super) fn of(reports: &[Report], timeout: Duration) -> Profile {
             None => settings.push((name.clone(), value.clone())),
         }
     }
+    // Only Memcached itself tells its settings. What else speaks its protocol may be a cluster.
+    let itself = reports.iter().all(|report| !report.settings.is_empty());
     Profile {
         store: "memcached".to_owned(),
         version: (!versions.is_empty()).then(|| versions.join(" and ")),
@@ -105,9 +104,9 @@ pub(super) fn of(reports: &[Report], timeout: Duration) -> Profile {
             fabricates: false,
             may_forget: true,
         },
-        durability: Promise::checked(Durability::None),
+        durability: Promise { level: Durability::None, checked: itself },
         // A record lies on one server, and each command holds its lock.
-        consistency: Promise::checked(Consistency::Linearizable),
+        consistency: Promise { level: Consistency::Linearizable, checked: itself },
         ttl_precision: TTL_PRECISION,
         timeout,
         settings,

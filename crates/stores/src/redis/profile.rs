@@ -26,6 +26,17 @@ const VERSIONS: [(&str, &str); 3] =
 /// for a server that reads its clock once for a group of commands.
 const TTL_PRECISION: Duration = Duration::from_millis(20);
 
+/// What a server calls itself in its answer to HELLO, among the facts.
+const GREETING: &str = "server in HELLO";
+
+/// Infinispan tells what Redis would of replicas and persistence, whatever its caches do.
+const INFINISPAN: &str = "Infinispan RESP";
+
+/// Of a cache that its endpoint tells nothing of: in memory, on one server.
+const UNTOLD_DURABILITY: Promise<Durability> = Promise { level: Durability::None, checked: false };
+const UNTOLD_CONSISTENCY: Promise<Consistency> =
+    Promise { level: Consistency::Linearizable, checked: false };
+
 /// What the server says of itself, as (name, value).
 #[derive(Default)]
 struct Facts(Vec<(String, String)>);
@@ -47,6 +58,12 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
     wire.bounded(async {
         let mut dialogue = wire.dialogue().await?;
         let mut info = Facts::default();
+        if let Ok((_, bytes)) = request(&mut dialogue, &[b"HELLO"]).await? {
+            // Names and values, the server's first.
+            let mut texts = Tokens::new(&bytes).map(|(_, text)| String::from_utf8_lossy(text));
+            texts.find(|text| text == "server");
+            info.0.extend(texts.next().map(|name| (GREETING.to_owned(), name.into_owned())));
+        }
         for section in ["server", "replication", "memory"] {
             if let Ok((Token::Bulk(text), bytes)) =
                 request(&mut dialogue, &[b"INFO", section.as_bytes()]).await?
@@ -112,7 +129,11 @@ fn info_fields(text: &str) -> impl Iterator<Item = (String, String)> {
 }
 
 fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
-    let version = VERSIONS.iter().find_map(|(field, server)| Some((info.get(field)?, *server)));
+    let infinispan = info.get(GREETING) == Some(INFINISPAN);
+    let version = match infinispan {
+        true => info.get("redis_build_id").map(|version| (version, "infinispan")),
+        false => VERSIONS.iter().find_map(|(field, server)| Some((info.get(field)?, *server))),
+    };
     let mut settings = Vec::new();
     for name in ["redis_mode", "role", "connected_slaves"] {
         settings.extend(info.get(name).map(|value| (name.to_owned(), value.to_owned())));
@@ -131,8 +152,8 @@ fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
             fabricates: false,
             may_forget: may_forget(info, config),
         },
-        durability: durability(config),
-        consistency: consistency(info),
+        durability: if infinispan { UNTOLD_DURABILITY } else { durability(config) },
+        consistency: if infinispan { UNTOLD_CONSISTENCY } else { consistency(info) },
         ttl_precision: TTL_PRECISION,
         timeout,
         settings,
@@ -224,6 +245,22 @@ mod tests {
         let info = facts(&[("maxmemory", "100"), ("maxmemory_policy", "noeviction")]);
         assert!(!may_forget(&info, &facts(&[])));
         assert!(may_forget(&facts(&[]), &facts(&[])));
+    }
+
+    #[test]
+    fn what_infinispan_says_in_place_of_redis_is_not_believed() {
+        let info = facts(&[
+            (GREETING, "Infinispan RESP"),
+            ("redis_version", "15.2"),
+            ("redis_build_id", "15.2.6.Final"),
+            ("role", "master"),
+            ("connected_slaves", "0"),
+        ]);
+        let found = profile(&info, &facts(&[("appendonly", "yes")]), Duration::from_secs(1));
+        assert_eq!(found.store, "infinispan");
+        assert_eq!(found.version.as_deref(), Some("15.2.6.Final"));
+        assert_eq!(found.durability, Promise::declared(Durability::None));
+        assert_eq!(found.consistency, Promise::declared(Consistency::Linearizable));
     }
 
     #[test]

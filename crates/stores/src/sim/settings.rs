@@ -34,6 +34,7 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("log", "file to which each imperfection is appended as a line of JSON"),
     ("name", "name under which a program in the same process finds the log"),
     ("consistency", "what is declared: eventual, read-after-write or linearizable (default)"),
+    ("staleness", "what is declared instead: reads are old by at most this"),
     ("durability", "what is declared: none (default), process or power"),
 ];
 
@@ -103,11 +104,6 @@ impl Settings {
             ("exponential", Spread::Exponential),
             ("lognormal", Spread::LogNormal),
         ];
-        let consistencies = [
-            ("eventual", Consistency::Eventual),
-            ("read-after-write", Consistency::ReadAfterWrite),
-            ("linearizable", Consistency::Linearizable),
-        ];
         let durabilities = [
             ("none", Durability::None),
             ("process", Durability::ProcessKill),
@@ -141,14 +137,30 @@ impl Settings {
             seed: url.take_number("seed")?.unwrap_or(1),
             log: url.take("log"),
             name: url.take("name"),
-            consistency: url
-                .take_choice("consistency", &consistencies)?
-                .unwrap_or(Consistency::Linearizable),
+            consistency: take_consistency(url)?,
             durability: url.take_choice("durability", &durabilities)?.unwrap_or(Durability::None),
             disclosed,
         };
         url.finish()?;
         Ok(settings)
+    }
+}
+
+/// What is declared, by `consistency` or by `staleness`.
+fn take_consistency(url: &mut StoreUrl) -> Result<Consistency, StoreError> {
+    let choices = [
+        ("eventual", Consistency::Eventual),
+        ("read-after-write", Consistency::ReadAfterWrite),
+        ("linearizable", Consistency::Linearizable),
+    ];
+    let level = url.take_choice("consistency", &choices)?;
+    match (level, url.take_duration("staleness")?) {
+        (Some(_), Some(_)) => Err(url.wrong(
+            "`staleness` and `consistency` both declare what a read may return",
+            "give one of them",
+        )),
+        (None, Some(longest)) => Ok(Consistency::BoundedStaleness(longest)),
+        (level, None) => Ok(level.unwrap_or(Consistency::Linearizable)),
     }
 }
 
@@ -184,6 +196,7 @@ mod tests {
             let error = settings(&format!("{part}=1")).unwrap_err().to_string();
             assert!(error.contains(&format!("without `{whole}`")), "{error}");
         }
+        assert!(settings("staleness=1s&consistency=eventual").is_err());
         assert!(settings("lie=x").is_err());
         assert!(settings("lie=-1").is_err());
     }

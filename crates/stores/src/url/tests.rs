@@ -33,6 +33,29 @@ fn reads_in_process_forms() {
 }
 
 #[test]
+fn a_store_made_of_others_holds_their_urls() {
+    let text = "cache(memcached://u:hunter2@h1,h2?timeout=1s, redis://:hunter2@h)?ttl=10s&token=x";
+    let mut url = parse(text);
+    assert_eq!(url.scheme(), "cache");
+    let shown = "cache(memcached://u:***@h1,h2?timeout=1s, redis://:***@h)?ttl=10s&token=***";
+    assert_eq!(url.to_string(), shown);
+    assert_eq!((url.take("ttl").as_deref(), url.take("timeout")), (Some("10s"), None));
+    let mut members = url.take_members();
+    assert_eq!(members[0].take("timeout").as_deref(), Some("1s"));
+    assert_eq!((members[1].password(), members.len()), (Some("hunter2"), 2));
+    for broken in [
+        "cache(redis://:hunter2@h, map:",
+        "cache(redis://:hunter2@h:0, map:)",
+        "cache(redis://h?password=hunter2, map:)x",
+        "cache(redis://h?password=hunter2&password=hunter2, map:)",
+    ] {
+        assert!(!error(broken).contains("hunter2"), "{}", error(broken));
+    }
+    let error = parse("map(redis://h)").finish().unwrap_err().to_string();
+    assert!(error.contains("`map` is not made of other stores"), "{error}");
+}
+
+#[test]
 fn an_empty_user_is_none_and_the_last_at_sign_ends_the_password() {
     let url = parse("redis://:p@ss:w@host");
     assert_eq!((url.user(), url.password()), (None, Some("p@ss:w")));

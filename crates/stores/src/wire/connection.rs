@@ -328,6 +328,11 @@ impl<P: Protocol> Connection<P> {
                 delivered = true;
             }
             self.flights.pop_front();
+            if P::closes(&reply) {
+                // What has arrived stays where it is until it was read.
+                self.close(ErrorClass::Disconnected, "the server closes after an earlier answer");
+                return Ok(true);
+            }
         }
         if !self.input.unread().is_empty() {
             return Err(End::malformed(&self.peer, Malformed("bytes that nobody asked for")));

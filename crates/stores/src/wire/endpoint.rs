@@ -46,6 +46,14 @@ pub(crate) fn take_timeout(url: &mut StoreUrl) -> Result<Duration, StoreError> {
 }
 
 impl ReachOptions {
+    /// Takes `timeout` from a URL, for a driver without TLS.
+    ///
+    /// # Errors
+    /// [`StoreError::Url`] if the value is wrong.
+    pub(crate) fn take_plain(url: &mut StoreUrl) -> Result<ReachOptions, StoreError> {
+        Ok(ReachOptions { timeout: take_timeout(url)?, tls: None })
+    }
+
     /// Takes `timeout`, `ca`, `cert` and `key` from a URL; the last three only go with `tls_scheme`.
     ///
     /// # Errors

@@ -63,6 +63,11 @@ pub(crate) trait Protocol: 'static {
         input: &[u8],
     ) -> Result<Option<(Self::Reply, usize)>, Malformed>;
 
+    /// The server closes the connection after this answer; the next request needs a new one.
+    fn closes(_reply: &Self::Reply) -> bool {
+        false
+    }
+
     /// Whom it talks to, for messages.
     fn peer(&self) -> String;
 

@@ -11,6 +11,12 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, ErrorClass, Fault, FieldSpan, Put, Reading, Rows,
     Transport, Value,
 };
+use kvdyno_testbed::Deployment;
+
+/// Starts a testbed, whose software must be installed.
+pub fn testbed(words: &str) -> Deployment {
+    Deployment::up(words).unwrap_or_else(|error| panic!("{words}: {error}"))
+}
 
 /// Runs on a current-thread runtime, as a worker does.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
@@ -48,6 +54,48 @@ pub async fn drive_all<F: Future>(
 /// Drives one request.
 pub async fn drive<F: Future>(transport: &mut impl Transport, request: F) -> F::Output {
     drive_all(transport, vec![request]).await.pop().unwrap()
+}
+
+/// One request on each connection, every second one a write; then does `harm` while all are in
+/// flight. Gives the connections back, each with its answer.
+pub async fn in_flight<C: Client, T: Transport>(
+    connections: Vec<Connection<C, T>>,
+    harm: impl FnOnce(),
+) -> Vec<(Connection<C, T>, Answer<()>)> {
+    let mut requests: Vec<_> = connections.into_iter().enumerate().collect();
+    let mut into: Vec<Reading> = requests.iter().map(|_| Reading::default()).collect();
+    let mut pending: Vec<_> = requests
+        .iter_mut()
+        .zip(&mut into)
+        .map(|((n, Connection { clients, transport }), into)| {
+            let (client, write) = (&mut clients[0], *n % 2 == 1);
+            Box::pin(drive(transport, async move {
+                match write {
+                    true => client.put(whole(b"k", b"v", None)).await,
+                    false => client.get(b"k", into).await.map(drop),
+                }
+            }))
+        })
+        .collect();
+    let mut answers: Vec<Option<Answer<()>>> = pending.iter().map(|_| None).collect();
+    let all = poll_fn(|context| {
+        for (request, answer) in pending.iter_mut().zip(&mut answers) {
+            if answer.is_none()
+                && let Poll::Ready(ready) = request.as_mut().poll(context)
+            {
+                *answer = Some(ready);
+            }
+        }
+        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    });
+    let harm = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        harm();
+    };
+    tokio::join!(all, harm);
+    drop(pending);
+    let connections = requests.into_iter().map(|(_, connection)| connection);
+    connections.zip(answers.into_iter().flatten()).collect()
 }
 
 /// A put of one value.

@@ -9,6 +9,7 @@ use crate::measure::Nanos;
 use crate::verify::anomaly::AnomalyKind;
 use crate::verify::judgement::{Found, Judgement, Past, Read, Tick, Times};
 use crate::verify::overlap::{Entry, Registered, View};
+use crate::verify::stamp::Session;
 
 /// A read in flight. Give it to [`Ledger::end_read`] or [`Ledger::abandon_read`].
 #[derive(Debug)]
@@ -30,9 +31,16 @@ impl Ledger {
     #[inline]
     pub fn begin_read(&self, slot: u64) -> ReadTicket {
         let word = load(self.slots.word(slot));
-        if !word.is_overlapped() {
-            return ReadTicket { word, clock: 0 };
+        if word.is_overlapped() {
+            self.begin_registered(slot)
+        } else {
+            ReadTicket { word, clock: 0 }
         }
+    }
+
+    /// The slot was in the side table just now.
+    #[cold]
+    fn begin_registered(&self, slot: u64) -> ReadTicket {
         let mut shard = self.table.lock(slot);
         let word = load(self.slots.word(slot));
         let registered = match shard.get(slot) {
@@ -53,8 +61,15 @@ impl Ledger {
         sent: Nanos,
         answered: Nanos,
     ) -> Judgement {
-        let cell = self.slots.word(slot);
         let times = Times { sent, answered };
+        let judgement = self.judge_ticket(slot, ticket, read, times);
+        self.allow_stale(slot, read, judgement, sent)
+    }
+
+    /// The verdict of a store that is never stale.
+    #[inline]
+    fn judge_ticket(&self, slot: u64, ticket: ReadTicket, read: Read, times: Times) -> Judgement {
+        let cell = self.slots.word(slot);
         let then = ticket.word;
         if self.may_apply_again {
             return again::judge(cell, then, read, &self.rules, times);
@@ -75,6 +90,27 @@ impl Ledger {
                 return judgement;
             }
         }
+    }
+
+    /// Lets a stale read pass if what it found was replaced no longer ago than the store may be
+    /// stale. A read that found nothing may have found any delete.
+    #[inline]
+    fn allow_stale(&self, slot: u64, read: Read, judgement: Judgement, sent: Nanos) -> Judgement {
+        let (Some(overwritten), Judgement::Illegal { kind, behind, .. }) =
+            (&self.overwritten, judgement)
+        else {
+            return judgement;
+        };
+        if !matches!(kind, AnomalyKind::Stale | AnomalyKind::Resurrected) {
+            return judgement;
+        }
+        let version = match read {
+            Read::Absent if self.deletes.load(Ordering::SeqCst) => None,
+            Read::Absent | Read::Version { session: Session::Earlier, .. } => Some(0),
+            Read::Version { version, .. } => Some(version),
+        };
+        let allowed = overwritten.allows(slot, version, behind, sent);
+        if allowed { Judgement::LegalStale } else { judgement }
     }
 
     /// The slot is not in the side table; `None`: it has changed, try again.
@@ -201,10 +237,16 @@ impl Ledger {
     }
 
     /// A read has failed, or its answer is not looked at.
+    #[inline]
     pub fn abandon_read(&self, slot: u64, ticket: ReadTicket) {
         if self.may_apply_again || !ticket.word.is_overlapped() {
             return;
         }
+        self.abandon_registered(slot, &ticket);
+    }
+
+    #[cold]
+    fn abandon_registered(&self, slot: u64, ticket: &ReadTicket) {
         let mut shard = self.table.lock(slot);
         if !load(self.slots.word(slot)).is_overlapped() {
             return;
@@ -222,6 +264,7 @@ impl Ledger {
         let last = load(cell);
         // When the answer came is not told: whatever may have expired has.
         let times = Times { sent, answered: Nanos::MAX };
+        let sent_at = sent;
         let sent = Tick::of(sent);
         let (judgement, in_order) = if self.may_apply_again {
             let judgement = again::judge(cell, last.acknowledged_only(), read, &self.rules, times);
@@ -245,7 +288,7 @@ impl Ledger {
         match judgement {
             Judgement::Illegal { kind: AnomalyKind::Phantom, .. } => judgement,
             Judgement::Illegal { .. } if !in_order => Judgement::StampOnly,
-            _ => judgement,
+            _ => self.allow_stale(slot, read, judgement, sent_at),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+mod staleness;
+
 use super::word::{Base, MOST_VERSIONS, Word};
 use super::*;
 use crate::verify::anomaly::AnomalyKind;
@@ -16,6 +18,7 @@ fn config() -> LedgerConfig {
     LedgerConfig {
         slots: 4,
         linearizable: false,
+        staleness: Duration::ZERO,
         may_forget: false,
         overlap_capacity: 4,
         initial: Initial::Never,

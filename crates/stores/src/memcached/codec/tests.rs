@@ -19,6 +19,9 @@ const RECORDED: &[(&[u8], u32)] = &[
     (b"VERSION 1.6.18\r\n", 1),
     (b"STAT maxbytes 67108864\r\n", 1),
     (b"END\r\n", 1),
+    (b"DELETED\r\n", 1),
+    (b"VALUE key 0 5\r\nEND\r\n\r\nEND\r\n", 1),
+    (b"VALUE key 0 0\r\n\r\nEND\r\nEND\r\nVALUE k 7 1 99\r\na\r\nEND\r\n", 3),
     (b"ERROR\r\n", 1),
     (b"CLIENT_ERROR bad command line format\r\n", 1),
     (b"SERVER_ERROR out of memory storing object\r\n", 1),
@@ -42,7 +45,19 @@ fn replies_are_what_the_server_meant() {
     assert_eq!(first(b"EX\r\n"), Token::Exists);
     assert_eq!(first(b"MN\r\n"), Token::Noop);
     assert_eq!(first(b"ERROR\r\n"), Token::Error(Span { start: 0, end: 5 }));
-    assert_eq!(first(b"END\r\n"), Token::Line(Span { start: 0, end: 3 }));
+    assert_eq!(first(b"VERSION 1\r\n"), Token::Line(Span { start: 0, end: 9 }));
+}
+
+#[test]
+fn text_replies_mean_what_meta_replies_do() {
+    let first = |input: &[u8]| token(input).unwrap().unwrap().0;
+    let value = Token::Value(Span { start: 13, end: 15 });
+    assert_eq!(first(b"VALUE k 0 2\r\nab\r\nEND\r\n"), value);
+    assert_eq!(first(b"END\r\n"), Token::Miss);
+    assert_eq!(first(b"STORED\r\n"), Token::Done);
+    assert_eq!(first(b"DELETED\r\n"), Token::Done);
+    assert_eq!(first(b"NOT_FOUND\r\n"), Token::NotFound);
+    assert_eq!(first(b"NOT_STORED\r\n"), Token::NotStored);
 }
 
 #[test]
@@ -79,6 +94,8 @@ fn what_is_no_reply_is_refused() {
         b"VA -1\r\n",
         b"VA \r\n",
         b"VA 3\r\nabcXX",
+        b"VALUE k 0\r\n",
+        b"VALUE k 0 3\r\nabc\r\nVALUE",
         b"VA 99999999999999999\r\n",
         b"H\rD\r\n",
     ];

@@ -58,12 +58,12 @@ pub(super) struct Range {
 /// id and, since 7.0, more. A node that names no host is the one that was asked.
 pub(super) fn read_slots(answer: &[u8], asked: &str) -> Option<Vec<Range>> {
     let mut tokens = Tokens::new(answer);
-    let Some((Token::Array(count), _)) = tokens.next() else { return None };
+    let Some((Token::Array(count @ ..=SLOTS), _)) = tokens.next() else { return None };
     let mut ranges = Vec::new();
     for _ in 0..count {
         let Some((Token::Array(parts @ 3..), _)) = tokens.next() else { return None };
         let first = slot_number(&mut tokens)?;
-        let last = slot_number(&mut tokens)?;
+        let last = slot_number(&mut tokens).filter(|last| *last >= first)?;
         let mut nodes = Vec::new();
         for _ in 2..parts {
             let Some((Token::Array(members @ 2..), _)) = tokens.next() else { return None };
@@ -244,6 +244,7 @@ mod tests {
             b"*1\r\n*2\r\n:0\r\n:1\r\n",
             b"*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nh\r\n:1\r\n",
             b"*1\r\n*3\r\n:-1\r\n:1\r\n*2\r\n$1\r\nh\r\n:1\r\n",
+            b"*1\r\n*3\r\n:9\r\n:3\r\n*2\r\n$1\r\nh\r\n:1\r\n",
             b"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\nh\r\n:70000\r\n",
             b"*1\r\n*3\r\n:0\r\n:1\r\n$1\r\nh\r\n",
         ] {

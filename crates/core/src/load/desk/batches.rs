@@ -1,0 +1,124 @@
+//! Batches: several records read or written with one wire request. What a batch needs is kept from
+//! one to the next, so that none allocates.
+
+use super::{Desk, Ended};
+use crate::measure::{departure, now};
+use crate::store::{Client, Put};
+use crate::verify::{ReadTickets, WriteKind};
+
+use super::super::lane::Turn;
+
+/// The buffers of a batch.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// As many as the largest batch so far had.
+    entries: Vec<Entry>,
+    /// Memory only: empty between batches.
+    keys: Vec<&'static [u8]>,
+    /// Memory only: empty between batches.
+    puts: Vec<Put<'static>>,
+}
+
+/// One record of a batch.
+#[derive(Default)]
+struct Entry {
+    record: u64,
+    key: Vec<u8>,
+    reads: ReadTickets,
+}
+
+impl Desk<'_> {
+    pub(super) async fn get_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
+        let count = self.name_batch(turn);
+        for entry in &mut self.batch.entries[..count] {
+            self.worker.examiner().begin_read(entry.record, &mut entry.reads);
+        }
+        let mut keys = emptied(std::mem::take(&mut self.batch.keys));
+        keys.extend(self.batch.entries[..count].iter().map(|entry| entry.key.as_slice()));
+        self.rows.clear();
+        let sent = departure();
+        let answer = client.get_batch(&keys, &mut self.rows).await;
+        let done = now();
+        self.batch.keys = emptied(keys);
+        let found = self.rows.iter().any(|(_, value)| value.is_some());
+        let ended = Ended { answer: answer.map(|()| found), records: count as u64, sent, done };
+        self.judge_batch(turn, &ended);
+        ended
+    }
+
+    fn judge_batch(&mut self, turn: &Turn, ended: &Ended) {
+        let mut entries = std::mem::take(&mut self.batch.entries);
+        let mut examiner = self.worker.examiner();
+        let mut rows = self.rows.iter().filter(|_| ended.answer.is_ok());
+        for entry in &mut entries[..ended.records as usize] {
+            let Some((_, value)) = rows.next() else {
+                examiner.abandon_read(&mut entry.reads);
+                continue;
+            };
+            value.iter().for_each(|value| self.reading.set_whole(value));
+            let read = self.read_of(turn, entry.record, &entry.key, ended);
+            examiner.end_read(&read, &mut entry.reads, value.map(|_| &self.reading));
+        }
+        drop(rows);
+        self.batch.entries = entries;
+    }
+
+    pub(super) async fn put_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
+        let (count, operation) = (self.name_batch(turn), &turn.operation);
+        self.writes.clear();
+        self.composer.clear();
+        for entry in &self.batch.entries[..count] {
+            let (record, first) = (entry.record, self.writes.len());
+            let mut examiner = self.worker.examiner();
+            examiner.begin_write(record, None, WriteKind::Put, &mut self.writes);
+            self.composer.compose(operation, record, &self.writes[first..]);
+        }
+        let mut puts = emptied(std::mem::take(&mut self.batch.puts));
+        puts.extend(
+            self.batch.entries[..count]
+                .iter()
+                .enumerate()
+                .map(|(i, entry)| self.composer.put(i, &entry.key, operation, self.lane.plan.ttl)),
+        );
+        let sent = departure();
+        let answer = client.put_batch(&puts).await.map(|()| true);
+        let done = now();
+        self.batch.puts = emptied(puts);
+        self.end_write(turn, Ended { answer, records: count as u64, sent, done })
+    }
+
+    /// Notes the records of the batch and writes their keys; how many there are.
+    fn name_batch(&mut self, turn: &Turn) -> usize {
+        let count = turn.operation.count;
+        let entries = &mut self.batch.entries;
+        if entries.len() < count as usize {
+            entries.resize_with(count as usize, Entry::default);
+        }
+        for (i, entry) in (0..count).zip(entries) {
+            entry.record = self.lane.batch_record(turn, i);
+            self.lane.workload.keys().write(entry.record, &mut entry.key);
+        }
+        count as usize
+    }
+}
+
+/// An empty list in the memory of `used`, for things that differ from its own in nothing but how
+/// long they may be borrowed: where sizes are equal, the standard library collects in place.
+fn emptied<T, U>(mut used: Vec<T>) -> Vec<U> {
+    used.clear();
+    used.into_iter().map(|_| unreachable!("the list is empty")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emptied_list_keeps_its_memory() {
+        let mut keys: Vec<&[u8]> = Vec::with_capacity(100);
+        keys.push(b"key");
+        let memory = keys.as_ptr();
+        let keys: Vec<&'static [u8]> = emptied(keys);
+        assert_eq!((keys.len(), keys.capacity(), keys.as_ptr()), (0, 100, memory));
+    }
+}

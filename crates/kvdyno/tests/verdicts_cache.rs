@@ -1,0 +1,94 @@
+//! A store is held to the staleness that it declares: what is older is named, what is not is counted
+//! and legal.
+
+mod support;
+
+use support::Bench;
+
+const SUITE: &str = r#"
+records = 200
+clients = 2
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "mix"
+mix = { get = 50, update = 50 }
+requests = 40000
+"#;
+
+const ONE_CLIENT: &str = r#"
+records = 200
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "mix"
+mix = { get = 50, update = 50 }
+requests = 20000
+"#;
+
+#[test]
+fn stale_reads_within_the_declared_staleness_are_counted_and_legal() {
+    let run = Bench::new().sim("stale=20&stale-age=50ms&staleness=60s", ONE_CLIENT);
+    run.is_clean();
+    assert_eq!(run.tally("legal_stale"), run.logged("stale").len() as u64);
+    let level = &run.result["runs"][0]["store"]["consistency"]["level"];
+    assert_eq!(level, "bounded-staleness-60000000000ns");
+}
+
+#[test]
+fn stale_reads_beyond_the_declared_staleness_are_named() {
+    // The oldest version of the last minute comes back, which soon is older than 2 ms.
+    let run = Bench::new().sim("stale=20&stale-age=60s&staleness=2ms", ONE_CLIENT);
+    run.only("stale");
+    let (named, logged) = (run.readers("stale"), run.logged("stale"));
+    assert!(named.is_subset(&logged), "{:?}", named.difference(&logged).next());
+    assert_eq!(named.len() as u64 + run.tally("legal_stale"), logged.len() as u64);
+    assert!(named.len() > logged.len() / 2, "{} of {}", named.len(), logged.len());
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn a_cache_whose_invalidation_fails_keeps_to_its_time_to_live() {
+    let bench = Bench::new();
+    let suite = bench.suite(SUITE);
+    let store = "cache(sim:?refuse=20, map:)?ttl=50ms";
+    let run = bench.run(&["run", &suite, "--store", store, "--quiet"]);
+    run.is_clean();
+    assert!(run.tally("legal_stale") > 0, "no old value was ever read: {}", run.stderr);
+    let figures = run.phase("mix")["figures"].as_array().unwrap();
+    let figure = |name: &str| figures.iter().find(|figure| figure["name"] == name);
+    assert!(figure("hit ratio").unwrap()["value"].as_f64().unwrap() > 0.01);
+    for name in ["get of the cache, median", "get of the store after a miss, 99th percentile"] {
+        assert!(figure(name).unwrap()["value"].as_f64().unwrap() > 0.0, "{name}");
+    }
+    assert!(figure("requests to the cache that failed").unwrap()["warning"].is_string());
+}
+
+#[test]
+fn a_cache_that_declares_less_than_it_keeps_is_named() {
+    let bench = Bench::new();
+    let suite = bench.suite(SUITE);
+    let store = "cache(sim:?refuse=20, map:)?ttl=60s&staleness=1ms";
+    let run = bench.run(&["run", &suite, "--store", store, "--quiet"]);
+    assert!(run.named("stale") > 10, "{} stale", run.named("stale"));
+    assert_eq!(run.named("phantom") + run.named("corrupt"), 0);
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn a_sound_cache_is_clean_in_both_modes_and_hides_passwords() {
+    let bench = Bench::new();
+    let suite = bench.suite(SUITE);
+    for mode in ["aside", "through"] {
+        let store = format!("cache(map:, map:)?mode={mode}&ttl=1s");
+        let run = bench.run(&["run", &suite, "--store", &store, "--quiet"]);
+        run.is_clean();
+    }
+    let store = "cache(map:, redis://joe:hunter2@127.0.0.1:1)";
+    let run = bench.run(&["run", &suite, "--store", store, "--quiet"]);
+    assert_eq!(run.code, 69, "{}", run.stderr);
+    let said = format!("{}{}{}", run.stdout, run.stderr, run.result);
+    assert!(!said.contains("hunter2"), "{said}");
+}

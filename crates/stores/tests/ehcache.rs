@@ -1,0 +1,77 @@
+//! The REST driver against a real Ehcache server. One server and one test: it takes seconds to start,
+//! and ends with the thread that started it.
+#![cfg(all(feature = "server-tests", feature = "rest"))]
+
+mod harness;
+
+use harness::{Single, in_flight, run, testbed, whole};
+use kvdyno_core::store::{Certainty, Consistency, Durability, ErrorClass, Promise, Store};
+use kvdyno_stores::StoreUrl;
+use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::rest::RestStore;
+use kvdyno_testbed::{Action, Deployment, Testbed};
+
+fn store(url: &str) -> RestStore {
+    RestStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
+}
+
+#[test]
+fn an_ehcache_server_is_driven_over_rest() {
+    let mut testbed = testbed("ehcache?jit=quick&memory=256MiB&records=100000");
+    let url = testbed.url().to_owned();
+    it_conforms(&url);
+    what_the_server_tells_is_read_back(&url);
+    a_killed_server_leaves_writes_indeterminate_and_reads_failed(&mut testbed, &url);
+}
+
+fn it_conforms(url: &str) {
+    let report = conformance(&store(url)).unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(report.findings.contains(&("time to live", Finding::Kept)), "{report}");
+}
+
+fn what_the_server_tells_is_read_back(url: &str) {
+    run(async {
+        let profile = store(url).profile().await.unwrap();
+        assert_eq!(profile.store, "ehcache");
+        assert_eq!(profile.durability, Promise::checked(Durability::None));
+        assert_eq!(profile.consistency, Promise::declared(Consistency::Linearizable));
+        assert!(profile.capabilities.may_forget);
+        let told = |name: &str, value: &str| {
+            profile.settings.contains(&(name.to_owned(), value.to_owned()))
+        };
+        assert!(told("maxElementsInMemory", "100000"), "{:?}", profile.settings);
+        let elsewhere = url.replace("/bench/", "/no-such-cache/");
+        let mut other = Single::new(store(&elsewhere).connect(1).await.unwrap());
+        let fault = other.set("k", b"v").await.unwrap_err();
+        assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
+        assert!(fault.message.contains("check the path"), "{fault}");
+    });
+}
+
+fn a_killed_server_leaves_writes_indeterminate_and_reads_failed(
+    testbed: &mut Deployment,
+    url: &str,
+) {
+    run(async {
+        let mut connections = Vec::new();
+        for _ in 0..10 {
+            connections.push(store(url).connect(1).await.unwrap());
+        }
+        testbed.act("ehcache", Action::Pause).unwrap();
+        let kill = || testbed.act("ehcache", Action::Kill).unwrap();
+        let answers = in_flight(connections, kill).await;
+        for (n, (_, answer)) in answers.iter().enumerate() {
+            let fault = answer.as_ref().unwrap_err();
+            let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
+            let found = (fault.class, fault.certainty, fault.connection_lost);
+            assert_eq!(found, (ErrorClass::Disconnected, certainty, true), "{fault}");
+        }
+        let (connection, _) = answers.into_iter().next().unwrap();
+        let mut client = Single::new(connection);
+        let fault = client.put(whole(b"k", b"v", None)).await.unwrap_err();
+        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
+        testbed.act("ehcache", Action::Restart).unwrap();
+        client.set("k", b"again").await.unwrap();
+        assert_eq!(client.get("k").await, Ok(Some(b"again".to_vec())));
+    });
+}

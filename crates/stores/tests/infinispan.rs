@@ -1,0 +1,160 @@
+//! The three endpoints of a real Infinispan, each by the driver of its protocol. One server and one
+//! test: it takes seconds to start, and ends with the thread that started it.
+#![cfg(all(feature = "server-tests", feature = "rest", feature = "redis", feature = "memcached"))]
+
+mod harness;
+
+use std::time::Duration;
+
+use harness::{Single, in_flight, run, testbed, whole};
+use kvdyno_core::store::{
+    Answer, Certainty, Client, Connection, Consistency, Durability, ErrorClass, Profile, Promise,
+    Store, Transport,
+};
+use kvdyno_stores::StoreUrl;
+use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::memcached::MemcachedStore;
+use kvdyno_stores::redis::RedisStore;
+use kvdyno_stores::rest::RestStore;
+use kvdyno_testbed::{Action, Deployment, Testbed};
+
+fn rest(url: &str) -> RestStore {
+    RestStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
+}
+
+fn redis(url: &str) -> RedisStore {
+    RedisStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
+}
+
+fn memcached(url: &str) -> MemcachedStore {
+    MemcachedStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
+}
+
+/// URLs of the three endpoints.
+struct Urls {
+    rest: String,
+    resp: String,
+    memcached: String,
+}
+
+fn urls(testbed: &mut Deployment) -> Urls {
+    let told = testbed.describe();
+    let port = |binding: usize| {
+        let name = format!("infinispan.server.socket-bindings.socket-binding.{binding}.port");
+        let found = told.configuration.iter().find(|(known, _)| *known == name);
+        found.unwrap_or_else(|| panic!("no {name} in {:?}", told.configuration)).1.clone()
+    };
+    let (ip, _) = told.nodes[0].address.rsplit_once(':').expect("an address and a port");
+    Urls {
+        rest: told.url,
+        resp: format!("redis://{ip}:{}", port(1)),
+        memcached: format!("memcached://{ip}:{}", port(2)),
+    }
+}
+
+#[test]
+fn every_endpoint_of_infinispan_is_driven() {
+    let mut testbed = testbed("infinispan?endpoint=rest&jit=quick&memory=256MiB");
+    let urls = urls(&mut testbed);
+    over_rest(&urls.rest);
+    over_resp(&urls.resp);
+    over_memcached_text(&urls.memcached);
+    a_killed_server_leaves_writes_indeterminate_and_reads_failed(&mut testbed, &urls);
+}
+
+fn conforms<S: Store>(store: &S, kept: &[&'static str]) {
+    let report = conformance(store).unwrap_or_else(|failure| panic!("{failure}"));
+    for promise in kept {
+        assert!(report.findings.contains(&(promise, Finding::Kept)), "{promise}: {report}");
+    }
+}
+
+fn profile<S: Store>(store: &S) -> Profile {
+    let profile = run(store.profile()).unwrap();
+    assert_eq!(profile.version.as_deref(), Some("15.2.6.Final"));
+    assert_eq!(profile.durability.level, Durability::None);
+    assert_eq!(profile.consistency.level, Consistency::Linearizable);
+    profile
+}
+
+fn over_rest(url: &str) {
+    conforms(&rest(url), &["time to live", "second delete"]);
+    let profile = profile(&rest(url));
+    assert_eq!(profile.store, "infinispan");
+    assert_eq!(profile.durability, Promise::checked(Durability::None));
+    assert_eq!(profile.consistency, Promise::checked(Consistency::Linearizable));
+    assert!(!profile.capabilities.may_forget, "its cache has no limit");
+    let elsewhere = url.replace("/bench/", "/none/");
+    let fault = run(rest(&elsewhere).profile()).unwrap_err();
+    assert!(fault.message.contains("no cache `none`"), "{fault}");
+}
+
+fn over_resp(url: &str) {
+    for version in ["?resp=3", "?resp=2"] {
+        let store = redis(&format!("{url}{version}"));
+        conforms(&store, &["several fields", "get batch", "put batch", "pipeline", "time to live"]);
+    }
+    let profile = profile(&redis(url));
+    assert!(!profile.durability.checked && !profile.consistency.checked);
+    assert_eq!(profile.store, "infinispan");
+    // It has one database.
+    let fault = run(redis(&format!("{url}/1")).connect(1)).err().expect("a refusal");
+    assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
+}
+
+fn over_memcached_text(url: &str) {
+    let store = memcached(&format!("{url}?protocol=text"));
+    conforms(&store, &["get batch", "put batch", "pipeline", "time to live"]);
+    let profile = profile(&store);
+    assert!(!profile.durability.checked && !profile.consistency.checked);
+    run(async {
+        let mut meta = Single::new(memcached(url).connect(1).await.unwrap());
+        let fault = meta.get("k").await.unwrap_err();
+        assert!(fault.message.contains("protocol=text"), "{fault}");
+    });
+}
+
+fn assert_lost<C: Client, T: Transport>(answers: &[(Connection<C, T>, Answer<()>)]) {
+    for (n, (_, answer)) in answers.iter().enumerate() {
+        let fault = answer.as_ref().unwrap_err();
+        let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
+        let found = (fault.class, fault.certainty, fault.connection_lost);
+        assert_eq!(found, (ErrorClass::Disconnected, certainty, true), "request {n}: {fault}");
+    }
+}
+
+/// Every second one of the requests is a write; all are in flight when the server is killed.
+fn a_killed_server_leaves_writes_indeterminate_and_reads_failed(
+    testbed: &mut Deployment,
+    urls: &Urls,
+) {
+    run(async {
+        let (resp, text) =
+            (redis(&urls.resp), memcached(&format!("{}?protocol=text", urls.memcached)));
+        let rest = rest(&urls.rest);
+        let (mut a, mut b, mut c) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..4 {
+            a.push(rest.connect(1).await.unwrap());
+            b.push(resp.connect(1).await.unwrap());
+            c.push(text.connect(1).await.unwrap());
+        }
+        testbed.act("infinispan", Action::Pause).unwrap();
+        let kill = || testbed.act("infinispan", Action::Kill).unwrap();
+        let (a, b, c) = tokio::join!(in_flight(a, kill), in_flight(b, || ()), in_flight(c, || ()));
+        assert_lost(&a);
+        assert_lost(&b);
+        assert_lost(&c);
+        testbed.act("infinispan", Action::Restart).unwrap();
+        goes_on(a).await;
+        goes_on(b).await;
+        goes_on(c).await;
+    });
+}
+
+async fn goes_on<C: Client, T: Transport>(answers: Vec<(Connection<C, T>, Answer<()>)>) {
+    let (connection, _) = answers.into_iter().next().expect("a connection");
+    let mut client = Single::new(connection);
+    let ttl = Some(Duration::from_secs(100));
+    client.put(whole(b"k", b"again", ttl)).await.unwrap();
+    assert_eq!(client.get("k").await, Ok(Some(b"again".to_vec())));
+}

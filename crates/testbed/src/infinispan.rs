@@ -1,0 +1,229 @@
+//! An Infinispan server with one local cache for each of its endpoints: RESP, Memcached, REST.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::error::TestbedError;
+use crate::http;
+use crate::install::{Software, Source};
+use crate::java::{JAVA, JIT, Java};
+use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::site::{Served, Site};
+
+/// The server.
+pub static INFINISPAN: Software = Software {
+    name: "infinispan-server",
+    version: "15.2.6.Final",
+    source: Source::Maven {
+        artifacts: &[
+            "org.infinispan:infinispan-server-runtime:15.2.6.Final",
+            "org.infinispan:infinispan-server-runtime:15.2.6.Final:jar:loader",
+        ],
+        prepare: None,
+    },
+};
+
+/// One Infinispan server.
+pub static KIND: Kind = Kind {
+    name: "infinispan",
+    summary: "an Infinispan server with local caches in memory, over RESP, Memcached's protocol or REST",
+    nodes: 1,
+    allowed: 1..=1,
+    settings: &[
+        Setting {
+            name: "endpoint",
+            meaning: "which of its protocols the store URL names; all are served, each with a \
+                      cache of its own",
+            values: Values::Choice(&["resp", "memcached", "rest"]),
+            default: "resp",
+        },
+        Setting {
+            name: "records",
+            meaning: "most records of each cache; above it some go (memory max-count)",
+            values: Values::Count(1, 1_000_000_000),
+            default: "",
+        },
+        Setting {
+            name: "memory",
+            meaning: "most heap of the JVM (-Xmx)",
+            values: Values::Bytes,
+            default: "512MiB",
+        },
+        JIT,
+    ],
+    software: &[&INFINISPAN, &JAVA],
+    deploy,
+    changes: Changes::NONE,
+};
+
+const NODE: &str = "infinispan";
+
+const LOGGING: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<Configuration status="WARN">
+  <Appenders>
+    <Console name="console"><PatternLayout pattern="%d{HH:mm:ss,SSS} %-5p [%c] %m%throwable%n"/></Console>
+  </Appenders>
+  <Loggers><Root level="INFO"><AppenderRef ref="console"/></Root></Loggers>
+</Configuration>
+"#;
+
+/// Where each endpoint listens. REST's serves Hot Rod as well.
+struct Endpoints {
+    rest: SocketAddr,
+    resp: SocketAddr,
+    memcached: SocketAddr,
+}
+
+fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
+    let library = site.software(&INFINISPAN)?.join("lib");
+    let at = Endpoints {
+        rest: site.address(1, 11222)?,
+        resp: site.address(1, 11223)?,
+        memcached: site.address(1, 11224)?,
+    };
+    let heap = site.request().bytes("memory").unwrap_or_default();
+    // In KiB, the JVM's smallest unit of a heap that is a whole number of pages.
+    let heap = format!("{}K", heap / 1024);
+    let records = site.request().text("records").to_owned();
+    site.write(NODE, "server/conf/log4j2.xml", LOGGING)?;
+    site.write(NODE, "server/conf/infinispan.xml", &configuration(&at, &records))?;
+    let home = site.folder(NODE)?.display().to_string();
+    let launch = Java::class(&library, "org.infinispan.server.Bootstrap")
+        .heap("64M", &heap)
+        .jit(site.request().text("jit"))
+        .property("infinispan.server.home.path", &home)
+        // Native libraries are unpacked there, and go away with the testbed.
+        .property("java.io.tmpdir", &home)
+        .launch(at.rest)?
+        .arguments(["-c", "infinispan.xml"])
+        .ready(|probe| {
+            probe.log.contains("ISPN080001")
+                && probe.http_status("/rest/v2/container/health/status") == Some(200)
+        })
+        .patience(Duration::from_secs(300));
+    site.start(NODE, Some(Role::Peer), launch)?;
+    site.serve(NODE)?;
+    let mut changed = vec![("-Xmx".to_owned(), heap)];
+    changed.push(("encoding.media-type".to_owned(), "application/octet-stream".to_owned()));
+    if !records.is_empty() {
+        changed.push(("memory.max-count".to_owned(), records));
+        changed.push(("memory.when-full".to_owned(), "REMOVE".to_owned()));
+    }
+    let version = ask(at.rest, "/rest/v2/container")["version"].as_str().map(str::to_owned);
+    Ok(Served {
+        url: url(&at, site.request().text("endpoint")),
+        version,
+        configuration: told(at.rest),
+        changed,
+    })
+}
+
+fn url(at: &Endpoints, endpoint: &str) -> String {
+    match endpoint {
+        "memcached" => format!("memcached://{}?protocol=text", at.memcached),
+        "rest" => {
+            let rest = at.rest;
+            format!("rest+http://{rest}/rest/v2/caches/bench/{{key}}?ttl=timeToLiveSeconds")
+        }
+        _ => format!("redis://{}", at.resp),
+    }
+}
+
+fn configuration(at: &Endpoints, records: &str) -> String {
+    let limit = match records {
+        "" => String::new(),
+        records => format!(r#"<memory max-count="{records}" when-full="REMOVE"/>"#),
+    };
+    let cache = |name: &str| {
+        format!(
+            "    <local-cache name=\"{name}\">\
+             <encoding media-type=\"application/octet-stream\"/>{limit}</local-cache>\n"
+        )
+    };
+    let (bench, resp, memc) = (cache("bench"), cache("resp"), cache("memc"));
+    let ports = [at.rest, at.resp, at.memcached].map(|address| address.port());
+    format!(
+        r#"<infinispan xmlns="urn:infinispan:config:15.2">
+  <cache-container name="default">
+{bench}{resp}{memc}  </cache-container>
+  <server xmlns="urn:infinispan:server:15.2">
+    <interfaces>
+      <interface name="public"><inet-address value="{}"/></interface>
+    </interfaces>
+    <socket-bindings default-interface="public" port-offset="0">
+      <socket-binding name="default" port="{}"/>
+      <socket-binding name="resp" port="{}"/>
+      <socket-binding name="memc" port="{}"/>
+    </socket-bindings>
+    <endpoints>
+      <endpoint socket-binding="default">
+        <hotrod-connector/>
+        <rest-connector/>
+        <resp-connector cache="resp" socket-binding="resp"/>
+        <memcached-connector cache="memc" socket-binding="memc"/>
+      </endpoint>
+    </endpoints>
+  </server>
+</infinispan>
+"#,
+        at.rest.ip(),
+        ports[0],
+        ports[1],
+        ports[2]
+    )
+}
+
+fn ask(server: SocketAddr, path: &str) -> Value {
+    let body = http::request(server, "GET", path, "").map(|(_, body)| body);
+    serde_json::from_str(&body.unwrap_or_default()).unwrap_or_default()
+}
+
+/// The configuration of the container and of each cache, as the server tells it.
+fn told(server: SocketAddr) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    flatten("", &ask(server, "/rest/v2/container/config"), &mut out);
+    for cache in ["bench", "resp", "memc"] {
+        flatten(
+            "caches",
+            &ask(server, &format!("/rest/v2/caches/{cache}?action=config")),
+            &mut out,
+        );
+    }
+    out
+}
+
+/// Each value of a document under the names that lead to it, with dots between them.
+fn flatten(above: &str, value: &Value, out: &mut Vec<(String, String)>) {
+    let join = |name: &str| match above {
+        "" => name.to_owned(),
+        above => format!("{above}.{name}"),
+    };
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| flatten(&join(name), value, out));
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(at, value)| flatten(&join(&at.to_string()), value, out)),
+        Value::String(text) => out.push((above.to_owned(), text.clone())),
+        Value::Null => {}
+        other => out.push((above.to_owned(), other.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_becomes_names_and_values() {
+        let document = serde_json::json!({"a": {"b": "x", "c": [1, {"d": true}]}, "e": null});
+        let mut out = Vec::new();
+        flatten("", &document, &mut out);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(out, [pair("a.b", "x"), pair("a.c.0", "1"), pair("a.c.1.d", "true")]);
+    }
+}
