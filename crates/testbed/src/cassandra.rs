@@ -14,6 +14,7 @@ use crate::error::TestbedError;
 use crate::install::{Software, Source};
 use crate::java::{JAVA, JIT, Java};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::server::Launch;
 use crate::site::{Served, Site};
 
 /// The server.
@@ -188,7 +189,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .property("cassandra.superuser_setup_delay_ms", "0")
         .opens(&OPENS)
         .exports(&EXPORTS);
-    let launch = java.launch(address)?.ready(cql::listens).patience(PATIENCE);
+    let launch: Launch = java.launch(address)?.ready(cql::listens).patience(PATIENCE);
     site.start(&name, Some(Role::Peer), launch)
 }
 

@@ -268,6 +268,7 @@ impl Testbed for Described {
             Action::Pause => (Commands::PAUSE, State::Paused),
             Action::Resume => (Commands::RESUME, State::Running),
             Action::Remove => (Commands::REMOVE, State::Down),
+            Action::Rewrite => (Commands::REWRITE, self.nodes[index]),
             Action::Restart => return self.restart(index),
         };
         let line = self.need(index, name)?;

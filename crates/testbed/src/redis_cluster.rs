@@ -9,7 +9,7 @@ use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::process;
 use crate::redis::{
     FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, is_linked_replica,
-    launch, options, role, version,
+    launch, options, rewrite, role, version,
 };
 use crate::request::Request;
 use crate::server::Launch;
@@ -49,7 +49,7 @@ pub static KIND: Kind = Kind {
         roles: Some(roles),
         add: Some(add),
         remove: Some(remove),
-        rewrite: Some(crate::redis::rewrite),
+        rewrite: Some(rewrite),
     },
 };
 

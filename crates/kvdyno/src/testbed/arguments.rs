@@ -35,7 +35,8 @@ pub enum TestbedCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Do something to a node of a testbed that is up: kill, stop, pause, resume, restart, remove, add.
+    /// Do something to a node of a testbed that is up: kill, stop, pause, resume, restart, remove,
+    /// rewrite, add.
     Fault {
         /// What to do.
         #[arg(value_parser = fault::parse)]

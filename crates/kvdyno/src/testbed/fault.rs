@@ -17,13 +17,14 @@ pub enum Fault {
 }
 
 /// Words for [`Fault`].
-const WORDS: [(&str, Fault); 7] = [
+const WORDS: [(&str, Fault); 8] = [
     ("kill", Fault::Act(Action::Kill)),
     ("stop", Fault::Act(Action::Stop)),
     ("pause", Fault::Act(Action::Pause)),
     ("resume", Fault::Act(Action::Resume)),
     ("restart", Fault::Act(Action::Restart)),
     ("remove", Fault::Act(Action::Remove)),
+    ("rewrite", Fault::Act(Action::Rewrite)),
     ("add", Fault::Add),
 ];
 

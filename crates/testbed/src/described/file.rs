@@ -48,9 +48,10 @@ impl Commands {
     pub const PAUSE: &'static str = "pause";
     pub const RESUME: &'static str = "resume";
     pub const REMOVE: &'static str = "remove";
+    pub const REWRITE: &'static str = "rewrite";
     pub const DESTROY: &'static str = "destroy";
     /// All that a file may give.
-    pub const ALL: [&'static str; 10] = [
+    pub const ALL: [&'static str; 11] = [
         Commands::CREATE,
         Commands::START,
         Commands::READY,
@@ -60,6 +61,7 @@ impl Commands {
         Commands::PAUSE,
         Commands::RESUME,
         Commands::REMOVE,
+        Commands::REWRITE,
         Commands::DESTROY,
     ];
 
