@@ -70,14 +70,6 @@ impl ReachOptions {
         Ok(ReachOptions { tls: tls.then_some(files), ..plain })
     }
 
-    /// Takes `timeout` from a URL, for a store that is reached without TLS only.
-    ///
-    /// # Errors
-    /// [`StoreError::Url`] if it is no time, or 0.
-    pub(crate) fn take_plain(url: &mut StoreUrl) -> Result<ReachOptions, StoreError> {
-        Ok(ReachOptions { timeout: take_timeout(url)?, tls: None })
-    }
-
     /// Longest time that a request, or an attempt to connect, may take.
     #[cfg(feature = "etcd")]
     pub(crate) fn timeout(&self) -> Duration {
