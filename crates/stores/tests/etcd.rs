@@ -7,15 +7,15 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use etcd_client::{Certificate, ConnectOptions, TlsOptions};
-use harness::{Single, drive_all, run, whole};
+use harness::{Single, in_flight, names, run, whole};
 use kvdyno_core::store::{
     Answer, Certainty, Client, Consistency, Durability, ErrorClass, Fault, NoTransport, Promise,
-    Put, Reading, Rows, Store,
+    Put, Rows, Store,
 };
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{Finding, conformance};
 use kvdyno_stores::etcd::{EtcdClient, EtcdStore};
-use kvdyno_testbed::{Action, Certificates, Deployment, Launch, Server};
+use kvdyno_testbed::{Action, Certificates, Deployment, Launch, Server, Testbed};
 
 type Etcd = Single<EtcdClient, NoTransport>;
 
@@ -200,7 +200,7 @@ fn three_members() {
         .map(|node| format!("etcd://{}", node.server.address()))
         .collect();
     run(async {
-        in_flight(&mut cluster, &members[0]).await;
+        a_killed_member(&mut cluster, &members[0]).await;
         another_member_takes_over(&mut cluster).await;
         without_a_majority(&mut cluster, &members[2]).await;
     });
@@ -208,25 +208,11 @@ fn three_members() {
 
 /// Requests of sixteen clients of one connection, every second one a write, when their member is
 /// killed.
-async fn in_flight(cluster: &mut Deployment, member: &str) {
+async fn a_killed_member(cluster: &mut Deployment, member: &str) {
     let mut connection = store(&format!("{member}?timeout=30s")).connect(16).await.unwrap();
     cluster.act("etcd-1", Action::Pause).unwrap();
-    let mut readings: Vec<Reading> = (0..16).map(|_| Reading::default()).collect();
-    let clients = connection.clients.iter_mut().enumerate().zip(&mut readings);
-    let requests: Vec<_> = clients
-        .map(|((n, client), into)| async move {
-            match n % 2 {
-                0 => client.get(b"k", into).await.map(drop),
-                _ => client.put(whole(b"k", b"v", None)).await,
-            }
-        })
-        .collect();
-    let harm = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        cluster.act("etcd-1", Action::Kill).unwrap();
-    };
-    let mut transport = NoTransport;
-    let (answers, ()) = tokio::join!(drive_all(&mut transport, requests), harm);
+    let kill = || cluster.act("etcd-1", Action::Kill).unwrap();
+    let answers = in_flight(&mut connection, &names("k", 16), kill).await;
     for (n, answer) in answers.into_iter().enumerate() {
         let fault = answer.unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };

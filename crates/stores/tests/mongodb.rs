@@ -8,15 +8,17 @@ mod scripted_mongod;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
-use harness::{Single, drive_all, run, spans, whole};
+use harness::{Single, in_flight_on_each, run, spans, whole};
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, Consistency, Durability, ErrorClass, Fault, NoTransport,
-    Promise, Put, Reading, Rows, Store, Value,
+    Certainty, Client, Consistency, Durability, ErrorClass, Fault, NoTransport, Promise, Put, Rows,
+    Store, Value,
 };
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{Finding, conformance};
 use kvdyno_stores::mongodb::{MongoClient, MongoStore};
-use kvdyno_testbed::{Action, Certificates, Deployment, Launch, Server, install, registry};
+use kvdyno_testbed::{
+    Action, Certificates, Deployment, Launch, Role, Server, Testbed, install, registry,
+};
 use mongodb::bson::doc;
 use scripted_mongod::ScriptedSet;
 
@@ -77,7 +79,7 @@ fn ferretdb() {
         assert_eq!(profile.consistency, Promise::declared(Consistency::Linearizable));
         puts_are_upserts(&url).await;
         batches_are_one_request_each(&url).await;
-        in_flight(&mut server, &url, "mongodb-1").await;
+        a_killed_server(&mut server, &url, "mongodb-1").await;
         a_silent_server_times_out(&mut server, &url).await;
     });
 }
@@ -134,22 +136,8 @@ async fn commands(url: &str, name: &str) -> i64 {
     commands.get_document(name).map_or(0, |counts| counts.get_i64("total").unwrap())
 }
 
-async fn hundred<'c>(
-    connections: &'c mut [Connection<MongoClient, NoTransport>],
-    readings: &'c mut [Reading],
-) -> Vec<Answer<()>> {
-    let clients = connections.iter_mut().map(|connection| &mut connection.clients[0]);
-    let requests = clients.enumerate().zip(readings).map(|((n, client), into)| async move {
-        match n % 2 {
-            0 => client.get(b"k", into).await.map(drop),
-            _ => client.put(whole(b"k", b"v", None)).await,
-        }
-    });
-    drive_all(&mut NoTransport, requests.collect()).await
-}
-
 /// Sixteen requests, every second one a write, when the server is killed.
-async fn in_flight(testbed: &mut Deployment, url: &str, node: &str) {
+async fn a_killed_server(testbed: &mut Deployment, url: &str, node: &str) {
     let join = if url.contains('?') { '&' } else { '?' };
     let store = store(&format!("{url}{join}timeout=30s"));
     let mut connections = Vec::new();
@@ -158,21 +146,20 @@ async fn in_flight(testbed: &mut Deployment, url: &str, node: &str) {
     }
     // FerretDB refuses all but one of several upserts of a new key at once.
     connections[0].clients[0].put(whole(b"k", b"v", None)).await.unwrap();
-    let mut readings: Vec<Reading> = (0..16).map(|_| Reading::default()).collect();
-    for answer in every_second_writes(&mut connections, &mut readings).await {
+    let mut connected = Vec::new();
+    for (connection, answer) in in_flight_on_each(connections, || ()).await {
         answer.unwrap();
+        connected.push(connection);
     }
     testbed.act(node, Action::Pause).unwrap();
-    let harm = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        testbed.act(node, Action::Kill).unwrap();
-    };
-    let (answers, ()) = tokio::join!(every_second_writes(&mut connections, &mut readings), harm);
-    for (n, answer) in answers.into_iter().enumerate() {
+    let ended = in_flight_on_each(connected, || testbed.act(node, Action::Kill).unwrap()).await;
+    let mut connections = Vec::new();
+    for (n, (connection, answer)) in ended.into_iter().enumerate() {
         let fault = answer.unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
         assert_eq!(outcome(&fault), (ErrorClass::Disconnected, certainty), "request {n}: {fault}");
         assert!(fault.connection_lost, "{fault}");
+        connections.push(connection);
     }
     testbed.act(node, Action::Restart).unwrap();
     let mut mongo = Single::new(connections.remove(0));
@@ -390,9 +377,8 @@ fn a_real_replica_set_fails_over() {
     run(async {
         let profile = store(&url).profile().await.unwrap();
         assert_eq!(profile.durability, Promise::checked(Durability::PowerLoss));
-        let primary =
-            set.nodes().into_iter().find(|node| node.role == Some(kvdyno_testbed::Role::Primary));
-        in_flight(&mut set, &url, &primary.unwrap().name).await;
+        let primary = set.nodes().into_iter().find(|node| node.role == Some(Role::Primary));
+        a_killed_server(&mut set, &url, &primary.unwrap().name).await;
         let mut secondary = connect(&format!("{url}&readPreference=secondary")).await;
         let read = async || secondary.get("k").await;
         until("replicated", read, |found| *found == Ok(Some(b"again".to_vec()))).await.unwrap();
