@@ -115,7 +115,7 @@ mod tests {
     fn a_document_is_written_and_looked_at() {
         let fields = json!({ "n": 1, "t": "ab", "a": [{ "x": "y" }] });
         let bytes = document(fields.as_object().unwrap());
-        let expected = b"\x30\0\0\0\x12n\0\x01\0\0\0\0\0\0\0\x02t\0\x03\0\0\0ab\0\x04a\0\x16\0\0\0\x030\0\x0e\0\0\0\x02x\0\x02\0\0\0y\0\0\0\0";
+        let expected = b"\x33\0\0\0\x12n\0\x01\0\0\0\0\0\0\0\x02t\0\x03\0\0\0ab\0\x04a\0\x16\0\0\0\x030\0\x0e\0\0\0\x02x\0\x02\0\0\0y\0\0\0\0";
         assert_eq!(bytes, expected);
         assert_eq!(text(&bytes, "t").as_deref(), Some("ab"));
         assert_eq!(text(&bytes, "x").as_deref(), Some("y"));
