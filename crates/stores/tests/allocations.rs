@@ -119,6 +119,36 @@ fn measure<S: Store>(store: &S) {
     });
 }
 
+/// A node of Riak that allocates nothing either: it answers a ping, a get (a value of one byte of second
+/// 1, and a vector clock) and a put with the same bytes each time.
+#[cfg(feature = "riak")]
+fn answer_as_riak(mut stream: TcpStream) {
+    const ANSWERS: [(u8, &[u8]); 3] = [
+        (1, &[0, 0, 0, 1, 2]),
+        (9, &[0, 0, 0, 12, 10, 0x0a, 5, 0x0a, 1, b'v', 0x38, 1, 0x12, 2, b'c', b'l']),
+        (11, &[0, 0, 0, 1, 12]),
+    ];
+    let (mut head, mut message) = ([0; 5], [0; 2000]);
+    while stream.read_exact(&mut head).is_ok() {
+        let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize - 1;
+        stream.read_exact(&mut message[..length]).unwrap();
+        let known = ANSWERS.iter().find(|(code, _)| *code == head[4]);
+        stream.write_all(known.expect("a message that it knows").1).unwrap();
+    }
+}
+
+#[cfg(feature = "riak")]
+fn measure_riak() {
+    use kvdyno_stores::riak::RiakStore;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || listener.incoming().flatten().for_each(answer_as_riak));
+    for vclock in ["none", "fetch"] {
+        let url = format!("riak://{address}?vclock={vclock}");
+        measure(&RiakStore::open(&mut StoreUrl::parse(&url).unwrap()).unwrap());
+    }
+}
+
 /// Answers requests over HTTP and allocates nothing for it, for the counter sees this thread too: a
 /// put, whose value is 1,000 bytes, with 204, a get with 10 bytes.
 fn answer_over_http(mut stream: TcpStream) {
@@ -204,4 +234,6 @@ fn operations_allocate_nothing() {
     let several = Deployment::up("memcached:2").unwrap();
     measure(&MemcachedStore::open(&mut StoreUrl::parse(several.url()).unwrap()).unwrap());
     measure_rest();
+    #[cfg(feature = "riak")]
+    measure_riak();
 }
