@@ -58,8 +58,8 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
     wire.bounded(async {
         let mut dialogue = wire.dialogue().await?;
         let mut info = Facts::default();
-        if let Ok((_, bytes)) = request(&mut dialogue, &[b"HELLO"]).await? {
-            // Names and values, the server's first.
+        if let Ok((_, bytes)) = request(&mut dialogue, &[b"HELLO", b"3"]).await? {
+            // Names and values. Infinispan wants the version there; nothing else goes over this connection.
             let mut texts = Tokens::new(&bytes).map(|(_, text)| String::from_utf8_lossy(text));
             texts.find(|text| text == "server");
             info.0.extend(texts.next().map(|name| (GREETING.to_owned(), name.into_owned())));

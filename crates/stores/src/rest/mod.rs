@@ -298,7 +298,7 @@ mod tests {
             ("rest+http://h/{key}?type=a%0Ab", "one line"),
             ("rest+http://h/{key}?ttl=a%20b", "header's name"),
             ("rest+http://h/{key}?query=a%20b", "percent"),
-            ("rest+http://h/{key}?tll=X", "did you mean `ttl`?"),
+            ("rest+http://h/{key}?durabilty=power", "did you mean `durability`?"),
             ("rest+http://h/{key}?ca=/x", "write `rest+https://…`"),
         ] {
             let message = open(text).err().expect(text).to_string();
