@@ -4,7 +4,7 @@
 
 mod harness;
 
-use harness::{Single, in_flight, run, testbed, whole};
+use harness::{Single, in_flight_on_each, run, testbed, whole};
 use kvdyno_core::store::{Certainty, Consistency, Durability, ErrorClass, Promise, Store};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{Finding, conformance};
@@ -59,7 +59,7 @@ fn a_killed_cluster_leaves_writes_indeterminate_and_reads_failed(
         testbed.act("couchbase", Action::Pause).unwrap();
         // Its address goes with its namespace, so nobody is left to end the connections.
         let kill = || testbed.act("couchbase", Action::Kill).unwrap();
-        let answers = in_flight(connections, kill).await;
+        let answers = in_flight_on_each(connections, kill).await;
         for (n, (_, answer)) in answers.iter().enumerate() {
             let fault = answer.as_ref().unwrap_err();
             let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };

@@ -184,11 +184,16 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .property("cassandra.storagedir", &folder)
         .property("cassandra.logdir", &folder)
         .property("cassandra-foreground", "yes")
-        .property("cassandra.ring_delay_ms", "100")
-        .property("cassandra.skip_wait_for_gossip_to_settle", "0")
         .property("cassandra.superuser_setup_delay_ms", "0")
         .opens(&OPENS)
         .exports(&EXPORTS);
+    // A node that joins must have heard of the ring and its schema; others need not wait for that.
+    let java = match request.text("ring") {
+        "vnodes" => java.property("cassandra.ring_delay_ms", "5000"),
+        _ => java
+            .property("cassandra.ring_delay_ms", "100")
+            .property("cassandra.skip_wait_for_gossip_to_settle", "0"),
+    };
     let launch: Launch = java.launch(address)?.ready(cql::listens).patience(PATIENCE);
     site.start(&name, Some(Role::Peer), launch)
 }

@@ -58,7 +58,7 @@ pub async fn drive<F: Future>(transport: &mut impl Transport, request: F) -> F::
 
 /// One request on each connection, every second one a write; then does `harm` while all are in
 /// flight. Gives the connections back, each with its answer.
-pub async fn in_flight<C: Client, T: Transport>(
+pub async fn in_flight_on_each<C: Client, T: Transport>(
     connections: Vec<Connection<C, T>>,
     harm: impl FnOnce(),
 ) -> Vec<(Connection<C, T>, Answer<()>)> {
