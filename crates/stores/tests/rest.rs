@@ -114,7 +114,7 @@ fn an_answer_that_closes_the_connection_is_read_and_the_next_request_makes_a_new
         assert_eq!(store.get("k").await.unwrap().unwrap(), b"abc");
         let fault = store.set("k", b"v").await.unwrap_err();
         assert_eq!(kind(&fault), (ErrorClass::Unavailable, Certainty::Indeterminate, false));
-        assert_eq!(fault.message, "500 Oops");
+        assert_eq!(&*fault.message, "500 Oops");
         store.set("k", b"v").await.unwrap();
     });
 }

@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn the_server_may_explain_itself_in_a_line() {
         let told = of(Effect::Write, 409, "An entry already exists\r\nmore");
-        assert_eq!(told.message, "409 Why: An entry already exists");
-        assert_eq!(of(Effect::Write, 500, "<html>\n<b>no").message, "500 Why");
+        assert_eq!(&*told.message, "409 Why: An entry already exists");
+        assert_eq!(&*of(Effect::Write, 500, "<html>\n<b>no").message, "500 Why");
         let long = of(Effect::Write, 500, &"\u{e9}".repeat(5_000));
         assert!(long.message.chars().count() < 250, "{long}");
         assert!(of(Effect::Write, 401, "").message.contains("user and password"));
