@@ -108,7 +108,7 @@ mod tests {
         let check = |consistency: &str, strong| {
             let text = format!("aerospike://h/ns{consistency}");
             let options = AerospikeOptions::take(&mut StoreUrl::parse(&text).unwrap()).unwrap();
-            check_mode(&options, strong).map_err(|fault| fault.message.into_owned())
+            check_mode(&options, strong).map_err(|fault| fault.message.to_string())
         };
         assert_eq!(check("", true), Ok(()));
         assert_eq!(check("?consistency=all", false), Ok(()));
