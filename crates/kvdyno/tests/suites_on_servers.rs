@@ -2,6 +2,9 @@
 //! Memcached. `cargo test -p kvdyno --features server-tests`.
 #![cfg(feature = "server-tests")]
 
+#[cfg(feature = "full")]
+#[path = "suites/on_testbeds.rs"]
+mod on_testbeds;
 mod suites;
 
 use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};

@@ -1,0 +1,54 @@
+//! The published suite of 2011, much smaller than life, to its end on every testbed whose software
+//! can be had without asking anybody. `cargo xtask test` has every driver built and installs it.
+
+use kvdyno_testbed::{Deployment, registry};
+
+use crate::suites::{assert_amesar_2011, assert_aws_2014};
+
+/// Names a test for each kind of testbed, so that those that fail are told apart.
+macro_rules! on {
+    ($($test:ident $kind:literal $words:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                let testbed = Deployment::up($words).unwrap();
+                assert_amesar_2011(testbed.url());
+            }
+        )*
+
+        const TRIED: &[&str] = &[$($kind),*];
+    };
+}
+
+on! {
+    amesar_2011_on_redis_sharded "redis-sharded" "redis-sharded:4";
+    amesar_2011_on_redis_cluster "redis-cluster" "redis-cluster";
+    amesar_2011_on_redis_sentinel "redis-sentinel" "redis-sentinel";
+    amesar_2011_on_valkey "valkey" "valkey";
+    amesar_2011_on_memcached "memcached" "memcached:3";
+    amesar_2011_on_cassandra "cassandra" "cassandra:1";
+    amesar_2011_on_infinispan "infinispan" "infinispan";
+    amesar_2011_on_ehcache "ehcache" "ehcache";
+    amesar_2011_on_mongodb "mongodb" "mongodb";
+    amesar_2011_on_etcd "etcd" "etcd:3";
+    amesar_2011_on_couchbase "couchbase" "couchbase";
+}
+
+#[test]
+fn no_testbed_is_left_out() {
+    // A single Redis has a test of its own; these two have no software of their own here.
+    let elsewhere = ["redis", "aerospike", "riak"];
+    let kinds = registry::kinds().iter().map(|kind| kind.name);
+    let untried: Vec<&str> =
+        kinds.filter(|kind| !TRIED.contains(kind) && !elsewhere.contains(kind)).collect();
+    assert!(untried.is_empty(), "{untried:?}");
+}
+
+/// The published setting: a process for each of twelve processors, the client divides the keys.
+#[test]
+fn aws_2014_on_twelve_shards_with_and_without_persistence() {
+    for words in ["redis-sharded:12", "redis-sharded:12?persistence=aof-everysec&rewrites=held-off"]
+    {
+        assert_aws_2014(Deployment::up(words).unwrap().url());
+    }
+}
