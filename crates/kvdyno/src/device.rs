@@ -128,8 +128,8 @@ fn fio(folder: &Path, what: &str, file: u64, block: u32, depth: u32) -> Result<T
     let mut command = Command::new("fio");
     command
         .args(["--name=limit", "--direct=1", "--ioengine=libaio", "--time_based"])
-        .args(["--output-format=json", &format!("--rw={what}"), &format!("--filename={FILE}")])
-        .arg(format!("--directory={}", folder.display()))
+        .args(["--output-format=json", &format!("--rw={what}")])
+        .arg(format!("--filename={}", folder.join(FILE).display()))
         .args([format!("--size={file}"), format!("--bs={block}"), format!("--iodepth={depth}")])
         .arg(format!("--runtime={}", LENGTH.as_secs()))
         .stdin(Stdio::null());
