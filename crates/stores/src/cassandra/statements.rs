@@ -84,7 +84,7 @@ async fn prepare(
 /// The time to live of a put as Cassandra counts: whole seconds, rounded up, at least 1; 0 for none.
 pub(super) fn seconds(put: &Put<'_>) -> i32 {
     put.ttl.map_or(0, |ttl| {
-        let whole = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+        let whole = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
         whole.clamp(1, LONGEST_TTL) as i32
     })
 }
