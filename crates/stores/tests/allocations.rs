@@ -129,6 +129,8 @@ fn answer_as_riak(mut stream: TcpStream) {
         (11, &[0, 0, 0, 1, 12]),
     ];
     let (mut head, mut message) = ([0; 5], [0; 2000]);
+    // Its answers are small: else each would wait for the client's delayed acknowledgement, 40 ms.
+    stream.set_nodelay(true).unwrap();
     while stream.read_exact(&mut head).is_ok() {
         let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize - 1;
         stream.read_exact(&mut message[..length]).unwrap();
