@@ -175,8 +175,9 @@ fn a_dead_primary_is_replaced(url: &str, testbed: &mut Deployment) {
         assert_eq!(cli(at(&new), &["GET", "after"]), "v");
         testbed.act(&old.name, Action::Restart).unwrap();
         // It comes back as a replica, if only after the sentinels have told it so.
-        assert_eq!(settled_primary(testbed, 2).name, new.name);
-        redis.set("later", b"v").await.unwrap();
+        // On a busy machine they may also have chosen again.
+        settled_primary(testbed, 2);
+        redis.set_until_it_succeeds("later", b"v").await;
     });
 }
 

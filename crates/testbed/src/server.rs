@@ -19,6 +19,9 @@ use crate::process;
 /// Between two looks at a server that is starting or stopping.
 pub(crate) const POLL: Duration = Duration::from_millis(10);
 
+/// Time in which a paused process comes to a stop.
+const STANDS_STILL_WITHIN: Duration = Duration::from_secs(5);
+
 /// Bytes of the server's log that an error shows.
 const LOG_TAIL: u64 = 600;
 
@@ -285,12 +288,18 @@ impl Server {
         Ok(())
     }
 
-    /// Stops the process where it is (SIGSTOP): its connections stay open and silent.
+    /// Stops the process where it is (SIGSTOP): its connections stay open and silent. Returns when
+    /// each of its threads stands still, which those on other processors do a little later.
     ///
     /// # Errors
     /// [`TestbedError::System`] if the process is gone.
     pub fn pause(&mut self) -> Result<(), TestbedError> {
-        self.signal(libc::SIGSTOP, "pause")
+        self.signal(libc::SIGSTOP, "pause")?;
+        let begin = Instant::now();
+        while !stands_still(self.child.id()) && begin.elapsed() < STANDS_STILL_WITHIN {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Lets a paused process go on (SIGCONT).
@@ -357,6 +366,26 @@ fn signal_group(leader: u32, signal: libc::c_int) -> io::Result<()> {
     // SAFETY: kill takes no pointers; each server leads a process group of its own.
     let result = unsafe { libc::kill(-(leader as libc::pid_t), signal) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether no thread of the group's processes runs any more: all are stopped (`T`), or over.
+fn stands_still(leader: u32) -> bool {
+    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    // Behind the name, which may hold anything: state, parent, group.
+    let fields = |path: PathBuf| -> Option<(char, u32)> {
+        let stat = fs::read_to_string(path.join("stat")).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        Some((state, fields.nth(1)?.parse().ok()?))
+    };
+    let of_group = |path: &PathBuf| fields(path.clone()).is_some_and(|(_, group)| group == leader);
+    let mut processes = entries(Path::new("/proc")).map(|entry| entry.path()).filter(of_group);
+    processes.all(|process| {
+        let mut threads = entries(&process.join("task"));
+        threads.all(|thread| {
+            fields(thread.path()).is_none_or(|(state, _)| ['T', 't', 'Z', 'X'].contains(&state))
+        })
+    })
 }
 
 fn log_path(folder: &Path) -> PathBuf {
