@@ -2,7 +2,6 @@
 //! the figures into docs/PERFORMANCE.md.
 
 mod child;
-pub mod instructions;
 mod kvdyno;
 mod lmdb;
 mod machine;
