@@ -23,6 +23,9 @@ pub use node::serve;
 /// What `redis+sentinel://` calls the primary.
 const NAME: &str = "sim";
 
+/// A shorter silence may only be a slow machine's.
+const SHORTEST: Duration = Duration::from_millis(200);
+
 /// A primary with its replicas, each of which could take over.
 pub static KIND: Kind = Kind {
     name: "sim",
@@ -39,7 +42,7 @@ pub static KIND: Kind = Kind {
         },
         Setting {
             name: "takeover",
-            meaning: "how long after its primary's last word a replica takes over",
+            meaning: "how long after its primary's last word a replica takes over; at least 200ms",
             values: Values::Duration,
             default: "1s",
         },
@@ -109,7 +112,7 @@ fn settings(
         number,
         nodes: nodes.to_vec(),
         ack_after: request.text("ack") == "after",
-        takeover: request.duration("takeover").unwrap_or_default().max(Duration::from_millis(100)),
+        takeover: request.duration("takeover").unwrap_or_default().max(SHORTEST),
         lag: request.duration("lag").unwrap_or_default(),
         disk: request.text("log") == "disk",
         folder: site.folder(name)?,

@@ -30,7 +30,7 @@ struct Peer {
     number: usize,
     term: u64,
     sequence: u64,
-    /// It is the primary, or has one.
+    /// It is the primary, or has just heard of one.
     led: bool,
 }
 
@@ -117,7 +117,12 @@ impl Node {
     /// The answer to `SIM WHO`.
     pub fn who(&self) -> Answer {
         let state = self.lock();
-        let led = !matches!(state.role, Role::Replica { linked: false, .. });
+        let led = match state.role {
+            Role::Primary => true,
+            Role::Replica { linked, .. } => {
+                linked && state.heard.elapsed() < self.settings.takeover / 4
+            }
+        };
         Answer::List([state.term, state.sequence, led.into()].map(Answer::Number).into())
     }
 
