@@ -96,6 +96,9 @@ pub struct ShapeArguments {
     /// Seed of all that is drawn.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Keep the histories of a few records, and judge whether they are linearizable.
+    #[arg(long)]
+    pub linearizability: bool,
     /// Change one setting of one phase: --set get.clients=50; may be given several times.
     #[arg(long, value_name = "PHASE.KEY=VALUE")]
     pub set: Vec<String>,

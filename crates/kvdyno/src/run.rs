@@ -129,6 +129,7 @@ fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
         duration: shape.duration,
         requests: shape.requests,
         seed: shape.seed,
+        linearizability: shape.linearizability,
         set,
         part: Some(part),
         processors: None,

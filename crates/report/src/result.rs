@@ -4,6 +4,7 @@
 mod fault;
 mod host;
 mod latency;
+mod linearizability;
 mod load;
 mod merge;
 mod phase;
@@ -24,6 +25,9 @@ pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};
+pub use linearizability::{
+    LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
+};
 pub use load::LoadError;
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{

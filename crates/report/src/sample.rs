@@ -346,6 +346,7 @@ impl Shape {
             records: 10_000,
             tally,
             anomalies: stall.into_iter().collect(),
+            linearizability: None,
             figures: if failed > 0 { figures() } else { Vec::new() },
         }
     }
@@ -417,6 +418,7 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
         arrival: shape.arrival,
         ttl: None,
         one_field: false,
+        linearizability: false,
         scan_length: SizeModel::Fixed { size: 1 },
         batch: 1,
         requests: None,

@@ -13,6 +13,7 @@ mod operation;
 mod plan;
 mod random;
 mod reach;
+mod sampled;
 mod size;
 
 pub use distribution::Chooser;
@@ -28,4 +29,5 @@ pub use plan::{
     SizeModel, ValueModel,
 };
 pub use random::{Permutation, Random, mix64, unmix64};
+pub use sampled::{OPERATIONS_KEPT, SAMPLED_RECORDS, Sampled};
 pub use size::Sizes;

@@ -1,5 +1,7 @@
 //! The command line of `kvdyno testbed`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::fault::{self, Fault};
@@ -63,4 +65,10 @@ pub enum TestbedCommand {
     /// Hold a testbed up: what kvdyno starts itself as.
     #[command(hide = true)]
     Keep,
+    /// Be a node of the testbed `sim`: what its keeper starts.
+    #[command(hide = true)]
+    SimNode {
+        /// File that tells it which.
+        settings: PathBuf,
+    },
 }

@@ -11,8 +11,8 @@ use crate::lines::{
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
-    bytes_text, certainty_text, is_remark, moment_text, promises, reason_figures, row_cells,
-    verification_line,
+    bytes_text, certainty_text, histories, is_remark, moment_text, promises, reason_figures,
+    row_cells, verification_line,
 };
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
@@ -81,6 +81,7 @@ struct StoreCard {
     lower_bounds: bool,
     verification: String,
     verified: bool,
+    histories: Vec<String>,
     notes: Vec<String>,
     disclosure: Vec<(String, String)>,
     testbed: Option<TestbedCard>,
@@ -184,6 +185,7 @@ fn store_card(
         lower_bounds,
         verification: verification_line(tally.as_ref()),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        histories: histories(run).iter().map(|line| cut(line)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
         testbed: run.testbed.as_ref().map(TestbedCard::new),
