@@ -12,6 +12,7 @@ use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
+use kvdyno_testbed::is_file;
 
 use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
 use crate::dry_run;
@@ -22,7 +23,7 @@ use crate::setting::Setting;
 use crate::signals;
 use crate::stamps;
 use crate::terminal_style::style_of_terminal;
-use crate::testbed::{self, Around};
+use crate::testbed::{self, Around, consent};
 
 /// Records loaded with one request where every store can.
 const LOAD_BATCH: u32 = 100;
@@ -206,10 +207,18 @@ enum Checked {
 impl Target {
     /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
     /// before anything is measured.
-    fn check(self) -> Result<Checked, Failure> {
+    fn check(self, plan: &Plan, yes: bool) -> Result<Checked, Failure> {
         match self {
             Target::Store(url) => OpenStore::open(&url).map(Checked::Store),
-            Target::Testbed(words) => testbed::check(&words).map(|()| Checked::Testbed(words)),
+            Target::Testbed(words) => {
+                let words = testbed::fitted(&words, plan)?;
+                testbed::check(&words)?;
+                let faults = plan.phases.iter().any(|phase| !phase.faults.is_empty());
+                if faults && is_file(&words) {
+                    consent(&words, &format!("suite {} harms its nodes", plan.suite), yes)?;
+                }
+                Ok(Checked::Testbed(words))
+            }
         }
     }
 }
@@ -258,8 +267,8 @@ fn carry_out(
             phase.name
         )));
     }
-    let targets: Vec<Checked> =
-        targets.into_iter().map(Target::check).collect::<Result<_, Failure>>()?;
+    let check = |target: Target| target.check(plan, arguments.yes);
+    let targets: Vec<Checked> = targets.into_iter().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let setting = Setting {
         plan,
