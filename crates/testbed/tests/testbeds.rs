@@ -166,9 +166,8 @@ fn a_replica_set_elects_another_primary() {
 fn etcd_loses_all_members_at_once_takes_another_and_gives_one_up() {
     let mut testbed = up("etcd:3");
     let names: Vec<String> = testbed.nodes().into_iter().map(|node| node.name).collect();
-    let running = |testbed: &mut Deployment| {
-        testbed.nodes().iter().filter(|node| node.running).count()
-    };
+    let running =
+        |testbed: &mut Deployment| testbed.nodes().iter().filter(|node| node.running).count();
     testbed.act_on(&names, &Action::Kill).unwrap();
     assert_eq!(running(&mut testbed), 0);
     // None of them serves before another does, too.
@@ -186,9 +185,7 @@ fn etcd_loses_all_members_at_once_takes_another_and_gives_one_up() {
     testbed.act("etcd-1", Action::Remove).unwrap();
     let left: Vec<String> = testbed.nodes().into_iter().map(|node| node.name).collect();
     assert_eq!(left, ["etcd-2", "etcd-3", "etcd-4"]);
-    eventually("one leads", || {
-        testbed.nodes().iter().any(|node| node.role == Some(Role::Primary))
-    });
+    eventually("one leads", || testbed.nodes().iter().any(|node| node.role == Some(Role::Primary)));
     testbed.act("etcd-4", Action::Restart).unwrap();
     // Several at once, one of which does not run: none is touched.
     testbed.act("etcd-2", Action::Kill).unwrap();

@@ -55,7 +55,7 @@ pub fn few(fault: &FaultPlan) -> String {
 /// Its end.
 pub fn wanted(aim: &Aim) -> String {
     match aim {
-        Aim::Any | Aim::All => "up and holds data".to_owned(),
+        Aim::Any | Aim::All => "up with data".to_owned(),
         Aim::Primary => "a primary".to_owned(),
         Aim::Replica => "a replica".to_owned(),
         Aim::Number(number) => format!("number {number}"),

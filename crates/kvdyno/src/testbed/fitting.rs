@@ -50,7 +50,8 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
     let own = with_setting(words, "network=own");
     if words.contains("network=") {
         return Err(Failure::usage(format!(
-            "phase {} does something to the network, and {words} shares this machine's: `{own}`",
+            "phase {} does something to the network, and {words} shares this machine's: leave \
+             `network=host` out",
             phase.name
         )));
     }

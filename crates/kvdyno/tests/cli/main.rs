@@ -3,6 +3,8 @@
 mod support;
 
 mod folders;
+#[cfg(feature = "server-tests")]
+mod harm;
 mod inputs;
 mod options;
 #[cfg(feature = "server-tests")]
