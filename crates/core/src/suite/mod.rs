@@ -13,6 +13,7 @@ mod file;
 mod models;
 mod overrides;
 mod plan;
+mod prices;
 mod published;
 mod reader;
 mod suggest;
@@ -28,6 +29,7 @@ pub use describe::Estimate;
 pub use error::{Place, Problem, SuiteError};
 pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
+pub use prices::EXAMPLE_PRICES;
 pub use published::{Published, PublishedRow};
 pub use suggest::hint;
 
