@@ -24,6 +24,8 @@ pub enum Command {
     Run(Box<RunArguments>),
     /// Show a result again, and write its report anew.
     Report(ReportArguments),
+    /// Tell what servers cost, what one gets for it, and how many a load needs.
+    Cost(CostArguments),
     /// Do the run of a result again.
     Rerun(RerunArguments),
     /// Bring the parts of one load together.
@@ -87,6 +89,9 @@ pub struct ShapeArguments {
     /// Open arrivals at this rate, such as 50k/s.
     #[arg(long, value_name = "RATE", value_parser = hinted(units::parse_rate))]
     pub rate: Option<f64>,
+    /// Conditions of each search for the highest rate, such as 'p99(get)<10ms,errors==0'.
+    #[arg(long, value_name = "CONDITIONS")]
+    pub slo: Option<String>,
     /// Stop each measured phase after this time.
     #[arg(long, value_name = "TIME", value_parser = hinted(units::parse_duration))]
     pub duration: Option<Duration>,
@@ -105,8 +110,9 @@ pub struct ShapeArguments {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "A load without a suite")]
 pub struct QuickArguments {
-    /// Records of the dataset; those that are missing are loaded first.
-    #[arg(long, value_name = "COUNT", conflicts_with = "suite")]
+    /// Records of the dataset; those that are missing are loaded first. With the options below also
+    /// for the suite capacity.
+    #[arg(long, value_name = "COUNT")]
     pub records: Option<String>,
     /// Size of values: 100B, or 100B..1899B.
     #[arg(long, value_name = "SIZE", requires = "records")]
@@ -120,6 +126,22 @@ pub struct QuickArguments {
     /// Clients that share a connection.
     #[arg(long, value_name = "N", requires = "records")]
     pub pipeline: Option<u32>,
+}
+
+impl QuickArguments {
+    /// The same as settings of a suite with a phase `load` and one called `phase`.
+    pub fn settings(&self, phase: &str) -> Vec<String> {
+        let setting = |key: String, value: &Option<String>| {
+            value.as_ref().map(|value| format!("{key}={value}"))
+        };
+        let all = [
+            setting("records".to_owned(), &self.records),
+            setting("value".to_owned(), &self.value),
+            setting(format!("{phase}.mix"), &self.mix),
+            setting(format!("{phase}.keys"), &self.keys),
+        ];
+        all.into_iter().flatten().collect()
+    }
 }
 
 /// How a run is conducted.
@@ -165,6 +187,38 @@ pub struct ConductArguments {
     /// Compare stores although their durability or consistency differ.
     #[arg(long)]
     pub allow_unequal: bool,
+    /// What the servers cost.
+    #[command(flatten)]
+    pub price: PriceArguments,
+}
+
+/// What servers cost.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Cost")]
+pub struct PriceArguments {
+    /// Prices of servers and disks [default: the example that comes with kvdyno, docs/COST.md].
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<String>,
+    /// The servers that the store ran on: n1-standard-8=20,local-ssd-375=4.
+    #[arg(long, value_name = "KIND=N,…")]
+    pub servers: Option<String>,
+    /// Hours that a month is taken to have [default: what the prices say].
+    #[arg(long, value_name = "HOURS", requires = "servers")]
+    pub hours_month: Option<f64>,
+}
+
+/// `kvdyno cost`.
+#[derive(Args, Debug)]
+pub struct CostArguments {
+    /// Result folders or their result.json; without any, the costs that were published are checked.
+    #[arg(value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// What the servers cost.
+    #[command(flatten)]
+    pub price: PriceArguments,
+    /// Tell how many servers this load needs, such as 1M/s.
+    #[arg(long, value_name = "RATE", requires = "results", value_parser = hinted(units::parse_rate))]
+    pub load: Option<f64>,
 }
 
 /// `kvdyno report`.

@@ -6,6 +6,7 @@ mod say;
 mod added;
 mod args;
 mod check;
+mod cost;
 mod device;
 mod dry_run;
 mod existing;
@@ -77,6 +78,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => results::report(&arguments),
+        Command::Cost(arguments) => cost::cost(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),
         Command::Merge(arguments) => results::merge(&arguments),
         Command::Stores => list::stores(),

@@ -7,13 +7,14 @@ use clap::Parser;
 use kvdyno_core::load::{AnyStore, Conduct};
 use kvdyno_core::measure;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
-use kvdyno_core::workload::Part;
+use kvdyno_core::workload::{Part, PhasePlan};
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
 
 use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
+use crate::cost;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -26,6 +27,10 @@ use crate::testbed::{self, Around};
 
 /// Records loaded with one request where every store can.
 const LOAD_BATCH: u32 = 100;
+
+/// The suite that takes the options of a load without a suite, and the phase that they describe.
+const CAPACITY: &str = "capacity";
+const CAPACITY_PHASE: &str = "run";
 
 /// `kvdyno run`.
 ///
@@ -92,6 +97,14 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
 
 fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
     let quick = &arguments.quick;
+    if let (Some(suite), Some(_)) = (&arguments.suite, &quick.records)
+        && suite != CAPACITY
+    {
+        return Err(Failure::usage(format!(
+            "--records describes a load without a suite, and the suite {suite} is named; write \
+             --set records=N to change it"
+        )));
+    }
     let suite = match (&arguments.suite, &quick.records) {
         (Some(word), _) => Suite::find(word),
         (None, None) => Suite::find("quick"),
@@ -119,6 +132,9 @@ fn all_take_batches(urls: &[String]) -> bool {
 fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
     let shape = &arguments.shape;
     let mut set = shape.set.clone();
+    if arguments.suite.as_deref() == Some(CAPACITY) {
+        set.extend(arguments.quick.settings(CAPACITY_PHASE));
+    }
     set.extend(arguments.quick.pipeline.map(|pipeline| format!("pipeline={pipeline}")));
     Overrides {
         scale: shape.scale,
@@ -129,6 +145,7 @@ fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
         duration: shape.duration,
         requests: shape.requests,
         seed: shape.seed,
+        slo: shape.slo.clone(),
         set,
         part: Some(part),
         processors: None,
@@ -249,7 +266,14 @@ fn carry_out(
     for line in &unseen {
         eprintln!("kvdyno: not to be seen in {line}");
     }
-    if let Some(phase) = plan.phases.iter().find(|phase| !phase.faults.is_empty())
+    if !plan.searches.is_empty() && plan.part.count > 1 {
+        return Err(Failure::usage(
+            "a search decides by itself what to try next: it cannot carry a part of a load",
+        ));
+    }
+    let needs =
+        |phase: &&PhasePlan| !phase.faults.is_empty() && !plan.needs_nodes.contains(&phase.index);
+    if let Some(phase) = plan.phases.iter().find(needs)
         && targets.iter().any(|target| matches!(target, Target::Store(_)))
     {
         return Err(Failure::usage(format!(
@@ -320,6 +344,7 @@ fn begin(
     let (started, origin) = (SystemTime::now(), measure::now());
     let mut result = RunResult::begin(plan, &command, started);
     result.compare_unequal = arguments.allow_unequal;
+    result.cost = cost::of_servers(&arguments.price)?;
     let folder = ResultFolder::create(arguments.out.as_deref(), &plan.suite, started, origin)
         .map_err(Failure::usage)?;
     let quiet = arguments.quiet || arguments.json;

@@ -7,8 +7,8 @@ use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, grouped,
-    shows_published, significant,
+    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, findings,
+    grouped, shows_published, significant,
 };
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
@@ -81,6 +81,9 @@ pub fn render_store(
     text.push_str(&table(result, run, style)?);
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("{}\n", style.bold(&printable(&stamp))));
+    }
+    for finding in findings(result, run) {
+        text.push_str(&wrapped(&printable(&finding), "", "  ", style.width));
     }
     if !run.phases.is_empty() {
         text.push_str(&verification(run.tally().as_ref(), style));
@@ -258,10 +261,12 @@ pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
     }
 }
 
-/// Warm-ups are left out of the table unless something went wrong in them; the page has them all.
+/// Warm-ups are left out of the table unless something went wrong in them, and so are probes of a
+/// search, which the search tells of; the page has them all.
 fn is_listed(phase: &PhaseResult) -> bool {
     let wrong = phase.tally.as_ref().is_some_and(|tally| tally.illegal() > 0);
-    !phase.warmup || phase.unsuccessful() > 0 || wrong
+    let tried = phase.probe.as_deref().is_some_and(|purpose| purpose != "confirm");
+    wrong || !tried && (!phase.warmup || phase.unsuccessful() > 0)
 }
 
 fn table(result: &RunResult, run: &StoreRun, style: Style) -> Result<String, HistogramError> {

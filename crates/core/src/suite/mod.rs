@@ -16,6 +16,7 @@ mod plan;
 mod prices;
 mod published;
 mod reader;
+mod search;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
 pub use prices::EXAMPLE_PRICES;
 pub use published::{Published, PublishedRow};
+pub use search::SearchPlan;
 pub use suggest::hint;
 
 use document::Document;

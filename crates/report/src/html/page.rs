@@ -6,7 +6,7 @@ use kvdyno_core::store::Capabilities;
 
 use crate::lines::{
     LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
-    figure_value, grouped, shows_published,
+    figure_value, findings, grouped, shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -61,6 +61,7 @@ pub(super) struct Page {
     command: String,
     plan: String,
     has_timeline: bool,
+    has_capacity: bool,
     data: String,
     style: &'static str,
     script: &'static str,
@@ -82,6 +83,7 @@ struct StoreCard {
     verification: String,
     verified: bool,
     notes: Vec<String>,
+    findings: Vec<String>,
     disclosure: Vec<(String, String)>,
     testbed: Option<TestbedCard>,
 }
@@ -141,6 +143,7 @@ impl Page {
             command: result.command.join(" "),
             plan: plan(&result.suite.plan),
             has_timeline: charts.has_timeline(),
+            has_capacity: result.runs.iter().any(|run| !run.capacity.is_empty()),
             data: script_json(&charts),
             style: include_str!("../../templates/report.css"),
             script: include_str!("../../templates/report.js"),
@@ -184,6 +187,7 @@ fn store_card(
         lower_bounds,
         verification: verification_line(tally.as_ref()),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
         testbed: run.testbed.as_ref().map(TestbedCard::new),
