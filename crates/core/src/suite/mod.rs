@@ -16,6 +16,7 @@ mod plan;
 mod prices;
 mod published;
 mod reader;
+pub mod requirements;
 mod search;
 mod suggest;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
 pub use prices::EXAMPLE_PRICES;
 pub use published::{Published, PublishedRow};
+pub use requirements::Requirements;
 pub use search::SearchPlan;
 pub use suggest::hint;
 
