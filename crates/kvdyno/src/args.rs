@@ -36,6 +36,8 @@ pub enum Command {
     Suites,
     /// Find out whether this machine, and a store, are fit to measure.
     Check(CheckArguments),
+    /// Find out which stores meet a file of requirements.
+    Winnow(WinnowArguments),
     /// Start and end throwaway deployments of real servers.
     Testbed(TestbedArguments),
 }
@@ -151,9 +153,6 @@ pub struct ConductArguments {
     /// Records that are in the store already.
     #[arg(long, value_enum, default_value_t)]
     pub data: DataPolicy,
-    /// Worker threads for stores behind a network [default: half of the processors].
-    #[arg(long, value_name = "N")]
-    pub threads: Option<u32>,
     /// Do not check what is read.
     #[arg(long)]
     pub no_verify: bool,
@@ -163,12 +162,9 @@ pub struct ConductArguments {
     /// Start at this time (seconds since 1970), so that parts start together.
     #[arg(long, value_name = "SECONDS", value_parser = parse_moment)]
     pub start_at: Option<f64>,
-    /// Give up when nothing has succeeded for this long.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = hinted(units::parse_duration))]
-    pub give_up: Duration,
-    /// How long an eventually consistent store may take to settle after the load.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = hinted(units::parse_duration))]
-    pub settle: Duration,
+    /// How the load is carried.
+    #[command(flatten)]
+    pub carrying: CarryingArguments,
     /// Folder for the result [default: a new one under kvdyno-results/].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -190,6 +186,20 @@ pub struct ConductArguments {
     /// What the servers cost.
     #[command(flatten)]
     pub price: PriceArguments,
+}
+
+/// How a load is carried, whatever it is for.
+#[derive(Args, Debug)]
+pub struct CarryingArguments {
+    /// Worker threads for stores behind a network [default: half of the processors].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// Give up when nothing has succeeded for this long.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = hinted(units::parse_duration))]
+    pub give_up: Duration,
+    /// How long an eventually consistent store may take to settle after the load.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = hinted(units::parse_duration))]
+    pub settle: Duration,
 }
 
 /// What servers cost.
@@ -219,6 +229,29 @@ pub struct CostArguments {
     /// Tell how many servers this load needs, such as 1M/s.
     #[arg(long, value_name = "RATE", requires = "results", value_parser = hinted(units::parse_rate))]
     pub load: Option<f64>,
+}
+
+/// `kvdyno winnow`.
+#[derive(Args, Debug)]
+pub struct WinnowArguments {
+    /// File of requirements (docs/WINNOW.md).
+    #[arg(value_name = "REQUIREMENTS")]
+    pub requirements: PathBuf,
+    /// Store to winnow; may be given several times.
+    #[arg(long, value_name = "URL")]
+    pub store: Vec<String>,
+    /// Throwaway deployment to set up, winnow and take down; may be given several times.
+    #[arg(long, value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
+    pub testbed: Vec<String>,
+    /// How each run is carried out.
+    #[command(flatten)]
+    pub carrying: CarryingArguments,
+    /// Folder for the table and the runs [default: a new one under kvdyno-results/].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// No progress line.
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// `kvdyno report`.

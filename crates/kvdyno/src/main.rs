@@ -22,6 +22,7 @@ mod signals;
 mod stamps;
 mod terminal_style;
 mod testbed;
+mod winnow;
 
 use std::process::ExitCode;
 
@@ -84,6 +85,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Stores => list::stores(),
         Command::Suites => list::suites(),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
     }
 }

@@ -13,7 +13,9 @@ use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
 
-use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
+use crate::args::{
+    Arguments, CarryingArguments, Command, ConductArguments, RerunArguments, RunArguments,
+};
 use crate::cost;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
@@ -140,7 +142,7 @@ fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
         scale: shape.scale,
         records: None,
         clients: shape.clients,
-        threads: arguments.conduct.threads,
+        threads: arguments.conduct.carrying.threads,
         rate: shape.rate,
         duration: shape.duration,
         requests: shape.requests,
@@ -168,14 +170,15 @@ fn part(text: Option<&str>) -> Result<Part, Failure> {
     }
 }
 
-fn conduct(plan: &Plan, arguments: &ConductArguments) -> Conduct {
+/// How a plan is carried.
+pub fn conduct(plan: &Plan, arguments: &CarryingArguments, start_at: Option<f64>) -> Conduct {
     let processors = measure::allowed_cpus().len();
     let threads = plan.threads.map_or((processors / 2).max(1), |threads| threads as usize);
     Conduct {
         threads,
         interval: Duration::from_secs(1),
         part: plan.part,
-        start_at: arguments.start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
+        start_at: start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
         give_up: arguments.give_up,
         settle: arguments.settle,
     }
@@ -207,7 +210,7 @@ impl OpenStore {
 }
 
 /// Something to measure.
-enum Target {
+pub enum Target {
     /// The store of this URL.
     Store(String),
     /// The testbed of these words, which is up around its own run only.
@@ -221,6 +224,13 @@ enum Checked {
 }
 
 impl Target {
+    /// As it was typed.
+    pub fn words(&self) -> &str {
+        match self {
+            Target::Store(words) | Target::Testbed(words) => words,
+        }
+    }
+
     /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
     /// before anything is measured.
     fn check(self) -> Result<Checked, Failure> {
@@ -287,7 +297,7 @@ fn carry_out(
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let setting = Setting {
         plan,
-        conduct: conduct(plan, arguments),
+        conduct: conduct(plan, &arguments.carrying, arguments.start_at),
         interrupt,
         data: arguments.data,
         verify: !arguments.no_verify,
@@ -331,7 +341,7 @@ fn show(plan: &Plan, targets: &[Target]) -> Result<Exit, Failure> {
 }
 
 /// Differs from run to run, so that this run's writes can be told from earlier ones'.
-fn session_number() -> u32 {
+pub fn session_number() -> u32 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32)) as u32
 }

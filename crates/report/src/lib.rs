@@ -18,3 +18,4 @@ pub mod standing;
 pub mod terminal;
 pub mod timeline;
 pub mod view;
+pub mod winnow;

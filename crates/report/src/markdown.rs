@@ -88,7 +88,7 @@ fn line(cells: &[String]) -> String {
 }
 
 /// Outside text that stays text: no markup, no line of its own.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut clean = String::new();
     for c in text.trim().chars() {
         match c {

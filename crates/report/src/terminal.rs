@@ -16,6 +16,7 @@ use crate::result::{
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
+use crate::winnow;
 
 use layout::{columns, printable, wrapped};
 
@@ -38,6 +39,16 @@ impl Style {
 
     fn bold(self, text: &str) -> String {
         self.paint("1", text)
+    }
+
+    /// A word about a requirement in the colour of how it stands.
+    pub(crate) fn standing(self, standing: winnow::Standing, word: &str) -> String {
+        let code = match standing {
+            winnow::Standing::Met => "1;32",
+            winnow::Standing::NotShown => "1;33",
+            winnow::Standing::NotMet => "1;31",
+        };
+        self.paint(code, word)
     }
 
     fn level(self, level: Level) -> String {
