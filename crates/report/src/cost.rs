@@ -139,7 +139,8 @@ pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) ->
 fn money(amount: f64) -> String {
     match amount {
         large if large >= 1_000.0 => {
-            format!("{}.{:02.0}", grouped(large.trunc()), (large.fract() * 100.0).floor())
+            let cents = (large * 100.0).round();
+            format!("{}.{:02.0}", grouped((cents / 100.0).trunc()), cents % 100.0)
         }
         fine if fine >= 1.0 => format!("{fine:.2}"),
         fine => small(fine),
@@ -147,7 +148,7 @@ fn money(amount: f64) -> String {
 }
 
 /// Three significant digits of something below 1.
-fn small(amount: f64) -> String {
+pub(crate) fn small(amount: f64) -> String {
     match amount {
         tiny if tiny > 0.0 && tiny < 0.001 => format!("{tiny:.2e}"),
         other => significant(other),
