@@ -1,5 +1,7 @@
 //! All phases of a plan against one store: existing data, ledger, phases, reading back, verdict.
 
+mod search;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -51,6 +53,8 @@ pub struct Session<'a> {
     reasons: Vec<(String, Vec<Reason>)>,
     status: Status,
     exit: Exit,
+    /// Phases behind those of the plan are probes of a search, and judged like any other.
+    probing: bool,
 }
 
 impl<'a> Session<'a> {
@@ -101,6 +105,7 @@ impl<'a> Session<'a> {
             reasons: Vec::new(),
             status: Status::Complete,
             exit: Exit::Done,
+            probing: false,
         })
     }
 
@@ -128,9 +133,19 @@ impl<'a> Session<'a> {
             if phase.load && self.existing == Existing::All {
                 continue;
             }
+            if self.keeper.is_none() && plan.needs_nodes.contains(&phase.index) {
+                continue;
+            }
+            if let Some(order) = plan.search(phase.index) {
+                self.search(order, &phase, output);
+                if self.status != Status::Complete {
+                    break;
+                }
+                continue;
+            }
             self.phase(&phase, output);
             if phase.read_back && self.setting.verify && self.status == Status::Complete {
-                let number = (plan.phases.len() + self.ran.len()) as u16;
+                let number = self.next_index();
                 let pass = Pass::reading_back(&phase, self.records);
                 self.phase(&pass.phase("Read back", number), output);
             }
@@ -139,6 +154,11 @@ impl<'a> Session<'a> {
             }
         }
         self.conclude(output)
+    }
+
+    /// Number of the next phase that the plan does not have.
+    fn next_index(&self) -> u16 {
+        (self.setting.plan.phases.len() + self.ran.len()) as u16
     }
 
     /// The first phase finds what the plan says; each later one what those before have made.
@@ -210,7 +230,7 @@ impl<'a> Session<'a> {
         measure: &PhaseMeasure,
         resources: Option<&ResourceSummary>,
     ) {
-        let added = usize::from(phase.index) >= self.setting.plan.phases.len();
+        let added = usize::from(phase.index) >= self.setting.plan.phases.len() && !self.probing;
         let evidence = Evidence {
             plan: phase,
             measure,

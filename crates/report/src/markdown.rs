@@ -1,7 +1,7 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, shows_published,
+    LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, findings, shows_published,
 };
 use crate::result::{HistogramError, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -33,6 +33,11 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
             }
         }
         text.push_str(&format!("\n{}\n\n", verification_line(run.tally().as_ref())));
+        let findings = findings(result, run);
+        for finding in &findings {
+            text.push_str(&format!("- {}\n", escaped(finding)));
+        }
+        text.push_str(if findings.is_empty() { "" } else { "\n" });
         text.push_str(&happenings(run));
     }
     if let Some(stamp) = difference_stamp(result) {
