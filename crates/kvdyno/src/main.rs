@@ -6,6 +6,8 @@ mod say;
 mod added;
 mod args;
 mod check;
+mod compare;
+mod cost;
 mod device;
 mod dry_run;
 mod existing;
@@ -21,6 +23,8 @@ mod signals;
 mod stamps;
 mod terminal_style;
 mod testbed;
+mod trials;
+mod winnow;
 
 use std::process::ExitCode;
 
@@ -76,12 +80,15 @@ fn one_line(message: &str) -> String {
 fn carry_out(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
+        Command::Cost(arguments) => cost::cost(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),
         Command::Merge(arguments) => results::merge(&arguments),
         Command::Stores => list::stores(),
         Command::Suites => list::suites(),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::units;
 use kvdyno_testbed::keeper::{self, Standing};
-use kvdyno_testbed::{Description, NodeDescription, TestbedError, install};
+use kvdyno_testbed::{Description, NodeDescription, TestbedError, install, sim};
 
 pub use arguments::{TestbedArguments, TestbedCommand};
 pub use around::{Around, check};
@@ -45,6 +45,10 @@ pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
         TestbedCommand::Install { kinds } => install(kinds),
         TestbedCommand::Keep => {
             keeper::serve();
+            Ok(Exit::Done)
+        }
+        TestbedCommand::SimNode { settings } => {
+            sim::serve(settings).map_err(Failure::internal)?;
             Ok(Exit::Done)
         }
     }

@@ -1,6 +1,7 @@
 //! The report: one self-contained page that works offline. Everything that comes from outside is
 //! escaped: text by the template engine, chart data as JSON without a `<`.
 
+mod capacity;
 mod charts;
 mod page;
 mod testbed;
@@ -66,6 +67,11 @@ fn chart_library() -> Result<&'static str, HtmlError> {
         Some(script.split_once('>')?.1.to_owned())
     };
     LIBRARY.get_or_init(cut_out).as_deref().ok_or(HtmlError::Library)
+}
+
+/// The style of every page.
+pub(crate) fn page_style() -> &'static str {
+    include_str!("../templates/report.css")
 }
 
 /// JSON that may stand inside a script element: no `<`, so nothing in it ends the element.

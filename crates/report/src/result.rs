@@ -1,9 +1,12 @@
 //! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
 //! again. Its shape is published as `docs/result.schema.json`.
 
+mod capacity;
+mod cost;
 mod fault;
 mod host;
 mod latency;
+mod linearizability;
 mod load;
 mod merge;
 mod phase;
@@ -20,10 +23,15 @@ use kvdyno_core::workload::{Dataset, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use capacity::{CapacityResult, FitResult, ProbeResult};
+pub use cost::{CostResult, PricedServers};
 pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};
+pub use linearizability::{
+    LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
+};
 pub use load::LoadError;
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
@@ -34,6 +42,7 @@ pub use redact::{redact_command, redact_url};
 pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 
 pub(crate) use latency::{add, decode};
+pub(crate) use phase::rate;
 
 /// Version of the shape of `result.json`; a reader refuses any other.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -62,10 +71,16 @@ pub struct RunResult {
     /// The part of the load that this process carried.
     #[schemars(with = "PartSchema")]
     pub part: Part,
+    /// Which repetition of the run this is, where there are several.
+    #[serde(default)]
+    pub trial: Option<TrialNumber>,
     /// Stores of unequal durability or consistency are set against each other all the same.
     pub compare_unequal: bool,
     /// If this result was merged: where from.
     pub merged_from: Vec<MergedPart>,
+    /// What the servers cost, where the user stated prices.
+    #[serde(default)]
+    pub cost: Option<CostResult>,
     /// Each store's run, in order.
     pub runs: Vec<StoreRun>,
 }
@@ -109,8 +124,20 @@ pub struct SuiteResult {
     pub scale: Option<f64>,
     /// Options that made it differ from the suite as it is defined.
     pub changes: Vec<String>,
+    /// The result tells which criteria of a good benchmark the run met.
+    #[serde(default)]
+    pub scorecard: bool,
     /// The whole plan, as the suite was resolved. Equal in all parts of a load.
     pub plan: serde_json::Value,
+}
+
+/// One of several repetitions of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialNumber {
+    /// Number, from 1.
+    pub number: u32,
+    /// How many there were to be.
+    pub of: u32,
 }
 
 /// A part that went into a merged result.
@@ -149,6 +176,9 @@ pub struct StoreRun {
     pub notes: Vec<String>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
+    /// What searches for the highest rate found.
+    #[serde(default)]
+    pub capacity: Vec<CapacityResult>,
 }
 
 /// A store and what it promises.
@@ -273,6 +303,7 @@ impl SuiteResult {
             title: plan.title.clone(),
             scale: plan.scale,
             changes: plan.changes.clone(),
+            scorecard: plan.scorecard,
             // Numbers that JSON lacks become null; maps with other keys than text do not occur.
             plan: serde_json::to_value(&whole).unwrap_or_default(),
         }
@@ -311,6 +342,7 @@ impl StoreRun {
             verdict: None,
             notes: Vec::new(),
             phases: Vec::new(),
+            capacity: Vec::new(),
         }
     }
 
@@ -340,8 +372,10 @@ impl RunResult {
             seed: plan.seed,
             suite: SuiteResult::new(plan),
             part: plan.part,
+            trial: None,
             compare_unequal: false,
             merged_from: Vec::new(),
+            cost: None,
             runs: Vec::new(),
         }
     }

@@ -83,11 +83,14 @@ pub fn two_stores() -> RunResult {
             title: "Fill, mix and an open load".into(),
             scale: None,
             changes: Vec::new(),
+            scorecard: false,
             plan: serde_json::json!({ "name": "quick", "phases": ["load", "mixed", "open"] }),
         },
         part: Part::WHOLE,
+        trial: None,
         compare_unequal: false,
         merged_from: Vec::new(),
+        cost: None,
         runs: vec![run(0), run(1)],
     }
 }
@@ -346,6 +349,7 @@ impl Shape {
             records: 10_000,
             tally,
             anomalies: stall.into_iter().collect(),
+            linearizability: None,
             figures: if failed > 0 { figures() } else { Vec::new() },
         }
     }
@@ -417,6 +421,7 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
         arrival: shape.arrival,
         ttl: None,
         one_field: false,
+        linearizability: false,
         scan_length: SizeModel::Fixed { size: 1 },
         batch: 1,
         requests: None,

@@ -34,6 +34,7 @@ pub mod registry;
 mod request;
 mod riak;
 mod server;
+pub mod sim;
 mod site;
 mod valkey;
 

@@ -1,5 +1,7 @@
 //! The command line of `kvdyno testbed`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use std::time::Duration;
 
@@ -56,6 +58,12 @@ pub enum TestbedCommand {
     /// Hold a testbed up: what kvdyno starts itself as.
     #[command(hide = true)]
     Keep,
+    /// Be a node of the testbed `sim`: what its keeper starts.
+    #[command(hide = true)]
+    SimNode {
+        /// File that tells it which.
+        settings: PathBuf,
+    },
 }
 
 /// `kvdyno testbed fault`.

@@ -6,19 +6,19 @@ use kvdyno_core::store::Capabilities;
 
 use crate::lines::{
     LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
-    figure_value, grouped, shows_published,
+    figure_value, findings, grouped, shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
-    bytes_text, certainty_text, is_remark, moment_text, promises, reason_figures, row_cells,
-    verification_line,
+    bytes_text, certainty_text, histories, is_remark, moment_text, promises, reason_figures,
+    row_cells, verification_line,
 };
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 
 use super::charts::Charts;
-use super::script_json;
+use super::{page_style, script_json};
 use super::testbed::TestbedCard;
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
@@ -61,6 +61,7 @@ pub(super) struct Page {
     command: String,
     plan: String,
     has_timeline: bool,
+    has_capacity: bool,
     data: String,
     style: &'static str,
     script: &'static str,
@@ -81,7 +82,9 @@ struct StoreCard {
     lower_bounds: bool,
     verification: String,
     verified: bool,
+    histories: Vec<String>,
     notes: Vec<String>,
+    findings: Vec<String>,
     disclosure: Vec<(String, String)>,
     testbed: Option<TestbedCard>,
 }
@@ -141,8 +144,9 @@ impl Page {
             command: result.command.join(" "),
             plan: plan(&result.suite.plan),
             has_timeline: charts.has_timeline(),
+            has_capacity: result.runs.iter().any(|run| !run.capacity.is_empty()),
             data: script_json(&charts),
-            style: include_str!("../../templates/report.css"),
+            style: page_style(),
             script: include_str!("../../templates/report.js"),
         })
     }
@@ -184,6 +188,8 @@ fn store_card(
         lower_bounds,
         verification: verification_line(tally.as_ref()),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        histories: histories(run).iter().map(|line| cut(line)).collect(),
+        findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
         testbed: run.testbed.as_ref().map(TestbedCard::new),
