@@ -37,8 +37,20 @@ fn the_manual_names_every_key() {
         assert!(MANUAL.contains(&format!("`{key}`")), "docs/SUITES.md lacks `{key}`");
     }
     for option in [
-        "scale", "records", "clients", "threads", "rate", "duration", "requests", "seed", "set",
-        "part", "value", "mix", "keys",
+        "scale",
+        "records",
+        "clients",
+        "threads",
+        "rate",
+        "duration",
+        "requests",
+        "seed",
+        "set",
+        "part",
+        "value",
+        "mix",
+        "keys",
+        "linearizability",
     ] {
         assert!(MANUAL.contains(&format!("`--{option}")), "docs/SUITES.md lacks --{option}");
     }
