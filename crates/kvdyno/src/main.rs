@@ -6,6 +6,7 @@ mod say;
 mod added;
 mod args;
 mod check;
+mod compare;
 mod device;
 mod dry_run;
 mod existing;
@@ -21,6 +22,7 @@ mod signals;
 mod stamps;
 mod terminal_style;
 mod testbed;
+mod trials;
 
 use std::process::ExitCode;
 
@@ -76,6 +78,7 @@ fn one_line(message: &str) -> String {
 fn carry_out(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),
         Command::Merge(arguments) => results::merge(&arguments),

@@ -2,8 +2,10 @@
 //! report lines ([`lines`]) feed the terminal, HTML and Markdown alike, so that no two of them tell
 //! different figures.
 
+pub mod compare;
 pub mod folder;
 pub mod html;
+pub mod junit;
 pub mod lines;
 pub mod markdown;
 pub mod result;
@@ -13,4 +15,5 @@ pub mod sample;
 pub mod standing;
 pub mod terminal;
 pub mod timeline;
+pub mod trials;
 pub mod view;

@@ -115,9 +115,15 @@ impl ReportLine {
     /// The value of a row as text; empty where it has none.
     #[must_use]
     pub fn text(&self, view: &PhaseView, unit: LatencyUnit) -> String {
-        let Some(value) = (self.value)(view).filter(|value| value.is_finite()) else {
-            return String::new();
-        };
+        match (self.value)(view).filter(|value| value.is_finite()) {
+            Some(value) => self.value_text(value, unit),
+            None => String::new(),
+        }
+    }
+
+    /// A value of this line as text.
+    #[must_use]
+    pub fn value_text(&self, value: f64, unit: LatencyUnit) -> String {
         match self.unit {
             Unit::Latency => unit.text(value),
             Unit::PerSecond => significant(value),

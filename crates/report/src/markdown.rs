@@ -80,13 +80,14 @@ fn happenings(run: &StoreRun) -> String {
     text
 }
 
-fn line(cells: &[String]) -> String {
+/// A row of a table.
+pub(crate) fn line(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
 /// Outside text that stays text: no markup, no line of its own.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut clean = String::new();
     for c in text.trim().chars() {
         match c {

@@ -86,6 +86,7 @@ pub fn two_stores() -> RunResult {
             plan: serde_json::json!({ "name": "quick", "phases": ["load", "mixed", "open"] }),
         },
         part: Part::WHOLE,
+        trial: None,
         compare_unequal: false,
         merged_from: Vec::new(),
         runs: vec![run(0), run(1)],

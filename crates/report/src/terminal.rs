@@ -1,7 +1,7 @@
 //! A result on the terminal: for each store the verdict, then the table, then what verification
 //! saw; after several stores, which is ahead.
 
-mod layout;
+pub(crate) mod layout;
 
 use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};

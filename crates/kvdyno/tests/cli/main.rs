@@ -2,6 +2,7 @@
 
 mod support;
 
+mod comparing;
 mod folders;
 mod inputs;
 mod options;

@@ -18,7 +18,7 @@ use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 
 use super::charts::Charts;
-use super::script_json;
+use super::{page_style, script_json};
 use super::testbed::TestbedCard;
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
@@ -143,7 +143,7 @@ impl Page {
             plan: plan(&result.suite.plan),
             has_timeline: charts.has_timeline(),
             data: script_json(&charts),
-            style: include_str!("../../templates/report.css"),
+            style: page_style(),
             script: include_str!("../../templates/report.js"),
         })
     }
