@@ -172,6 +172,9 @@ pub struct ConductArguments {
     /// A suspect measurement ends with exit code 2, too.
     #[arg(long)]
     pub strict: bool,
+    /// Do a suite's faults to a deployment that a file describes, without asking.
+    #[arg(long)]
+    pub yes: bool,
     /// Compare stores although their durability or consistency differ.
     #[arg(long)]
     pub allow_unequal: bool,
@@ -259,7 +262,7 @@ pub struct CheckArguments {
 }
 
 /// Reads a quantity; what is wrong with it comes with an example of what is right.
-fn hinted<T>(
+pub fn hinted<T>(
     read: fn(&str) -> Result<T, UnitError>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
     move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))

@@ -13,6 +13,7 @@ use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{RunResult, TrialNumber};
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
+use kvdyno_testbed::is_file;
 
 use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
 use crate::dry_run;
@@ -23,7 +24,7 @@ use crate::setting::Setting;
 use crate::signals;
 use crate::stamps;
 use crate::terminal_style::style_of_terminal;
-use crate::testbed::{self, Around};
+use crate::testbed::{self, Around, consent};
 use crate::trials;
 
 /// Records loaded with one request where every store can.
@@ -216,11 +217,19 @@ impl Target {
     /// before anything is measured.
     ///
     /// # Errors
-    /// [`Failure`] if the word is wrong or the store cannot be opened.
-    pub fn check(self) -> Result<Checked, Failure> {
+    /// [`Failure`] if the word is wrong, the store cannot be opened, or harm is not consented to.
+    pub fn check(self, plan: &Plan, yes: bool) -> Result<Checked, Failure> {
         match self {
             Target::Store(url) => OpenStore::open(&url).map(Checked::Store),
-            Target::Testbed(words) => testbed::check(&words).map(|()| Checked::Testbed(words)),
+            Target::Testbed(words) => {
+                let words = testbed::fitted(&words, plan)?;
+                testbed::check(&words)?;
+                let faults = plan.phases.iter().any(|phase| !phase.faults.is_empty());
+                if faults && is_file(&words) {
+                    consent(&words, &format!("suite {} harms its nodes", plan.suite), yes)?;
+                }
+                Ok(Checked::Testbed(words))
+            }
         }
     }
 }
@@ -269,8 +278,9 @@ fn carry_out(
             phase.name
         )));
     }
+    let check = |target: Target| target.check(plan, arguments.yes);
     let checked: Vec<Checked> =
-        targets.iter().cloned().map(Target::check).collect::<Result<_, Failure>>()?;
+        targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let setting = Setting {
         plan,

@@ -233,7 +233,8 @@ pub fn fault_text(fault: &FaultResult) -> String {
         Some(error) => format!("not done: {error}"),
         None => format!("done after {}", duration_text(took as f64)),
     };
-    format!("{}{node} at {at:.3} s, {end}", fault.what)
+    let used = fault.used.as_deref().map_or(String::new(), |used| format!(" ({used})"));
+    format!("{}{node} at {at:.3} s, {end}{used}", fault.what)
 }
 
 /// What the sampled histories say, such as `linearizable: 3,000 requests about 16 records`.
@@ -365,9 +366,13 @@ mod tests {
             role: Some("primary".to_owned()),
             began_ns: 10_000_000_000,
             ended_ns: 10_003_200_000,
+            used: None,
             error: None,
         };
         assert_eq!(fault_text(&fault), "kill redis-1 (primary) at 10.000 s, done after 3.20 ms");
+        fault.used = Some("SIGKILL".to_owned());
+        assert!(fault_text(&fault).ends_with("done after 3.20 ms (SIGKILL)"));
+        fault.used = None;
         (fault.node, fault.error) = (String::new(), Some("no node is a primary".to_owned()));
         assert_eq!(fault_text(&fault), "kill at 10.000 s, not done: no node is a primary");
     }

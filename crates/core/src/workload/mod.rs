@@ -17,7 +17,7 @@ mod sampled;
 mod size;
 
 pub use distribution::Chooser;
-pub use fault::{Aim, FaultKind, FaultPlan};
+pub use fault::{Aim, Condition, CutFrom, FaultKind, FaultPlan, NetworkFault, Way};
 pub use filler::Filler;
 pub use invalid::PlanError;
 pub use java_random::{JavaCursor, JavaSequence};
