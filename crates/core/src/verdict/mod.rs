@@ -4,12 +4,17 @@
 //! Whether the *store* did right is another question: anomalies are told first as well, but they
 //! are findings about the store, and make no measurement less valid.
 
+mod condition;
 mod drift;
 mod judge;
 mod reason;
 
 use serde::{Deserialize, Serialize};
 
+pub use condition::{
+    Amount, Condition, ConditionError, Dimension, FIGURES, Figure as ConditionFigure, KnownFigure,
+    Measured, Operations, Operator, Subject,
+};
 pub use judge::{Evidence, judge_phase};
 pub use reason::{Bounds, Reason, Unit};
 

@@ -1,0 +1,262 @@
+//! Conditions on reported figures, such as `p99(get) < 10ms`: one little language for the claims of
+//! a suite, for gates between results and for the objectives of a capacity search. This file is its
+//! grammar and its meaning; where the values come from is the caller's business.
+//!
+//! ```text
+//! conditions := condition { "," condition }
+//! condition  := subject OPERATOR amount
+//!             | "recovers" [ scope ] [ place ] "to" share ( "within" | OPERATOR ) amount
+//! subject    := FIGURE [ scope ] [ place ]
+//! scope      := "(" "reads" | "writes" | "all" | KIND ")"     the name of a driver's figure for `figure`
+//! place      := "in" PHASE
+//! OPERATOR   := "<" | "<=" | ">" | ">=" | "==" | "=" | "!="
+//! amount     := what the figure is counted in, or a change such as `+10%` or `-5%`
+//! ```
+
+mod figure;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::suite::units;
+use crate::workload::Kind;
+
+pub use figure::{Dimension, FIGURES, Figure, KnownFigure};
+pub use parse::ConditionError;
+
+/// A condition on one figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// What is looked at.
+    pub subject: Subject,
+    /// How it must compare.
+    pub operator: Operator,
+    /// With what.
+    pub bound: Amount,
+}
+
+/// A figure, of which operations, of which phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subject {
+    /// The figure.
+    pub figure: Figure,
+    /// Which operations it is about.
+    pub operations: Operations,
+    /// The phase's name; none: the phase that the condition stands in, or whatever the caller takes.
+    pub phase: Option<String>,
+}
+
+/// Which operations a figure is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operations {
+    /// All of them.
+    All,
+    /// Those that only read.
+    Reads,
+    /// Those that write.
+    Writes,
+    /// Those of one kind.
+    Kind(Kind),
+}
+
+impl Operations {
+    /// Whether operations of `kind` are among them.
+    #[must_use]
+    pub fn include(self, kind: Kind) -> bool {
+        match self {
+            Operations::All => true,
+            Operations::Reads => kind.read_only(),
+            Operations::Writes => !kind.read_only(),
+            Operations::Kind(only) => only == kind,
+        }
+    }
+
+    /// The word for them.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Operations::All => "all",
+            Operations::Reads => "reads",
+            Operations::Writes => "writes",
+            Operations::Kind(kind) => kind.name(),
+        }
+    }
+}
+
+/// How a figure must compare with the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+}
+
+impl Operator {
+    /// As it is written.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Operator::Less => "<",
+            Operator::AtMost => "<=",
+            Operator::More => ">",
+            Operator::AtLeast => ">=",
+            Operator::Equal => "==",
+            Operator::NotEqual => "!=",
+        }
+    }
+
+    /// Whether `value` stands in this relation to `bound`.
+    #[must_use]
+    pub fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Operator::Less => value < bound,
+            Operator::AtMost => value <= bound,
+            Operator::More => value > bound,
+            Operator::AtLeast => value >= bound,
+            Operator::Equal => value == bound,
+            Operator::NotEqual => value != bound,
+        }
+    }
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// A value in the base unit of the figure's [`Dimension`]: ns, operations a second, a share of 1,
+    /// a count.
+    Value(f64),
+    /// A change against another result, as a share: `+10%` is 0.1, `-5%` is -0.05.
+    Change(f64),
+}
+
+/// What is known of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "is", content = "value")]
+pub enum Measured {
+    /// It is this; infinite where what failed counts as never done.
+    Exactly(f64),
+    /// It is this or more.
+    AtLeast(f64),
+}
+
+impl Condition {
+    /// Whether the figure is as it must be; `None` if what is known of it does not decide that, or if
+    /// the bound is a change, for which there must be another result.
+    #[must_use]
+    pub fn holds(&self, measured: Measured) -> Option<bool> {
+        let Amount::Value(bound) = self.bound else { return None };
+        let least = match measured {
+            Measured::Exactly(value) => return Some(self.operator.holds(value, bound)),
+            Measured::AtLeast(least) => least,
+        };
+        // Whatever the value is, it is `least` or more.
+        match self.operator {
+            Operator::Less => (least >= bound).then_some(false),
+            Operator::AtMost | Operator::Equal => (least > bound).then_some(false),
+            Operator::More | Operator::NotEqual => (least > bound).then_some(true),
+            Operator::AtLeast => (least >= bound).then_some(true),
+        }
+    }
+
+    /// Reads one condition.
+    ///
+    /// # Errors
+    /// [`ConditionError`] with the place of the mistake.
+    pub fn parse(text: &str) -> Result<Condition, ConditionError> {
+        let mut all = Condition::parse_list(text)?;
+        match (all.pop(), all.pop()) {
+            (Some(only), None) => Ok(only),
+            _ => Err(ConditionError::more_than_one(text)),
+        }
+    }
+
+    /// Reads conditions that are separated by commas, at least one.
+    ///
+    /// # Errors
+    /// [`ConditionError`] with the place of the first mistake.
+    pub fn parse_list(text: &str) -> Result<Vec<Condition>, ConditionError> {
+        parse::conditions(text)
+    }
+}
+
+/// As it can be read again.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dimension = self.subject.figure.dimension();
+        if let Figure::Recovery(share) = self.subject.figure {
+            self.subject.write_with(f, "recovers")?;
+            write!(f, " to {}", units::format_share(share))?;
+            if self.operator == Operator::AtMost {
+                return write!(f, " within {}", self.bound.text(dimension));
+            }
+        } else {
+            write!(f, "{}", self.subject)?;
+        }
+        write!(f, " {} {}", self.operator.symbol(), self.bound.text(dimension))
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_with(f, &self.figure.name())
+    }
+}
+
+impl Subject {
+    fn write_with(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+        f.write_str(name)?;
+        match (&self.figure, self.operations) {
+            (Figure::Noticed(name), _) => write!(f, "({name})")?,
+            (_, Operations::All) => {}
+            (_, operations) => write!(f, "({})", operations.name())?,
+        }
+        match &self.phase {
+            Some(phase) => write!(f, " in {phase}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Amount {
+    /// As it can be read again.
+    #[must_use]
+    pub fn text(self, dimension: Dimension) -> String {
+        match (self, dimension) {
+            (Amount::Change(share), _) => format!("{:+}%", (share * 1e12).round() / 1e10),
+            (Amount::Value(nanos), Dimension::Time) => {
+                units::format_duration(Duration::from_nanos(nanos as u64))
+            }
+            (Amount::Value(rate), Dimension::Rate) => units::format_rate(rate),
+            (Amount::Value(share), Dimension::Share) => units::format_share(share),
+            (Amount::Value(count), Dimension::Count) => units::format_count(count as u64),
+            (Amount::Value(number), Dimension::Any) => format!("{number}"),
+        }
+    }
+}
+
+impl Serialize for Condition {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Condition {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Condition, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Condition::parse(&text).map_err(serde::de::Error::custom)
+    }
+}

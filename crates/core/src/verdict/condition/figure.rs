@@ -1,0 +1,268 @@
+//! The figures that conditions may be about. A new one is a variant, a row of [`FIGURES`] and, where
+//! results are read, its value.
+
+use std::borrow::Cow;
+
+/// A figure of a report.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figure {
+    /// Operations that succeeded, a second.
+    Rate,
+    /// A percentile of the latencies, in hundred-thousandths: p99.9 is 99,900. Response time where
+    /// arrivals are open, else service time; an operation that did not succeed took for ever.
+    Percentile(u32),
+    /// The longest latency; infinite if an operation did not succeed.
+    Max,
+    /// The mean latency; infinite if an operation did not succeed.
+    Mean,
+    /// Operations that ended, in whatever way.
+    Operations,
+    /// Operations that did not succeed.
+    Errors,
+    /// Operations that surely were not applied.
+    Failed,
+    /// Operations that may have been applied.
+    Indeterminate,
+    /// Errors as a share of all operations.
+    ErrorRatio,
+    /// Reads that found nothing where a record was expected.
+    Misses,
+    /// Reads that the ledger does not allow.
+    Anomalies,
+    /// Of these, reads of something older than an acknowledged write.
+    Stale,
+    /// Of these, reads of bytes that nobody wrote.
+    Corrupt,
+    /// Of these, reads of versions that nobody wrote, or whose write failed.
+    Phantom,
+    /// Of these, reads of what an acknowledged delete had removed.
+    Resurrected,
+    /// Reads and writes of which verification cannot tell.
+    Unknown,
+    /// Writes that were acknowledged.
+    Acked,
+    /// Of these, writes that are gone.
+    AckedLost,
+    /// Writes that were not acknowledged and are there.
+    Recovered,
+    /// Longest time without success.
+    Unavailable,
+    /// From the fault to the first error after it.
+    FirstError,
+    /// From the fault to the last error after it.
+    LastError,
+    /// From the fault until this share of the former throughput was reached again and kept.
+    Recovery(f64),
+    /// From the fault until the 99th percentile was below twice the former one again and stayed.
+    Calm,
+    /// How many versions the stalest read was behind.
+    StaleVersions,
+    /// How long at least the stalest read was behind.
+    StaleFor,
+    /// What the store's driver noticed, by its name.
+    Noticed(String),
+}
+
+/// What a figure is counted in, and so which amounts it is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dimension {
+    /// Nanoseconds.
+    Time,
+    /// Operations a second.
+    Rate,
+    /// A part of the whole, 1 is all.
+    Share,
+    /// A number of things.
+    Count,
+    /// Whatever the figure is counted in: a number, a share, or seconds.
+    Any,
+}
+
+/// A figure's word and what it is.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownFigure {
+    /// As it is written.
+    pub name: &'static str,
+    /// In a few words.
+    pub meaning: &'static str,
+    /// What it is counted in.
+    pub dimension: Dimension,
+    /// More of it is worse.
+    pub lower_is_better: bool,
+    figure: fn() -> Figure,
+}
+
+const fn known(
+    name: &'static str,
+    dimension: Dimension,
+    lower_is_better: bool,
+    figure: fn() -> Figure,
+    meaning: &'static str,
+) -> KnownFigure {
+    KnownFigure { name, meaning, dimension, lower_is_better, figure }
+}
+
+/// Every figure with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …),
+/// `recovers … to SHARE` and `figure(NAME)`.
+pub const FIGURES: [KnownFigure; 24] = [
+    known("rate", Dimension::Rate, false, || Figure::Rate, "operations that succeeded, a second"),
+    known("max", Dimension::Time, true, || Figure::Max, "the longest latency"),
+    known("mean", Dimension::Time, true, || Figure::Mean, "the mean latency"),
+    known("operations", Dimension::Count, false, || Figure::Operations, "operations that ended"),
+    known("errors", Dimension::Count, true, || Figure::Errors, "operations without success"),
+    known(
+        "failed",
+        Dimension::Count,
+        true,
+        || Figure::Failed,
+        "errors that surely changed nothing",
+    ),
+    known(
+        "indeterminate",
+        Dimension::Count,
+        true,
+        || Figure::Indeterminate,
+        "errors that may have been applied",
+    ),
+    known("error_ratio", Dimension::Share, true, || Figure::ErrorRatio, "errors per operation"),
+    known("misses", Dimension::Count, true, || Figure::Misses, "reads without a record"),
+    known("anomalies", Dimension::Count, true, || Figure::Anomalies, "reads that are wrong"),
+    known("stale", Dimension::Count, true, || Figure::Stale, "reads of something too old"),
+    known("corrupt", Dimension::Count, true, || Figure::Corrupt, "reads of bytes nobody wrote"),
+    known("phantom", Dimension::Count, true, || Figure::Phantom, "reads of what nobody wrote"),
+    known("resurrected", Dimension::Count, true, || Figure::Resurrected, "reads of the deleted"),
+    known("unknown", Dimension::Count, true, || Figure::Unknown, "what cannot be judged"),
+    known("acked", Dimension::Count, false, || Figure::Acked, "writes acknowledged"),
+    known("acked_lost", Dimension::Count, true, || Figure::AckedLost, "acknowledged writes lost"),
+    known(
+        "recovered",
+        Dimension::Count,
+        false,
+        || Figure::Recovered,
+        "writes that are there and were not acknowledged",
+    ),
+    known(
+        "unavailable",
+        Dimension::Time,
+        true,
+        || Figure::Unavailable,
+        "longest time without success",
+    ),
+    known(
+        "first_error",
+        Dimension::Time,
+        true,
+        || Figure::FirstError,
+        "from the fault to the first error",
+    ),
+    known(
+        "last_error",
+        Dimension::Time,
+        true,
+        || Figure::LastError,
+        "from the fault to the last error",
+    ),
+    known("calm", Dimension::Time, true, || Figure::Calm, "until twice the former p99"),
+    known(
+        "stale_versions",
+        Dimension::Count,
+        true,
+        || Figure::StaleVersions,
+        "versions that the stalest read was behind",
+    ),
+    known(
+        "stale_for",
+        Dimension::Time,
+        true,
+        || Figure::StaleFor,
+        "how long the stalest read was behind",
+    ),
+];
+
+impl Figure {
+    /// The figure of this name; `-` is as good as `_`.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Figure> {
+        let name = name.replace('-', "_");
+        if let Some(known) = FIGURES.iter().find(|known| known.name == name) {
+            return Some((known.figure)());
+        }
+        percentile(name.strip_prefix('p')?).map(Figure::Percentile)
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(&self) -> Cow<'static, str> {
+        match self {
+            Figure::Percentile(part) => {
+                let fraction = format!("{:03}", part % 1_000);
+                match fraction.trim_end_matches('0') {
+                    "" => format!("p{}", part / 1_000).into(),
+                    digits => format!("p{}.{digits}", part / 1_000).into(),
+                }
+            }
+            Figure::Recovery(_) => "recovers".into(),
+            Figure::Noticed(_) => "figure".into(),
+            _ => self.known().map_or("", |known| known.name).into(),
+        }
+    }
+
+    /// What it is counted in.
+    #[must_use]
+    pub fn dimension(&self) -> Dimension {
+        match self {
+            Figure::Percentile(_) | Figure::Recovery(_) => Dimension::Time,
+            Figure::Noticed(_) => Dimension::Any,
+            _ => self.known().map_or(Dimension::Any, |known| known.dimension),
+        }
+    }
+
+    /// More of it is worse; of what a driver noticed nobody knows.
+    #[must_use]
+    pub fn lower_is_better(&self) -> Option<bool> {
+        match self {
+            Figure::Percentile(_) | Figure::Recovery(_) => Some(true),
+            Figure::Noticed(_) => None,
+            _ => self.known().map(|known| known.lower_is_better),
+        }
+    }
+
+    /// It is one number for the whole phase, whatever the operations: no scope may be given.
+    #[must_use]
+    pub fn is_of_whole_phase(&self) -> bool {
+        matches!(
+            self,
+            Figure::Misses
+                | Figure::Anomalies
+                | Figure::Stale
+                | Figure::Corrupt
+                | Figure::Phantom
+                | Figure::Resurrected
+                | Figure::Unknown
+                | Figure::Acked
+                | Figure::AckedLost
+                | Figure::Recovered
+                | Figure::StaleVersions
+                | Figure::StaleFor
+        )
+    }
+
+    fn known(&self) -> Option<&'static KnownFigure> {
+        FIGURES.iter().find(|known| (known.figure)() == *self)
+    }
+}
+
+/// `99.9` in hundred-thousandths; above 0 and below 100, with at most three places.
+fn percentile(text: &str) -> Option<u32> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 2 || fraction.len() > 3 || text.ends_with('.') {
+        return None;
+    }
+    if !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let thousandths: u32 = format!("{fraction:0<3}").parse().ok()?;
+    let part = whole.parse::<u32>().ok()? * 1_000 + thousandths;
+    (part > 0).then_some(part)
+}
