@@ -59,6 +59,7 @@ pub(super) fn plan(
         stores: spec.stores.clone(),
         device_limit: spec.device_limit,
         published: spec.published.clone(),
+        claims: spec.claims.clone(),
         scale: overrides.scale.filter(|scale| *scale != 1.0),
         seed: spec.seed,
         part: overrides.part.unwrap_or(Part::WHOLE),

@@ -95,6 +95,11 @@ impl Plan {
         for phase in &self.phases {
             describe_phase(phase, self.dataset.fields, &mut lines);
         }
+        for claim in &self.claims {
+            let conditions: Vec<String> =
+                claim.conditions.iter().map(ToString::to_string).collect();
+            lines.push(format!("claim: {} [{}]", claim.says, conditions.join(", ")));
+        }
         lines.push(self.describe_estimate());
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
         lines

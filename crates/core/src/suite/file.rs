@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use crate::verdict::Claim;
 use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
+use super::claims::claims;
 use super::document::{Document, Item, Mark};
 use super::error::{Problem, SuiteError};
 use super::faults;
@@ -30,7 +32,7 @@ pub(super) const CLIENT_KEYS: [&str; 13] = [
     "batch",
 ];
 /// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 16] = [
+pub(super) const SUITE_KEYS: [&str; 17] = [
     "name",
     "title",
     "source",
@@ -42,6 +44,7 @@ pub(super) const SUITE_KEYS: [&str; 16] = [
     "sweep",
     "phase",
     "published",
+    "claim",
     "duration",
     "time-limit",
     "verify",
@@ -49,7 +52,7 @@ pub(super) const SUITE_KEYS: [&str; 16] = [
     "warmup",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 11] = [
+pub(super) const PHASE_KEYS: [&str; 12] = [
     "name",
     "label",
     "group",
@@ -61,6 +64,7 @@ pub(super) const PHASE_KEYS: [&str; 11] = [
     "load",
     "from-empty",
     "fault",
+    "claim",
 ];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
@@ -98,6 +102,8 @@ pub(super) struct SuiteSpec {
     pub(super) sweep: Option<Sweep>,
     pub(super) phases: Vec<PhaseSpec>,
     pub(super) published: Vec<Published>,
+    /// Those of the phases first.
+    pub(super) claims: Vec<Claim>,
 }
 
 /// The phases are repeated with each number of clients.
@@ -135,6 +141,7 @@ pub(super) struct PhaseSpec {
     /// At least one; a phase without `[[phase.group]]` has one of its own name.
     pub(super) groups: Vec<GroupSpec>,
     pub(super) faults: Vec<FaultPlan>,
+    pub(super) claims: Vec<Claim>,
 }
 
 /// A `[[phase.group]]`.
@@ -363,6 +370,7 @@ impl SuiteSpec {
             warmup: top.read("warmup", warmup_length)?.unwrap_or(WARMUP),
             clients: ClientSpec::read(&top)?,
             published: published_of(&top, &phases, sweep.as_ref())?,
+            claims: claims_of(&top, &phases)?,
             sweep,
             phases,
         })
@@ -400,6 +408,15 @@ fn published_of(
     list.into_iter().map(|table| published(table, &names, known)).collect()
 }
 
+/// The claims of all phases, then those about the whole.
+fn claims_of(top: &Fields<'_>, phases: &[PhaseSpec]) -> Result<Vec<Claim>, SuiteError> {
+    let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+    // Of a sweep, any number of clients will do.
+    let known = |name: &str| names.contains(&name.split('@').next().unwrap_or(name));
+    let of_phases = phases.iter().flat_map(|phase| phase.claims.iter().cloned());
+    Ok(of_phases.chain(claims(top, None, &names, &known)?).collect())
+}
+
 impl PhaseSpec {
     fn read(phase: Value<'_>, before: &[PhaseSpec]) -> Result<PhaseSpec, SuiteError> {
         let keys = [&PHASE_KEYS[..], &CLIENT_KEYS[..]].concat();
@@ -432,7 +449,6 @@ impl PhaseSpec {
         Ok(PhaseSpec {
             mark,
             label: fields.read("label", |v| v.line())?.unwrap_or_else(|| name.clone()),
-            name,
             duration: fields.read("duration", |v| v.some_time())?,
             time_limit: fields.read("time-limit", |v| v.some_time())?,
             verify: fields.read("verify", |v| v.flag())?,
@@ -443,6 +459,8 @@ impl PhaseSpec {
             clients: ClientSpec::read(&fields)?,
             groups,
             faults: faults::faults(&fields)?,
+            claims: claims(&fields, Some(&name), &[&name], &|other| other == name)?,
+            name,
         })
     }
 }

@@ -5,6 +5,7 @@
 
 mod build;
 mod builtin;
+mod claims;
 mod describe;
 mod document;
 mod error;

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::Claim;
 use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel};
 
 use super::published::Published;
@@ -27,6 +28,9 @@ pub struct Plan {
     pub device_limit: Option<u32>,
     /// Published figures.
     pub published: Vec<Published>,
+    /// Sentences that the run is to confirm or refute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
     /// Part of the suite's records and requests; none at full scale.
     pub scale: Option<f64>,
     /// Seed of the run.
