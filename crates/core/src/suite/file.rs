@@ -13,6 +13,7 @@ use super::faults;
 use super::models::{self, SizeUnit};
 use super::published::{Published, published};
 use super::reader::{Fields, Value};
+use super::shares::{self, Rate};
 
 /// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
 /// the top (for all phases); the nearest counts.
@@ -192,7 +193,7 @@ pub(super) struct ClientSpec {
     pub(super) keys: Option<Distribution>,
     pub(super) value: ValueSpec,
     pub(super) requests: Option<Requests>,
-    pub(super) rate: Option<f64>,
+    pub(super) rate: Option<Rate>,
     pub(super) arrival: Option<ArrivalWord>,
     pub(super) ramp: Option<Ramp>,
     pub(super) ttl: Option<Duration>,
@@ -217,7 +218,7 @@ impl ClientSpec {
                 compressible: self.value.compressible.or(wider.value.compressible),
             },
             requests: self.requests.or(wider.requests),
-            rate: if own_rate { self.rate } else { wider.rate },
+            rate: if own_rate { self.rate.clone() } else { wider.rate.clone() },
             ramp: if own_rate { self.ramp } else { wider.ramp },
             arrival: match (self.arrival, wider.arrival) {
                 (Some(word), _) => Some(word),
@@ -245,7 +246,7 @@ impl ClientSpec {
             keys: fields.read("keys", models::distribution)?,
             value: fields.read("value", value)?.unwrap_or_default(),
             requests: fields.read("requests", requests)?,
-            rate: fields.read("rate", |v| v.rate())?,
+            rate: fields.read("rate", shares::rate)?,
             arrival: fields.read("arrival", |v| v.word("an arrival", &words))?,
             ramp: fields.read("ramp", ramp)?,
             ttl: fields.read("ttl", |v| v.some_time())?,

@@ -16,6 +16,7 @@ mod overrides;
 mod plan;
 mod published;
 mod reader;
+mod shares;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use error::{Place, Problem, SuiteError};
 pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
 pub use published::{Published, PublishedRow};
+pub use shares::ShareOfCapacity;
 pub use suggest::hint;
 
 use document::Document;

@@ -8,7 +8,7 @@ mod ledger;
 mod overlap;
 pub mod stamp;
 
-pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
+pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, RIGHT_AGAIN, Tally};
 pub use examiner::{AnsweredRead, Examination, Examiner, ReadTickets, WriteSlot};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};
 pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, WriteTicket};

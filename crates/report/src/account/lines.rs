@@ -174,8 +174,8 @@ pub(crate) fn stale_text(stale: &StaleAccount) -> String {
         true => format!(" (of {} of them)", grouped(stale.examined as f64)),
         false => String::new(),
     };
-    format!(
-        "{} stale reads, {versions} versions behind{behind}{examined}",
-        grouped(stale.reads as f64)
-    )
+    let plural = |n: u64| if n == 1 { "" } else { "s" };
+    let (reads, each) = (plural(stale.reads), plural(stale.most_versions));
+    let count = grouped(stale.reads as f64);
+    format!("{count} stale read{reads}, {versions} version{each} behind{behind}{examined}")
 }
