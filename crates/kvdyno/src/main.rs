@@ -7,6 +7,7 @@ mod account;
 mod added;
 mod args;
 mod check;
+mod compare;
 mod device;
 mod dry_run;
 mod existing;
@@ -22,6 +23,7 @@ mod signals;
 mod stamps;
 mod terminal_style;
 mod testbed;
+mod trials;
 
 use std::process::ExitCode;
 
@@ -77,6 +79,7 @@ fn one_line(message: &str) -> String {
 fn carry_out(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),
         Command::Merge(arguments) => results::merge(&arguments),

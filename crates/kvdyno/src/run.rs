@@ -1,5 +1,6 @@
 //! `kvdyno run` and `kvdyno rerun`: from arguments to a plan, over the stores, to the exit code.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,9 +10,10 @@ use kvdyno_core::measure;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
 use kvdyno_core::workload::Part;
 use kvdyno_report::folder::ResultFolder;
-use kvdyno_report::result::RunResult;
+use kvdyno_report::result::{RunResult, TrialNumber};
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
+use kvdyno_testbed::is_file;
 
 use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
 use crate::dry_run;
@@ -22,7 +24,8 @@ use crate::setting::Setting;
 use crate::signals;
 use crate::stamps;
 use crate::terminal_style::style_of_terminal;
-use crate::testbed::{self, Around};
+use crate::testbed::{self, Around, consent};
+use crate::trials;
 
 /// Records loaded with one request where every store can.
 const LOAD_BATCH: u32 = 100;
@@ -87,6 +90,8 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
         });
     }
     recorded.conduct.out = arguments.out.clone();
+    // A result is of one trial.
+    recorded.conduct.trials = 1;
     carry_out(&plan, targets, &recorded.conduct, result.command)
 }
 
@@ -129,6 +134,7 @@ fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
         duration: shape.duration,
         requests: shape.requests,
         seed: shape.seed,
+        linearizability: shape.linearizability,
         set,
         part: Some(part),
         processors: None,
@@ -190,7 +196,8 @@ impl OpenStore {
 }
 
 /// Something to measure.
-enum Target {
+#[derive(Clone)]
+pub enum Target {
     /// The store of this URL.
     Store(String),
     /// The testbed of these words, which is up around its own run only.
@@ -198,18 +205,31 @@ enum Target {
 }
 
 /// A target that is known to be right.
-enum Checked {
+pub enum Checked {
+    /// A store.
     Store(OpenStore),
+    /// A testbed.
     Testbed(String),
 }
 
 impl Target {
     /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
     /// before anything is measured.
-    fn check(self) -> Result<Checked, Failure> {
+    ///
+    /// # Errors
+    /// [`Failure`] if the word is wrong, the store cannot be opened, or harm is not consented to.
+    pub fn check(self, plan: &Plan, yes: bool) -> Result<Checked, Failure> {
         match self {
             Target::Store(url) => OpenStore::open(&url).map(Checked::Store),
-            Target::Testbed(words) => testbed::check(&words).map(|()| Checked::Testbed(words)),
+            Target::Testbed(words) => {
+                let words = testbed::fitted(&words, plan)?;
+                testbed::check(&words)?;
+                let faults = plan.phases.iter().any(|phase| !phase.faults.is_empty());
+                if faults && is_file(&words) {
+                    consent(&words, &format!("suite {} harms its nodes", plan.suite), yes)?;
+                }
+                Ok(Checked::Testbed(words))
+            }
         }
     }
 }
@@ -258,8 +278,9 @@ fn carry_out(
             phase.name
         )));
     }
-    let targets: Vec<Checked> =
-        targets.into_iter().map(Target::check).collect::<Result<_, Failure>>()?;
+    let check = |target: Target| target.check(plan, arguments.yes);
+    let checked: Vec<Checked> =
+        targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let setting = Setting {
         plan,
@@ -270,10 +291,20 @@ fn carry_out(
         session: session_number(),
         unseen,
     };
-    let mut output = begin(plan, arguments, command)?;
+    if arguments.trials > 1 {
+        drop(checked);
+        return trials::run(setting, &targets, arguments, &command);
+    }
+    let mut output = begin(plan, arguments, command, None)?;
+    let exit = measure(checked, &setting, &mut output);
+    end(output, exit, arguments)
+}
+
+/// Runs each target in turn, until the user stops it.
+pub fn measure(targets: Vec<Checked>, setting: &Setting<'_>, output: &mut Output) -> Exit {
     let mut exit = Exit::Done;
     for target in targets {
-        match target.run(&setting, &mut output) {
+        match target.run(setting, output) {
             Ok(ended) => exit = exit.worse(ended),
             Err(failure) => {
                 failure.tell();
@@ -285,7 +316,7 @@ fn carry_out(
             break;
         }
     }
-    end(output, exit, arguments)
+    exit
 }
 
 /// `--dry-run`: nothing is opened or set up.
@@ -307,21 +338,27 @@ fn show(plan: &Plan, targets: &[Target]) -> Result<Exit, Failure> {
 }
 
 /// Differs from run to run, so that this run's writes can be told from earlier ones'.
-fn session_number() -> u32 {
+pub fn session_number() -> u32 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32)) as u32
 }
 
-fn begin(
+/// The result of a run, or of one of several trials, with its folder.
+///
+/// # Errors
+/// [`Failure`] if the folder cannot be made.
+pub fn begin(
     plan: &Plan,
     arguments: &ConductArguments,
     command: Vec<String>,
+    trial: Option<(TrialNumber, &Path)>,
 ) -> Result<Output, Failure> {
     let (started, origin) = (SystemTime::now(), measure::now());
     let mut result = RunResult::begin(plan, &command, started);
     result.compare_unequal = arguments.allow_unequal;
-    let folder = ResultFolder::create(arguments.out.as_deref(), &plan.suite, started, origin)
-        .map_err(Failure::usage)?;
+    result.trial = trial.map(|(number, _)| number);
+    let out = trial.map(|(_, folder)| folder).or(arguments.out.as_deref());
+    let folder = ResultFolder::create(out, &plan.suite, started, origin).map_err(Failure::usage)?;
     let quiet = arguments.quiet || arguments.json;
     Ok(Output::new(folder, result, origin, quiet, arguments.strict))
 }

@@ -4,8 +4,10 @@
 
 pub mod account;
 pub mod claims;
+pub mod compare;
 pub mod folder;
 pub mod html;
+pub mod junit;
 pub mod lines;
 pub mod markdown;
 pub mod result;
@@ -15,4 +17,5 @@ pub mod sample;
 pub mod standing;
 pub mod terminal;
 pub mod timeline;
+pub mod trials;
 pub mod view;

@@ -9,7 +9,7 @@ use crate::lines::{
 use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
-    condition_text, heading_cells, promises, reach_text, row_cells, verification_line,
+    condition_text, heading_cells, histories, promises, reach_text, row_cells, verification_line,
 };
 use crate::view::rows;
 
@@ -88,9 +88,12 @@ fn account(phase: &PhaseResult) -> String {
     text
 }
 
-/// A list of what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
+/// A list of what the histories say, what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
 fn happenings(run: &StoreRun) -> String {
     let mut text = String::new();
+    for line in histories(run) {
+        text.push_str(&format!("- {}\n", escaped(&line)));
+    }
     for phase in &run.phases {
         text.push_str(&account(phase));
         for fault in &phase.faults {
@@ -115,13 +118,14 @@ fn happenings(run: &StoreRun) -> String {
     text
 }
 
-fn line(cells: &[String]) -> String {
+/// A row of a table.
+pub(crate) fn line(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
 /// Outside text that stays text: no markup, no line of its own.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut clean = String::new();
     for c in text.trim().chars() {
         match c {

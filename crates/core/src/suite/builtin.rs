@@ -66,6 +66,10 @@ const BUILTINS: &[Builtin] = embedded! {
         "each node is restarted in good order, one after the other";
     "all-nodes-killed", "all-nodes-killed.toml",
         "every node is killed at once: what survives of the acknowledged inserts";
+    "failover-partition", "failover-partition.toml",
+        "the primary is cut off from the other nodes under load, clients still reach it";
+    "grow", "grow.toml", "a node is added under load and takes its share of the data";
+    "shrink", "shrink.toml", "a node leaves under load and its data moves to the others";
     "ycsb-a", "ycsb/workloada", "YCSB core workload A: half reads, half updates";
     "ycsb-b", "ycsb/workloadb", "YCSB core workload B: 95 % reads, 5 % updates";
     "ycsb-c", "ycsb/workloadc", "YCSB core workload C: reads only";

@@ -2,7 +2,10 @@
 
 mod support;
 
+mod comparing;
 mod folders;
+#[cfg(feature = "server-tests")]
+mod harm;
 mod inputs;
 mod options;
 #[cfg(feature = "server-tests")]

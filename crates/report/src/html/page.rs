@@ -12,16 +12,16 @@ use crate::lines::{
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
-    bytes_text, certainty_text, is_remark, moment_text, promises, reason_figures, row_cells,
-    verification_line,
+    bytes_text, certainty_text, histories, is_remark, moment_text, promises, reason_figures,
+    row_cells, verification_line,
 };
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 
 use super::account::{ClaimCard, claims, costs, outcomes};
 use super::charts::Charts;
-use super::script_json;
 use super::testbed::TestbedCard;
+use super::{page_style, script_json};
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
 const ANOMALIES_ON_PAGE: usize = 100;
@@ -87,6 +87,7 @@ struct StoreCard {
     lower_bounds: bool,
     verification: String,
     verified: bool,
+    histories: Vec<String>,
     notes: Vec<String>,
     disclosure: Vec<(String, String)>,
     testbed: Option<TestbedCard>,
@@ -152,7 +153,7 @@ impl Page {
             plan: plan(&result.suite.plan),
             has_timeline: charts.has_timeline(),
             data: script_json(&charts),
-            style: include_str!("../../templates/report.css"),
+            style: page_style(),
             script: include_str!("../../templates/report.js"),
         })
     }
@@ -194,6 +195,7 @@ fn store_card(
         lower_bounds,
         verification: verification_line(tally.as_ref()),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        histories: histories(run).iter().map(|line| cut(line)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
         testbed: run.testbed.as_ref().map(TestbedCard::new),

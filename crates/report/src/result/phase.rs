@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
 use super::fault::FaultResult;
 use super::latency::{Latency, finite};
+use super::linearizability::LinearizabilityResult;
 use super::rfc3339;
 use crate::account;
 
@@ -75,6 +76,9 @@ pub struct PhaseResult {
     /// What the store's driver noticed, such as a hit ratio.
     #[serde(default)]
     pub figures: Vec<FigureResult>,
+    /// Whether the sampled records' histories are linearizable, if the phase asked.
+    #[serde(default)]
+    pub linearizability: Option<LinearizabilityResult>,
     /// What was done to the testbed meanwhile, in order.
     #[serde(default)]
     pub faults: Vec<FaultResult>,
@@ -320,6 +324,10 @@ impl PhaseResult {
                 .collect(),
             resources: resources.filter(|r| shares_are_finite(r)).cloned(),
             figures: measure.figures.iter().map(FigureResult::new).collect(),
+            linearizability: measure
+                .linearizability
+                .as_ref()
+                .map(|examined| LinearizabilityResult::new(examined, measure.start)),
             faults: Vec::new(),
             unavailable: account::unavailable(measure),
             account: Vec::new(),
