@@ -1,6 +1,8 @@
 //! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
 //! again. Its shape is published as `docs/result.schema.json`.
 
+mod account;
+mod claim;
 mod fault;
 mod host;
 mod latency;
@@ -21,6 +23,11 @@ use kvdyno_core::workload::{Dataset, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use account::{
+    FaultAccount, LOST_SHOWN, LostWrite, Recovery, SideAccount, StaleAccount, StretchResult,
+    Unavailable, WriteAccount,
+};
+pub use claim::{ClaimResult, ConditionResult};
 pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
@@ -163,6 +170,9 @@ pub struct StoreRun {
     /// What its figures leave open, one sentence each: what short values cannot show.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// How the suite's claims stand.
+    #[serde(default)]
+    pub claims: Vec<ClaimResult>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
 }
@@ -326,6 +336,7 @@ impl StoreRun {
             dataset,
             verdict: None,
             notes: Vec::new(),
+            claims: Vec::new(),
             phases: Vec::new(),
         }
     }

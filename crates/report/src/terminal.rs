@@ -1,6 +1,7 @@
 //! A result on the terminal: for each store the verdict, then the table, then what verification
 //! saw; after several stores, which is ahead.
 
+mod account;
 pub(crate) mod layout;
 
 use kvdyno_core::store::Certainty;
@@ -17,6 +18,7 @@ use crate::result::{
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
 
+pub(crate) use account::{condition_text, reach_text};
 use layout::{columns, printable, wrapped};
 
 /// How to print.
@@ -77,6 +79,7 @@ pub fn render_store(
     style: Style,
 ) -> Result<String, HistogramError> {
     let mut text = verdict(run, style);
+    text.push_str(&account::claims(run, style));
     text.push('\n');
     text.push_str(&table(result, run, style)?);
     if let Some(stamp) = difference_stamp(result) {
@@ -108,6 +111,7 @@ pub fn render_store(
             let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(fault)));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
+        text.push_str(&account::of_phase(phase, style));
         for error in &phase.errors {
             text.push_str(&error_line(&phase.name, error, style));
         }

@@ -1,6 +1,8 @@
 //! From a suite file to a plan: what is left unsaid is decided here, records are chained from
 //! phase to phase, and every loop gets its bounds.
 
+mod calibrated;
+
 use std::time::Duration;
 
 use crate::workload::{
@@ -15,6 +17,7 @@ use super::file::{
 };
 use super::overrides::Overrides;
 use super::plan::{Plan, has, inserted, only_inserts, records_after};
+use super::shares::{Rate, ShareOfCapacity, UNMEASURED};
 use super::units::{format_count, parse_share};
 
 /// Added to the duration of a phase for the hard bound: time to drain requests in flight.
@@ -34,7 +37,8 @@ pub(super) fn plan(
     spec: &SuiteSpec,
     overrides: &Overrides,
 ) -> Result<Plan, SuiteError> {
-    let mut builder = Builder { document, spec, overrides, phases: Vec::new(), records: None };
+    let (phases, shares) = (Vec::new(), Vec::new());
+    let mut builder = Builder { document, spec, overrides, phases, shares, records: None };
     for (number, step) in steps(spec.sweep.as_ref(), overrides).into_iter().enumerate() {
         for phase in &spec.phases {
             if phase.load && number > 0 {
@@ -46,7 +50,7 @@ pub(super) fn plan(
     }
     let capacity = builder.capacity();
     builder.check_keys(capacity)?;
-    let mut phases = builder.phases;
+    let (mut phases, shares) = (builder.phases, builder.shares);
     read_back(&mut phases, spec, capacity);
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
@@ -59,6 +63,8 @@ pub(super) fn plan(
         stores: spec.stores.clone(),
         device_limit: spec.device_limit,
         published: spec.published.clone(),
+        claims: spec.claims.clone(),
+        shares,
         scale: overrides.scale.filter(|scale| *scale != 1.0),
         seed: spec.seed,
         part: overrides.part.unwrap_or(Part::WHOLE),
@@ -134,6 +140,7 @@ struct Builder<'a> {
     spec: &'a SuiteSpec,
     overrides: &'a Overrides,
     phases: Vec<PhasePlan>,
+    shares: Vec<ShareOfCapacity>,
     /// Records that exist; none: no phase has said yet.
     records: Option<u64>,
 }
@@ -293,7 +300,7 @@ impl Builder<'_> {
             let insert = || Mix { parts: vec![(Kind::Insert, 1_000)] };
             outer.mix = phase.clients.mix.clone().or_else(|| Some(insert()));
             outer.requests = phase.clients.requests.or(Some(Requests::Records));
-            outer.rate = phase.clients.rate;
+            outer.rate = phase.clients.rate.clone();
             outer.ramp = phase.clients.ramp;
             outer.arrival = phase.clients.arrival;
         }
@@ -386,7 +393,10 @@ impl Builder<'_> {
 
     fn arrival(&self, draft: &Draft<'_>, mark: Mark) -> Result<Arrival, SuiteError> {
         let settings = draft.settings;
-        let mut rate = settings.rate;
+        let mut rate = settings.rate.as_ref().map(|rate| match rate {
+            Rate::Fixed(rate) => *rate,
+            Rate::Share { .. } => UNMEASURED,
+        });
         let mut word = settings.arrival;
         if let (Some(all), false) = (self.overrides.rate, draft.phase.load) {
             let shares: f64 = draft.own.iter().copied().map(f64::from).sum();
@@ -451,6 +461,7 @@ impl Builder<'_> {
 
     /// Places a phase behind the others: records, numbers, seeds.
     fn push(&mut self, mut plan: PhasePlan, phase: &PhaseSpec) -> Result<(), SuiteError> {
+        self.note_shares(&plan, phase)?;
         let index = u16::try_from(self.phases.len()).map_err(|_| {
             self.conflict(phase.mark, "the suite has more than 65,535 phases".to_owned(), "")
         })?;

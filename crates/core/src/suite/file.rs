@@ -3,14 +3,17 @@
 
 use std::time::Duration;
 
+use crate::verdict::Claim;
 use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
+use super::claims::claims;
 use super::document::{Document, Item, Mark};
 use super::error::{Problem, SuiteError};
 use super::faults;
 use super::models::{self, SizeUnit};
 use super::published::{Published, published};
 use super::reader::{Fields, Value};
+use super::shares::{self, Rate};
 
 /// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
 /// the top (for all phases); the nearest counts.
@@ -31,7 +34,7 @@ pub(super) const CLIENT_KEYS: [&str; 14] = [
     "batch",
 ];
 /// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 16] = [
+pub(super) const SUITE_KEYS: [&str; 17] = [
     "name",
     "title",
     "source",
@@ -43,6 +46,7 @@ pub(super) const SUITE_KEYS: [&str; 16] = [
     "sweep",
     "phase",
     "published",
+    "claim",
     "duration",
     "time-limit",
     "verify",
@@ -50,7 +54,7 @@ pub(super) const SUITE_KEYS: [&str; 16] = [
     "warmup",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 11] = [
+pub(super) const PHASE_KEYS: [&str; 12] = [
     "name",
     "label",
     "group",
@@ -62,6 +66,7 @@ pub(super) const PHASE_KEYS: [&str; 11] = [
     "load",
     "from-empty",
     "fault",
+    "claim",
 ];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
@@ -99,6 +104,8 @@ pub(super) struct SuiteSpec {
     pub(super) sweep: Option<Sweep>,
     pub(super) phases: Vec<PhaseSpec>,
     pub(super) published: Vec<Published>,
+    /// Those of the phases first.
+    pub(super) claims: Vec<Claim>,
 }
 
 /// The phases are repeated with each number of clients.
@@ -136,6 +143,7 @@ pub(super) struct PhaseSpec {
     /// At least one; a phase without `[[phase.group]]` has one of its own name.
     pub(super) groups: Vec<GroupSpec>,
     pub(super) faults: Vec<FaultPlan>,
+    pub(super) claims: Vec<Claim>,
 }
 
 /// A `[[phase.group]]`.
@@ -186,7 +194,7 @@ pub(super) struct ClientSpec {
     pub(super) keys: Option<Distribution>,
     pub(super) value: ValueSpec,
     pub(super) requests: Option<Requests>,
-    pub(super) rate: Option<f64>,
+    pub(super) rate: Option<Rate>,
     pub(super) arrival: Option<ArrivalWord>,
     pub(super) ramp: Option<Ramp>,
     pub(super) ttl: Option<Duration>,
@@ -212,7 +220,7 @@ impl ClientSpec {
                 compressible: self.value.compressible.or(wider.value.compressible),
             },
             requests: self.requests.or(wider.requests),
-            rate: if own_rate { self.rate } else { wider.rate },
+            rate: if own_rate { self.rate.clone() } else { wider.rate.clone() },
             ramp: if own_rate { self.ramp } else { wider.ramp },
             arrival: match (self.arrival, wider.arrival) {
                 (Some(word), _) => Some(word),
@@ -241,7 +249,7 @@ impl ClientSpec {
             keys: fields.read("keys", models::distribution)?,
             value: fields.read("value", value)?.unwrap_or_default(),
             requests: fields.read("requests", requests)?,
-            rate: fields.read("rate", |v| v.rate())?,
+            rate: fields.read("rate", shares::rate)?,
             arrival: fields.read("arrival", |v| v.word("an arrival", &words))?,
             ramp: fields.read("ramp", ramp)?,
             ttl: fields.read("ttl", |v| v.some_time())?,
@@ -367,6 +375,7 @@ impl SuiteSpec {
             warmup: top.read("warmup", warmup_length)?.unwrap_or(WARMUP),
             clients: ClientSpec::read(&top)?,
             published: published_of(&top, &phases, sweep.as_ref())?,
+            claims: claims_of(&top, &phases)?,
             sweep,
             phases,
         })
@@ -404,6 +413,15 @@ fn published_of(
     list.into_iter().map(|table| published(table, &names, known)).collect()
 }
 
+/// The claims of all phases, then those about the whole.
+fn claims_of(top: &Fields<'_>, phases: &[PhaseSpec]) -> Result<Vec<Claim>, SuiteError> {
+    let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+    // Of a sweep, any number of clients will do.
+    let known = |name: &str| names.contains(&name.split('@').next().unwrap_or(name));
+    let of_phases = phases.iter().flat_map(|phase| phase.claims.iter().cloned());
+    Ok(of_phases.chain(claims(top, None, &names, &known)?).collect())
+}
+
 impl PhaseSpec {
     fn read(phase: Value<'_>, before: &[PhaseSpec]) -> Result<PhaseSpec, SuiteError> {
         let keys = [&PHASE_KEYS[..], &CLIENT_KEYS[..]].concat();
@@ -436,7 +454,6 @@ impl PhaseSpec {
         Ok(PhaseSpec {
             mark,
             label: fields.read("label", |v| v.line())?.unwrap_or_else(|| name.clone()),
-            name,
             duration: fields.read("duration", |v| v.some_time())?,
             time_limit: fields.read("time-limit", |v| v.some_time())?,
             verify: fields.read("verify", |v| v.flag())?,
@@ -447,6 +464,8 @@ impl PhaseSpec {
             clients: ClientSpec::read(&fields)?,
             groups,
             faults: faults::faults(&fields)?,
+            claims: claims(&fields, Some(&name), &[&name], &|other| other == name)?,
+            name,
         })
     }
 }

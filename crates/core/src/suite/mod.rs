@@ -5,6 +5,7 @@
 
 mod build;
 mod builtin;
+mod claims;
 mod describe;
 mod document;
 mod error;
@@ -15,6 +16,7 @@ mod overrides;
 mod plan;
 mod published;
 mod reader;
+mod shares;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -29,6 +31,7 @@ pub use error::{Place, Problem, SuiteError};
 pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
 pub use published::{Published, PublishedRow};
+pub use shares::ShareOfCapacity;
 pub use suggest::hint;
 
 use document::Document;

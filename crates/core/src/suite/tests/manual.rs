@@ -1,5 +1,6 @@
 //! docs/SUITES.md says everything that a suite can say, and its examples work.
 
+use crate::suite::claims::CLAIM_KEYS;
 use crate::suite::faults::FAULT_KEYS;
 use crate::suite::file::{CLIENT_KEYS, PHASE_KEYS, RAMP_KEYS, SUITE_KEYS, SWEEP_KEYS, VALUE_KEYS};
 use crate::suite::models::{DISTRIBUTION_KEYS, KEY_KEYS, LOG_NORMAL_KEYS, SIZE_KEYS};
@@ -19,6 +20,7 @@ fn the_manual_names_every_key() {
         &RAMP_KEYS[..],
         &SWEEP_KEYS[..],
         &FAULT_KEYS[..],
+        &CLAIM_KEYS[..],
         &KEY_KEYS[..],
         &LOG_NORMAL_KEYS[..],
         &SIZE_KEYS[..],
