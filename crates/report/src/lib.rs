@@ -2,6 +2,8 @@
 //! report lines ([`lines`]) feed the terminal, HTML and Markdown alike, so that no two of them tell
 //! different figures.
 
+pub mod account;
+pub mod claims;
 pub mod compare;
 pub mod capacity;
 pub mod cost;

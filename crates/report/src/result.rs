@@ -3,6 +3,8 @@
 
 mod capacity;
 mod cost;
+mod account;
+mod claim;
 mod fault;
 mod host;
 mod latency;
@@ -25,6 +27,11 @@ use serde::{Deserialize, Serialize};
 
 pub use capacity::{CapacityResult, FitResult, ProbeResult};
 pub use cost::{CostResult, PricedServers};
+pub use account::{
+    FaultAccount, LOST_SHOWN, LostWrite, Recovery, SideAccount, StaleAccount, StretchResult,
+    Unavailable, WriteAccount,
+};
+pub use claim::{ClaimResult, ConditionResult};
 pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
@@ -174,6 +181,9 @@ pub struct StoreRun {
     /// What its figures leave open, one sentence each: what short values cannot show.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// How the suite's claims stand.
+    #[serde(default)]
+    pub claims: Vec<ClaimResult>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
     /// What searches for the highest rate found.
@@ -341,6 +351,7 @@ impl StoreRun {
             dataset,
             verdict: None,
             notes: Vec::new(),
+            claims: Vec::new(),
             phases: Vec::new(),
             capacity: Vec::new(),
         }

@@ -342,6 +342,7 @@ impl Shape {
             offered: started + self.backlog,
             started,
             unstarted: (self.backlog > 0).then_some(unstarted),
+            course: kvdyno_core::measure::Course::default(),
             send_lag: None,
             errors: if failed > 0 { vec![timeouts(failed, start)] } else { Vec::new() },
             workers: vec![WorkerUse { clients: 4, ..WorkerUse::default() }],

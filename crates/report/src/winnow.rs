@@ -38,6 +38,16 @@ impl Standing {
             Standing::NotShown => "not shown",
         }
     }
+
+    /// How it is to be looked upon.
+    #[must_use]
+    pub fn level(self) -> Level {
+        match self {
+            Standing::Met => Level::Valid,
+            Standing::NotShown => Level::Suspect,
+            Standing::NotMet => Level::Invalid,
+        }
+    }
 }
 
 /// One requirement against one store.

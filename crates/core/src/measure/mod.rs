@@ -3,6 +3,7 @@
 
 mod clock;
 mod collector;
+mod course;
 mod machine;
 mod phase;
 mod probes;
@@ -13,6 +14,8 @@ mod series;
 
 pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
+pub(crate) use course::Chronicle;
+pub use course::{Calm, Course, Side, Silences, Slot, Stretch, percentile};
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
 pub use phase::{ErrorSummary, Interval, PhaseMeasure, StopReason, WorkerUse};
 pub use probes::{FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine};

@@ -4,6 +4,7 @@ use askama::Template;
 use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
+use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::lines::{
     LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
     figure_value, findings, grouped, shows_published,
@@ -17,9 +18,10 @@ use crate::terminal::{
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 
+use super::account::{ClaimCard, claims, costs, outcomes};
 use super::charts::Charts;
-use super::{page_style, script_json};
 use super::testbed::TestbedCard;
+use super::{page_style, script_json};
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
 const ANOMALIES_ON_PAGE: usize = 100;
@@ -52,6 +54,10 @@ pub(super) struct Page {
     columns: &'static [ReportLine],
     stores: Vec<StoreCard>,
     standing: Option<Standing>,
+    claims: Vec<ClaimCard>,
+    cost_columns: &'static [AccountLine],
+    costs: Vec<Vec<String>>,
+    outcomes: Vec<[String; 3]>,
     faults: Vec<[String; 3]>,
     figures: Vec<[String; 6]>,
     errors: Vec<[String; 7]>,
@@ -135,6 +141,10 @@ impl Page {
             columns: &REPORT_LINES,
             stores,
             standing: Standing::of(result)?,
+            claims: claims(result, &labels),
+            cost_columns: &ACCOUNT_LINES,
+            costs: costs(result, &labels),
+            outcomes: outcomes(result, &labels),
             faults: faults(result, &labels),
             figures: figures(result, &labels),
             errors: errors(result, &labels),
