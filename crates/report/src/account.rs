@@ -222,7 +222,10 @@ impl Sight<'_> {
             let works = |at: &usize| count(*at, head) >= 0.5 * share * expected(head);
             let after = match low {
                 None => Some(0),
-                Some(low) => (low + 1..begins).find(works),
+                // From the first success on: a burst after an outage makes its window look well early.
+                Some(low) => (low + 1..begins)
+                    .find(works)
+                    .map(|at| (at..slots.len()).find(|&at| slots[at].ok > 0).unwrap_or(at)),
             };
             // The first slot began a little before the fault.
             let begin = self.span.from / width * width;
