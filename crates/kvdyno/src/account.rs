@@ -4,7 +4,7 @@
 use kvdyno_core::load::Context;
 use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
-use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, RIGHT_AGAIN};
+use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, RIGHT_AGAIN, Tally};
 use kvdyno_core::workload::{KeyWriter, Kind, PhasePlan};
 use kvdyno_report::lines::duration_text;
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostWrite, WriteAccount};
@@ -87,15 +87,14 @@ impl Accounting {
         // An eventually consistent store may still have come right.
         let settles = context.profile.consistency.level == Consistency::Eventual;
         let unread: u64 = measure.errors.iter().map(|error| error.count).sum();
-        let missing = tally.early + tally.legal_misses.saturating_sub(self.before.empty);
-        let lost = measure.anomalies.iter().filter(gone).take(LOST_SHOWN);
+        let lost: Vec<&Anomaly> = measure.anomalies.iter().filter(gone).collect();
         WriteAccount {
             acknowledged: self.acknowledged,
             failed: self.failed,
             indeterminate: self.indeterminate,
             exact: self.exact && !context.fields_apart,
             lost: tally.of(AnomalyKind::Lost) + if settles { 0 } else { once },
-            recovered: self.before.unclear.saturating_sub(missing + unread),
+            recovered: self.recovered(tally, unread),
             resurrected: tally.of(AnomalyKind::Resurrected),
             corrupt: tally.of(AnomalyKind::Corrupt),
             phantom: tally.of(AnomalyKind::Phantom),
@@ -103,8 +102,15 @@ impl Accounting {
             unknown: tally.unknown + unread + if settles { once } else { 0 },
             read: tally.reads,
             how: how(context),
-            examples: lost.map(|anomaly| self.history(context, anomaly)).collect(),
+            examples: spread(&lost).map(|anomaly| self.history(context, anomaly)).collect(),
         }
+    }
+
+    /// Records without an acknowledged write that held one all the same. What was not answered may be
+    /// one of them, and is not counted.
+    fn recovered(&self, tally: &Tally, unread: u64) -> u64 {
+        let missing = tally.early + tally.legal_misses.saturating_sub(self.before.empty);
+        self.before.unclear.saturating_sub(missing + unread)
     }
 
     fn history(&self, context: &Context, anomaly: &Anomaly) -> LostWrite {
@@ -133,6 +139,13 @@ impl Accounting {
             again: anomaly.again.clone(),
         }
     }
+}
+
+/// At most [`LOST_SHOWN`] of all, from the first to the last.
+fn spread<'a>(all: &[&'a Anomaly]) -> impl Iterator<Item = &'a Anomaly> {
+    let shown = all.len().min(LOST_SHOWN);
+    let last = all.len().saturating_sub(1);
+    (0..shown).map(move |n| n * last / shown.saturating_sub(1).max(1)).map(|at| all[at])
 }
 
 /// How the records were read back, and what that leaves open.
@@ -165,7 +178,39 @@ fn relation(at: Nanos, start: Nanos, faults: &[FaultResult]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::verify::{Initial, LedgerConfig, WriteEnd, WriteKind};
+
     use super::*;
+
+    #[test]
+    fn what_is_there_without_an_answer_is_recovered() {
+        let ledger = Ledger::new(LedgerConfig {
+            slots: 20,
+            linearizable: true,
+            staleness: std::time::Duration::ZERO,
+            may_forget: false,
+            overlap_capacity: 64,
+            initial: Initial::Never,
+            expiry: None,
+            may_apply_again: false,
+        });
+        let ledger = ledger.unwrap();
+        // Five acknowledged, three without an answer, two that failed, and ten never sent.
+        let ends = [(0..5, WriteEnd::Acknowledged), (5..8, WriteEnd::Indeterminate)];
+        for (slots, end) in ends.into_iter().chain([(8..10, WriteEnd::Failed)]) {
+            for slot in slots {
+                let ticket = ledger.begin_write(slot, WriteKind::Put);
+                ledger.end_write(slot, ticket, end, 1_000_000);
+            }
+        }
+        let mut accounting = Accounting { indeterminate: 3, ..Accounting::new(true) };
+        accounting.before_reading(&ledger, 20);
+        assert_eq!((accounting.before.unclear, accounting.before.empty), (3, 12));
+        // Of the three one is not there; nothing is where nothing was written.
+        let tally = Tally { early: 1, legal_misses: 12, ..Tally::default() };
+        assert_eq!(accounting.recovered(&tally, 0), 2);
+        assert_eq!(accounting.recovered(&tally, 1), 1, "one was not answered");
+    }
 
     #[test]
     fn a_moment_is_told_by_the_nearest_thing_that_was_done() {

@@ -56,7 +56,7 @@ pub(crate) fn stale(measure: &PhaseMeasure) -> Option<StaleAccount> {
     })
 }
 
-/// What followed each fault of a phase and each repair, in order. Nothing for what could not be done.
+/// What followed each fault of a phase until the next one, and each repair until anything was done, in order. Nothing for what could not be done.
 pub(crate) fn of_faults(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccount> {
     let wall = measure.end.saturating_sub(measure.start);
     let mut accounts: Vec<FaultAccount> = Vec::new();
@@ -80,10 +80,15 @@ pub(crate) fn of_faults(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<F
             }),
         }
     }
-    let begins: Vec<u64> = accounts.iter().map(|account| account.began_ns).collect();
-    let Some(&first) = begins.first() else { return accounts };
+    let repairs = |what: &str| faults.iter().any(|fault| fault.what == what && fault.repairs());
+    let begins: Vec<(u64, bool)> =
+        accounts.iter().map(|account| (account.began_ns, repairs(&account.what))).collect();
+    let Some(&(first, _)) = begins.first() else { return accounts };
     for (number, account) in accounts.iter_mut().enumerate() {
-        account.until_ns = begins.get(number + 1).copied().unwrap_or(wall);
+        // A fault is watched beyond its repair; a repair until anything is done.
+        let (_, repair) = begins[number];
+        let next = begins[number + 1..].iter().find(|(_, repairs)| repair || !repairs);
+        account.until_ns = next.map_or(wall, |(began, _)| *began);
         let span = Stretch { from: account.began_ns, to: account.until_ns };
         let of = |side| {
             let has = measure.series.iter().any(|(series, _)| Side::of(series.kind) == side);
@@ -222,7 +227,10 @@ impl Sight<'_> {
             let works = |at: &usize| count(*at, head) >= 0.5 * share * expected(head);
             let after = match low {
                 None => Some(0),
-                Some(low) => (low + 1..begins).find(works),
+                // From the first success on: a burst after an outage makes its window look well early.
+                Some(low) => (low + 1..begins)
+                    .find(works)
+                    .map(|at| (at..slots.len()).find(|&at| slots[at].ok > 0).unwrap_or(at)),
             };
             // The first slot began a little before the fault.
             let begin = self.span.from / width * width;

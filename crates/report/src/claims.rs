@@ -181,9 +181,8 @@ fn is_of_speed(figure: &Figure) -> bool {
 /// What was done to the store in the phases, and what that proves nothing of.
 fn reach(phases: &[&PhaseResult]) -> String {
     let mut done: Vec<String> = Vec::new();
-    let repairs = ["resume", "start again", "reconnect", "network as before", "disk freed"];
     for fault in phases.iter().flat_map(|phase| &phase.faults) {
-        let known = done.contains(&fault.what) || repairs.contains(&fault.what.as_str());
+        let known = done.contains(&fault.what) || fault.repairs();
         if fault.error.is_none() && !known {
             done.push(fault.what.clone());
         }

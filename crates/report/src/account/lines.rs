@@ -20,7 +20,7 @@ pub(crate) struct AccountLine {
 pub(crate) const ACCOUNT_LINES: [AccountLine; 9] = [
     AccountLine {
         label: "OK",
-        meaning: "operations that succeeded from the fault to whatever was done next",
+        meaning: "operations that succeeded from the fault to the next one, from a repair to whatever was done next",
         text: |_, side| grouped(side.ok as f64),
     },
     AccountLine {

@@ -68,10 +68,10 @@ fn an_outage_is_told_to_the_slot() {
     let kill = fault("kill", "node-1", 10 * SECOND);
     let accounts = of_faults(&measure, &[kill, fault("start again", "node-1", 20 * SECOND)]);
     let [killed, repaired] = &accounts[..] else { panic!("{accounts:?}") };
-    assert_eq!((killed.until_ns, repaired.until_ns), (20 * SECOND, 30 * SECOND));
+    assert_eq!((killed.until_ns, repaired.until_ns), (30 * SECOND, 30 * SECOND));
     assert!(killed.reads.is_none());
     let side = writes(killed);
-    assert_eq!((side.ok, side.failed, side.indeterminate), (10_000, 198, 99));
+    assert_eq!((side.ok, side.failed, side.indeterminate), (20_000, 198, 99));
     assert_eq!(side.first_error_ns, Some(SLOT + 5));
     assert_eq!(side.last_error_ns, Some(99 * SLOT + 9));
     assert_eq!(side.unavailable_ns, 2 * SECOND + 1_000_000);

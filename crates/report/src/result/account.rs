@@ -36,7 +36,8 @@ pub struct FaultAccount {
     pub began_ns: u64,
     /// When the last of it was done.
     pub ended_ns: u64,
-    /// Until when its consequences were watched: the next thing was done, or the phase was over.
+    /// Until when its consequences were watched: a fault's until the next fault, a repair's until
+    /// anything was done, at the latest when the phase was over.
     pub until_ns: u64,
     /// Operations that only read.
     pub reads: Option<SideAccount>,

@@ -335,7 +335,8 @@ impl PhaseResult {
             faults: Vec::new(),
             unavailable: account::unavailable(measure),
             account: Vec::new(),
-            stale: account::stale(measure),
+            // What is old when records are read back is in the account of the writes.
+            stale: account::stale(measure).filter(|_| !plan.load),
             writes: None,
             published: Vec::new(),
         }
