@@ -2,6 +2,7 @@
 
 mod support;
 
+mod capacity;
 mod folders;
 mod inputs;
 mod options;
