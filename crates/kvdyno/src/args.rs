@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kvdyno_core::suite::units::{self, UnitError};
+use kvdyno_core::verdict::Condition;
 
 use crate::testbed::TestbedArguments;
 
@@ -22,6 +23,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run a suite against one store or several.
     Run(Box<RunArguments>),
+    /// Say which of two results, folders of trials, or stores of one run is faster, and how sure that is.
+    Compare(CompareArguments),
     /// Show a result again, and write its report anew.
     Report(ReportArguments),
     /// Tell what servers cost, what one gets for it, and how many a load needs.
@@ -103,6 +106,9 @@ pub struct ShapeArguments {
     /// Seed of all that is drawn.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Keep the histories of a few records, and judge whether they are linearizable.
+    #[arg(long)]
+    pub linearizability: bool,
     /// Change one setting of one phase: --set get.clients=50; may be given several times.
     #[arg(long, value_name = "PHASE.KEY=VALUE")]
     pub set: Vec<String>,
@@ -156,6 +162,10 @@ pub struct ConductArguments {
     /// Do not check what is read.
     #[arg(long)]
     pub no_verify: bool,
+    /// Repeat the run N times, the stores in turns (A B B A …), each from the same wiped state.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["part", "start_at"],
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
     /// Carry only part I of N of the load; `kvdyno merge` brings the results together.
     #[arg(long, value_name = "I/N")]
     pub part: Option<String>,
@@ -180,6 +190,9 @@ pub struct ConductArguments {
     /// A suspect measurement ends with exit code 2, too.
     #[arg(long)]
     pub strict: bool,
+    /// Do a suite's faults to a deployment that a file describes, without asking.
+    #[arg(long)]
+    pub yes: bool,
     /// Compare stores although their durability or consistency differ.
     #[arg(long)]
     pub allow_unequal: bool,
@@ -254,13 +267,50 @@ pub struct WinnowArguments {
     pub quiet: bool,
 }
 
+/// `kvdyno compare`.
+#[derive(Args, Debug)]
+pub struct CompareArguments {
+    /// Results or folders of trials: the first is what the others are held against. One alone: its
+    /// first store is.
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate < -5%'; may be given
+    /// several times.
+    #[arg(long, value_name = "CONDITION", value_parser = conditions)]
+    pub fail_on: Vec<Conditions>,
+    /// Say whether both sides meet this, and so whether a difference matters: 'p99(get) < 10ms'; may be
+    /// given several times.
+    #[arg(long, value_name = "CONDITION", value_parser = conditions)]
+    pub needs: Vec<Conditions>,
+    /// Compare although durability, consistency, data, load or client differ.
+    #[arg(long)]
+    pub allow_unequal: bool,
+    /// A gate that is too noisy to tell, and suspect figures, end with exit code 2, too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Write a summary as Markdown, for a comment on a pull request.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write the gates as JUnit XML, for a CI server.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print the comparison as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What one option asks: conditions that are separated by commas.
+#[derive(Clone, Debug)]
+pub struct Conditions(pub Vec<Condition>);
+
 /// `kvdyno report`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
-    /// Result folders or their result.json.
+    /// Result folders or their result.json; folders of trials.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// Where to write: a name that ends in .html or .md [default: report.html beside the result].
+    /// Where to write: a name that ends in .html, .md or .xml (JUnit) [default: report.html beside the
+    /// result].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -299,10 +349,15 @@ pub struct CheckArguments {
 }
 
 /// Reads a quantity; what is wrong with it comes with an example of what is right.
-fn hinted<T>(
+pub fn hinted<T>(
     read: fn(&str) -> Result<T, UnitError>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
     move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
+}
+
+/// Reads conditions.
+fn conditions(text: &str) -> Result<Conditions, String> {
+    Condition::parse_list(text).map(Conditions).map_err(|error| error.to_string())
 }
 
 /// Seconds since 1970, before the year 2100.

@@ -6,6 +6,7 @@ mod say;
 mod added;
 mod args;
 mod check;
+mod compare;
 mod cost;
 mod device;
 mod dry_run;
@@ -22,6 +23,7 @@ mod signals;
 mod stamps;
 mod terminal_style;
 mod testbed;
+mod trials;
 mod winnow;
 
 use std::process::ExitCode;
@@ -78,6 +80,7 @@ fn one_line(message: &str) -> String {
 fn carry_out(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
         Command::Cost(arguments) => cost::cost(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),

@@ -78,6 +78,7 @@ impl Output {
         let name = run.store.name.clone();
         let place = Place::new(number, &name, phase);
         self.trouble.tell(self.folder.add_anomalies(place, measure));
+        self.trouble.tell(self.folder.add_history(place, measure));
         self.save();
     }
 

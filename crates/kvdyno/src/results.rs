@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use kvdyno_report::folder::{ResultFolder, write_report};
+use kvdyno_report::folder::{RESULT_FILE, ResultFolder, write_report, write_trials_page};
 use kvdyno_report::result::{self, Absent, RunResult};
-use kvdyno_report::{markdown, terminal};
+use kvdyno_report::trials::Trials;
+use kvdyno_report::{junit, markdown, terminal};
 
 use crate::args::{MergeArguments, ReportArguments};
 use crate::exit::{Exit, Failure};
@@ -19,29 +20,48 @@ pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
         return Err(Failure::usage("-o takes one result; leave it out for several"));
     }
     for path in &arguments.results {
-        let result = RunResult::load(path).map_err(Failure::usage)?;
-        say!("{}", terminal::render(&result, style_of_terminal()).map_err(Failure::usage)?);
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         let to = arguments.output.clone().unwrap_or_else(|| folder.join("report.html"));
-        match to.extension().and_then(|extension| extension.to_str()) {
-            Some("md") => {
-                let text = markdown::render(&result).map_err(Failure::usage)?;
-                std::fs::write(&to, text)
-                    .map_err(|e| Failure::internal(format!("{}: {e}", to.display())))?;
-            }
-            Some("html") => {
-                write_report(folder, &result, &to).map_err(Failure::internal)?;
-            }
-            _ => {
-                return Err(Failure::usage(format!(
-                    "{}: name a file that ends in .html or .md",
-                    to.display()
-                )));
-            }
+        match path.is_dir() && !path.join(RESULT_FILE).is_file() {
+            true => report_trials(path, &to)?,
+            false => report_one(path, folder, &to)?,
         }
         say!("Report: {}", to.display());
     }
     Ok(Exit::Done)
+}
+
+fn report_one(path: &Path, folder: &Path, to: &Path) -> Result<(), Failure> {
+    let result = RunResult::load(path).map_err(Failure::usage)?;
+    say!("{}", terminal::render(&result, style_of_terminal()).map_err(Failure::usage)?);
+    match ending(to) {
+        Some("md") => write(to, &markdown::render(&result).map_err(Failure::usage)?),
+        Some("xml") => write(to, &junit::of_result(&result)),
+        Some("html") => write_report(folder, &result, to).map(|_| ()).map_err(Failure::internal),
+        _ => Err(no_format(to, ".html, .md or .xml")),
+    }
+}
+
+fn report_trials(path: &Path, to: &Path) -> Result<(), Failure> {
+    let trials = Trials::read(path).map_err(Failure::usage)?;
+    say!("{}", trials.terminal(style_of_terminal()));
+    match ending(to) {
+        Some("md") => write(to, &trials.markdown()),
+        Some("html") => write_trials_page(&trials, to).map_err(Failure::internal),
+        _ => Err(no_format(to, ".html or .md")),
+    }
+}
+
+fn ending(path: &Path) -> Option<&str> {
+    path.extension()?.to_str()
+}
+
+fn no_format(to: &Path, formats: &str) -> Failure {
+    Failure::usage(format!("{}: name a file that ends in {formats}", to.display()))
+}
+
+fn write(to: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(to, text).map_err(|e| Failure::internal(format!("{}: {e}", to.display())))
 }
 
 /// Brings the parts of one load together.

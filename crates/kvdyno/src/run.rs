@@ -1,5 +1,6 @@
 //! `kvdyno run` and `kvdyno rerun`: from arguments to a plan, over the stores, to the exit code.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,9 +10,10 @@ use kvdyno_core::measure;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
 use kvdyno_core::workload::{Part, PhasePlan};
 use kvdyno_report::folder::ResultFolder;
-use kvdyno_report::result::RunResult;
+use kvdyno_report::result::{RunResult, TrialNumber};
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
+use kvdyno_testbed::is_file;
 
 use crate::args::{
     Arguments, CarryingArguments, Command, ConductArguments, RerunArguments, RunArguments,
@@ -25,7 +27,8 @@ use crate::setting::Setting;
 use crate::signals;
 use crate::stamps;
 use crate::terminal_style::style_of_terminal;
-use crate::testbed::{self, Around};
+use crate::testbed::{self, Around, consent};
+use crate::trials;
 
 /// Records loaded with one request where every store can.
 const LOAD_BATCH: u32 = 100;
@@ -94,6 +97,8 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
         });
     }
     recorded.conduct.out = arguments.out.clone();
+    // A result is of one trial.
+    recorded.conduct.trials = 1;
     carry_out(&plan, targets, &recorded.conduct, result.command)
 }
 
@@ -147,6 +152,7 @@ fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
         duration: shape.duration,
         requests: shape.requests,
         seed: shape.seed,
+        linearizability: shape.linearizability,
         slo: shape.slo.clone(),
         set,
         part: Some(part),
@@ -210,6 +216,7 @@ impl OpenStore {
 }
 
 /// Something to measure.
+#[derive(Clone)]
 pub enum Target {
     /// The store of this URL.
     Store(String),
@@ -218,8 +225,10 @@ pub enum Target {
 }
 
 /// A target that is known to be right.
-enum Checked {
+pub enum Checked {
+    /// A store.
     Store(OpenStore),
+    /// A testbed.
     Testbed(String),
 }
 
@@ -233,10 +242,21 @@ impl Target {
 
     /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
     /// before anything is measured.
-    fn check(self) -> Result<Checked, Failure> {
+    ///
+    /// # Errors
+    /// [`Failure`] if the word is wrong, the store cannot be opened, or harm is not consented to.
+    pub fn check(self, plan: &Plan, yes: bool) -> Result<Checked, Failure> {
         match self {
             Target::Store(url) => OpenStore::open(&url).map(Checked::Store),
-            Target::Testbed(words) => testbed::check(&words).map(|()| Checked::Testbed(words)),
+            Target::Testbed(words) => {
+                let words = testbed::fitted(&words, plan)?;
+                testbed::check(&words)?;
+                let faults = plan.phases.iter().any(|phase| !phase.faults.is_empty());
+                if faults && is_file(&words) {
+                    consent(&words, &format!("suite {} harms its nodes", plan.suite), yes)?;
+                }
+                Ok(Checked::Testbed(words))
+            }
         }
     }
 }
@@ -292,8 +312,9 @@ fn carry_out(
             phase.name
         )));
     }
-    let targets: Vec<Checked> =
-        targets.into_iter().map(Target::check).collect::<Result<_, Failure>>()?;
+    let check = |target: Target| target.check(plan, arguments.yes);
+    let checked: Vec<Checked> =
+        targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let setting = Setting {
         plan,
@@ -304,10 +325,20 @@ fn carry_out(
         session: session_number(),
         unseen,
     };
-    let mut output = begin(plan, arguments, command)?;
+    if arguments.trials > 1 {
+        drop(checked);
+        return trials::run(setting, &targets, arguments, &command);
+    }
+    let mut output = begin(plan, arguments, command, None)?;
+    let exit = measure(checked, &setting, &mut output);
+    end(output, exit, arguments)
+}
+
+/// Runs each target in turn, until the user stops it.
+pub fn measure(targets: Vec<Checked>, setting: &Setting<'_>, output: &mut Output) -> Exit {
     let mut exit = Exit::Done;
     for target in targets {
-        match target.run(&setting, &mut output) {
+        match target.run(setting, output) {
             Ok(ended) => exit = exit.worse(ended),
             Err(failure) => {
                 failure.tell();
@@ -319,7 +350,7 @@ fn carry_out(
             break;
         }
     }
-    end(output, exit, arguments)
+    exit
 }
 
 /// `--dry-run`: nothing is opened or set up.
@@ -346,17 +377,23 @@ pub fn session_number() -> u32 {
     (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32)) as u32
 }
 
-fn begin(
+/// The result of a run, or of one of several trials, with its folder.
+///
+/// # Errors
+/// [`Failure`] if the folder cannot be made.
+pub fn begin(
     plan: &Plan,
     arguments: &ConductArguments,
     command: Vec<String>,
+    trial: Option<(TrialNumber, &Path)>,
 ) -> Result<Output, Failure> {
     let (started, origin) = (SystemTime::now(), measure::now());
     let mut result = RunResult::begin(plan, &command, started);
     result.compare_unequal = arguments.allow_unequal;
+    result.trial = trial.map(|(number, _)| number);
     result.cost = cost::of_servers(&arguments.price)?;
-    let folder = ResultFolder::create(arguments.out.as_deref(), &plan.suite, started, origin)
-        .map_err(Failure::usage)?;
+    let out = trial.map(|(_, folder)| folder).or(arguments.out.as_deref());
+    let folder = ResultFolder::create(out, &plan.suite, started, origin).map_err(Failure::usage)?;
     let quiet = arguments.quiet || arguments.json;
     Ok(Output::new(folder, result, origin, quiet, arguments.strict))
 }

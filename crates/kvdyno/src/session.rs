@@ -10,6 +10,7 @@ use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Resources, Sampler, St
 use kvdyno_core::store::{Consistency, ErrorClass, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
+use kvdyno_core::verify::linearizability::Answer;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::result::{
@@ -269,7 +270,14 @@ impl<'a> Session<'a> {
             Consistency::Eventual => measure.tally.of(AnomalyKind::Stale),
             _ => 0,
         };
-        measure.tally.illegal() > allowed
+        measure.tally.illegal() > allowed || self.breaks_linearizability(measure)
+    }
+
+    /// What a store that promises no linearizability need not keep is a measurement only.
+    fn breaks_linearizability(&self, measure: &PhaseMeasure) -> bool {
+        let answer = measure.linearizability.as_ref().map(|examined| &examined.answer);
+        self.context.profile.consistency.level == Consistency::Linearizable
+            && matches!(answer, Some(Answer::Violated(_)))
     }
 
     fn conclude(mut self, output: &mut Output) -> Exit {

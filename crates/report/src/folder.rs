@@ -16,8 +16,9 @@ use serde::Serialize;
 
 use crate::html;
 use crate::result::{AnomalyResult, RunResult, rfc3339};
+use crate::trials::{TRIALS_FILE, Trials, TrialsError};
 
-pub(crate) use interval_log::{LoggedHistogram, Measured, read_line};
+pub(crate) use interval_log::{LoggedHistogram, Measured, interval_at, read_log};
 pub(crate) use resources_csv::{MACHINE, ResourceRow};
 pub(crate) use timeline_csv::TimelineRow;
 
@@ -31,6 +32,8 @@ pub const TIMELINE_FILE: &str = "timeline.csv";
 pub const RESOURCES_FILE: &str = "resources.csv";
 /// Name of the anomalies, one JSON object a line.
 pub const ANOMALIES_FILE: &str = "anomalies.jsonl";
+/// Begin of the names of histories in Jepsen's EDN; after it, number of the run and name of the phase.
+pub const HISTORY_FILE: &str = "history-";
 /// Name of the report.
 pub const REPORT_FILE: &str = "report.html";
 /// Where a run's folder goes if none is named.
@@ -68,6 +71,14 @@ pub enum FolderError {
         path: PathBuf,
         /// What went wrong.
         source: html::HtmlError,
+    },
+    /// The report over several trials cannot be made.
+    #[error("cannot make {path}: {source}")]
+    Trials {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: TrialsError,
     },
 }
 
@@ -222,6 +233,24 @@ impl ResultFolder {
         self.anomalies.append(&self.buffer)
     }
 
+    /// Writes the histories that a phase kept, if it did, as one file in Jepsen's EDN:
+    /// `history-RUN-PHASE.edn`.
+    ///
+    /// # Errors
+    /// [`FolderError`] if it cannot be written.
+    pub fn add_history(
+        &mut self,
+        place: Place<'_>,
+        measure: &PhaseMeasure,
+    ) -> Result<(), FolderError> {
+        let kept = measure.linearizability.as_ref().map(|examined| &examined.history);
+        let Some(history) = kept.filter(|history| !history.records.is_empty()) else {
+            return Ok(());
+        };
+        let name = format!("{HISTORY_FILE}{}-{}.edn", place.run, plain_name(place.phase_name));
+        replace(&self.path.join(name), history.edn().as_bytes())
+    }
+
     /// Replaces `result.json` as a whole: what was there stays until the new one is on disk.
     ///
     /// # Errors
@@ -258,6 +287,56 @@ pub fn write_report(folder: &Path, result: &RunResult, to: &Path) -> Result<Path
         .map_err(|source| FolderError::Report { path: to.to_owned(), source })?;
     replace(to, page.as_bytes())?;
     Ok(to.to_owned())
+}
+
+/// Makes the folder of several trials; each gets one of its own in it.
+///
+/// # Errors
+/// [`FolderError`] if it cannot be made or holds results already.
+pub fn create_trials_folder(
+    out: Option<&Path>,
+    suite: &str,
+    started: SystemTime,
+) -> Result<PathBuf, FolderError> {
+    let Some(path) = out else { return new_folder(Path::new(DEFAULT_PARENT), suite, started) };
+    let path = named_folder(path)?;
+    let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+    if entries.map(|entry| entry.path()).any(|entry| entry.join(RESULT_FILE).exists()) {
+        return Err(FolderError::Occupied { path });
+    }
+    Ok(path)
+}
+
+/// Removes a folder of trials of which none began.
+pub fn discard_trials_folder(path: &Path) {
+    let _ = fs::remove_dir(path);
+    if path.parent() == Some(Path::new(DEFAULT_PARENT)) {
+        let _ = fs::remove_dir(DEFAULT_PARENT);
+    }
+}
+
+/// Writes the summary of trials and its page into their folder. The page's path.
+///
+/// # Errors
+/// [`FolderError`] if they cannot be made or written.
+pub fn write_trials(folder: &Path, trials: &Trials) -> Result<PathBuf, FolderError> {
+    let mut text = serde_json::to_vec_pretty(trials).expect("a summary is plain JSON");
+    text.push(b'\n');
+    replace(&folder.join(TRIALS_FILE), &text)?;
+    let to = folder.join(REPORT_FILE);
+    write_trials_page(trials, &to)?;
+    Ok(to)
+}
+
+/// Writes the page over trials to `to`.
+///
+/// # Errors
+/// [`FolderError`] if it cannot be made or written.
+pub fn write_trials_page(trials: &Trials, to: &Path) -> Result<(), FolderError> {
+    let page = trials
+        .html()
+        .map_err(|source| FolderError::Trials { path: to.to_owned(), source })?;
+    replace(to, page.as_bytes())
 }
 
 /// Makes a folder for several results: `out`, or a new one under [`DEFAULT_PARENT`] that is named after

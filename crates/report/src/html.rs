@@ -69,6 +69,11 @@ fn chart_library() -> Result<&'static str, HtmlError> {
     LIBRARY.get_or_init(cut_out).as_deref().ok_or(HtmlError::Library)
 }
 
+/// The style of every page.
+pub(crate) fn page_style() -> &'static str {
+    include_str!("../templates/report.css")
+}
+
 /// JSON that may stand inside a script element: no `<`, so nothing in it ends the element.
 fn script_json(value: &impl serde::Serialize) -> String {
     let json = serde_json::to_string(value).expect("chart data is plain JSON");

@@ -2,10 +2,12 @@
 //! report lines ([`lines`]) feed the terminal, HTML and Markdown alike, so that no two of them tell
 //! different figures.
 
+pub mod compare;
 pub mod capacity;
 pub mod cost;
 pub mod folder;
 pub mod html;
+pub mod junit;
 pub mod lines;
 pub mod markdown;
 pub mod objective;
@@ -17,5 +19,6 @@ pub mod scorecard;
 pub mod standing;
 pub mod terminal;
 pub mod timeline;
+pub mod trials;
 pub mod view;
 pub mod winnow;

@@ -5,7 +5,10 @@ use kvdyno_core::store::FigureUnit;
 
 use crate::capacity::capacity_lines;
 use crate::cost::cost_lines;
-use crate::result::{FaultResult, FigureResult, RunResult, StoreRun};
+use crate::result::{
+    FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, RequestResult,
+    RunResult, StoreRun,
+};
 use crate::scorecard::scorecard_lines;
 use crate::view::{PhaseView, main_row};
 
@@ -115,9 +118,15 @@ impl ReportLine {
     /// The value of a row as text; empty where it has none.
     #[must_use]
     pub fn text(&self, view: &PhaseView, unit: LatencyUnit) -> String {
-        let Some(value) = (self.value)(view).filter(|value| value.is_finite()) else {
-            return String::new();
-        };
+        match (self.value)(view).filter(|value| value.is_finite()) {
+            Some(value) => self.value_text(value, unit),
+            None => String::new(),
+        }
+    }
+
+    /// A value of this line as text.
+    #[must_use]
+    pub fn value_text(&self, value: f64, unit: LatencyUnit) -> String {
         match self.unit {
             Unit::Latency => unit.text(value),
             Unit::PerSecond => significant(value),
@@ -236,7 +245,43 @@ pub fn fault_text(fault: &FaultResult) -> String {
         Some(error) => format!("not done: {error}"),
         None => format!("done after {}", duration_text(took as f64)),
     };
-    format!("{}{node} at {at:.3} s, {end}", fault.what)
+    let used = fault.used.as_deref().map_or(String::new(), |used| format!(" ({used})"));
+    format!("{}{node} at {at:.3} s, {end}{used}", fault.what)
+}
+
+/// What the sampled histories say, such as `linearizable: 3,000 requests about 16 records`.
+#[must_use]
+pub fn linearizability_text(result: &LinearizabilityResult) -> String {
+    let count = |n: u64| grouped(n as f64);
+    let looked = format!("{} requests about {} records", count(result.requests), result.records);
+    let why = &result.why;
+    match (result.answer, &result.violation) {
+        (LinearizabilityAnswer::Ok, _) => format!("linearizable: {looked}"),
+        (LinearizabilityAnswer::Unknown, _) => format!("linearizable or not is unknown: {why}"),
+        (LinearizabilityAnswer::Violated, None) => format!("NOT LINEARIZABLE: {why} ({looked})"),
+        (LinearizabilityAnswer::Violated, Some(violation)) => {
+            let requests: Vec<String> = violation.requests.iter().map(request_text).collect();
+            let (record, requests) = (violation.record, requests.join("; "));
+            format!("NOT LINEARIZABLE: {why}, record {record}: {requests} ({looked})")
+        }
+    }
+}
+
+/// Such as `write of version 3 from 1.000000 s to 1.000200 s`.
+fn request_text(request: &RequestResult) -> String {
+    let seconds = |ns: u64| format!("{:.6} s", ns as f64 / 1e9);
+    let what = match request.version {
+        Some(version) if version < 0 => format!("version {} of an earlier run", -version),
+        Some(version) => format!("version {version}"),
+        None => "nothing".to_owned(),
+    };
+    let failed = if request.failed { "failed " } else { "" };
+    let verb = if request.write { "write of" } else { "read of" };
+    let until = match request.answered_ns {
+        Some(answered) => format!("to {}", seconds(answered)),
+        None => "on, without an answer".to_owned(),
+    };
+    format!("{failed}{verb} {what} from {} {until}", seconds(request.sent_ns))
 }
 
 /// The value of a figure in its unit; `unknown` where there is none.
@@ -333,11 +378,56 @@ mod tests {
             role: Some("primary".to_owned()),
             began_ns: 10_000_000_000,
             ended_ns: 10_003_200_000,
+            used: None,
             error: None,
         };
         assert_eq!(fault_text(&fault), "kill redis-1 (primary) at 10.000 s, done after 3.20 ms");
+        fault.used = Some("SIGKILL".to_owned());
+        assert!(fault_text(&fault).ends_with("done after 3.20 ms (SIGKILL)"));
+        fault.used = None;
         (fault.node, fault.error) = (String::new(), Some("no node is a primary".to_owned()));
         assert_eq!(fault_text(&fault), "kill at 10.000 s, not done: no node is a primary");
+    }
+
+    #[test]
+    fn histories_are_told_with_the_requests_that_contradict_each_other() {
+        let request = |write, version, sent_ns, answered_ns| RequestResult {
+            write,
+            version,
+            sent_ns,
+            answered_ns,
+            failed: false,
+        };
+        let mut result = LinearizabilityResult {
+            answer: LinearizabilityAnswer::Ok,
+            why: String::new(),
+            records: 16,
+            full: 0,
+            requests: 3_000,
+            indeterminate: 1,
+            violation: None,
+        };
+        assert_eq!(linearizability_text(&result), "linearizable: 3,000 requests about 16 records");
+        result.answer = LinearizabilityAnswer::Unknown;
+        result.why = "verification is off".to_owned();
+        let text = linearizability_text(&result);
+        assert_eq!(text, "linearizable or not is unknown: verification is off");
+        result.answer = LinearizabilityAnswer::Violated;
+        result.why = "it went back".to_owned();
+        let requests = vec![
+            request(true, Some(2), 1_000_000_000, None),
+            request(false, None, 1_500_000_000, Some(1_500_001_000)),
+            request(false, Some(-4), 2_000_000_000, Some(2_100_000_000)),
+        ];
+        result.violation = Some(crate::result::ViolationResult { record: 62, requests });
+        assert_eq!(
+            linearizability_text(&result),
+            "NOT LINEARIZABLE: it went back, record 62: \
+             write of version 2 from 1.000000 s on, without an answer; \
+             read of nothing from 1.500000 s to 1.500001 s; \
+             read of version 4 of an earlier run from 2.000000 s to 2.100000 s \
+             (3,000 requests about 16 records)"
+        );
     }
 
     #[test]

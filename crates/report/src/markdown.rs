@@ -5,7 +5,7 @@ use crate::lines::{
 };
 use crate::result::{HistogramError, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
-use crate::terminal::{heading_cells, promises, row_cells, verification_line};
+use crate::terminal::{heading_cells, histories, promises, row_cells, verification_line};
 use crate::view::rows;
 
 /// The result as Markdown: for each store a heading, the verdict, the table and the verification.
@@ -56,9 +56,12 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
     Ok(text)
 }
 
-/// A list of what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
+/// A list of what the histories say, what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
 fn happenings(run: &StoreRun) -> String {
     let mut text = String::new();
+    for line in histories(run) {
+        text.push_str(&format!("- {}\n", escaped(&line)));
+    }
     for phase in &run.phases {
         for fault in &phase.faults {
             text.push_str(&format!(
@@ -82,7 +85,8 @@ fn happenings(run: &StoreRun) -> String {
     text
 }
 
-fn line(cells: &[String]) -> String {
+/// A row of a table.
+pub(crate) fn line(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     format!("| {} |\n", cells.join(" | "))
 }

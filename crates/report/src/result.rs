@@ -6,6 +6,7 @@ mod cost;
 mod fault;
 mod host;
 mod latency;
+mod linearizability;
 mod load;
 mod merge;
 mod phase;
@@ -28,6 +29,9 @@ pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};
+pub use linearizability::{
+    LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
+};
 pub use load::LoadError;
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
@@ -67,6 +71,9 @@ pub struct RunResult {
     /// The part of the load that this process carried.
     #[schemars(with = "PartSchema")]
     pub part: Part,
+    /// Which repetition of the run this is, where there are several.
+    #[serde(default)]
+    pub trial: Option<TrialNumber>,
     /// Stores of unequal durability or consistency are set against each other all the same.
     pub compare_unequal: bool,
     /// If this result was merged: where from.
@@ -122,6 +129,15 @@ pub struct SuiteResult {
     pub scorecard: bool,
     /// The whole plan, as the suite was resolved. Equal in all parts of a load.
     pub plan: serde_json::Value,
+}
+
+/// One of several repetitions of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialNumber {
+    /// Number, from 1.
+    pub number: u32,
+    /// How many there were to be.
+    pub of: u32,
 }
 
 /// A part that went into a merged result.
@@ -356,6 +372,7 @@ impl RunResult {
             seed: plan.seed,
             suite: SuiteResult::new(plan),
             part: plan.part,
+            trial: None,
             compare_unequal: false,
             merged_from: Vec::new(),
             cost: None,

@@ -1,14 +1,14 @@
 //! A result on the terminal: for each store the verdict, then the table, then what verification
 //! saw; after several stores, which is ahead.
 
-mod layout;
+pub(crate) mod layout;
 
 use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::lines::{
     LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, findings,
-    grouped, shows_published, significant,
+    grouped, linearizability_text, shows_published, significant,
 };
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
@@ -98,6 +98,13 @@ pub fn render_store(
     }
     if !run.phases.is_empty() {
         text.push_str(&verification(run.tally().as_ref(), style));
+    }
+    for line in histories(run) {
+        let shown = wrapped(&line, "", "  ", style.width);
+        text.push_str(&match line.contains("NOT LINEARIZABLE") {
+            true => format!("{}\n", style.paint("1;31", shown.trim_end())),
+            false => shown,
+        });
     }
     for note in &run.notes {
         let note = format!("not to be seen in {}", printable(note));
@@ -331,6 +338,15 @@ fn verification(tally: Option<&Tally>, style: Style) -> String {
         _ => line,
     };
     wrapped(&line, "", "  ", style.width)
+}
+
+/// What the histories of each phase that asked say.
+pub(crate) fn histories(run: &StoreRun) -> Vec<String> {
+    let told = run.phases.iter().filter_map(|phase| {
+        let text = linearizability_text(phase.linearizability.as_ref()?);
+        Some(format!("{}: {}", printable(&phase.name), printable(&text)))
+    });
+    told.collect()
 }
 
 /// What verification saw, in a line.

@@ -3,8 +3,6 @@
 //! intervals: counts are added and histograms merged, percentiles never averaged.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use hdrhistogram::Histogram;
@@ -13,7 +11,7 @@ use serde::Serialize;
 
 use crate::folder::{
     INTERVALS_FILE, LoggedHistogram, MACHINE, Measured, RESOURCES_FILE, ResourceRow, TIMELINE_FILE,
-    TimelineRow, read_line,
+    TimelineRow, interval_at, read_log,
 };
 use crate::result::{RunResult, add};
 
@@ -25,8 +23,6 @@ const MOST_POINTS_IN_ALL: usize = 8_000;
 const MOST_SERIES: usize = 800;
 /// Most rows of `timeline.csv` that are read: two weeks of seconds with four kinds.
 const MOST_ROWS: usize = 5_000_000;
-/// Longest line of `intervals.hlog` that is read, bytes.
-const LONGEST_LINE: u64 = 2 << 20;
 /// Most points of all processes' use together.
 const MOST_USES_IN_ALL: usize = 8_000;
 /// Name of the series with all kinds together.
@@ -185,17 +181,8 @@ impl Timeline {
     }
 
     fn read_histograms(&mut self, path: &Path) {
-        let Ok(file) = File::open(path) else { return };
-        let mut reader = BufReader::new(file);
         let mut gathered = Gathered::default();
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => break,
-                Ok(_) => {}
-            }
-            let Some(logged) = read_line(&line) else { continue };
+        for logged in read_log(path) {
             let key = (logged.run, logged.phase);
             let Some(slot) = self.phases.get(&key).and_then(|p| p.slot_at(logged.start_s)) else {
                 continue;
@@ -317,9 +304,8 @@ impl PhaseTimeline {
 
     /// The slot of the interval that began at `start_s`; the log rounds to the millisecond.
     fn slot_at(&self, start_s: f64) -> Option<usize> {
-        let after = self.starts.partition_point(|start| *start <= start_s + 0.000_6);
-        let interval = after.checked_sub(1)?;
-        ((start_s - self.starts[interval]).abs() < 0.001).then(|| interval / self.factor.max(1))
+        let interval = interval_at(&self.starts, start_s)?;
+        Some(interval / self.factor.max(1))
     }
 }
 

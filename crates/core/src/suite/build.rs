@@ -224,6 +224,7 @@ impl Builder<'_> {
         }
         for group in &mut plan.groups {
             group.requests = None;
+            group.linearizability = false;
             if let Arrival::Ramp { from, .. } = group.arrival {
                 group.arrival = Arrival::Constant { rate: from };
             }
@@ -361,6 +362,7 @@ impl Builder<'_> {
             arrival,
             ttl: settings.ttl,
             one_field: settings.one_field.unwrap_or(false),
+            linearizability: self.linearizability(draft, &mix)?,
             scan_length: settings
                 .scan_length
                 .clone()
@@ -373,6 +375,25 @@ impl Builder<'_> {
             insert_stride: 1,
             seed: 0,
         })
+    }
+
+    /// Whether histories are kept and judged: where records that are there are read or written.
+    fn linearizability(&self, draft: &Draft<'_>, mix: &Mix) -> Result<bool, SuiteError> {
+        let (settings, name) = (draft.settings, &draft.phase.name);
+        let asked = settings.linearizability.unwrap_or(false);
+        if !asked || draft.phase.load || only_inserts(mix) {
+            return Ok(false);
+        }
+        let clash = match settings {
+            _ if has(mix, |kind| kind == Kind::Delete) => "it deletes records",
+            ClientSpec { ttl: Some(_), .. } => "its records have a time to live",
+            ClientSpec { one_field: Some(true), .. } if self.spec.fields > 1 => {
+                "it writes one field of several"
+            }
+            _ => return Ok(true),
+        };
+        let message = format!("linearizability of phase `{name}` cannot be judged: {clash}");
+        Err(self.conflict(draft.group.mark, message, "leave out `linearizability`"))
     }
 
     /// A batch is never larger than the records that there are to be.

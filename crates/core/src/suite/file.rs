@@ -16,7 +16,7 @@ use super::search;
 
 /// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
 /// the top (for all phases); the nearest counts.
-pub(super) const CLIENT_KEYS: [&str; 13] = [
+pub(super) const CLIENT_KEYS: [&str; 14] = [
     "clients",
     "pipeline",
     "mix",
@@ -28,6 +28,7 @@ pub(super) const CLIENT_KEYS: [&str; 13] = [
     "ramp",
     "ttl",
     "one-field",
+    "linearizability",
     "scan-length",
     "batch",
 ];
@@ -208,6 +209,7 @@ pub(super) struct ClientSpec {
     pub(super) ramp: Option<Ramp>,
     pub(super) ttl: Option<Duration>,
     pub(super) one_field: Option<bool>,
+    pub(super) linearizability: Option<bool>,
     pub(super) scan_length: Option<SizeModel>,
     pub(super) batch: Option<u32>,
 }
@@ -238,6 +240,7 @@ impl ClientSpec {
             },
             ttl: self.ttl.or(wider.ttl),
             one_field: self.one_field.or(wider.one_field),
+            linearizability: self.linearizability.or(wider.linearizability),
             scan_length: self.scan_length.clone().or_else(|| wider.scan_length.clone()),
             batch: self.batch.or(wider.batch),
         }
@@ -261,6 +264,7 @@ impl ClientSpec {
             ramp: fields.read("ramp", ramp)?,
             ttl: fields.read("ttl", |v| v.some_time())?,
             one_field: fields.read("one-field", |v| v.flag())?,
+            linearizability: fields.read("linearizability", |v| v.flag())?,
             scan_length: fields.read("scan-length", |v| models::size(v, SizeUnit::Records))?,
             batch: fields.read("batch", |v| v.small_count(1, 100_000))?,
         };

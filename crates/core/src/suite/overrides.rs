@@ -32,6 +32,8 @@ pub struct Overrides {
     pub requests: Option<u64>,
     /// `--seed`.
     pub seed: Option<u64>,
+    /// `--linearizability`: histories are kept and judged in each phase that does not say otherwise.
+    pub linearizability: bool,
     /// `--set`, each as typed: `phase.key=value`, `phase.group.key=value` or `key=value`.
     pub set: Vec<String>,
     /// `--slo`: the conditions of each search, as typed.
@@ -58,6 +60,7 @@ impl Overrides {
         for set in &self.set {
             say("--set", Some(set.clone()));
         }
+        changes.extend(self.linearizability.then(|| "--linearizability".to_owned()));
         changes
     }
 
@@ -102,6 +105,9 @@ impl Overrides {
                 let text = format!("\"{value}\"");
                 document.set(format!("--{key} {value}"), &[], &[key], &text)?;
             }
+        }
+        if self.linearizability {
+            document.set("--linearizability".to_owned(), &[], &["linearizability"], "true")?;
         }
         self.set.iter().try_for_each(|text| set(document, text))?;
         self.slo.iter().try_for_each(|slo| set_condition(document, slo))

@@ -270,6 +270,10 @@ pub struct GroupPlan {
     pub ttl: Option<Duration>,
     /// Updates write one field, drawn uniformly, instead of all.
     pub one_field: bool,
+    /// One in a hundred operations goes to one of the few records whose history is kept and judged
+    /// (see [`super::Sampled`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub linearizability: bool,
     /// Records asked for by a scan.
     pub scan_length: SizeModel,
     /// Records in a batch.

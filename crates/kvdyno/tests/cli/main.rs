@@ -3,7 +3,10 @@
 mod support;
 
 mod capacity;
+mod comparing;
 mod folders;
+#[cfg(feature = "server-tests")]
+mod harm;
 mod inputs;
 mod options;
 #[cfg(feature = "server-tests")]

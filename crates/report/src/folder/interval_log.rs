@@ -1,6 +1,9 @@
 //! `intervals.hlog`: the histograms of each interval in HdrHistogram's log format, version 1.3, so
 //! that the public tools open it. Values are ns; times are seconds since the run began.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
@@ -12,6 +15,9 @@ use kvdyno_core::measure::{Interval, Nanos};
 
 use super::{Place, plain_name};
 use crate::result::decode;
+
+/// Longest line of a log that is read, bytes.
+const LONGEST_LINE: u64 = 2 << 20;
 
 /// What a histogram of the log is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +101,35 @@ fn tag(place: Place<'_>, group: u16, kind: &str, measured: Measured) -> String {
     format!("{run}-{store}/{number}-{phase}/{group}/{kind}/{what}")
 }
 
+/// Every histogram of a log in its order, which is that of time; none if it is not there. Broken lines
+/// leave gaps.
+pub(crate) fn read_log(path: &Path) -> impl Iterator<Item = LoggedHistogram> {
+    let mut reader = File::open(path).map(BufReader::new).ok();
+    let mut line = Vec::new();
+    std::iter::from_fn(move || {
+        let reader = reader.as_mut()?;
+        loop {
+            line.clear();
+            match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => {}
+            }
+            if let Some(logged) = read_line(&line) {
+                return Some(logged);
+            }
+        }
+    })
+}
+
+/// The interval that began at `start_s`; the log rounds to the millisecond.
+pub(crate) fn interval_at(starts: &[f64], start_s: f64) -> Option<usize> {
+    let interval = starts.partition_point(|start| *start <= start_s + 0.000_6).checked_sub(1)?;
+    ((starts[interval] - start_s).abs() < 0.001).then_some(interval)
+}
+
 /// Reads one line of the log, its newline included. `None` for headers, comments and whatever is
 /// not a whole line of ours.
-pub(crate) fn read_line(line: &[u8]) -> Option<LoggedHistogram> {
+fn read_line(line: &[u8]) -> Option<LoggedHistogram> {
     let Some(Ok(LogEntry::Interval(entry))) = IntervalLogIterator::new(line).next() else {
         return None;
     };

@@ -11,14 +11,14 @@ use crate::lines::{
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
-    bytes_text, certainty_text, is_remark, moment_text, promises, reason_figures, row_cells,
-    verification_line,
+    bytes_text, certainty_text, histories, is_remark, moment_text, promises, reason_figures,
+    row_cells, verification_line,
 };
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 
 use super::charts::Charts;
-use super::script_json;
+use super::{page_style, script_json};
 use super::testbed::TestbedCard;
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
@@ -82,6 +82,7 @@ struct StoreCard {
     lower_bounds: bool,
     verification: String,
     verified: bool,
+    histories: Vec<String>,
     notes: Vec<String>,
     findings: Vec<String>,
     disclosure: Vec<(String, String)>,
@@ -145,7 +146,7 @@ impl Page {
             has_timeline: charts.has_timeline(),
             has_capacity: result.runs.iter().any(|run| !run.capacity.is_empty()),
             data: script_json(&charts),
-            style: include_str!("../../templates/report.css"),
+            style: page_style(),
             script: include_str!("../../templates/report.js"),
         })
     }
@@ -187,6 +188,7 @@ fn store_card(
         lower_bounds,
         verification: verification_line(tally.as_ref()),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        histories: histories(run).iter().map(|line| cut(line)).collect(),
         findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::FaultResult;
 use super::latency::{Latency, finite};
+use super::linearizability::LinearizabilityResult;
 use super::rfc3339;
 
 /// Anomalies that a phase keeps in `result.json`; all of them are in `anomalies.jsonl`.
@@ -76,6 +77,9 @@ pub struct PhaseResult {
     /// What the store's driver noticed, such as a hit ratio.
     #[serde(default)]
     pub figures: Vec<FigureResult>,
+    /// Whether the sampled records' histories are linearizable, if the phase asked.
+    #[serde(default)]
+    pub linearizability: Option<LinearizabilityResult>,
     /// What was done to the testbed meanwhile, in order.
     #[serde(default)]
     pub faults: Vec<FaultResult>,
@@ -310,6 +314,10 @@ impl PhaseResult {
                 .collect(),
             resources: resources.filter(|r| shares_are_finite(r)).cloned(),
             figures: measure.figures.iter().map(FigureResult::new).collect(),
+            linearizability: measure
+                .linearizability
+                .as_ref()
+                .map(|examined| LinearizabilityResult::new(examined, measure.start)),
             faults: Vec::new(),
             published: Vec::new(),
         }

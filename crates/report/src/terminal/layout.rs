@@ -17,7 +17,7 @@ pub(crate) fn printable(text: &str) -> String {
 
 /// Rows of cells as lines: the first column to the left, the others to the right. Two spaces
 /// between columns, one if `width` is short; then the first column is cut.
-pub(super) fn columns(cells: &[Vec<String>], width: usize) -> Vec<String> {
+pub(crate) fn columns(cells: &[Vec<String>], width: usize) -> Vec<String> {
     let count = cells.iter().map(Vec::len).max().unwrap_or(0);
     let length = |text: &String| text.chars().count();
     let widest = |column: usize| {
@@ -54,7 +54,7 @@ fn cut(text: &str, width: usize) -> String {
 
 /// Words wrapped to `width`, the first line after `first`, the others after `next`. Ends with a
 /// newline. A word longer than a line stays whole.
-pub(super) fn wrapped(text: &str, first: &str, next: &str, width: usize) -> String {
+pub(crate) fn wrapped(text: &str, first: &str, next: &str, width: usize) -> String {
     let mut lines = String::new();
     let mut line = first.to_owned();
     let mut empty = true;

@@ -1,0 +1,62 @@
+//! `kvdyno compare`: results set against each other, with gates for releases.
+
+use std::path::Path;
+
+use kvdyno_report::compare::{
+    Comparison, CompareError, Report, Unequal, gate, junit, markdown, need, pairs, terminal,
+};
+
+use crate::args::CompareArguments;
+use crate::exit::{Exit, Failure};
+use crate::terminal_style::style_of_terminal;
+
+/// Compares and judges.
+///
+/// # Errors
+/// [`Failure`] if results cannot be read or may not be compared, or a file not be written.
+pub fn compare(arguments: &CompareArguments) -> Result<Exit, Failure> {
+    let report = report(arguments).map_err(Failure::usage)?;
+    if let Some(path) = &arguments.markdown {
+        write(path, &markdown(&report))?;
+    }
+    if let Some(path) = &arguments.junit {
+        write(path, &junit(&report))?;
+    }
+    if arguments.json {
+        say!("{}", serde_json::to_string_pretty(&report).map_err(Failure::internal)?);
+    } else {
+        say!("{}", terminal(&report, style_of_terminal()));
+    }
+    Ok(exit(&report, arguments.strict))
+}
+
+fn report(arguments: &CompareArguments) -> Result<Report, CompareError> {
+    let unequal = if arguments.allow_unequal { Unequal::Allow } else { Unequal::Refuse };
+    let mut report = Report::default();
+    for (first, second) in pairs(&arguments.results)? {
+        let comparison = Comparison::of(&first, &second, unequal)?;
+        for condition in arguments.needs.iter().flat_map(|conditions| &conditions.0) {
+            report.needs.extend(need(&comparison, condition)?);
+        }
+        for condition in arguments.fail_on.iter().flat_map(|conditions| &conditions.0) {
+            report.gates.extend(gate(&comparison, condition)?);
+        }
+        report.comparisons.push(comparison);
+    }
+    Ok(report)
+}
+
+/// A gate that failed outweighs figures that are not to be believed.
+fn exit(report: &Report, strict: bool) -> Exit {
+    let invalid = report.comparisons.iter().any(|comparison| comparison.invalid);
+    let suspect = report.comparisons.iter().any(|comparison| comparison.suspect);
+    match report.failed() {
+        true => Exit::Failed,
+        false if invalid || (strict && (suspect || report.undecided())) => Exit::Undecided,
+        false => Exit::Done,
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| Failure::internal(format!("{}: {e}", path.display())))
+}

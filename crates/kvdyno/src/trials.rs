@@ -1,0 +1,113 @@
+//! `--trials`: the same run several times, the stores in turns, so that what changes on the machine
+//! meanwhile meets all of them alike; each time from the same wiped state.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use kvdyno_report::folder;
+use kvdyno_report::result::{RunResult, TrialNumber};
+use kvdyno_report::trials::Trials;
+
+use crate::args::{ConductArguments, DataPolicy};
+use crate::exit::{Exit, Failure};
+use crate::run::{self, Checked, Target};
+use crate::setting::Setting;
+use crate::terminal_style::style_of_terminal;
+
+/// Runs all trials and tells what they come to.
+///
+/// # Errors
+/// [`Failure`] if nothing could be measured.
+pub fn run(
+    setting: Setting<'_>,
+    targets: &[Target],
+    arguments: &ConductArguments,
+    command: &[String],
+) -> Result<Exit, Failure> {
+    if setting.data == DataPolicy::Reuse {
+        return Err(Failure::usage(
+            "--trials begins each trial without records, --data reuse keeps them; leave one out",
+        ));
+    }
+    let started = SystemTime::now();
+    let parent =
+        folder::create_trials_folder(arguments.out.as_deref(), &setting.plan.suite, started)
+            .map_err(Failure::usage)?;
+    let (mut exit, mut done) = (Exit::Done, Vec::new());
+    let mut setting = setting;
+    for number in 1..=arguments.trials {
+        // The first trial keeps to what the user said of records that are there; each later one finds
+        // those of the one before.
+        if number > 1 {
+            setting.data = DataPolicy::Wipe;
+            setting.session = run::session_number();
+        }
+        let trial = TrialNumber { number, of: arguments.trials };
+        let (ended, result) = one(&setting, targets, arguments, command, trial, &parent)?;
+        exit = exit.worse(ended);
+        done.extend(result);
+        let goes_on = matches!(exit, Exit::Done | Exit::Failed | Exit::Undecided);
+        if !goes_on {
+            break;
+        }
+    }
+    if done.is_empty() {
+        folder::discard_trials_folder(&parent);
+        return Ok(exit);
+    }
+    tell(&done, arguments, &parent)?;
+    Ok(exit)
+}
+
+/// One trial. Its result, if a store could be measured.
+fn one(
+    setting: &Setting<'_>,
+    targets: &[Target],
+    arguments: &ConductArguments,
+    command: &[String],
+    trial: TrialNumber,
+    parent: &Path,
+) -> Result<(Exit, Option<(PathBuf, RunResult)>), Failure> {
+    let digits = arguments.trials.to_string().len().max(2);
+    let folder = parent.join(format!("trial-{:0digits$}", trial.number));
+    if !(arguments.quiet || arguments.json) {
+        eprintln!("kvdyno: trial {} of {}", trial.number, trial.of);
+    }
+    let mut order: Vec<&Target> = targets.iter().collect();
+    if trial.number.is_multiple_of(2) {
+        order.reverse();
+    }
+    // Opened anew: an engine without a folder of its own gets a new one each time.
+    // Whether nodes may be harmed was asked before the first trial.
+    let check = |target: &Target| target.clone().check(setting.plan, true);
+    let checked: Vec<Checked> = order.into_iter().map(check).collect::<Result<_, Failure>>()?;
+    let mut output = run::begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
+    let exit = run::measure(checked, setting, &mut output);
+    if output.is_empty() {
+        output.discard();
+        return Ok((exit, None));
+    }
+    let (result, _) = output.finish(exit == Exit::Interrupted);
+    Ok((exit, Some((folder, result))))
+}
+
+fn tell(
+    done: &[(PathBuf, RunResult)],
+    arguments: &ConductArguments,
+    parent: &Path,
+) -> Result<(), Failure> {
+    let trials = Trials::of(done).map_err(Failure::internal)?;
+    let written = folder::write_trials(parent, &trials);
+    if arguments.json {
+        say!("{}", serde_json::to_string_pretty(&trials).map_err(Failure::internal)?);
+    } else {
+        say!("{}", trials.terminal(style_of_terminal()));
+    }
+    match written {
+        Ok(report) if !arguments.json => say!("Report: {}", report.display()),
+        Ok(_) => {}
+        // The trials themselves are there.
+        Err(error) => warn_user!("kvdyno: {error}; each trial has its own report"),
+    }
+    Ok(())
+}

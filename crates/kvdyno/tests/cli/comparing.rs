@@ -1,0 +1,219 @@
+//! Trials, comparisons and gates: as a release pipeline would use them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Ended, Scratch};
+
+const SMALL: &str = "run --records 200 --requests 2k --clients 1 --mix get=60,update=40";
+
+/// Gates passed: 0, and 2 where this build, which is not optimised, makes all figures invalid, or a
+/// machine that others share does.
+#[track_caller]
+fn expect_passed(ended: Ended) -> Ended {
+    assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+    assert!(!ended.out.contains("gate FAILED"), "{ended:#?}");
+    ended
+}
+
+fn stores(result: &Value) -> Vec<String> {
+    let runs = result["runs"].as_array().expect("runs");
+    runs.iter().map(|run| run["store"]["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn trials_take_turns_and_begin_alike() {
+    let scratch = Scratch::new();
+    let line = format!("{SMALL} --store map: --store lmdb:db --trials 3 --out t");
+    let ended = scratch.kvdyno(&line);
+    assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+    let orders = [["map", "lmdb"], ["lmdb", "map"], ["map", "lmdb"]];
+    for (number, order) in orders.iter().enumerate() {
+        let result = scratch.result(&format!("t/trial-0{}", number + 1));
+        assert_eq!(stores(&result), *order);
+        assert_eq!(result["trial"], serde_json::json!({ "number": number + 1, "of": 3 }));
+        for run in result["runs"].as_array().expect("runs") {
+            let load = &run["phases"][0];
+            assert_eq!((&load["name"], &load["series"][0]["ok"]), (&"load".into(), &200.into()));
+        }
+    }
+    for word in ["map: 3 trials", "lmdb: 3 trials", "Medians of 3 trials", "Report: t/report.html"] {
+        assert!(ended.out.contains(word), "`{word}` is not in:\n{}", ended.out);
+    }
+    let page = fs::read_to_string(scratch.path("t/report.html")).expect("a report");
+    assert!(page.contains("href=\"trial-02/report.html\""));
+    // It can be shown again, and no second run goes on top of it.
+    let shown = scratch.kvdyno("report t -o t.md").expect(0);
+    assert!(shown.out.contains("Medians of 3 trials"), "{}", shown.out);
+    assert!(fs::read_to_string(scratch.path("t.md")).expect("a page").contains("| Test |"));
+    scratch.kvdyno(&line).expect_line(64, &["holds a result already"]);
+}
+
+#[test]
+fn trials_refuse_what_does_not_go_with_them() {
+    let scratch = Scratch::new();
+    let line = format!("{SMALL} --store map: --trials 2");
+    scratch.kvdyno(&format!("{line} --data reuse")).expect_line(64, &["--trials", "--data reuse"]);
+    scratch.kvdyno(&format!("{line} --part 1/2")).expect_line(64, &["--trials", "--part"]);
+    scratch.kvdyno(&format!("{SMALL} --store map: --trials 0")).expect_line(64, &["--trials"]);
+    assert!(!scratch.path("kvdyno-results").exists());
+}
+
+#[test]
+fn trials_as_json_are_one_document() {
+    let scratch = Scratch::new();
+    let ended = scratch.kvdyno(&format!("{SMALL} --store map: --trials 2 --json --out t"));
+    let printed: Value = serde_json::from_str(&ended.out).expect("one JSON document");
+    assert_eq!(printed["folders"], serde_json::json!(["trial-01", "trial-02"]));
+    let rates = &printed["stores"][0]["rows"][0]["figures"][0]["trials"];
+    assert_eq!(rates.as_array().map(Vec::len), Some(2));
+    assert_eq!(ended.err, "");
+    let written = fs::read_to_string(scratch.path("t/trials.json")).expect("a summary");
+    assert_eq!(serde_json::from_str::<Value>(&written).expect("JSON"), printed);
+}
+
+/// The commands of docs/CI.md, as they stand there.
+fn documented() -> Vec<String> {
+    let page = include_str!("../../../../docs/CI.md");
+    let block = page.split("```sh\n").nth(1).expect("a block of commands");
+    let block = block.split("```").next().expect("its end").replace("\\\n", " ");
+    let lines = block.lines().filter_map(|line| line.strip_prefix("kvdyno "));
+    lines.map(str::to_owned).collect()
+}
+
+/// Runs a documented line: words, with quotes around some.
+fn as_typed(scratch: &Scratch, line: &str) -> Ended {
+    let mut words = Vec::new();
+    for (at, part) in line.split('\'').enumerate() {
+        match at % 2 {
+            1 => words.push(part.to_owned()),
+            _ => words.extend(part.split_ascii_whitespace().map(str::to_owned)),
+        }
+    }
+    scratch.run(&words)
+}
+
+#[test]
+fn the_documented_gate_passes_what_has_not_changed() {
+    let scratch = Scratch::new();
+    let lines = documented();
+    let [baseline, new, compare] = &lines[..] else { panic!("three commands: {lines:#?}") };
+    for line in [baseline, new] {
+        let ended = as_typed(&scratch, line);
+        assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+    }
+    let ended = expect_passed(as_typed(&scratch, compare));
+    assert!(ended.out.contains("gate passed"), "{}", ended.out);
+    let junit = fs::read_to_string(scratch.path("gate.xml")).expect("JUnit XML");
+    let gates: Vec<&str> = junit.lines().filter(|line| line.contains("name=\"not p50")).collect();
+    assert!(!gates.is_empty() && gates.iter().all(|g| !g.contains("<failure")), "{junit}");
+    let comment = fs::read_to_string(scratch.path("gate.md")).expect("a summary");
+    assert!(comment.contains("gate **passed"), "{comment}");
+}
+
+#[test]
+fn a_gate_stops_a_slower_release_and_says_by_how_much() {
+    let scratch = Scratch::new();
+    let run = "run --records 100 --value 100B --clients 2 --duration 1500ms --trials 3";
+    for (name, service) in [("old", "1ms"), ("new", "2ms")] {
+        let ended = scratch.kvdyno(&format!(
+            "{run} --store sim:?service={service} --out {name}"
+        ));
+        assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+    }
+    let gate = |more: &[&str]| {
+        let mut words = vec!["compare", "old", "new"];
+        words.extend(more);
+        scratch.run(&words)
+    };
+    let ended = gate(&["--fail-on", "p50(get) > +50%", "--junit", "j.xml", "--markdown", "m.md"]);
+    let ended = ended.expect(1);
+    assert!(ended.out.contains("gate FAILED: p50(get) > +50% in run"), "{}", ended.out);
+    assert!(ended.out.contains("slower"), "{}", ended.out);
+    let junit = fs::read_to_string(scratch.path("j.xml")).expect("JUnit XML");
+    assert!(junit.contains("<failure message=\"p50(get) &gt; +50%"), "{junit}");
+    let summary = fs::read_to_string(scratch.path("m.md")).expect("a summary");
+    assert!(summary.contains("gate **FAILED**"), "{summary}");
+    // What is shown and not beyond the threshold passes; so does a change for the better.
+    expect_passed(gate(&["--fail-on", "p50(get) > +900%, rate < -95%"]));
+    let back = scratch.run(&["compare", "new", "old", "--fail-on", "p50(get) > +5%"]);
+    assert!(expect_passed(back).out.contains("faster"));
+    // Whether it matters.
+    let ended = expect_passed(gate(&["--needs", "p50(get) < 500ms"]));
+    assert!(ended.out.contains("both meet p50(get) < 500ms"), "{}", ended.out);
+    let ended = expect_passed(gate(&["--needs", "p50(get) < 1ms"]));
+    assert!(ended.out.contains("neither meets p50(get) < 1ms"), "{}", ended.out);
+    let json = gate(&["--json", "--fail-on", "p50(get) > +50%"]).expect(1);
+    let printed: Value = serde_json::from_str(&json.out).expect("one JSON document");
+    assert_eq!(printed["gates"][0]["outcome"], "failed");
+    assert_eq!(printed["comparisons"][0]["first_trials"], 3);
+}
+
+#[test]
+fn stores_of_one_run_are_compared_and_unequal_ones_only_on_demand() {
+    let scratch = Scratch::new();
+    let both = "--store map: --store lmdb:?durability=power";
+    let ended = scratch.kvdyno(&format!("{SMALL} {both} --out r"));
+    assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+    scratch.kvdyno("compare r").expect_line(
+        64,
+        &["not compared", "durability differs (none and survives power loss)", "--allow-unequal"],
+    );
+    let ended = expect_passed(scratch.kvdyno("compare r --allow-unequal"));
+    for word in ["unequal: durability differs", "caution: one trial each", "rate", "p99.9"] {
+        assert!(ended.out.contains(word), "`{word}` is not in:\n{}", ended.out);
+    }
+}
+
+#[test]
+fn other_data_load_or_client_refuses_the_comparison() {
+    let scratch = Scratch::new();
+    let base = "run --store map: --requests 500";
+    let cases = [
+        ("a", "--records 200 --clients 1", ""),
+        ("b", "--records 300 --clients 1", "data differs"),
+        ("c", "--records 200 --clients 2", "clients of phase run differs (1 and 2)"),
+        ("d", "--records 200 --clients 1 --mix update=100", "mix of phase run differs"),
+        ("e", "--records 200 --clients 1 --no-verify", "only one side checked what it read"),
+    ];
+    for (name, options, _) in &cases {
+        scratch.kvdyno(&format!("{base} {options} --out {name}"));
+    }
+    for (name, _, word) in &cases[1..] {
+        scratch.kvdyno(&format!("compare a {name}")).expect_line(64, &["not compared", word]);
+    }
+    scratch.kvdyno(&format!("{base} --records 200 --clients 1 --seed 7 --out f"));
+    let ended = expect_passed(scratch.kvdyno("compare a f"));
+    assert!(ended.out.contains("caution: seeds differ"), "{}", ended.out);
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_in_one_line() {
+    let scratch = Scratch::new();
+    scratch.kvdyno(&format!("{SMALL} --store map: --out a"));
+    fs::create_dir(scratch.path("empty")).expect("the scratch folder can be written");
+    let line = |arguments: &[&str], words: &[&str]| {
+        let mut all = vec!["compare"];
+        all.extend(arguments);
+        scratch.run(&all).expect_line(64, words);
+    };
+    line(&["a"], &["one store only (map)"]);
+    line(&["empty", "a"], &["empty holds no result.json"]);
+    line(&["nowhere", "a"], &["cannot read nowhere"]);
+    line(&["a", "a", "--fail-on", "p99(get) >"], &["--fail-on"]);
+    line(&["a", "a", "--fail-on", "p99(scan) > +5%"], &["no such phase", "run (get, update)"]);
+    line(&["a", "a", "--fail-on", "anomalies > +5%"], &["comparisons know rate"]);
+    line(&["a", "a", "--fail-on", "rate == +5%"], &["use < or >"]);
+    line(&["a", "a", "--needs", "p99 < +5%"], &["--fail-on"]);
+}
+
+#[test]
+fn a_result_becomes_junit_xml() {
+    let scratch = Scratch::new();
+    scratch.kvdyno(&format!("{SMALL} --store map: --out a"));
+    scratch.kvdyno("report a -o a.xml").expect(0);
+    let text = fs::read_to_string(scratch.path("a.xml")).expect("JUnit XML");
+    assert!(text.contains("classname=\"run\" name=\"every read was right\"/>"), "{text}");
+    scratch.kvdyno("report a -o a.txt").expect(64).expect_words(&[".html, .md or .xml"]);
+}

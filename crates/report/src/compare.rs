@@ -1,0 +1,26 @@
+//! Are two stores, or two versions of one, different, by how much, and how sure is that? Results,
+//! folders of trials and the stores of one run are set against each other figure by figure, each with
+//! a confidence interval. docs/COMPARE.md tells the method and where it comes from.
+
+mod blocks;
+mod comparison;
+mod difference;
+mod equality;
+mod estimate;
+mod gates;
+mod samples;
+#[cfg(test)]
+mod simulation;
+mod source;
+mod student;
+mod text;
+
+pub use comparison::{Comparison, PhaseComparison, RowComparison, Unequal};
+pub use difference::{
+    ASSUMED_SCATTER, CONFIDENCE, Difference, FEWEST_BEHIND, OF_INTEREST, OF_INTEREST_ERRORS, Shown,
+};
+pub use gates::{GateResult, NeedResult, Outcome, gate, need, sentence, words};
+pub use samples::{PhaseSamples, Samples, Slot};
+pub use source::{CompareError, Source, pairs, result_folders, sources, sources_of, store_key};
+pub use text::{Report, junit, markdown, terminal};
+pub(crate) use text::{PageTables, page_tables};

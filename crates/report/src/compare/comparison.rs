@@ -1,0 +1,238 @@
+//! Two stores, or one store twice: every figure of each measured phase set against its counterpart.
+
+use kvdyno_core::verdict::{ConditionFigure as Figure, Operations};
+use kvdyno_core::workload::{Kind, mix64};
+use serde::Serialize;
+
+use super::difference::{ASSUMED_SCATTER, Difference, Shown};
+use super::equality::{Differences, is_invalid, is_suspect};
+use super::estimate::{Estimate, Side};
+use super::samples::PhaseSamples;
+use super::source::{CompareError, Source};
+
+/// Seed of the resampling: the same results always give the same answer.
+const SEED: u64 = 0x6b76_6479_6e6f;
+/// Percentiles that are compared, in hundred-thousandths.
+const PERCENTILES: [u32; 4] = [50_000, 90_000, 99_000, 99_900];
+
+/// What is done although the sides are not equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unequal {
+    /// They are not compared.
+    Refuse,
+    /// They are, and it is told.
+    Allow,
+}
+
+/// Two sides, figure by figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// What the first side is called.
+    pub first: String,
+    /// What the second side is called.
+    pub second: String,
+    /// Trials of the first side.
+    pub first_trials: usize,
+    /// Trials of the second side.
+    pub second_trials: usize,
+    /// Measured phases that both have.
+    pub phases: Vec<PhaseComparison>,
+    /// What differs although it should not; empty unless that was allowed.
+    pub unequal: Vec<String>,
+    /// What speaks against a plain comparison.
+    pub cautions: Vec<String>,
+    /// Some run of them is invalid or did not come to its end.
+    pub invalid: bool,
+    /// Some run of them is suspect, or worse.
+    pub suspect: bool,
+}
+
+/// A phase of two sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhaseComparison {
+    /// Its name.
+    pub name: String,
+    /// First column of the table.
+    pub label: String,
+    /// All operations together, and each kind where there are several.
+    pub rows: Vec<RowComparison>,
+    #[serde(skip)]
+    first: Vec<PhaseSamples>,
+    #[serde(skip)]
+    second: Vec<PhaseSamples>,
+    #[serde(skip)]
+    kinds: Vec<Kind>,
+}
+
+/// Some operations of a phase of two sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowComparison {
+    /// Which: `all`, or the name of a kind.
+    pub operations: String,
+    /// Each figure.
+    pub figures: Vec<Difference>,
+}
+
+/// Figures of one phase and of some operations on both sides.
+#[derive(Clone, Debug)]
+pub(super) struct Both {
+    pub first: Vec<Estimate>,
+    pub second: Vec<Estimate>,
+    /// Operations without success, of each side.
+    pub failed: [u64; 2],
+}
+
+impl Comparison {
+    /// The second side against the first.
+    ///
+    /// # Errors
+    /// [`CompareError`] if they are unequal and that is not allowed, or have no phase in common.
+    pub fn of(first: &Source, second: &Source, unequal: Unequal) -> Result<Comparison, CompareError> {
+        let differences = Differences::between(first, second);
+        if unequal == Unequal::Refuse && !differences.unequal.is_empty() {
+            return Err(CompareError::Unequal(differences.unequal));
+        }
+        let phases = phases(first, second);
+        if phases.is_empty() {
+            return Err(CompareError::NoPhase {
+                first: first.label.clone(),
+                second: second.label.clone(),
+            });
+        }
+        let trials = [first.trials.len(), second.trials.len()];
+        let mut cautions = differences.cautions;
+        cautions.extend(few_trials(trials));
+        Ok(Comparison {
+            first: first.label.clone(),
+            second: second.label.clone(),
+            first_trials: trials[0],
+            second_trials: trials[1],
+            phases,
+            unequal: differences.unequal,
+            cautions,
+            invalid: is_invalid(first) || is_invalid(second),
+            suspect: is_suspect(first) || is_suspect(second),
+        })
+    }
+}
+
+fn few_trials(trials: [usize; 2]) -> Option<String> {
+    match trials {
+        [1, 1] => Some(format!(
+            "one trial each: runs of one store are taken to differ by {:.0} % among themselves \
+             (standard deviation); `kvdyno run --trials 8` measures it",
+            ASSUMED_SCATTER * 100.0
+        )),
+        [1, _] | [_, 1] => Some(
+            "one side has one trial only, which is taken to scatter as the other side's do".to_owned(),
+        ),
+        [a, b] if a.min(b) < 5 => {
+            Some("fewer than five trials on a side: the margins are wide for want of them".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn phases(first: &Source, second: &Source) -> Vec<PhaseComparison> {
+    let Some((_, run)) = first.runs().next() else { return Vec::new() };
+    let measured = run.phases.iter().filter(|phase| !phase.prepares());
+    let compared = measured.filter_map(|phase| {
+        let mut kinds: Vec<Kind> = phase.series.iter().map(|series| series.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        PhaseComparison::of(
+            &phase.name,
+            &phase.label,
+            samples(first, &phase.name),
+            samples(second, &phase.name),
+            kinds,
+        )
+    });
+    compared.collect()
+}
+
+/// A phase in each trial that has it.
+fn samples(source: &Source, name: &str) -> Vec<PhaseSamples> {
+    let of_trial = |(recorded, number): &(std::sync::Arc<super::source::Recorded>, usize)| {
+        let run = &recorded.result.runs[*number];
+        let phase = run.phases.iter().find(|phase| phase.name == name && phase.ok() > 0)?;
+        Some(recorded.samples.phase(*number, phase.index))
+    };
+    source.trials.iter().filter_map(of_trial).collect()
+}
+
+impl PhaseComparison {
+    /// A phase as it went on both sides; none if a side does not have it.
+    #[must_use]
+    pub fn of(
+        name: &str,
+        label: &str,
+        first: Vec<PhaseSamples>,
+        second: Vec<PhaseSamples>,
+        kinds: Vec<Kind>,
+    ) -> Option<PhaseComparison> {
+        if first.is_empty() || second.is_empty() {
+            return None;
+        }
+        let mut phase = PhaseComparison {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            rows: Vec::new(),
+            first,
+            second,
+            kinds,
+        };
+        let mut scopes = vec![Operations::All];
+        if phase.kinds.len() > 1 {
+            scopes.extend(phase.kinds.iter().copied().map(Operations::Kind));
+        }
+        phase.rows = scopes.into_iter().filter_map(|scope| phase.row(scope)).collect();
+        Some(phase)
+    }
+
+    /// Kinds of operations in it.
+    pub(super) fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    fn row(&self, scope: Operations) -> Option<RowComparison> {
+        let mut figures = vec![Figure::Rate];
+        figures.extend(PERCENTILES.map(Figure::Percentile));
+        figures.push(Figure::ErrorRatio);
+        let both = self.both(scope, &figures)?;
+        // Where nothing failed there is nothing to be wrong about.
+        let errors = both.failed.iter().any(|failed| *failed > 0);
+        let family = figures.len() - usize::from(!errors);
+        let pairs = figures.iter().zip(both.first.iter().zip(&both.second));
+        let mut differences: Vec<Difference> =
+            pairs.map(|(figure, (a, b))| Difference::of(figure, a, b, family)).collect();
+        if !errors {
+            differences.pop();
+        }
+        Some(RowComparison { operations: scope.name().to_owned(), figures: differences })
+    }
+
+    /// Figures of some operations on both sides; none if a side has no such operations.
+    pub(super) fn both(&self, scope: Operations, figures: &[Figure]) -> Option<Both> {
+        let side = |trials: &[PhaseSamples]| {
+            let slots: Vec<_> =
+                trials.iter().map(|trial| trial.of(|kind| scope.include(kind))).collect();
+            Some(Side::new(&slots)).filter(|side| side.trials() > 0)
+        };
+        let (first, second) = (side(&self.first)?, side(&self.second)?);
+        // The sides are resampled apart; equal sides must not get equal resamples.
+        let seed = |side: u64| mix64(SEED ^ side);
+        Some(Both {
+            failed: [first.failed(), second.failed()],
+            first: first.estimates(figures, seed(1)),
+            second: second.estimates(figures, seed(2)),
+        })
+    }
+
+    /// A figure of a row.
+    #[must_use]
+    pub fn shown(&self, operations: &str, figure: &str) -> Option<Shown> {
+        let row = self.rows.iter().find(|row| row.operations == operations)?;
+        row.figures.iter().find(|difference| difference.figure == figure).map(|d| d.shown)
+    }
+}

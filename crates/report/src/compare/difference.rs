@@ -1,0 +1,301 @@
+//! One figure of two sides: their ratio, how far it may be off, and what that says in words.
+
+use kvdyno_core::verdict::ConditionFigure as Figure;
+use serde::Serialize;
+
+use super::estimate::{Estimate, is_share};
+use super::student;
+
+/// Confidence that all intervals of a row hold together.
+pub const CONFIDENCE: f64 = 0.95;
+/// Standard deviation that runs of one store are taken to have among themselves where no side has
+/// more than one trial: a difference between two runs says little about the stores without it.
+pub const ASSUMED_SCATTER: f64 = 0.05;
+/// Where no difference is shown, one larger than this (as a share) must be ruled out; else it is too
+/// noisy to tell.
+pub const OF_INTEREST: f64 = 0.10;
+/// The same for errors, as a share of all operations.
+pub const OF_INTEREST_ERRORS: f64 = 0.001;
+/// Operations that must stand behind a percentile: p99 of 1,000 rests on ten.
+pub const FEWEST_BEHIND: f64 = 10.0;
+
+/// What a comparison shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shown {
+    /// The second side is better.
+    Better,
+    /// The second side is worse.
+    Worse,
+    /// No difference is shown, and none of interest is hidden.
+    None,
+    /// It is too noisy to tell.
+    TooNoisy,
+}
+
+/// One figure of two sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Name of the figure, such as `p99`.
+    pub figure: String,
+    /// The first side's: ns, operations a second, or a share.
+    pub first: Option<f64>,
+    /// The second side's.
+    pub second: Option<f64>,
+    /// The second over the first; for errors the second less the first. None where one of them has
+    /// no bound.
+    pub change: Option<f64>,
+    /// Lower end of the confidence interval of `change`.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+    /// What that says.
+    pub shown: Shown,
+    /// Why it is too noisy to tell, where it is.
+    pub because: Option<String>,
+    #[serde(skip)]
+    pub(super) kind: Figure,
+}
+
+/// An error with what it is worth.
+#[derive(Clone, Copy, Debug)]
+struct Margin {
+    error: f64,
+    freedom: f64,
+}
+
+impl Difference {
+    /// The second side against the first, at [`CONFIDENCE`] for `family` figures together (Bonferroni).
+    #[must_use]
+    pub fn of(figure: &Figure, first: &Estimate, second: &Estimate, family: usize) -> Difference {
+        let mut difference = Difference {
+            figure: figure.name().into_owned(),
+            first: finite(first.value),
+            second: finite(second.value),
+            change: finite(transformed(figure, second.scaled - first.scaled)),
+            low: None,
+            high: None,
+            shown: Shown::TooNoisy,
+            because: None,
+            kind: figure.clone(),
+        };
+        if let Some(shown) = without_bound(figure, first, second) {
+            difference.shown = shown;
+            return difference;
+        }
+        let few = [first, second].into_iter().any(|side| side.behind < FEWEST_BEHIND);
+        if few && !is_share(figure) {
+            difference.because = Some("too few operations".to_owned());
+            return difference;
+        }
+        let Some(half) = half_width(figure, first, second, family) else {
+            difference.because = Some(why_no_margin(first, second));
+            return difference;
+        };
+        let middle = second.scaled - first.scaled;
+        let (low, high) = (middle - half, middle + half);
+        difference.low = finite(transformed(figure, low));
+        difference.high = finite(transformed(figure, high));
+        let of_interest = match is_share(figure) {
+            true => OF_INTEREST_ERRORS,
+            false => OF_INTEREST.ln_1p(),
+        };
+        difference.shown = match (low, high) {
+            _ if low > 0.0 => of_sign(figure, true),
+            _ if high < 0.0 => of_sign(figure, false),
+            _ if -low <= of_interest && high <= of_interest => Shown::None,
+            _ => Shown::TooNoisy,
+        };
+        if difference.shown == Shown::TooNoisy {
+            difference.because = Some("the margin is too wide".to_owned());
+        }
+        difference
+    }
+
+    /// The second side less the first, as a share of the first; errors as they are.
+    #[must_use]
+    pub fn relative(&self, change: f64) -> f64 {
+        if is_share(&self.kind) { change } else { change - 1.0 }
+    }
+}
+
+/// Half the width of the interval on the scale of the error; none where nothing tells it.
+fn half_width(figure: &Figure, first: &Estimate, second: &Estimate, family: usize) -> Option<f64> {
+    let (a, b) = (margin(figure, first, second)?, margin(figure, second, first)?);
+    let variance = a.error.powi(2) + b.error.powi(2);
+    // Welch and Satterthwaite (Biometrics Bulletin 2, 1946).
+    let freedom = variance.powi(2) / (a.error.powi(4) / a.freedom + b.error.powi(4) / b.freedom);
+    let freedom = if freedom.is_nan() { a.freedom.min(b.freedom) } else { freedom };
+    let tail = (1.0 - CONFIDENCE) / family.max(1) as f64 / 2.0;
+    let half = student::quantile(1.0 - tail, freedom) * variance.sqrt();
+    half.is_finite().then_some(half)
+}
+
+/// The error of one side. A side of one trial scatters as the other one's trials do; if that has but
+/// one as well, as much as is assumed.
+fn margin(figure: &Figure, side: &Estimate, other: &Estimate) -> Option<Margin> {
+    if let Some(between) = side.between {
+        return Some(Margin { error: between.max(side.within), freedom: side.trials as f64 - 1.0 });
+    }
+    if let Some(between) = other.between {
+        let of_one = between * (other.trials as f64).sqrt();
+        return Some(Margin { error: of_one.max(side.within), freedom: other.trials as f64 - 1.0 });
+    }
+    let assumed = if is_share(figure) { 0.0 } else { ASSUMED_SCATTER };
+    // Blocks of intervals are few, too.
+    let freedom = side.blocks - 1.0;
+    (freedom >= 1.0).then(|| Margin { error: side.within.hypot(assumed), freedom })
+}
+
+fn why_no_margin(first: &Estimate, second: &Estimate) -> String {
+    let lone = first.between.is_none() && second.between.is_none();
+    let short = first.blocks.min(second.blocks) < 2.0;
+    match lone && short {
+        true => "one trial, and too few intervals in it".to_owned(),
+        false => "some resamples have no such figure".to_owned(),
+    }
+}
+
+/// A figure that surely has no bound on one side (more than 1 % of all operations failed: there is no
+/// p99), or does not exist on both.
+fn without_bound(figure: &Figure, first: &Estimate, second: &Estimate) -> Option<Shown> {
+    if is_share(figure) {
+        return None;
+    }
+    match (first.boundless, second.boundless) {
+        (true, true) => Some(Shown::TooNoisy),
+        (false, true) if first.scaled.is_finite() => {
+            Some(of_sign(figure, second.scaled > first.scaled))
+        }
+        (true, false) if second.scaled.is_finite() => {
+            Some(of_sign(figure, second.scaled > first.scaled))
+        }
+        _ => None,
+    }
+}
+
+fn of_sign(figure: &Figure, more: bool) -> Shown {
+    match figure.lower_is_better().unwrap_or(true) == more {
+        true => Shown::Worse,
+        false => Shown::Better,
+    }
+}
+
+/// From the scale of the error to the one that is told.
+fn transformed(figure: &Figure, scaled: f64) -> f64 {
+    if is_share(figure) { scaled } else { scaled.exp() }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// The interval of one side's figure alone, in its own unit, at [`CONFIDENCE`]; none where nothing
+/// tells it.
+#[must_use]
+pub fn interval(figure: &Figure, side: &Estimate, other: &Estimate) -> Option<(f64, f64)> {
+    if side.boundless && side.value == f64::INFINITY {
+        return Some((f64::INFINITY, f64::INFINITY));
+    }
+    let margin = margin(figure, side, other)?;
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    let half = student::quantile(1.0 - tail, margin.freedom) * margin.error;
+    let ends = (side.scaled - half, side.scaled + half);
+    let ends = (transformed(figure, ends.0), transformed(figure, ends.1));
+    (ends.0.is_finite() && ends.1.is_finite()).then_some(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(value: f64, within: f64, between: Option<f64>) -> Estimate {
+        let trials = if between.is_some() { 6 } else { 1 };
+        let scaled = value.ln();
+        let (blocks, behind, boundless) = (20.0, 1e4, false);
+        Estimate { value, scaled, within, between, blocks, trials, behind, boundless }
+    }
+
+    fn rate(first: &Estimate, second: &Estimate) -> Difference {
+        Difference::of(&Figure::Rate, first, second, 1)
+    }
+
+    #[test]
+    fn the_interval_is_that_of_the_two_sided_t_test() {
+        let (a, b) = (estimate(100.0, 0.001, Some(0.01)), estimate(110.0, 0.001, Some(0.01)));
+        let found = rate(&a, &b);
+        // Ten degrees of freedom: 2.228 standard errors of √2 %.
+        let half = 2.228 * 0.01 * 2f64.sqrt();
+        assert!((found.low.unwrap() - (1.1f64.ln() - half).exp()).abs() < 1e-4, "{found:?}");
+        assert!((found.high.unwrap() - (1.1f64.ln() + half).exp()).abs() < 1e-4, "{found:?}");
+        assert_eq!(found.shown, Shown::Better);
+        assert_eq!(rate(&b, &a).shown, Shown::Worse);
+        let time = Difference::of(&Figure::Percentile(99_000), &a, &b, 1);
+        assert_eq!(time.shown, Shown::Worse);
+        let wider = Difference::of(&Figure::Rate, &a, &b, 5);
+        assert!(wider.low < found.low && wider.high > found.high);
+    }
+
+    #[test]
+    fn equal_sides_show_nothing_or_are_too_noisy() {
+        let (a, b) = (estimate(100.0, 0.001, Some(0.01)), estimate(100.5, 0.001, Some(0.01)));
+        assert_eq!(rate(&a, &b).shown, Shown::None);
+        let (a, b) = (estimate(100.0, 0.001, Some(0.05)), estimate(100.5, 0.001, Some(0.05)));
+        let found = rate(&a, &b);
+        assert_eq!(found.shown, Shown::TooNoisy);
+        assert_eq!(found.because.as_deref(), Some("the margin is too wide"));
+    }
+
+    #[test]
+    fn trials_that_agree_by_chance_are_held_to_their_intervals() {
+        let (a, b) = (estimate(100.0, 0.03, Some(0.0001)), estimate(103.0, 0.03, Some(0.0001)));
+        assert_ne!(rate(&a, &b).shown, Shown::Better);
+    }
+
+    #[test]
+    fn one_trial_each_gets_an_assumed_scatter_and_shows_large_differences_only() {
+        let a = estimate(100.0, 0.002, None);
+        assert_eq!(rate(&a, &estimate(108.0, 0.002, None)).shown, Shown::TooNoisy);
+        assert_eq!(rate(&a, &estimate(150.0, 0.002, None)).shown, Shown::Better);
+        let short = Estimate { blocks: 1.5, ..a };
+        let found = rate(&short, &estimate(150.0, 0.002, None));
+        assert_eq!(found.shown, Shown::TooNoisy);
+        assert!(found.because.unwrap().contains("too few intervals"));
+    }
+
+    #[test]
+    fn one_trial_beside_several_scatters_as_they_do() {
+        let several = estimate(100.0, 0.002, Some(0.01));
+        let found = rate(&several, &estimate(108.0, 0.002, None));
+        // √6 % for the lone one beside 1 %: 2.65 % and about six degrees of freedom.
+        assert!((1.01..1.02).contains(&found.low.unwrap()), "{found:?}");
+    }
+
+    #[test]
+    fn a_percentile_that_failures_reach_is_worse_without_a_ratio() {
+        let fine = estimate(100.0, 0.002, Some(0.01));
+        let broken = Estimate {
+            value: f64::INFINITY,
+            scaled: f64::INFINITY,
+            within: f64::INFINITY,
+            between: Some(f64::INFINITY),
+            boundless: true,
+            ..fine
+        };
+        let p99 = Figure::Percentile(99_000);
+        let found = Difference::of(&p99, &fine, &broken, 1);
+        assert_eq!((found.shown, found.change, found.second), (Shown::Worse, None, None));
+        assert_eq!(Difference::of(&p99, &broken, &fine, 1).shown, Shown::Better);
+        let shaky = Estimate { boundless: false, ..broken };
+        assert_eq!(Difference::of(&p99, &fine, &shaky, 1).shown, Shown::TooNoisy);
+    }
+
+    #[test]
+    fn errors_are_compared_by_their_difference() {
+        let share = |value: f64| Estimate { scaled: value, ..estimate(value, 1e-5, Some(2e-5)) };
+        let found = Difference::of(&Figure::ErrorRatio, &share(0.0), &share(0.01), 1);
+        assert_eq!((found.shown, found.change), (Shown::Worse, Some(0.01)));
+        let found = Difference::of(&Figure::ErrorRatio, &share(0.0), &share(0.0), 1);
+        assert_eq!(found.shown, Shown::None);
+    }
+}

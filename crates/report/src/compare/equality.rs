@@ -1,0 +1,202 @@
+//! Whether two sides may be set against each other: equal promises, data, load and client. What must
+//! be equal and is not refuses the comparison; what may matter is told beside it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::result::{Level, RunResult, Status, StoreRun};
+
+use super::source::Source;
+
+/// Members of a plan's groups that name or number something, and change no figure.
+const NAMES_ONLY: [&str; 2] = ["name", "seed"];
+/// Members of a plan's phases and groups that say how long, not what: told, not refused.
+const LENGTHS: [&str; 3] = ["duration", "requests", "time_limit"];
+/// Most characters of a value that is told.
+const TOLD: usize = 60;
+
+/// What differs between two sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// This makes it another test.
+    pub unequal: Vec<String>,
+    /// This should be kept in mind.
+    pub cautions: Vec<String>,
+}
+
+impl Differences {
+    /// What differs between the sides, and between the trials of each.
+    #[must_use]
+    pub fn between(first: &Source, second: &Source) -> Differences {
+        let mut found = Differences::default();
+        let Some(base) = first.runs().next() else { return found };
+        for run in first.runs().skip(1).chain(second.runs()) {
+            found.compare(base, run);
+        }
+        for source in [first, second] {
+            found.doubts(source);
+        }
+        let mut seen = BTreeSet::new();
+        found.unequal.retain(|line| seen.insert(line.clone()));
+        found.cautions.retain(|line| seen.insert(line.clone()));
+        found
+    }
+
+    fn compare(&mut self, first: (&RunResult, &StoreRun), second: (&RunResult, &StoreRun)) {
+        let ((a, run_a), (b, run_b)) = (first, second);
+        let (store_a, store_b) = (&run_a.store, &run_b.store);
+        self.unequal_if(
+            "durability",
+            store_a.durability.level.describe(),
+            store_b.durability.level.describe(),
+        );
+        self.unequal_if(
+            "consistency",
+            &store_a.consistency.level.describe(),
+            &store_b.consistency.level.describe(),
+        );
+        self.data(run_a, run_b);
+        self.load(&a.suite.plan, &b.suite.plan);
+        self.client(a, run_a, b, run_b);
+        if a.seed != b.seed {
+            self.cautions.push(format!("seeds differ: {} and {}", a.seed, b.seed));
+        }
+        if a.kvdyno.version != b.kvdyno.version || a.kvdyno.git != b.kvdyno.git {
+            self.cautions.push("measured by different versions of kvdyno".to_owned());
+        }
+        if a.host.kernel != b.host.kernel {
+            self.cautions.push("kernels differ".to_owned());
+        }
+    }
+
+    fn unequal_if(&mut self, what: &str, first: &str, second: &str) {
+        if first != second {
+            self.unequal.push(format!("{what} differs ({} and {})", cut(first), cut(second)));
+        }
+    }
+
+    fn data(&mut self, first: &StoreRun, second: &StoreRun) {
+        let (Some(a), Some(b)) = (first.dataset, second.dataset) else { return };
+        let told = |d: kvdyno_core::workload::Dataset| {
+            format!(
+                "{} records of {} field(s), keys of {} bytes",
+                d.capacity, d.fields, d.key.length
+            )
+        };
+        if (a.capacity, a.fields, a.key) != (b.capacity, b.fields, b.key) {
+            self.unequal.push(format!("data differs ({} and {})", told(a), told(b)));
+        }
+    }
+
+    /// Phases of the same name, member by member.
+    fn load(&mut self, first: &Value, second: &Value) {
+        let phases = |plan: &Value| plan["phases"].as_array().cloned().unwrap_or_default();
+        let others = phases(second);
+        for phase in phases(first) {
+            let Some(other) = others.iter().find(|other| other["name"] == phase["name"]) else {
+                let name = phase["name"].as_str().unwrap_or_default();
+                self.cautions.push(format!("phase {name} is on one side only"));
+                continue;
+            };
+            self.members(&phase, &phase, other, &["duration", "verify", "faults", "time_limit"]);
+            let groups = |phase: &Value| phase["groups"].as_array().cloned().unwrap_or_default();
+            let (a, b) = (groups(&phase), groups(other));
+            if a.len() != b.len() {
+                let name = phase["name"].as_str().unwrap_or_default();
+                self.unequal.push(format!("phase {name} has {} and {} groups", a.len(), b.len()));
+            }
+            for (a, b) in a.iter().zip(&b) {
+                let names = a.as_object().into_iter().flat_map(|members| members.keys());
+                let names: Vec<&str> = names.map(String::as_str).collect();
+                self.members(&phase, a, b, &names);
+            }
+        }
+    }
+
+    fn members(&mut self, phase: &Value, a: &Value, b: &Value, names: &[&str]) {
+        for name in names.iter().filter(|name| !NAMES_ONLY.contains(name)) {
+            if a[name] == b[name] {
+                continue;
+            }
+            let phase = phase["name"].as_str().unwrap_or_default();
+            let (a, b) = (cut(&a[name].to_string()), cut(&b[name].to_string()));
+            let line = format!("{name} of phase {phase} differs ({a} and {b})");
+            match LENGTHS.contains(name) {
+                true => self.cautions.push(line),
+                false => self.unequal.push(line),
+            }
+        }
+    }
+
+    fn client(&mut self, a: &RunResult, run_a: &StoreRun, b: &RunResult, run_b: &StoreRun) {
+        let processor = |result: &RunResult| {
+            let cpu = result.host.cpu.as_deref().unwrap_or("unknown processor");
+            format!("{} × {cpu}", result.host.cores.unwrap_or(0))
+        };
+        self.unequal_if("the client's machine", &processor(a), &processor(b));
+        let build = |result: &RunResult| if result.kvdyno.debug { "debug" } else { "release" };
+        self.unequal_if("kvdyno's build", build(a), build(b));
+        let parts = |result: &RunResult| format!("{} part(s)", result.part.count);
+        self.unequal_if("the number of parts", &parts(a), &parts(b));
+        for phase in run_a.phases.iter().filter(|phase| !phase.prepares()) {
+            let Some(other) = run_b.phases.iter().find(|other| other.name == phase.name) else {
+                continue;
+            };
+            let threads = |count: usize| format!("{count} in phase {}", phase.name);
+            self.unequal_if(
+                "the number of client threads",
+                &threads(phase.workers.len()),
+                &threads(other.workers.len()),
+            );
+            if phase.tally.is_some() != other.tally.is_some() {
+                self.unequal.push("only one side checked what it read".to_owned());
+            }
+        }
+    }
+
+    fn doubts(&mut self, source: &Source) {
+        let count = source.trials.len();
+        let of = |n: usize| if count > 1 { format!(" in {n} of {count} trials") } else { String::new() };
+        for level in [Level::Invalid, Level::Suspect] {
+            let doubted = source.runs().filter(|(_, run)| level_of(run) == Some(level));
+            match doubted.count() {
+                0 => {}
+                n => self.cautions.push(format!(
+                    "figures of {source} are {}{}, see the verdict",
+                    level.name(),
+                    of(n)
+                )),
+            }
+        }
+        match source.runs().filter(|(_, run)| run.status != Status::Complete).count() {
+            0 => {}
+            n => self.cautions.push(format!("the run of {source} did not come to its end{}", of(n))),
+        }
+    }
+}
+
+fn level_of(run: &StoreRun) -> Option<Level> {
+    run.verdict.as_ref().map(|verdict| verdict.level)
+}
+
+/// Some run of a side is not to be believed, or did not come to its end.
+#[must_use]
+pub fn is_invalid(source: &Source) -> bool {
+    source.runs().any(|(_, run)| {
+        level_of(run).is_none_or(|level| level == Level::Invalid) || run.status != Status::Complete
+    })
+}
+
+/// Some run of a side is suspect or worse.
+#[must_use]
+pub fn is_suspect(source: &Source) -> bool {
+    source.runs().any(|(_, run)| level_of(run).is_none_or(|level| level > Level::Valid))
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(TOLD) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,351 @@
+//! A figure of one side of a comparison and how far it may be off: its standard error by the
+//! bootstrap, over trials where there are several, and over blocks of intervals within each.
+//!
+//! What is resampled at which level follows Davison and Hinkley (Bootstrap Methods and their
+//! Application, 1997, 3.8): whole trials are drawn with replacement, which carries the scatter within
+//! them along; to draw intervals as well would count that twice. Intervals are drawn where there is
+//! but one trial, and as the least that the error can be: few trials may agree by chance.
+
+use kvdyno_core::verdict::ConditionFigure as Figure;
+use kvdyno_core::workload::Random;
+
+use super::blocks;
+use super::samples::Slot;
+
+/// Resamples of a side.
+const RESAMPLES: u32 = 400;
+/// Relative resolution of a histogram of three digits.
+const RESOLUTION: f64 = 0.001;
+
+/// Some operations of one phase on one side: each trial's intervals.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    trials: Vec<Trial>,
+    /// Every latency that occurs, ns, ascending.
+    values: Vec<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Trial {
+    slots: Vec<Row>,
+    total: Row,
+}
+
+/// An interval, or a trial as a whole.
+#[derive(Clone, Debug)]
+struct Row {
+    length_s: f64,
+    ok: u64,
+    failed: u64,
+    /// Sum of the latencies, ns.
+    sum: f64,
+    /// Latencies up to each of [`Side::values`].
+    up_to: Vec<u64>,
+}
+
+/// A figure and its error. Times and rates are logarithms, so that differences are ratios; shares are
+/// as they are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The figure itself: ns, operations a second, or a share.
+    pub value: f64,
+    /// On the scale of the error.
+    pub scaled: f64,
+    /// Standard error of `scaled` as far as the intervals tell it.
+    pub within: f64,
+    /// Standard error of `scaled` as the trials tell it; `None` if there is but one.
+    pub between: Option<f64>,
+    /// Independent blocks of intervals in a trial, on average.
+    pub blocks: f64,
+    /// Trials.
+    pub trials: usize,
+    /// So many operations stand behind the figure on its scarce side: of 1,000 operations, ten are
+    /// at or above p99.
+    pub behind: f64,
+    /// No resample had a finite value: the figure is certainly without bound, or nothing.
+    pub boundless: bool,
+}
+
+impl Side {
+    /// Trials of some operations of a phase. Trials without intervals are left out.
+    #[must_use]
+    pub fn new(trials: &[Vec<Slot>]) -> Side {
+        let slots = || trials.iter().flatten();
+        let mut values: Vec<u64> = slots().flat_map(|s| &s.latencies).map(|cell| cell.0).collect();
+        values.sort_unstable();
+        values.dedup();
+        let row = |slot: &Slot| {
+            let mut up_to = Vec::with_capacity(values.len());
+            let (mut cells, mut sum) = (slot.latencies.iter().peekable(), 0);
+            for value in &values {
+                if let Some((_, count)) = cells.next_if(|cell| cell.0 == *value) {
+                    sum += count;
+                }
+                up_to.push(sum);
+            }
+            let times = slot.latencies.iter().map(|&(value, count)| value as f64 * count as f64);
+            let Slot { length_s, ok, failed, .. } = *slot;
+            Row { length_s, ok, failed, sum: times.sum(), up_to }
+        };
+        let trials = trials.iter().filter(|slots| !slots.is_empty());
+        let trials = trials.map(|slots| Trial::new(slots.iter().map(row).collect())).collect();
+        Side { trials, values }
+    }
+
+    /// How many trials there are.
+    #[must_use]
+    pub fn trials(&self) -> usize {
+        self.trials.len()
+    }
+
+    /// Operations that did not succeed.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.trials.iter().map(|trial| trial.total.failed).sum()
+    }
+
+    /// Each figure with its error. The same `seed` gives the same answer.
+    #[must_use]
+    pub fn estimates(&self, figures: &[Figure], seed: u64) -> Vec<Estimate> {
+        let lengths: Vec<f64> = self.trials.iter().map(|trial| self.length(trial, figures)).collect();
+        let mut random = Random::new(seed, 1);
+        let within = Scatter::of(figures.len(), || {
+            let mut rows = Vec::new();
+            let mut counts = Vec::new();
+            for (trial, &length) in self.trials.iter().zip(&lengths) {
+                blocks::draw(trial.slots.len(), length, &mut random, &mut counts);
+                let drawn = trial.slots.iter().zip(counts.iter().copied());
+                rows.extend(drawn.filter(|(_, count)| *count > 0));
+            }
+            self.scaled_values(figures, &rows)
+        });
+        let mut random = Random::new(seed, 2);
+        let between = (self.trials.len() > 1).then(|| {
+            Scatter::of(figures.len(), || {
+                let any = |_| random.below(self.trials.len() as u64) as usize;
+                let drawn: Vec<usize> = (0..self.trials.len()).map(any).collect();
+                let rows: Vec<_> = drawn.iter().map(|&at| (&self.trials[at].total, 1)).collect();
+                self.scaled_values(figures, &rows)
+            })
+        });
+        let whole: Vec<(&Row, u32)> = self.trials.iter().map(|trial| (&trial.total, 1)).collect();
+        let count = self.trials.len().max(1) as f64;
+        let blocks = self.trials.iter().zip(&lengths).map(|(t, length)| t.slots.len() as f64 / length);
+        let blocks = blocks.sum::<f64>() / count;
+        let estimate = |(at, figure): (usize, &Figure)| {
+            let value = self.value(figure, &whole);
+            let least = self.resolution(figure, value);
+            // A bootstrap of n takes the mean for the truth, which costs one of n.
+            let unbiased = (count / (count - 1.0)).sqrt();
+            Estimate {
+                value,
+                scaled: scaled(figure, value),
+                within: within.deviation(at).hypot(least),
+                between: between.as_ref().map(|b| (b.deviation(at) * unbiased).hypot(least)),
+                blocks,
+                trials: self.trials.len(),
+                behind: self.behind(figure),
+                boundless: within.boundless(at)
+                    && between.as_ref().is_none_or(|between| between.boundless(at)),
+            }
+        };
+        figures.iter().enumerate().map(estimate).collect()
+    }
+
+    /// Length of the blocks for a trial: the longest that any figure wants.
+    fn length(&self, trial: &Trial, figures: &[Figure]) -> f64 {
+        let of_figure = |figure: &Figure| {
+            let over_time: Vec<f64> = trial
+                .slots
+                .iter()
+                .map(|row| scaled(figure, self.value(figure, &[(row, 1)])))
+                .filter(|value| value.is_finite())
+                .collect();
+            blocks::length(&over_time)
+        };
+        figures.iter().map(of_figure).fold(1.0, f64::max)
+    }
+
+    fn scaled_values(&self, figures: &[Figure], rows: &[(&Row, u32)]) -> Vec<f64> {
+        figures.iter().map(|figure| scaled(figure, self.value(figure, rows))).collect()
+    }
+
+    /// A figure of some rows, each so many times; NaN for figures that have no error of this kind.
+    fn value(&self, figure: &Figure, rows: &[(&Row, u32)]) -> f64 {
+        let sum = |part: fn(&Row) -> f64| -> f64 {
+            rows.iter().map(|(row, times)| part(row) * f64::from(*times)).sum()
+        };
+        let (ok, failed) = (|row: &Row| row.ok as f64, |row: &Row| row.failed as f64);
+        match figure {
+            Figure::Rate => sum(ok) / sum(|row| row.length_s),
+            Figure::Mean if sum(failed) > 0.0 => f64::INFINITY,
+            Figure::Mean => sum(|row| row.sum) / sum(|row| row.measured()),
+            Figure::Errors | Figure::ErrorRatio => sum(failed) / (sum(ok) + sum(failed)),
+            Figure::Percentile(part) => self.percentile(f64::from(*part) / 1e5, rows),
+            _ => f64::NAN,
+        }
+    }
+
+    /// The smallest latency that a share `part` of all operations does not exceed. An operation that
+    /// did not succeed took for ever.
+    fn percentile(&self, part: f64, rows: &[(&Row, u32)]) -> f64 {
+        let count = |of: &dyn Fn(&Row) -> u64| -> u64 {
+            rows.iter().map(|(row, times)| of(row).saturating_mul(u64::from(*times))).sum()
+        };
+        let measured = count(&|row| row.up_to.last().copied().unwrap_or(0));
+        let all = measured + count(&|row| row.failed);
+        let rank = ((part * all as f64).ceil() as u64).max(1);
+        if all == 0 {
+            return f64::NAN;
+        }
+        if rank > measured {
+            return f64::INFINITY;
+        }
+        let (mut low, mut high) = (0, self.values.len() - 1);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if count(&|row| row.up_to[middle]) >= rank { high = middle } else { low = middle + 1 }
+        }
+        self.values[low] as f64
+    }
+
+    /// What a figure cannot be known better than, on the scale of its error.
+    fn resolution(&self, figure: &Figure, value: f64) -> f64 {
+        match figure {
+            // Two histograms of nanoseconds and three digits may round apart by this much.
+            Figure::Percentile(_) => RESOLUTION.max(1.0 / value.max(1.0)) / 2.0,
+            Figure::Errors | Figure::ErrorRatio => {
+                let all: u64 = self.trials.iter().map(|t| t.total.ok + t.total.failed).sum();
+                let all = all.max(1) as f64;
+                (value * (1.0 - value) / all + 1.0 / (all * all)).sqrt()
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn behind(&self, figure: &Figure) -> f64 {
+        let all: u64 = self.trials.iter().map(|trial| trial.total.ok + trial.total.failed).sum();
+        match figure {
+            Figure::Percentile(part) => {
+                let part = f64::from(*part) / 1e5;
+                all as f64 * part.min(1.0 - part)
+            }
+            _ => all as f64,
+        }
+    }
+}
+
+impl Trial {
+    fn new(slots: Vec<Row>) -> Trial {
+        let mut total = slots[0].clone();
+        for row in &slots[1..] {
+            total.length_s += row.length_s;
+            total.ok += row.ok;
+            total.failed += row.failed;
+            total.sum += row.sum;
+            total.up_to.iter_mut().zip(&row.up_to).for_each(|(sum, count)| *sum += count);
+        }
+        Trial { slots, total }
+    }
+}
+
+impl Row {
+    /// Latencies in it.
+    fn measured(&self) -> f64 {
+        self.up_to.last().copied().unwrap_or(0) as f64
+    }
+}
+
+/// On which scale a figure's error lies.
+fn scaled(figure: &Figure, value: f64) -> f64 {
+    if is_share(figure) { value } else { value.ln() }
+}
+
+/// A share that may be nothing: it has differences, and no ratios.
+#[must_use]
+pub fn is_share(figure: &Figure) -> bool {
+    matches!(figure, Figure::Errors | Figure::ErrorRatio)
+}
+
+/// The resamples of each figure.
+struct Scatter(Vec<Vec<f64>>);
+
+impl Scatter {
+    fn of(figures: usize, mut resample: impl FnMut() -> Vec<f64>) -> Scatter {
+        let mut all = vec![Vec::with_capacity(RESAMPLES as usize); figures];
+        for _ in 0..RESAMPLES {
+            for (values, value) in all.iter_mut().zip(resample()) {
+                values.push(value);
+            }
+        }
+        Scatter(all)
+    }
+
+    /// Standard deviation; infinite if some resample had no finite value.
+    fn deviation(&self, at: usize) -> f64 {
+        let values = &self.0[at];
+        if values.iter().any(|value| !value.is_finite()) {
+            return f64::INFINITY;
+        }
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (squares / (n - 1.0)).sqrt()
+    }
+
+    fn boundless(&self, at: usize) -> bool {
+        self.0[at].iter().all(|value| !value.is_finite())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(ok: u64, latencies: &[(u64, u64)]) -> Slot {
+        Slot { length_s: 1.0, ok, failed: 0, latencies: latencies.to_vec() }
+    }
+
+    fn figures() -> Vec<Figure> {
+        vec![Figure::Rate, Figure::Percentile(50_000), Figure::Percentile(99_000), Figure::ErrorRatio]
+    }
+
+    #[test]
+    fn figures_are_of_all_trials_together() {
+        let side = Side::new(&[
+            vec![slot(100, &[(10, 100)]), slot(100, &[(10, 50), (20, 50)])],
+            vec![slot(200, &[(20, 190), (500, 10)])],
+        ]);
+        let found: Vec<f64> = side.estimates(&figures(), 1).iter().map(|e| e.value).collect();
+        assert_eq!(found, [400.0 / 3.0, 20.0, 500.0, 0.0]);
+    }
+
+    #[test]
+    fn operations_that_failed_took_for_ever() {
+        let broken = Slot { failed: 5, ..slot(95, &[(10, 95)]) };
+        let side = Side::new(&[vec![broken.clone(), broken]]);
+        let found = side.estimates(&figures(), 1);
+        assert_eq!((found[1].value, found[2].value), (10.0, f64::INFINITY));
+        assert!(found[2].boundless && !found[1].boundless);
+        assert!((found[3].value - 0.05).abs() < 1e-12);
+    }
+
+    #[test]
+    fn trials_that_differ_have_a_wider_error_than_their_intervals() {
+        let trial = |rate: u64| (0..30).map(|n| slot(rate + n % 2, &[(10, rate)])).collect();
+        let trials: Vec<Vec<Slot>> = [1_000, 1_050, 980, 1_020].map(trial).to_vec();
+        let rate = Side::new(&trials).estimates(&[Figure::Rate], 1)[0];
+        let between = rate.between.unwrap();
+        // The sample deviation of 1000.5, 1050.5, 980.5, 1020.5 is 29.9; half of it is the error.
+        assert!((between / (29.9 / 2.0 / 1013.0) - 1.0).abs() < 0.15, "{rate:?}");
+        assert!(rate.within < between / 10.0, "{rate:?}");
+        assert_eq!(Side::new(&trials[..1]).estimates(&[Figure::Rate], 1)[0].between, None);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_answer() {
+        let trial: Vec<Slot> = (0..20).map(|n| slot(100 + n * n % 7, &[(10 + n, 100)])).collect();
+        let side = Side::new(&[trial.clone(), trial]);
+        assert_eq!(side.estimates(&figures(), 5), side.estimates(&figures(), 5));
+    }
+}

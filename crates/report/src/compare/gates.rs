@@ -1,0 +1,301 @@
+//! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and
+//! requirements (`--needs`), beside which a difference matters or not.
+
+use kvdyno_core::verdict::{
+    Amount, Condition, ConditionFigure as Figure, Operations, Operator,
+};
+use serde::Serialize;
+
+use crate::lines::{duration_text, grouped, significant};
+
+use super::comparison::{Comparison, PhaseComparison};
+use super::difference::{Difference, Shown, interval};
+use super::estimate::is_share;
+use super::source::CompareError;
+
+/// How a gate or a requirement came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// A gate: what it forbids is not there. A requirement: met.
+    Passed,
+    /// A gate: what it forbids is shown. A requirement: not met.
+    Failed,
+    /// Too noisy to tell.
+    NotShown,
+}
+
+/// A gate in a phase.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GateResult {
+    /// The condition that must not come true.
+    pub condition: String,
+    /// The phase.
+    pub phase: String,
+    /// The sides.
+    pub sides: String,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// The figures behind that, in a sentence without a stop.
+    pub text: String,
+}
+
+/// A requirement in a phase.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NeedResult {
+    /// The condition that must hold.
+    pub condition: String,
+    /// The phase.
+    pub phase: String,
+    /// Whether the first side meets it.
+    pub first: Outcome,
+    /// Whether the second side meets it.
+    pub second: Outcome,
+    /// Both in words, in a sentence without a stop.
+    pub text: String,
+}
+
+/// What a gate says of each phase that it is about.
+///
+/// # Errors
+/// [`CompareError`] if the condition cannot be asked, or is about nothing that is there.
+pub fn gate(comparison: &Comparison, condition: &Condition) -> Result<Vec<GateResult>, CompareError> {
+    if matches!(condition.operator, Operator::Equal | Operator::NotEqual) {
+        return Err(CompareError::Condition {
+            condition: condition.to_string(),
+            problem: "a margin is never exactly this; use < or >".to_owned(),
+        });
+    }
+    let mut results = Vec::new();
+    for phase in asked(comparison, condition)? {
+        let Some(both) = phase.both(condition.subject.operations, std::slice::from_ref(figure(condition)))
+        else {
+            continue;
+        };
+        let difference = Difference::of(figure(condition), &both.first[0], &both.second[0], 1);
+        let outcome = match condition.bound {
+            Amount::Change(bound) => by_change(condition, &difference, bound),
+            Amount::Value(bound) => {
+                let ends = interval(figure(condition), &both.second[0], &both.first[0]);
+                by_ends(condition.operator, ends, bound, [Outcome::Failed, Outcome::Passed])
+            }
+        };
+        results.push(GateResult {
+            condition: condition.to_string(),
+            phase: phase.name.clone(),
+            sides: format!("{} against {}", comparison.second, comparison.first),
+            outcome,
+            text: sentence(&difference),
+        });
+    }
+    some(results, comparison, condition)
+}
+
+/// Whether each side meets a requirement, in each phase that it is about.
+///
+/// # Errors
+/// [`CompareError`] if the condition cannot be asked, or is about nothing that is there.
+pub fn need(comparison: &Comparison, condition: &Condition) -> Result<Vec<NeedResult>, CompareError> {
+    let Amount::Value(bound) = condition.bound else {
+        return Err(CompareError::Condition {
+            condition: condition.to_string(),
+            problem: "a requirement has a value such as 10ms; changes belong to --fail-on".to_owned(),
+        });
+    };
+    let mut results = Vec::new();
+    for phase in asked(comparison, condition)? {
+        let figure = figure(condition);
+        let Some(both) = phase.both(condition.subject.operations, std::slice::from_ref(figure)) else {
+            continue;
+        };
+        let judged = |side: usize| {
+            let (own, other) = match side {
+                0 => (&both.first[0], &both.second[0]),
+                _ => (&both.second[0], &both.first[0]),
+            };
+            let ends = match figure {
+                // A count is what it is.
+                Figure::Errors => Some((both.failed[side] as f64, both.failed[side] as f64)),
+                _ => interval(figure, own, other),
+            };
+            by_ends(condition.operator, ends, bound, [Outcome::Passed, Outcome::Failed])
+        };
+        let (first, second) = (judged(0), judged(1));
+        results.push(NeedResult {
+            condition: condition.to_string(),
+            phase: phase.name.clone(),
+            first,
+            second,
+            text: need_text(comparison, condition, [first, second]),
+        });
+    }
+    some(results, comparison, condition)
+}
+
+fn figure(condition: &Condition) -> &Figure {
+    &condition.subject.figure
+}
+
+fn asked<'a>(
+    comparison: &'a Comparison,
+    condition: &Condition,
+) -> Result<impl Iterator<Item = &'a PhaseComparison>, CompareError> {
+    let known = matches!(
+        figure(condition),
+        Figure::Rate | Figure::Mean | Figure::Percentile(_) | Figure::Errors | Figure::ErrorRatio
+    );
+    if !known {
+        return Err(CompareError::NoMargin { condition: condition.to_string() });
+    }
+    let wanted = condition.subject.phase.clone();
+    let is_wanted = move |phase: &&PhaseComparison| {
+        wanted.as_deref().is_none_or(|wanted| phase.name == wanted || phase.label == wanted)
+    };
+    Ok(comparison.phases.iter().filter(is_wanted))
+}
+
+fn some<T>(
+    results: Vec<T>,
+    comparison: &Comparison,
+    condition: &Condition,
+) -> Result<Vec<T>, CompareError> {
+    if !results.is_empty() {
+        return Ok(results);
+    }
+    let known = comparison.phases.iter().map(|phase| {
+        let kinds: Vec<&str> = phase.kinds().iter().map(|kind| kind.name()).collect();
+        format!("{} ({})", phase.name, kinds.join(", "))
+    });
+    let known = known.collect::<Vec<_>>().join(", ");
+    Err(CompareError::NotThere { condition: condition.to_string(), known })
+}
+
+/// It fails where the interval excludes no change and the change is beyond the bound.
+fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Outcome {
+    let holds = |change: f64| condition.operator.holds(difference.relative(change), bound);
+    match (difference.shown, difference.change) {
+        (Shown::Better | Shown::Worse, Some(change)) if holds(change) => Outcome::Failed,
+        // No ratio: one side has no bound at all.
+        (Shown::Worse, None) => match figure(condition).lower_is_better() {
+            Some(true) if condition.operator.holds(f64::INFINITY, bound) => Outcome::Failed,
+            _ => Outcome::Passed,
+        },
+        (Shown::TooNoisy, _) => match (difference.low, difference.high) {
+            (Some(low), Some(high)) if !holds(low) && !holds(high) => Outcome::Passed,
+            _ => Outcome::NotShown,
+        },
+        _ => Outcome::Passed,
+    }
+}
+
+/// `outcomes` are those of a condition that holds for the whole interval, and for nothing of it.
+fn by_ends(
+    operator: Operator,
+    ends: Option<(f64, f64)>,
+    bound: f64,
+    outcomes: [Outcome; 2],
+) -> Outcome {
+    let Some((low, high)) = ends else { return Outcome::NotShown };
+    match (operator.holds(low, bound), operator.holds(high, bound)) {
+        (true, true) => outcomes[0],
+        (false, false) => outcomes[1],
+        _ => Outcome::NotShown,
+    }
+}
+
+fn need_text(comparison: &Comparison, condition: &Condition, outcomes: [Outcome; 2]) -> String {
+    let (first, second) = (&comparison.first, &comparison.second);
+    match outcomes {
+        [Outcome::Passed, Outcome::Passed] => {
+            format!("both meet {condition}: the difference does not matter for it")
+        }
+        [Outcome::Failed, Outcome::Failed] => format!("neither meets {condition}"),
+        [Outcome::Passed, Outcome::Failed] => {
+            format!("only {first} meets {condition}: the difference matters")
+        }
+        [Outcome::Failed, Outcome::Passed] => {
+            format!("only {second} meets {condition}: the difference matters")
+        }
+        outcomes => {
+            let word = |outcome| match outcome {
+                Outcome::Passed => "meets it",
+                Outcome::Failed => "does not",
+                Outcome::NotShown => "is too noisy to tell",
+            };
+            format!(
+                "{condition} is not decided: {first} {}, {second} {}",
+                word(outcomes[0]),
+                word(outcomes[1])
+            )
+        }
+    }
+}
+
+/// Which operations a row is about, for people.
+#[must_use]
+pub fn operations_text(operations: &str) -> &str {
+    if operations == Operations::All.name() { "all operations" } else { operations }
+}
+
+/// A difference in a sentence without a stop: `p99 12.1 ms → 13.0 ms: 1.07 × (1.02 to 1.13), slower`.
+#[must_use]
+pub fn sentence(difference: &Difference) -> String {
+    let value = |value| value_text(difference, value);
+    format!(
+        "{} {} → {}{}, {}",
+        difference.figure,
+        value(difference.first),
+        value(difference.second),
+        change_text(difference).map_or(String::new(), |text| format!(": {text}")),
+        words(difference)
+    )
+}
+
+/// A value of a figure in the unit that suits it.
+#[must_use]
+pub fn value_text(difference: &Difference, value: Option<f64>) -> String {
+    let Some(value) = value else { return "without bound".to_owned() };
+    match difference.kind {
+        Figure::Rate if value >= 1_000.0 => format!("{}/s", grouped(value.round())),
+        Figure::Rate => format!("{}/s", significant(value)),
+        _ if is_share(&difference.kind) => format!("{} %", significant(value * 100.0)),
+        _ => duration_text(value),
+    }
+}
+
+/// The change with its interval, where there is one: `1.07 × (1.02 to 1.13)`.
+#[must_use]
+pub fn change_text(difference: &Difference) -> Option<String> {
+    let change = difference.change?;
+    let ends = difference.low.zip(difference.high);
+    let (text, unit): (fn(f64) -> String, &str) = match is_share(&difference.kind) {
+        true => (|share| format!("{:+.3}", share * 100.0), " % of operations"),
+        false => (ratio_text, " ×"),
+    };
+    Some(match ends {
+        Some((low, high)) => format!("{}{unit} ({} to {})", text(change), text(low), text(high)),
+        None => format!("{}{unit}", text(change)),
+    })
+}
+
+/// Ratios near 1 with the digits in which they differ.
+fn ratio_text(ratio: f64) -> String {
+    if (0.5..2.0).contains(&ratio) { format!("{ratio:.3}") } else { significant(ratio) }
+}
+
+/// What a difference says of the second side, in words.
+#[must_use]
+pub fn words(difference: &Difference) -> String {
+    let share = is_share(&difference.kind);
+    match difference.shown {
+        Shown::Better if share => "fewer errors".to_owned(),
+        Shown::Worse if share => "more errors".to_owned(),
+        Shown::Better => "faster".to_owned(),
+        Shown::Worse => "slower".to_owned(),
+        Shown::None => "no difference shown".to_owned(),
+        Shown::TooNoisy => match &difference.because {
+            Some(because) => format!("too noisy to tell ({because})"),
+            None => "too noisy to tell".to_owned(),
+        },
+    }
+}

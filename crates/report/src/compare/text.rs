@@ -1,0 +1,237 @@
+//! A comparison as people and machines read it: the terminal, Markdown, JUnit XML. The words are the
+//! same in all of them.
+
+use serde::Serialize;
+
+use crate::junit::{Case, Ending, Suite};
+use crate::markdown::escaped;
+use crate::terminal::Style;
+use crate::terminal::layout::{columns, printable, wrapped};
+
+use super::comparison::{Comparison, RowComparison};
+use super::difference::{CONFIDENCE, Difference};
+use super::gates::{
+    GateResult, NeedResult, Outcome, change_text, operations_text, value_text, words,
+};
+
+/// Everything that `kvdyno compare` found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Each pair of sides.
+    pub comparisons: Vec<Comparison>,
+    /// Requirements, by pair and phase.
+    pub needs: Vec<NeedResult>,
+    /// Gates, by pair and phase.
+    pub gates: Vec<GateResult>,
+}
+
+impl Report {
+    /// Some gate was run into.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.gates.iter().any(|gate| gate.outcome == Outcome::Failed)
+    }
+
+    /// Some gate is too noisy to tell.
+    #[must_use]
+    pub fn undecided(&self) -> bool {
+        self.gates.iter().any(|gate| gate.outcome == Outcome::NotShown)
+    }
+}
+
+/// What stands above the figures of a pair.
+fn heading(comparison: &Comparison) -> String {
+    let trials = |n: usize| if n == 1 { "1 trial".to_owned() } else { format!("{n} trials") };
+    format!(
+        "{} ({}) → {} ({})",
+        comparison.first,
+        trials(comparison.first_trials),
+        comparison.second,
+        trials(comparison.second_trials)
+    )
+}
+
+/// How the intervals are to be read.
+fn reading() -> String {
+    format!(
+        "Intervals hold at {:.0} % for all figures of a table together. An operation that failed counts \
+         as one that took for ever.",
+        CONFIDENCE * 100.0
+    )
+}
+
+fn cells(difference: &Difference) -> [String; 5] {
+    [
+        difference.figure.clone(),
+        value_text(difference, difference.first),
+        value_text(difference, difference.second),
+        change_text(difference).unwrap_or_default(),
+        words(difference),
+    ]
+}
+
+fn verdict_of_gate(gate: &GateResult) -> (&'static str, String) {
+    let word = match gate.outcome {
+        Outcome::Failed => "FAILED",
+        Outcome::Passed => "passed",
+        Outcome::NotShown => "passed, not shown",
+    };
+    (word, format!("{} in {}: {} ({})", gate.condition, gate.phase, gate.text, gate.sides))
+}
+
+/// For the terminal.
+#[must_use]
+pub fn terminal(report: &Report, style: Style) -> String {
+    let mut text = String::new();
+    for comparison in &report.comparisons {
+        text.push_str(&wrapped(&printable(&heading(comparison)), "", "  ", style.width));
+        for phase in &comparison.phases {
+            for row in &phase.rows {
+                text.push_str(&table(comparison, &phase.label, row, style));
+            }
+        }
+        for line in &comparison.unequal {
+            let line = format!("unequal: {}", printable(line));
+            text.push_str(&wrapped(&line, "  ", "    ", style.width));
+        }
+        for line in &comparison.cautions {
+            let line = format!("caution: {}", printable(line));
+            text.push_str(&wrapped(&line, "  ", "    ", style.width));
+        }
+        text.push('\n');
+    }
+    text.push_str(&wrapped(&reading(), "", "", style.width));
+    for need in &report.needs {
+        let line = format!("need: {}: {}", printable(&need.phase), printable(&need.text));
+        text.push_str(&wrapped(&line, "", "  ", style.width));
+    }
+    for gate in &report.gates {
+        let (word, line) = verdict_of_gate(gate);
+        let line = format!("gate {word}: {}", printable(&line));
+        text.push_str(&wrapped(&line, "", "  ", style.width));
+    }
+    text.trim_end().to_owned()
+}
+
+fn table(comparison: &Comparison, label: &str, row: &RowComparison, style: Style) -> String {
+    let title = format!("{}, {}", printable(label), operations_text(&row.operations));
+    let heads = [title, comparison.first.clone(), comparison.second.clone()];
+    let mut lines = vec![heads.map(|head| printable(&head)).to_vec()];
+    lines[0].extend(["change (interval)".to_owned(), String::new()]);
+    // Words follow their figures to the left, not in a column of their own.
+    let mut told = vec![String::new()];
+    for difference in &row.figures {
+        let [figure, first, second, change, words] = cells(difference);
+        lines.push(vec![format!("  {figure}"), first, second, change]);
+        told.push(format!("  {words}"));
+    }
+    let mut text = String::new();
+    for (line, words) in columns(&lines, style.width).into_iter().zip(told) {
+        text.push_str(&format!("{}\n", format!("{line}{words}").trim_end()));
+    }
+    text
+}
+
+/// For a comment on a pull request.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    let mut text = String::new();
+    for gate in &report.gates {
+        let (word, line) = verdict_of_gate(gate);
+        text.push_str(&format!("- gate **{word}**: {}\n", escaped(&line)));
+    }
+    for need in &report.needs {
+        text.push_str(&format!("- need: {}: {}\n", escaped(&need.phase), escaped(&need.text)));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    for comparison in &report.comparisons {
+        text.push_str(&format!("### {}\n\n", escaped(&heading(comparison))));
+        for phase in &comparison.phases {
+            for row in &phase.rows {
+                let title = format!("{}, {}", phase.label, operations_text(&row.operations));
+                let heads = [&title, &comparison.first, &comparison.second];
+                let heads = heads.map(|head| escaped(head)).join(" | ");
+                text.push_str(&format!("| {heads} | change (interval) | |\n|---|---:|---:|---:|---|\n"));
+                for difference in &row.figures {
+                    let cells = cells(difference).map(|cell| escaped(&cell)).join(" | ");
+                    text.push_str(&format!("| {cells} |\n"));
+                }
+                text.push('\n');
+            }
+        }
+        for line in &comparison.unequal {
+            text.push_str(&format!("- unequal: {}\n", escaped(line)));
+        }
+        for line in &comparison.cautions {
+            text.push_str(&format!("- caution: {}\n", escaped(line)));
+        }
+    }
+    text + &format!("\n{}\n", reading())
+}
+
+/// A comparison as tables of a page.
+pub(crate) struct PageTables {
+    pub heading: String,
+    pub reading: String,
+    pub first: String,
+    pub second: String,
+    pub tables: Vec<PageTable>,
+    pub cautions: Vec<String>,
+}
+
+/// Some operations of a phase.
+pub(crate) struct PageTable {
+    pub title: String,
+    pub rows: Vec<[String; 5]>,
+}
+
+/// A comparison for a page; the template escapes its text.
+pub(crate) fn page_tables(comparison: &Comparison) -> PageTables {
+    let rows = comparison.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
+    let tables = rows.map(|(phase, row)| PageTable {
+        title: format!("{}, {}", phase.label, operations_text(&row.operations)),
+        rows: row.figures.iter().map(cells).collect(),
+    });
+    let unequal = comparison.unequal.iter().map(|line| format!("unequal: {line}"));
+    PageTables {
+        heading: heading(comparison),
+        reading: reading(),
+        first: comparison.first.clone(),
+        second: comparison.second.clone(),
+        tables: tables.collect(),
+        cautions: unequal.chain(comparison.cautions.iter().cloned()).collect(),
+    }
+}
+
+/// For a CI server: a suite for each pair, with a case for whether it may be believed and one for each
+/// gate. What is too noisy to tell is skipped.
+#[must_use]
+pub fn junit(report: &Report) -> String {
+    let mut suites = Vec::new();
+    for comparison in &report.comparisons {
+        let sides = format!("{} against {}", comparison.second, comparison.first);
+        let believed = match comparison.invalid {
+            true => Ending::Failed(comparison.cautions.join("; ")),
+            false => Ending::Passed,
+        };
+        let mut cases = vec![Case::new("measurement", "may be believed", believed)];
+        for gate in report.gates.iter().filter(|gate| gate.sides == sides) {
+            let told = format!("{}: {}", gate.condition, gate.text);
+            let ending = match gate.outcome {
+                Outcome::Passed => Ending::Passed,
+                Outcome::Failed => Ending::Failed(told),
+                Outcome::NotShown => Ending::Skipped(told),
+            };
+            cases.push(Case::new(&gate.phase, &format!("not {}", gate.condition), ending));
+        }
+        let alone = Report {
+            comparisons: vec![comparison.clone()],
+            needs: report.needs.clone(),
+            gates: Vec::new(),
+        };
+        suites.push(Suite { name: sides, cases, output: terminal(&alone, Style::PLAIN) });
+    }
+    crate::junit::render(&suites)
+}

@@ -1,0 +1,182 @@
+//! JUnit XML, as CI servers read it (the schema of Jenkins' xUnit plug-in): a suite for each store or
+//! pair, a case for each thing that can fail.
+
+use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
+use crate::standing::store_labels;
+use crate::terminal::is_remark;
+
+/// Cases that belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// What may fail.
+    pub cases: Vec<Case>,
+    /// What else there is to read.
+    pub output: String,
+}
+
+/// Something that may fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Where: the phase.
+    pub class: String,
+    /// What.
+    pub name: String,
+    /// How it went.
+    pub ending: Ending,
+}
+
+/// How a case went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Well.
+    Passed,
+    /// Not well, and why.
+    Failed(String),
+    /// It could not be told, and why.
+    Skipped(String),
+}
+
+impl Case {
+    /// A case.
+    #[must_use]
+    pub fn new(class: &str, name: &str, ending: Ending) -> Case {
+        Case { class: class.to_owned(), name: name.to_owned(), ending }
+    }
+}
+
+/// A result as JUnit XML: for each store whether it came to its end and, by phase, whether the figures
+/// may be believed and every read was right.
+#[must_use]
+pub fn of_result(result: &RunResult) -> String {
+    let stores = result.runs.iter().zip(store_labels(result));
+    let suites: Vec<Suite> = stores.map(|(run, label)| of_store(result, run, &label)).collect();
+    render(&suites)
+}
+
+fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> Suite {
+    let ended = match &run.status {
+        Status::Complete => Ending::Passed,
+        Status::Running => Ending::Failed("it did not come to its end".to_owned()),
+        Status::Interrupted => Ending::Failed("it was interrupted".to_owned()),
+        Status::Failed { message } => Ending::Failed(message.clone()),
+    };
+    let mut cases = vec![Case::new("run", "came to its end", ended)];
+    cases.push(Case::new("run", "may be believed", believed(run, None)));
+    for phase in &run.phases {
+        cases.push(Case::new(&phase.name, "may be believed", believed(run, Some(&phase.name))));
+        cases.push(Case::new(&phase.name, "every read was right", verified(phase)));
+    }
+    let style = crate::terminal::Style::PLAIN;
+    let output = crate::terminal::render_store(result, run, style).unwrap_or_default();
+    Suite { name: format!("{} {label}", result.suite.name), cases, output }
+}
+
+/// Fails on what makes the figures invalid; suspect ones are told in the output.
+fn believed(run: &StoreRun, phase: Option<&str>) -> Ending {
+    let Some(verdict) = &run.verdict else { return Ending::Skipped("not judged".to_owned()) };
+    let invalid = verdict.reasons.iter().filter(|reason| {
+        reason.level == Level::Invalid && reason.phase.as_deref() == phase && !is_remark(reason)
+    });
+    let told: Vec<String> =
+        invalid.map(|reason| format!("{} → {}", reason.text, reason.advice)).collect();
+    if told.is_empty() { Ending::Passed } else { Ending::Failed(told.join("; ")) }
+}
+
+fn verified(phase: &PhaseResult) -> Ending {
+    match &phase.tally {
+        None => Ending::Skipped("verification was off".to_owned()),
+        Some(tally) if tally.illegal() > 0 => {
+            Ending::Failed(format!("{} reads were answered wrongly", tally.illegal()))
+        }
+        Some(_) => Ending::Passed,
+    }
+}
+
+/// Suites as one document.
+#[must_use]
+pub fn render(suites: &[Suite]) -> String {
+    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"kvdyno\">\n".to_owned();
+    for suite in suites {
+        let count = |is: fn(&Ending) -> bool| suite.cases.iter().filter(|c| is(&c.ending)).count();
+        text.push_str(&format!(
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n",
+            escaped(&suite.name),
+            suite.cases.len(),
+            count(|ending| matches!(ending, Ending::Failed(_))),
+            count(|ending| matches!(ending, Ending::Skipped(_))),
+        ));
+        for case in &suite.cases {
+            let (class, name) = (escaped(&case.class), escaped(&case.name));
+            let open = format!("    <testcase classname=\"{class}\" name=\"{name}\"");
+            text.push_str(&match &case.ending {
+                Ending::Passed => format!("{open}/>\n"),
+                Ending::Failed(why) => {
+                    format!("{open}><failure message=\"{}\"/></testcase>\n", escaped(why))
+                }
+                Ending::Skipped(why) => {
+                    format!("{open}><skipped message=\"{}\"/></testcase>\n", escaped(why))
+                }
+            });
+        }
+        text.push_str(&format!("    <system-out>{}</system-out>\n", escaped(&suite.output)));
+        text.push_str("  </testsuite>\n");
+    }
+    text + "</testsuites>\n"
+}
+
+/// Text that stays text, without the characters that XML 1.0 forbids.
+fn escaped(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => clean.push_str("&lt;"),
+            '>' => clean.push_str("&gt;"),
+            '&' => clean.push_str("&amp;"),
+            '"' => clean.push_str("&quot;"),
+            '\n' | '\t' => clean.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => clean.push('\u{fffd}'),
+            c => clean.push(c),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_result_has_a_suite_for_each_store() {
+        let result = sample::two_stores();
+        let text = of_result(&result);
+        assert_eq!(text.matches("<testsuite ").count(), 2);
+        assert!(text.contains("name=\"quick lmdb\" tests=\"8\" failures=\"0\""), "{text}");
+        // The second store answered a read wrongly.
+        assert!(text.contains("name=\"quick fjall\" tests=\"8\" failures=\"1\""), "{text}");
+        assert!(text.contains("1 reads were answered wrongly"), "{text}");
+    }
+
+    #[test]
+    fn invalid_figures_fail_the_phase_that_they_are_of() {
+        let mut result = sample::two_stores();
+        let mut reason = sample::reason(0.5, 0.1);
+        reason.level = Level::Invalid;
+        result.runs[0].verdict.as_mut().unwrap().reasons.push(reason);
+        let text = of_result(&result);
+        let line = text.lines().find(|line| line.contains("classname=\"mixed\"")).unwrap();
+        assert!(line.contains("<failure message=\"client thread 0 worked"), "{line}");
+    }
+
+    #[test]
+    fn outside_text_stays_text() {
+        let case = Case::new("a\"b", "<c> & \u{1b}[d", Ending::Skipped("\u{0}".into()));
+        let suite = Suite { name: "s".into(), cases: vec![case], output: "]]>".into() };
+        let text = render(&[suite]);
+        assert!(text.contains("classname=\"a&quot;b\" name=\"&lt;c&gt; &amp; \u{fffd}[d\""));
+        assert!(text.contains("skipped=\"1\"") && text.contains("]]&gt;"));
+        assert!(!text.contains('\u{0}') && !text.contains('\u{1b}'));
+    }
+}

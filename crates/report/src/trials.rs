@@ -1,0 +1,412 @@
+//! Several trials of one run together: the median of each figure and how far the trials lie apart, and
+//! how the stores compare. One trial shows a figure; only several show what it is worth.
+
+use std::path::{Path, PathBuf};
+
+use askama::Template;
+use serde::Serialize;
+
+use crate::compare::{
+    self, CompareError, Comparison, Report, Source, Unequal, result_folders, sources_of,
+};
+use crate::html::page_style;
+use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine, difference_stamp};
+use crate::markdown::{escaped, line};
+use crate::result::{HistogramError, RunResult};
+use crate::terminal::layout::{columns, printable};
+use crate::terminal::{Style, heading_cells};
+use crate::view::{PhaseView, Scope, rows};
+
+/// Name of the summary in a folder of trials.
+pub const TRIALS_FILE: &str = "trials.json";
+
+/// A trial cannot be read or shown.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialsError {
+    /// A result cannot be read or compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    /// A histogram cannot be decoded.
+    #[error(transparent)]
+    Histogram(#[from] HistogramError),
+    /// The page cannot be made.
+    #[error("the page's template: {0}")]
+    Page(#[from] askama::Error),
+}
+
+/// All trials of a run.
+#[derive(Debug, Serialize)]
+pub struct Trials {
+    /// Name of the suite.
+    pub suite: String,
+    /// Folder of each trial, beside the summary.
+    pub folders: Vec<String>,
+    /// Each store.
+    pub stores: Vec<StoreTrials>,
+    /// Each other store against the first.
+    pub comparisons: Vec<Comparison>,
+    /// Why stores are not compared; empty if they are, or if there is but one.
+    pub not_compared: Vec<String>,
+    #[serde(skip)]
+    unit: LatencyUnit,
+    #[serde(skip)]
+    stamp: Option<String>,
+}
+
+/// A store in all trials.
+#[derive(Debug, Serialize)]
+pub struct StoreTrials {
+    /// What it is called.
+    pub label: String,
+    /// The verdict's level in each trial.
+    pub levels: Vec<String>,
+    /// The rows of the table.
+    pub rows: Vec<SpreadRow>,
+}
+
+/// A row of the table over all trials.
+#[derive(Debug, Serialize)]
+pub struct SpreadRow {
+    /// First column.
+    pub test: String,
+    /// Each figure that the row has.
+    pub figures: Vec<Spread>,
+    #[serde(skip)]
+    scope: Scope,
+}
+
+/// A figure over all trials.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Heading of its column.
+    pub label: &'static str,
+    /// Its value in each trial: ns, ms, operations a second or a count.
+    pub trials: Vec<f64>,
+    /// Median of these.
+    pub median: f64,
+    /// Half of the way from the least to the greatest, as a share of the median.
+    pub spread: Option<f64>,
+}
+
+impl Trials {
+    /// The trials in a folder.
+    ///
+    /// # Errors
+    /// [`TrialsError`] if one cannot be read.
+    pub fn read(folder: &Path) -> Result<Trials, TrialsError> {
+        let mut trials = Vec::new();
+        for path in result_folders(folder)? {
+            let result = RunResult::load(&path).map_err(CompareError::from)?;
+            trials.push((path, result));
+        }
+        Trials::of(&trials)
+    }
+
+    /// Trials with the folders that their files are in.
+    ///
+    /// # Errors
+    /// [`TrialsError`] if a histogram cannot be decoded.
+    pub fn of(trials: &[(PathBuf, RunResult)]) -> Result<Trials, TrialsError> {
+        let sources = sources_of(trials)?;
+        let mut stores = Vec::new();
+        for source in &sources {
+            stores.push(StoreTrials::of(source)?);
+        }
+        let unequal = match trials.iter().any(|(_, result)| result.compare_unequal) {
+            true => Unequal::Allow,
+            false => Unequal::Refuse,
+        };
+        let (mut comparisons, mut not_compared) = (Vec::new(), Vec::new());
+        for second in sources.iter().skip(1) {
+            match Comparison::of(&sources[0], second, unequal) {
+                Ok(comparison) => comparisons.push(comparison),
+                Err(error) => not_compared.push(format!("{} and {second}: {error}", sources[0])),
+            }
+        }
+        let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned());
+        let first = trials.first().map(|(_, result)| result);
+        Ok(Trials {
+            suite: first.map_or(String::new(), |result| result.suite.name.clone()),
+            folders: trials.iter().filter_map(|(path, _)| name(path)).collect(),
+            stores,
+            comparisons,
+            not_compared,
+            unit: first.map_or(LatencyUnit::Micros, LatencyUnit::for_result),
+            stamp: first.and_then(difference_stamp),
+        })
+    }
+
+    fn comparison(&self) -> Report {
+        Report { comparisons: self.comparisons.clone(), ..Report::default() }
+    }
+
+    /// For the terminal.
+    #[must_use]
+    pub fn terminal(&self, style: Style) -> String {
+        let mut text = String::new();
+        for store in &self.stores {
+            text.push_str(&format!("\n{}\n", printable(&store.heading())));
+            let mut cells = vec![heading_cells()];
+            for row in &store.rows {
+                cells.extend(row.cells(self.unit));
+            }
+            for line in columns(&cells, style.width) {
+                text.push_str(&format!("{line}\n"));
+            }
+        }
+        text.push_str(&format!("{}\n", self.explanation()));
+        for line in self.stamp.iter().chain(&self.not_compared) {
+            text.push_str(&format!("{}\n", printable(line)));
+        }
+        if !self.comparisons.is_empty() {
+            text.push_str(&format!("\n{}\n", compare::terminal(&self.comparison(), style)));
+        }
+        text.trim_matches('\n').to_owned()
+    }
+
+    fn explanation(&self) -> String {
+        format!(
+            "Latencies in {}. Medians of {} trials; ± is half of the way from the least to the greatest.",
+            self.unit.name(),
+            self.folders.len()
+        )
+    }
+
+    /// For issues and wikis.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        for store in &self.stores {
+            text.push_str(&format!("### {}\n\n", escaped(&store.heading())));
+            text.push_str(&line(&heading_cells()));
+            text.push_str(&format!("|---|{}\n", "---:|".repeat(REPORT_LINES.len())));
+            for row in &store.rows {
+                row.cells(self.unit).iter().for_each(|cells| text.push_str(&line(cells)));
+            }
+            text.push('\n');
+        }
+        text.push_str(&format!("{}\n\n", self.explanation()));
+        for line in self.stamp.iter().chain(&self.not_compared) {
+            text.push_str(&format!("**{}**\n\n", escaped(line)));
+        }
+        text + &compare::markdown(&self.comparison())
+    }
+
+    /// A page that works offline.
+    ///
+    /// # Errors
+    /// [`TrialsError::Page`] if the template cannot be filled in.
+    pub fn html(&self) -> Result<String, TrialsError> {
+        let stores = self.stores.iter().map(|store| PageStore {
+            heading: store.heading(),
+            rows: store.rows.iter().map(|row| row.page_row(self.unit)).collect(),
+        });
+        let page = Page {
+            suite: self.suite.clone(),
+            stamp: self.stamp.clone(),
+            explanation: self.explanation(),
+            columns: &REPORT_LINES,
+            folders: self.folders.clone(),
+            stores: stores.collect(),
+            not_compared: self.not_compared.clone(),
+            comparisons: self.comparisons.iter().map(compare::page_tables).collect(),
+            style: page_style(),
+        };
+        Ok(page.render()?)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "trials.html")]
+struct Page {
+    suite: String,
+    stamp: Option<String>,
+    explanation: String,
+    columns: &'static [ReportLine],
+    folders: Vec<String>,
+    stores: Vec<PageStore>,
+    not_compared: Vec<String>,
+    comparisons: Vec<compare::PageTables>,
+    style: &'static str,
+}
+
+struct PageStore {
+    heading: String,
+    rows: Vec<PageRow>,
+}
+
+struct PageRow {
+    class: &'static str,
+    test: String,
+    /// Median and spread of each column.
+    cells: Vec<(String, String)>,
+}
+
+impl StoreTrials {
+    fn of(source: &Source) -> Result<StoreTrials, HistogramError> {
+        let mut levels = Vec::new();
+        let mut gathered: Vec<(String, Scope, Vec<PhaseView>)> = Vec::new();
+        for (_, run) in source.runs() {
+            let level = run.verdict.as_ref().map_or("not judged", |verdict| verdict.level.name());
+            levels.push(level.to_owned());
+            for phase in run.phases.iter().filter(|phase| !phase.warmup) {
+                for (at, view) in rows(phase, false)?.into_iter().enumerate() {
+                    let key = format!("{} {at}", phase.name);
+                    match gathered.iter_mut().find(|(known, ..)| *known == key) {
+                        Some((.., views)) => views.push(view),
+                        None => gathered.push((key, view.scope, vec![view])),
+                    }
+                }
+            }
+        }
+        let rows = gathered.into_iter().map(|(_, scope, views)| SpreadRow::of(scope, &views));
+        Ok(StoreTrials { label: source.label.clone(), levels, rows: rows.collect() })
+    }
+
+    /// The store and how many of its trials may be believed.
+    fn heading(&self) -> String {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for level in &self.levels {
+            match counts.iter_mut().find(|(known, _)| known == level) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((level, 1)),
+            }
+        }
+        let told: Vec<String> = counts.iter().map(|(level, n)| format!("{n} {level}")).collect();
+        format!("{}: {} trials, {}", self.label, self.levels.len(), told.join(", "))
+    }
+}
+
+impl SpreadRow {
+    fn of(scope: Scope, views: &[PhaseView]) -> SpreadRow {
+        let spread = |column: &ReportLine| {
+            let values = views.iter().filter_map(|view| (column.value)(view));
+            Spread::of(column.label, values.filter(|value| value.is_finite()).collect())
+        };
+        SpreadRow {
+            test: views.first().map_or(String::new(), |view| view.test.clone()),
+            figures: REPORT_LINES.iter().filter_map(spread).collect(),
+            scope,
+        }
+    }
+
+    fn figure(&self, column: &ReportLine) -> Option<&Spread> {
+        self.figures.iter().find(|figure| figure.label == column.label)
+    }
+
+    fn median_text(&self, column: &ReportLine, unit: LatencyUnit) -> String {
+        self.figure(column).map_or(String::new(), |figure| column.value_text(figure.median, unit))
+    }
+
+    fn spread_text(&self, column: &ReportLine) -> String {
+        let spread = self.figure(column).and_then(|figure| figure.spread);
+        spread.map_or(String::new(), |spread| format!("±{:.1}%", spread * 100.0))
+    }
+
+    /// A row of medians and one of spreads.
+    fn cells(&self, unit: LatencyUnit) -> [Vec<String>; 2] {
+        let medians = REPORT_LINES.iter().map(|column| self.median_text(column, unit));
+        let spreads = REPORT_LINES.iter().map(|column| self.spread_text(column));
+        [
+            std::iter::once(printable(&self.test)).chain(medians).collect(),
+            std::iter::once("  ±".to_owned()).chain(spreads).collect(),
+        ]
+    }
+
+    fn page_row(&self, unit: LatencyUnit) -> PageRow {
+        let cells = REPORT_LINES.iter();
+        PageRow {
+            class: if self.scope == Scope::Phase { "phase" } else { "series" },
+            test: self.test.clone(),
+            cells: cells.map(|c| (self.median_text(c, unit), self.spread_text(c))).collect(),
+        }
+    }
+}
+
+impl Spread {
+    fn of(label: &'static str, trials: Vec<f64>) -> Option<Spread> {
+        let mut sorted = trials.clone();
+        sorted.sort_by(f64::total_cmp);
+        let (&least, &greatest) = (sorted.first()?, sorted.last()?);
+        let middle = sorted.len() / 2;
+        let median = match sorted.len() % 2 {
+            1 => sorted[middle],
+            _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+        };
+        let spread = (greatest - least) / 2.0 / median;
+        // What is the same in every trial, and what is nothing, has no spread worth a word.
+        let spread = Some(spread).filter(|s| s.is_finite() && greatest > least);
+        Some(Spread { label, trials, median, spread })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn three() -> Vec<(PathBuf, RunResult)> {
+        [1u64, 2, 3]
+            .map(|n| {
+                let mut result = sample::two_stores();
+                for phase in result.runs.iter_mut().flat_map(|run| &mut run.phases) {
+                    phase.wall_ns = phase.wall_ns * (9 + n) / 10;
+                }
+                (PathBuf::from(format!("trials/trial-0{n}")), result)
+            })
+            .to_vec()
+    }
+
+    #[test]
+    fn medians_and_spreads_are_of_all_trials() {
+        let trials = Trials::of(&three()).unwrap();
+        assert_eq!(trials.folders, ["trial-01", "trial-02", "trial-03"]);
+        let row = &trials.stores[0].rows[0];
+        let rate = row.figures.iter().find(|figure| figure.label == "Req/Sec").unwrap();
+        assert_eq!(rate.trials.len(), 3);
+        assert_eq!(rate.median, rate.trials[1]);
+        let expected = (rate.trials[0] - rate.trials[2]) / 2.0 / rate.median;
+        assert!((rate.spread.unwrap() - expected).abs() < 1e-12);
+        let p50 = row.figures.iter().find(|figure| figure.label == "50%").unwrap();
+        assert_eq!(p50.spread, None, "it was the same in every trial");
+        assert_eq!(trials.comparisons.len(), 1);
+    }
+
+    #[test]
+    fn every_way_of_showing_has_the_figures_and_their_spread() {
+        let trials = Trials::of(&three()).unwrap();
+        let told = [trials.terminal(Style::PLAIN), trials.markdown(), trials.html().unwrap()];
+        for text in &told {
+            assert!(text.contains("lmdb: 3 trials, 3 valid"), "{text}");
+            assert!(text.contains("±9.2%") || text.contains("±9.1%"), "{text}");
+            assert!(text.contains("Medians of 3 trials"), "{text}");
+            assert!(text.contains("p99.9") && text.contains("slower"), "{text}");
+        }
+    }
+
+    #[test]
+    fn outside_text_stays_text_on_the_page() {
+        let mut trials = three();
+        for (_, result) in &mut trials {
+            result.suite.name = "<script>".into();
+            result.runs[0].phases[0].label = "<b>".into();
+        }
+        let page = Trials::of(&trials).unwrap().html().unwrap();
+        assert!(!page.contains("<script>") && !page.contains("<b>&"), "{page}");
+    }
+
+    #[test]
+    fn stores_of_unequal_promises_are_not_compared() {
+        use kvdyno_core::store::{Durability, Promise};
+        let mut trials = three();
+        for (_, result) in &mut trials {
+            result.runs[1].store.durability = Promise::declared(Durability::PowerLoss);
+        }
+        let found = Trials::of(&trials).unwrap();
+        assert!(found.comparisons.is_empty());
+        assert!(found.not_compared[0].contains("durability differs"), "{:?}", found.not_compared);
+        trials.iter_mut().for_each(|(_, result)| result.compare_unequal = true);
+        let found = Trials::of(&trials).unwrap();
+        assert!(found.comparisons[0].unequal[0].contains("durability differs"));
+    }
+}
