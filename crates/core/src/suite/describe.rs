@@ -93,6 +93,15 @@ impl Plan {
         lines.push(self.describe_records());
         for phase in &self.phases {
             describe_phase(phase, self.dataset.fields, &mut lines);
+            if let Some(search) = self.search(phase.index) {
+                let (conditions, step) = (search.text(), format_share(search.step));
+                lines.push(format!(
+                    "    a search: repeated for the highest rate with {conditions}, in steps of {step}"
+                ));
+            }
+            if self.needs_nodes.contains(&phase.index) {
+                lines.push("    on testbeds only".to_owned());
+            }
         }
         lines.push(self.describe_estimate());
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
