@@ -43,6 +43,7 @@ fn run() -> StoreRun {
         role: None,
         began_ns: 1,
         ended_ns: 2,
+        used: None,
         error: None,
     }];
     run.testbed = Some(TestbedResult::default());
