@@ -251,18 +251,13 @@ impl Builder<'_> {
         let mut plan = self.resolve(phase, step)?;
         plan.name = self.name(phase, step);
         self.push(plan, phase)?;
-        let Some(placed) = self.phases.last() else { return Ok(()) };
-        if phase.needs_nodes {
-            self.needs_nodes.push(placed.index);
-        }
-        if let Some(search) = &phase.search {
-            search.check(self.document, placed, self.spec.sweep.is_some())?;
-            self.searches.push(SearchPlan {
-                phase: placed.index,
-                conditions: search.conditions.clone(),
-                step: search.step,
-                clients_named: self.overrides.clients.is_some(),
-            });
+        let placed = self.phases.last();
+        let left_out = placed.filter(|_| phase.needs_nodes);
+        self.needs_nodes.extend(left_out.map(|placed| placed.index));
+        if let Some((search, placed)) = phase.search.as_ref().zip(placed) {
+            let sweeps = self.spec.sweep.is_some();
+            search.check(self.document, placed, sweeps)?;
+            self.searches.push(search.plan(placed, self.overrides.clients.is_some()));
         }
         Ok(())
     }

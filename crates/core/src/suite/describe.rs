@@ -101,6 +101,15 @@ impl Plan {
             }
             describe_phase(&phase, self.dataset.fields, &mut lines);
             lines.extend(shares.iter().map(|share| format!("   {}", share.describe())));
+            if let Some(search) = self.search(phase.index) {
+                let (conditions, step) = (search.text(), format_share(search.step));
+                lines.push(format!(
+                    "    a search: repeated for the highest rate with {conditions}, in steps of {step}"
+                ));
+            }
+            if self.needs_nodes.contains(&phase.index) {
+                lines.push("    on testbeds only".to_owned());
+            }
         }
         for claim in &self.claims {
             let conditions: Vec<String> =
