@@ -80,8 +80,7 @@ fn one(
     // Opened anew: an engine without a folder of its own gets a new one each time.
     let checked: Vec<Checked> =
         order.into_iter().cloned().map(Target::check).collect::<Result<_, Failure>>()?;
-    let mut output =
-        run::begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
+    let mut output = run::begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
     let exit = run::measure(checked, setting, &mut output);
     if output.is_empty() {
         output.discard();
