@@ -347,8 +347,7 @@ pub fn begin(
     result.compare_unequal = arguments.allow_unequal;
     result.trial = trial.map(|(number, _)| number);
     let out = trial.map(|(_, folder)| folder).or(arguments.out.as_deref());
-    let folder =
-        ResultFolder::create(out, &plan.suite, started, origin).map_err(Failure::usage)?;
+    let folder = ResultFolder::create(out, &plan.suite, started, origin).map_err(Failure::usage)?;
     let quiet = arguments.quiet || arguments.json;
     Ok(Output::new(folder, result, origin, quiet, arguments.strict))
 }

@@ -1,7 +1,8 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, shows_published,
+    LatencyUnit, REPORT_LINES, course_lines, difference_stamp, fault_text, figure_text,
+    shows_published,
 };
 use crate::result::{HistogramError, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -55,6 +56,9 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
 fn happenings(run: &StoreRun) -> String {
     let mut text = String::new();
     for phase in &run.phases {
+        for line in course_lines(run, phase) {
+            text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&line)));
+        }
         for fault in &phase.faults {
             text.push_str(&format!(
                 "- {}: {}\n",

@@ -1,6 +1,7 @@
 //! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
 //! again. Its shape is published as `docs/result.schema.json`.
 
+mod course;
 mod fault;
 mod host;
 mod latency;
@@ -20,6 +21,7 @@ use kvdyno_core::workload::{Dataset, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use course::{CourseResult, ExcursionResult, Known, Watched};
 pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;

@@ -7,8 +7,8 @@ use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, grouped,
-    shows_published, significant,
+    LatencyUnit, REPORT_LINES, course_lines, difference_stamp, duration_text, fault_text,
+    figure_text, grouped, shows_published, significant,
 };
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
@@ -97,6 +97,10 @@ pub fn render_store(
         text.push_str(&figures(phase, style));
     }
     for phase in &run.phases {
+        for line in course_lines(run, phase) {
+            let line = format!("{}: {}", printable(&phase.name), printable(&line));
+            text.push_str(&wrapped(&line, "", "  ", style.width));
+        }
         for fault in &phase.faults {
             let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(fault)));
             text.push_str(&wrapped(&line, "", "  ", style.width));

@@ -1,6 +1,8 @@
 //! How the asking is timed: the clock, histograms by operation kind and interval, and what a phase
 //! measured in all; and what the machine it ran on is and gave.
 
+mod bottleneck;
+mod changes;
 mod clock;
 mod collector;
 mod machine;
@@ -10,7 +12,10 @@ mod procfs;
 mod recorder;
 mod resources;
 mod series;
+mod steady;
 
+pub use bottleneck::Limit;
+pub use changes::{Segment, median, segments};
 pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
@@ -19,6 +24,7 @@ pub use probes::{FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check
 pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
 pub use recorder::{Batch, Recorder, Timing};
 pub use resources::{
-    ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse, thread_cpu,
+    Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse, thread_cpu,
 };
 pub use series::{Ending, KindMeasure, LONGEST, Series, latency_histogram};
+pub use steady::Settling;

@@ -5,8 +5,8 @@ use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
-    figure_value, grouped, shows_published,
+    LatencyUnit, REPORT_LINES, ReportLine, course_lines, difference_stamp, duration_text,
+    fault_text, figure_value, grouped, shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -18,8 +18,8 @@ use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 
 use super::charts::Charts;
-use super::{page_style, script_json};
 use super::testbed::TestbedCard;
+use super::{page_style, script_json};
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
 const ANOMALIES_ON_PAGE: usize = 100;
@@ -29,6 +29,8 @@ const PLAN_ON_PAGE: usize = 60_000;
 const MESSAGE_ON_PAGE: usize = 500;
 /// Most rows of resources on the page.
 const RESOURCES_ON_PAGE: usize = 200;
+/// Most lines about what happened on the page.
+const HAPPENINGS_ON_PAGE: usize = 200;
 /// Most faults on the page.
 const FAULTS_ON_PAGE: usize = 200;
 /// Most figures of stores' drivers on the page.
@@ -52,6 +54,7 @@ pub(super) struct Page {
     columns: &'static [ReportLine],
     stores: Vec<StoreCard>,
     standing: Option<Standing>,
+    happenings: Vec<[String; 3]>,
     faults: Vec<[String; 3]>,
     figures: Vec<[String; 6]>,
     errors: Vec<[String; 7]>,
@@ -132,6 +135,7 @@ impl Page {
             columns: &REPORT_LINES,
             stores,
             standing: Standing::of(result)?,
+            happenings: happenings(result, &labels),
             faults: faults(result, &labels),
             figures: figures(result, &labels),
             errors: errors(result, &labels),
@@ -342,6 +346,19 @@ fn process_line([store, phase]: [String; 2], who: String, used: &ProcessUse) -> 
         bytes(used.read_bytes),
         bytes(used.written_bytes),
     ]
+}
+
+/// What phases were limited by, when they settled and where they left their level.
+fn happenings(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
+    let mut lines = Vec::new();
+    for (run, label) in result.runs.iter().zip(labels) {
+        for phase in &run.phases {
+            let told = course_lines(run, phase).into_iter();
+            lines.extend(told.map(|line| [cut(label), cut(&phase.name), cut(&line)]));
+        }
+    }
+    lines.truncate(HAPPENINGS_ON_PAGE);
+    lines
 }
 
 /// What was done to the testbeds.

@@ -3,7 +3,8 @@
 use std::time::SystemTime;
 
 use kvdyno_core::measure::{
-    ErrorSummary, KindMeasure, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason, WorkerUse,
+    ErrorSummary, KindMeasure, Limit, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason,
+    WorkerUse,
 };
 use kvdyno_core::store::{Certainty, ErrorClass, Figure, FigureUnit};
 use kvdyno_core::suite::{self, Plan};
@@ -12,6 +13,7 @@ use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::course::CourseResult;
 use super::fault::FaultResult;
 use super::latency::{Latency, finite};
 use super::rfc3339;
@@ -76,6 +78,13 @@ pub struct PhaseResult {
     /// What was done to the testbed meanwhile, in order.
     #[serde(default)]
     pub faults: Vec<FaultResult>,
+    /// When it settled, and where throughput or latency left their level; `None` of short phases.
+    #[serde(default)]
+    pub course: Option<CourseResult>,
+    /// What it was limited by, as far as samples show it.
+    #[serde(default)]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub limit: Option<Limit>,
     /// Figures that somebody published for this phase.
     pub published: Vec<Published>,
 }
@@ -307,6 +316,8 @@ impl PhaseResult {
             resources: resources.filter(|r| shares_are_finite(r)).cloned(),
             figures: measure.figures.iter().map(FigureResult::new).collect(),
             faults: Vec::new(),
+            course: None,
+            limit: None,
             published: Vec::new(),
         }
     }
