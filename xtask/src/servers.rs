@@ -69,6 +69,7 @@ pub fn ensure_all() -> Result<(), Failure> {
 fn testbed_software() -> Vec<&'static Software> {
     let kinds = kvdyno_testbed::registry::kinds().iter();
     let all = kinds.flat_map(|kind| kind.software.iter().copied());
+    let all = all.chain(kvdyno_testbed::NETWORK_SOFTWARE);
     all.filter(|software| !matches!(software.source, Source::Named { .. })).collect()
 }
 

@@ -242,6 +242,7 @@ impl Bench {
             arrival: Arrival::Closed,
             ttl: None,
             one_field,
+            linearizability: false,
             scan_length: SizeModel::Uniform { min: 1, max: 20 },
             batch: 10,
             requests: Some(operations),

@@ -55,6 +55,7 @@ impl Pass {
             arrival: Arrival::Closed,
             ttl: None,
             one_field: false,
+            linearizability: false,
             scan_length: SizeModel::Fixed { size: 1 },
             batch: 1,
             requests: Some(self.requests),

@@ -9,7 +9,9 @@ use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::verdict;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::folder::{FolderError, Place, ResultFolder};
-use kvdyno_report::result::{PhaseResult, RunResult, Status, StoreRun, Verdict, Watched, rfc3339};
+use kvdyno_report::result::{
+    CapacityResult, PhaseResult, RunResult, Status, StoreRun, Verdict, Watched, rfc3339,
+};
 
 use crate::progress::ProgressLine;
 
@@ -92,6 +94,20 @@ impl Output {
         let name = run.store.name.clone();
         let place = Place::new(number, &name, phase);
         self.trouble.tell(self.folder.add_anomalies(place, measure));
+        self.trouble.tell(self.folder.add_history(place, measure));
+        self.save();
+    }
+
+    /// The phase that ended last, of the store that began last.
+    pub fn last_phase_mut(&mut self) -> Option<&mut PhaseResult> {
+        self.result.runs.last_mut()?.phases.last_mut()
+    }
+
+    /// What a search of the store that began last found.
+    pub fn add_capacity(&mut self, found: CapacityResult) {
+        if let Some(run) = self.result.runs.last_mut() {
+            run.capacity.push(found);
+        }
         self.save();
     }
 

@@ -1,5 +1,7 @@
 //! All phases of a plan against one store: existing data, ledger, phases, reading back, verdict.
 
+mod search;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +10,7 @@ use kvdyno_core::measure::{Limit, PhaseMeasure, ResourceSummary, Resources, Samp
 use kvdyno_core::store::{Consistency, ErrorClass, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
+use kvdyno_core::verify::linearizability::Answer;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::result::{
@@ -50,6 +53,8 @@ pub struct Session<'a> {
     reasons: Vec<(String, Vec<Reason>)>,
     status: Status,
     exit: Exit,
+    /// Phases behind those of the plan are probes of a search, and judged like any other.
+    probing: bool,
 }
 
 impl<'a> Session<'a> {
@@ -100,6 +105,7 @@ impl<'a> Session<'a> {
             reasons: Vec::new(),
             status: Status::Complete,
             exit: Exit::Done,
+            probing: false,
         })
     }
 
@@ -127,9 +133,19 @@ impl<'a> Session<'a> {
             if phase.load && self.existing == Existing::All {
                 continue;
             }
+            if self.keeper.is_none() && plan.needs_nodes.contains(&phase.index) {
+                continue;
+            }
+            if let Some(order) = plan.search(phase.index) {
+                self.search(order, &phase, output);
+                if self.status != Status::Complete {
+                    break;
+                }
+                continue;
+            }
             self.phase(&phase, output);
             if phase.read_back && self.setting.verify && self.status == Status::Complete {
-                let number = (plan.phases.len() + self.ran.len()) as u16;
+                let number = self.next_index();
                 let pass = Pass::reading_back(&phase, self.records);
                 self.phase(&pass.phase("Read back", number), output);
             }
@@ -138,6 +154,11 @@ impl<'a> Session<'a> {
             }
         }
         self.conclude(output)
+    }
+
+    /// Number of the next phase that the plan does not have.
+    fn next_index(&self) -> u16 {
+        (self.setting.plan.phases.len() + self.ran.len()) as u16
     }
 
     /// The first phase finds what the plan says; each later one what those before have made.
@@ -218,7 +239,7 @@ impl<'a> Session<'a> {
         measure: &PhaseMeasure,
         resources: Option<&ResourceSummary>,
     ) {
-        let added = usize::from(phase.index) >= self.setting.plan.phases.len();
+        let added = usize::from(phase.index) >= self.setting.plan.phases.len() && !self.probing;
         let evidence = Evidence {
             plan: phase,
             measure,
@@ -258,7 +279,14 @@ impl<'a> Session<'a> {
             Consistency::Eventual => measure.tally.of(AnomalyKind::Stale),
             _ => 0,
         };
-        measure.tally.illegal() > allowed
+        measure.tally.illegal() > allowed || self.breaks_linearizability(measure)
+    }
+
+    /// What a store that promises no linearizability need not keep is a measurement only.
+    fn breaks_linearizability(&self, measure: &PhaseMeasure) -> bool {
+        let answer = measure.linearizability.as_ref().map(|examined| &examined.answer);
+        self.context.profile.consistency.level == Consistency::Linearizable
+            && matches!(answer, Some(Answer::Violated(_)))
     }
 
     fn conclude(mut self, output: &mut Output) -> Exit {

@@ -1,9 +1,12 @@
 //! `kvdyno testbed`: throwaway deployments of real servers, on their own or around one run.
 
+mod aim;
 mod arguments;
 mod around;
+mod consent;
 mod disclosed;
 mod fault;
+mod fitting;
 mod kinds;
 mod nemesis;
 
@@ -13,11 +16,13 @@ use std::time::Duration;
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::units;
 use kvdyno_testbed::keeper::{self, Standing};
-use kvdyno_testbed::{Description, NodeDescription, TestbedError, install};
+use kvdyno_testbed::{Description, NodeDescription, TestbedError, install, sim};
 
 pub use arguments::{TestbedArguments, TestbedCommand};
 pub use around::{Around, check};
+pub use consent::consent;
 pub use disclosed::disclosed;
+pub use fitting::fitted;
 pub use nemesis::{Disturbed, SharedKeeper};
 
 use crate::exit::{Exit, Failure};
@@ -34,14 +39,16 @@ pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
     match &arguments.command {
         TestbedCommand::Up { testbed, detach } => up(testbed, *detach),
         TestbedCommand::Down { testbeds, all } => down(testbeds, *all),
-        TestbedCommand::Fault { fault, node, testbed, yes } => {
-            fault::carry_out(&one(testbed.as_deref())?, *fault, node.as_deref(), *yes)
-        }
+        TestbedCommand::Fault(wanted) => fault::carry_out(&one(wanted.testbed.as_deref())?, wanted),
         TestbedCommand::List => list(),
         TestbedCommand::Kinds => kinds::list(),
         TestbedCommand::Install { kinds } => install(kinds),
         TestbedCommand::Keep => {
             keeper::serve();
+            Ok(Exit::Done)
+        }
+        TestbedCommand::SimNode { settings } => {
+            sim::serve(settings).map_err(Failure::internal)?;
             Ok(Exit::Done)
         }
     }
@@ -93,7 +100,14 @@ fn told(testbed: &Description) -> String {
     for node in &testbed.nodes {
         text.push_str(&format!("  {}\n", node_line(node)));
     }
-    text + &format!("Store: {}", testbed.url)
+    text.push_str(&format!("Store: {}", testbed.url));
+    if let Some(network) = &testbed.network {
+        let path = network.clients.display();
+        text.push_str(&format!(
+            "\nIts network is its own: nsenter --net={path} COMMAND reaches it"
+        ));
+    }
+    text
 }
 
 fn node_line(node: &NodeDescription) -> String {

@@ -78,8 +78,9 @@ fn one(
         order.reverse();
     }
     // Opened anew: an engine without a folder of its own gets a new one each time.
-    let checked: Vec<Checked> =
-        order.into_iter().cloned().map(Target::check).collect::<Result<_, Failure>>()?;
+    // Whether nodes may be harmed was asked before the first trial.
+    let check = |target: &Target| target.clone().check(setting.plan, true);
+    let checked: Vec<Checked> = order.into_iter().map(check).collect::<Result<_, Failure>>()?;
     let mut output = run::begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
     let exit = run::measure(checked, setting, &mut output);
     if output.is_empty() {

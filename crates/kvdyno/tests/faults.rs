@@ -30,9 +30,13 @@ struct Ran {
 }
 
 fn run(fault: &str, target: [&str; 2]) -> Ran {
+    run_suite(&format!("{LOAD}\n{fault}"), target)
+}
+
+fn run_suite(text: &str, target: [&str; 2]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     let suite = folder.path().join("faults.toml");
-    std::fs::write(&suite, format!("{LOAD}\n{fault}")).unwrap();
+    std::fs::write(&suite, text).unwrap();
     let out = folder.path().join("out");
     let output = Command::new(env!("CARGO_BIN_EXE_kvdyno"))
         .args(["run", suite.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()])
@@ -139,4 +143,70 @@ fn a_fault_that_cannot_be_done_is_told() {
     let error = ran.phase("mix")["faults"][0]["error"].as_str().unwrap();
     assert!(error.contains("no node is a primary now"), "{error}");
     assert_eq!(ran.unsuccessful(), 0);
+}
+
+#[test]
+fn a_partition_stalls_the_clients_until_it_is_repaired() {
+    let fault =
+        "[[phase.fault]]\ndo = \"partition\"\nwhen = \"rate\"\nat = \"200ms\"\nrepair = \"1s\"\n";
+    let ran = run(fault, ["--testbed", "redis"]);
+    assert_eq!(ran.faults(), [("partition", "redis-1"), ("reconnect", "redis-1")]);
+    assert_eq!(ran.result["runs"][0]["testbed"]["request"], "redis?network=own");
+    let faults = &ran.phase("mix")["faults"];
+    assert_eq!(faults[0]["used"], "nftables");
+    let began = |at: usize| faults[at]["began_ns"].as_u64().unwrap();
+    assert!(began(0) >= 1_200_000_000, "a whole interval had to pass: {faults}");
+    assert!(began(1) >= began(0) + 1_000_000_000, "{faults}");
+    let series = ran.phase("mix")["series"].as_array().unwrap();
+    let longest = series.iter().filter_map(|series| series["service"]["max_ns"].as_u64()).max();
+    assert!(longest > Some(900_000_000) || ran.unsuccessful() > 0, "{}", ran.told());
+    assert_eq!(ran.anomalies(), 0, "{}", ran.told());
+}
+
+#[test]
+fn several_servers_are_killed_and_started_again_at_one_moment() {
+    let fault = "[[phase.fault]]\ndo = \"kill\"\ncount = 2\nwhen = \"acked >= 500\"\nrepair = \"500ms\"\n\
+        [[phase.fault]]\ndo = \"kill\"\nwhen = \"acked >= 1M\"\n\
+        [[phase.fault]]\ndo = \"kill\"\ncount = 4\n";
+    let ran = run(fault, ["--testbed", "redis-sharded:3?persistence=aof-always"]);
+    let faults = ran.phase("mix")["faults"].as_array().unwrap();
+    let text = |at: usize, key: &str| faults[at][key].as_str().unwrap_or_default();
+    assert!(text(0, "error").contains("fewer than 4 nodes are up with data now"), "{faults:?}");
+    for (kill, start) in [(1, 3), (2, 4)] {
+        assert_eq!((text(kill, "what"), text(start, "what")), ("kill", "start again"));
+        assert_eq!(text(kill, "node"), text(start, "node"));
+        assert_eq!((text(kill, "error"), text(start, "error")), ("", ""));
+    }
+    assert_ne!(text(1, "node"), text(2, "node"));
+    assert_eq!(faults[1]["began_ns"], faults[2]["began_ns"]);
+    assert_eq!(faults[3]["began_ns"], faults[4]["began_ns"]);
+    assert!(text(5, "error").contains("over before its condition held"), "{faults:?}");
+    assert!(ran.unsuccessful() > 0 && ran.anomalies() == 0, "{}", ran.told());
+}
+
+#[test]
+fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
+    let suite = LOAD.replace("duration = \"4s\"", "duration = \"30s\"");
+    let fault = "[[phase.fault]]\ndo = \"add\"\nat = \"500ms\"\n\
+        [[phase.fault]]\ndo = \"remove\"\nnode = \"redis-4\"\nat = \"600ms\"\n";
+    let target = ["--testbed", "redis-cluster:3?replicas=0"];
+    let ran = run_suite(&format!("{suite}\n{fault}"), target);
+    assert_eq!(ran.faults(), [("add", "redis-4"), ("remove", "redis-4")]);
+    assert_eq!(ran.anomalies(), 0, "{}", ran.told());
+    assert_eq!(ran.phase("mix:read-back")["tally"]["judged"], 2000, "{}", ran.told());
+}
+
+#[test]
+fn what_a_testbed_cannot_bear_is_refused_before_it_is_started() {
+    for (fault, testbed, said) in [
+        ("do = \"add\"", "redis", "testbed redis cannot take another node while it is up"),
+        ("do = \"remove\"", "redis-sharded", "cannot give up a node while it is up"),
+        ("do = \"compact\"", "etcd", "cannot merge its files when told to"),
+        ("do = \"disk-full\"", "redis", "as in `redis?disk=64MiB`"),
+        ("do = \"lossy\"\nloss = 0.1", "redis?network=host", "leave `network=host` out"),
+    ] {
+        let ran = run(&format!("[[phase.fault]]\n{fault}\n"), ["--testbed", testbed]);
+        assert_eq!(ran.output.status.code(), Some(64), "{}", ran.told());
+        assert!(ran.told().contains(said), "{said}: {}", ran.told());
+    }
 }

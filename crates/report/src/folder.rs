@@ -32,6 +32,8 @@ pub const TIMELINE_FILE: &str = "timeline.csv";
 pub const RESOURCES_FILE: &str = "resources.csv";
 /// Name of the anomalies, one JSON object a line.
 pub const ANOMALIES_FILE: &str = "anomalies.jsonl";
+/// Begin of the names of histories in Jepsen's EDN; after it, number of the run and name of the phase.
+pub const HISTORY_FILE: &str = "history-";
 /// Name of the report.
 pub const REPORT_FILE: &str = "report.html";
 /// Where a run's folder goes if none is named.
@@ -231,6 +233,24 @@ impl ResultFolder {
         self.anomalies.append(&self.buffer)
     }
 
+    /// Writes the histories that a phase kept, if it did, as one file in Jepsen's EDN:
+    /// `history-RUN-PHASE.edn`.
+    ///
+    /// # Errors
+    /// [`FolderError`] if it cannot be written.
+    pub fn add_history(
+        &mut self,
+        place: Place<'_>,
+        measure: &PhaseMeasure,
+    ) -> Result<(), FolderError> {
+        let kept = measure.linearizability.as_ref().map(|examined| &examined.history);
+        let Some(history) = kept.filter(|history| !history.records.is_empty()) else {
+            return Ok(());
+        };
+        let name = format!("{HISTORY_FILE}{}-{}.edn", place.run, plain_name(place.phase_name));
+        replace(&self.path.join(name), history.edn().as_bytes())
+    }
+
     /// Replaces `result.json` as a whole: what was there stays until the new one is on disk.
     ///
     /// # Errors
@@ -316,6 +336,22 @@ pub fn write_trials_page(trials: &Trials, to: &Path) -> Result<(), FolderError> 
     let page =
         trials.html().map_err(|source| FolderError::Trials { path: to.to_owned(), source })?;
     replace(to, page.as_bytes())
+}
+
+/// Makes a folder for several results: `out`, or a new one under [`DEFAULT_PARENT`] that is named after
+/// the moment and `what`.
+///
+/// # Errors
+/// [`FolderError`] if it cannot be made or holds a result itself.
+pub fn new_parent(
+    out: Option<&Path>,
+    what: &str,
+    started: SystemTime,
+) -> Result<PathBuf, FolderError> {
+    match out {
+        Some(path) => named_folder(path),
+        None => new_folder(Path::new(DEFAULT_PARENT), what, started),
+    }
 }
 
 fn named_folder(path: &Path) -> Result<PathBuf, FolderError> {

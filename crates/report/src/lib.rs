@@ -2,18 +2,24 @@
 //! report lines ([`lines`]) feed the terminal, HTML and Markdown alike, so that no two of them tell
 //! different figures.
 
+pub mod capacity;
 pub mod compare;
+pub mod cost;
 pub mod folder;
+pub mod happenings;
 pub mod html;
 pub mod junit;
 pub mod lines;
 pub mod markdown;
+pub mod objective;
 pub mod result;
 #[cfg(any(test, feature = "server-tests"))]
 #[doc(hidden)]
 pub mod sample;
+pub mod scorecard;
 pub mod standing;
 pub mod terminal;
 pub mod timeline;
 pub mod trials;
 pub mod view;
+pub mod winnow;

@@ -3,9 +3,13 @@
 
 use kvdyno_core::store::FigureUnit;
 
+use crate::capacity::capacity_lines;
+use crate::cost::cost_lines;
 use crate::result::{
-    CourseResult, ExcursionResult, FaultResult, FigureResult, PhaseResult, RunResult, StoreRun,
+    FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, RequestResult,
+    RunResult, StoreRun,
 };
+use crate::scorecard::scorecard_lines;
 use crate::view::{PhaseView, main_row};
 
 /// Which direction is better.
@@ -182,6 +186,15 @@ pub fn shows_published(result: &RunResult) -> bool {
     result.suite.scale.is_none() && result.suite.changes.is_empty()
 }
 
+/// What was found out about a store beyond its table, in sentences without stops: the headline and
+/// the scorecard of a standard suite, what searches found, what it costs.
+#[must_use]
+pub fn findings(result: &RunResult, run: &StoreRun) -> Vec<String> {
+    let searched = run.capacity.iter().flat_map(capacity_lines);
+    let standard = scorecard_lines(result, run).into_iter();
+    standard.chain(searched).chain(cost_lines(result, run)).collect()
+}
+
 /// What a result that differs from its suite is stamped with.
 #[must_use]
 pub fn difference_stamp(result: &RunResult) -> Option<String> {
@@ -232,60 +245,43 @@ pub fn fault_text(fault: &FaultResult) -> String {
         Some(error) => format!("not done: {error}"),
         None => format!("done after {}", duration_text(took as f64)),
     };
-    format!("{}{node} at {at:.3} s, {end}", fault.what)
+    let used = fault.used.as_deref().map_or(String::new(), |used| format!(" ({used})"));
+    format!("{}{node} at {at:.3} s, {end}{used}", fault.what)
 }
 
-/// What a phase was limited by, when it settled and where it left its level, a sentence each without a
-/// stop; of phases that only prepare nothing.
+/// What the sampled histories say, such as `linearizable: 3,000 requests about 16 records`.
 #[must_use]
-pub fn course_lines(run: &StoreRun, phase: &PhaseResult) -> Vec<String> {
-    if phase.prepares() {
-        return Vec::new();
+pub fn linearizability_text(result: &LinearizabilityResult) -> String {
+    let count = |n: u64| grouped(n as f64);
+    let looked = format!("{} requests about {} records", count(result.requests), result.records);
+    let why = &result.why;
+    match (result.answer, &result.violation) {
+        (LinearizabilityAnswer::Ok, _) => format!("linearizable: {looked}"),
+        (LinearizabilityAnswer::Unknown, _) => format!("linearizable or not is unknown: {why}"),
+        (LinearizabilityAnswer::Violated, None) => format!("NOT LINEARIZABLE: {why} ({looked})"),
+        (LinearizabilityAnswer::Violated, Some(violation)) => {
+            let requests: Vec<String> = violation.requests.iter().map(request_text).collect();
+            let (record, requests) = (violation.record, requests.join("; "));
+            format!("NOT LINEARIZABLE: {why}, record {record}: {requests} ({looked})")
+        }
     }
-    let name = |pid: u32| {
-        let node = run.testbed.as_ref().and_then(|testbed| testbed.node_of(pid));
-        node.map_or_else(|| format!("process {pid}"), |node| node.name.clone())
-    };
-    let limit = phase.limit.iter().map(|limit| format!("limited by {}", limit.text(name)));
-    let course = phase.course.iter();
-    limit
-        .chain(course.flat_map(|course| settled_lines(course, phase.open())))
-        .chain(phase.course.iter().flat_map(excursion_lines))
-        .collect()
 }
 
-fn settled_lines(course: &CourseResult, open: bool) -> Vec<String> {
-    let what = if open { "the median latency" } else { "throughput" };
-    let mut lines = Vec::new();
-    if course.trend != 0.0 {
-        let percent = significant(course.trend.abs() * 100.0);
-        let word = if course.trend < 0.0 { "fell" } else { "rose" };
-        lines.push(format!("never settled: {what} {word} by {percent} % over the phase"));
-    } else if course.never_settled {
-        lines.push(format!("never settled: {what} changed in its second half still"));
-    }
-    if let Some(settled) = course.settled_ns.filter(|ns| *ns > 0) {
-        let seconds = duration_text(settled as f64);
-        lines.push(format!("settled after {seconds}: until then {what} was warming up"));
-    }
-    lines
-}
-
-fn excursion_lines(course: &CourseResult) -> Vec<String> {
-    let told = |excursion: &ExcursionResult| {
-        let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
-        let level = match excursion.what.as_str() {
-            "throughput" => format!("throughput at {:.0} %", excursion.level * 100.0),
-            what => format!("{what} at {} ×", significant(excursion.level)),
-        };
-        let beside = match excursion.beside.is_empty() {
-            true => "unexplained".to_owned(),
-            false => format!("beside {}", excursion.beside.join(", ")),
-        };
-        let (from, to) = (seconds(excursion.from_ns), seconds(excursion.to_ns));
-        format!("{level} of its usual level from {from} to {to}: {beside}")
+/// Such as `write of version 3 from 1.000000 s to 1.000200 s`.
+fn request_text(request: &RequestResult) -> String {
+    let seconds = |ns: u64| format!("{:.6} s", ns as f64 / 1e9);
+    let what = match request.version {
+        Some(version) if version < 0 => format!("version {} of an earlier run", -version),
+        Some(version) => format!("version {version}"),
+        None => "nothing".to_owned(),
     };
-    course.excursions.iter().map(told).collect()
+    let failed = if request.failed { "failed " } else { "" };
+    let verb = if request.write { "write of" } else { "read of" };
+    let until = match request.answered_ns {
+        Some(answered) => format!("to {}", seconds(answered)),
+        None => "on, without an answer".to_owned(),
+    };
+    format!("{failed}{verb} {what} from {} {until}", seconds(request.sent_ns))
 }
 
 /// The value of a figure in its unit; `unknown` where there is none.
@@ -332,7 +328,6 @@ pub fn grouped(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::sample;
-    use kvdyno_core::measure::Limit;
 
     #[test]
     fn columns_are_those_of_the_published_tables() {
@@ -383,45 +378,56 @@ mod tests {
             role: Some("primary".to_owned()),
             began_ns: 10_000_000_000,
             ended_ns: 10_003_200_000,
+            used: None,
             error: None,
         };
         assert_eq!(fault_text(&fault), "kill redis-1 (primary) at 10.000 s, done after 3.20 ms");
+        fault.used = Some("SIGKILL".to_owned());
+        assert!(fault_text(&fault).ends_with("done after 3.20 ms (SIGKILL)"));
+        fault.used = None;
         (fault.node, fault.error) = (String::new(), Some("no node is a primary".to_owned()));
         assert_eq!(fault_text(&fault), "kill at 10.000 s, not done: no node is a primary");
     }
 
     #[test]
-    fn what_happened_is_told_with_what_explains_it() {
-        let mut run = sample::two_stores().runs.swap_remove(0);
-        run.testbed = Some(sample::testbed("redis-1"));
-        let excursion = |what: &str, level, beside: &[&str]| ExcursionResult {
-            what: what.to_owned(),
-            from_ns: 21_000_000_000,
-            to_ns: 24_000_000_000,
-            level,
-            beside: beside.iter().map(|text| (*text).to_owned()).collect(),
+    fn histories_are_told_with_the_requests_that_contradict_each_other() {
+        let request = |write, version, sent_ns, answered_ns| RequestResult {
+            write,
+            version,
+            sent_ns,
+            answered_ns,
+            failed: false,
         };
-        let phase = &mut run.phases[1];
-        phase.limit = Some(Limit::ServerThread { pid: 7, busy: 0.97 });
-        phase.course = Some(CourseResult {
-            settled_ns: Some(12_000_000_000),
-            never_settled: false,
-            trend: -0.153,
-            excursions: vec![
-                excursion("throughput", 0.34, &["snapshot of redis-1", "kill"]),
-                excursion("p99", 8.0, &[]),
-            ],
-        });
-        let expected = [
-            "limited by one core of redis-1: a thread worked 97 % of the time",
-            "never settled: throughput fell by 15.3 % over the phase",
-            "settled after 12.0 s: until then throughput was warming up",
-            "throughput at 34 % of its usual level from 21.0 s to 24.0 s: beside snapshot of redis-1, kill",
-            "p99 at 8.00 × of its usual level from 21.0 s to 24.0 s: unexplained",
+        let mut result = LinearizabilityResult {
+            answer: LinearizabilityAnswer::Ok,
+            why: String::new(),
+            records: 16,
+            full: 0,
+            requests: 3_000,
+            indeterminate: 1,
+            violation: None,
+        };
+        assert_eq!(linearizability_text(&result), "linearizable: 3,000 requests about 16 records");
+        result.answer = LinearizabilityAnswer::Unknown;
+        result.why = "verification is off".to_owned();
+        let text = linearizability_text(&result);
+        assert_eq!(text, "linearizable or not is unknown: verification is off");
+        result.answer = LinearizabilityAnswer::Violated;
+        result.why = "it went back".to_owned();
+        let requests = vec![
+            request(true, Some(2), 1_000_000_000, None),
+            request(false, None, 1_500_000_000, Some(1_500_001_000)),
+            request(false, Some(-4), 2_000_000_000, Some(2_100_000_000)),
         ];
-        assert_eq!(course_lines(&run, &run.phases[1]), expected);
-        run.phases[1].warmup = true;
-        assert!(course_lines(&run, &run.phases[1]).is_empty());
+        result.violation = Some(crate::result::ViolationResult { record: 62, requests });
+        assert_eq!(
+            linearizability_text(&result),
+            "NOT LINEARIZABLE: it went back, record 62: \
+             write of version 2 from 1.000000 s on, without an answer; \
+             read of nothing from 1.500000 s to 1.500001 s; \
+             read of version 4 of an earlier run from 2.000000 s to 2.100000 s \
+             (3,000 requests about 16 records)"
+        );
     }
 
     #[test]

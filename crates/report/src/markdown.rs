@@ -1,12 +1,12 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
+use crate::happenings::course_lines;
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, course_lines, difference_stamp, fault_text, figure_text,
-    shows_published,
+    LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, findings, shows_published,
 };
 use crate::result::{HistogramError, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
-use crate::terminal::{heading_cells, promises, row_cells, verification_line};
+use crate::terminal::{heading_cells, histories, promises, row_cells, verification_line};
 use crate::view::rows;
 
 /// The result as Markdown: for each store a heading, the verdict, the table and the verification.
@@ -34,6 +34,11 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
             }
         }
         text.push_str(&format!("\n{}\n\n", verification_line(run.tally().as_ref())));
+        let findings = findings(result, run);
+        for finding in &findings {
+            text.push_str(&format!("- {}\n", escaped(finding)));
+        }
+        text.push_str(if findings.is_empty() { "" } else { "\n" });
         text.push_str(&happenings(run));
     }
     if let Some(stamp) = difference_stamp(result) {
@@ -52,9 +57,12 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
     Ok(text)
 }
 
-/// A list of what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
+/// A list of what the histories say, what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
 fn happenings(run: &StoreRun) -> String {
     let mut text = String::new();
+    for line in histories(run) {
+        text.push_str(&format!("- {}\n", escaped(&line)));
+    }
     for phase in &run.phases {
         for line in course_lines(run, phase) {
             text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&line)));

@@ -1,10 +1,13 @@
 //! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
 //! again. Its shape is published as `docs/result.schema.json`.
 
+mod capacity;
+mod cost;
 mod course;
 mod fault;
 mod host;
 mod latency;
+mod linearizability;
 mod load;
 mod merge;
 mod phase;
@@ -21,11 +24,16 @@ use kvdyno_core::workload::{Dataset, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use course::{CourseResult, ExcursionResult, Known, Watched};
+pub use capacity::{CapacityResult, FitResult, ProbeResult};
+pub use cost::{CostResult, PricedServers};
+pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
 pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};
+pub use linearizability::{
+    LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
+};
 pub use load::LoadError;
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
@@ -36,6 +44,7 @@ pub use redact::{redact_command, redact_url};
 pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 
 pub(crate) use latency::{add, decode};
+pub(crate) use phase::rate;
 
 /// Version of the shape of `result.json`; a reader refuses any other.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -71,6 +80,9 @@ pub struct RunResult {
     pub compare_unequal: bool,
     /// If this result was merged: where from.
     pub merged_from: Vec<MergedPart>,
+    /// What the servers cost, where the user stated prices.
+    #[serde(default)]
+    pub cost: Option<CostResult>,
     /// Each store's run, in order.
     pub runs: Vec<StoreRun>,
 }
@@ -114,6 +126,9 @@ pub struct SuiteResult {
     pub scale: Option<f64>,
     /// Options that made it differ from the suite as it is defined.
     pub changes: Vec<String>,
+    /// The result tells which criteria of a good benchmark the run met.
+    #[serde(default)]
+    pub scorecard: bool,
     /// The whole plan, as the suite was resolved. Equal in all parts of a load.
     pub plan: serde_json::Value,
 }
@@ -163,6 +178,9 @@ pub struct StoreRun {
     pub notes: Vec<String>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
+    /// What searches for the highest rate found.
+    #[serde(default)]
+    pub capacity: Vec<CapacityResult>,
 }
 
 /// A store and what it promises.
@@ -287,6 +305,7 @@ impl SuiteResult {
             title: plan.title.clone(),
             scale: plan.scale,
             changes: plan.changes.clone(),
+            scorecard: plan.scorecard,
             // Numbers that JSON lacks become null; maps with other keys than text do not occur.
             plan: serde_json::to_value(&whole).unwrap_or_default(),
         }
@@ -325,6 +344,7 @@ impl StoreRun {
             verdict: None,
             notes: Vec::new(),
             phases: Vec::new(),
+            capacity: Vec::new(),
         }
     }
 
@@ -357,6 +377,7 @@ impl RunResult {
             trial: None,
             compare_unequal: false,
             merged_from: Vec::new(),
+            cost: None,
             runs: Vec::new(),
         }
     }

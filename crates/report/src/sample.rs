@@ -83,12 +83,14 @@ pub fn two_stores() -> RunResult {
             title: "Fill, mix and an open load".into(),
             scale: None,
             changes: Vec::new(),
+            scorecard: false,
             plan: serde_json::json!({ "name": "quick", "phases": ["load", "mixed", "open"] }),
         },
         part: Part::WHOLE,
         trial: None,
         compare_unequal: false,
         merged_from: Vec::new(),
+        cost: None,
         runs: vec![run(0), run(1)],
     }
 }
@@ -351,6 +353,7 @@ impl Shape {
             records: 10_000,
             tally,
             anomalies: stall.into_iter().collect(),
+            linearizability: None,
             figures: if failed > 0 { figures() } else { Vec::new() },
         }
     }
@@ -422,6 +425,7 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
         arrival: shape.arrival,
         ttl: None,
         one_field: false,
+        linearizability: false,
         scan_length: SizeModel::Fixed { size: 1 },
         batch: 1,
         requests: None,

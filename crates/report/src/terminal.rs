@@ -6,9 +6,10 @@ pub(crate) mod layout;
 use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
+use crate::happenings::course_lines;
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, course_lines, difference_stamp, duration_text, fault_text,
-    figure_text, grouped, shows_published, significant,
+    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, findings,
+    grouped, linearizability_text, shows_published, significant,
 };
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
@@ -16,6 +17,7 @@ use crate::result::{
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
+use crate::winnow;
 
 use layout::{columns, printable, wrapped};
 
@@ -38,6 +40,16 @@ impl Style {
 
     fn bold(self, text: &str) -> String {
         self.paint("1", text)
+    }
+
+    /// A word about a requirement in the colour of how it stands.
+    pub(crate) fn standing(self, standing: winnow::Standing, word: &str) -> String {
+        let code = match standing {
+            winnow::Standing::Met => "1;32",
+            winnow::Standing::NotShown => "1;33",
+            winnow::Standing::NotMet => "1;31",
+        };
+        self.paint(code, word)
     }
 
     fn level(self, level: Level) -> String {
@@ -82,8 +94,18 @@ pub fn render_store(
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("{}\n", style.bold(&printable(&stamp))));
     }
+    for finding in findings(result, run) {
+        text.push_str(&wrapped(&printable(&finding), "", "  ", style.width));
+    }
     if !run.phases.is_empty() {
         text.push_str(&verification(run.tally().as_ref(), style));
+    }
+    for line in histories(run) {
+        let shown = wrapped(&line, "", "  ", style.width);
+        text.push_str(&match line.contains("NOT LINEARIZABLE") {
+            true => format!("{}\n", style.paint("1;31", shown.trim_end())),
+            false => shown,
+        });
     }
     for note in &run.notes {
         let note = format!("not to be seen in {}", printable(note));
@@ -262,10 +284,12 @@ pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
     }
 }
 
-/// Warm-ups are left out of the table unless something went wrong in them; the page has them all.
+/// Warm-ups are left out of the table unless something went wrong in them, and so are probes of a
+/// search, which the search tells of; the page has them all.
 fn is_listed(phase: &PhaseResult) -> bool {
     let wrong = phase.tally.as_ref().is_some_and(|tally| tally.illegal() > 0);
-    !phase.warmup || phase.unsuccessful() > 0 || wrong
+    let tried = phase.probe.as_deref().is_some_and(|purpose| purpose != "confirm");
+    wrong || !tried && (!phase.warmup || phase.unsuccessful() > 0)
 }
 
 fn table(result: &RunResult, run: &StoreRun, style: Style) -> Result<String, HistogramError> {
@@ -319,6 +343,15 @@ fn verification(tally: Option<&Tally>, style: Style) -> String {
         _ => line,
     };
     wrapped(&line, "", "  ", style.width)
+}
+
+/// What the histories of each phase that asked say.
+pub(crate) fn histories(run: &StoreRun) -> Vec<String> {
+    let told = run.phases.iter().filter_map(|phase| {
+        let text = linearizability_text(phase.linearizability.as_ref()?);
+        Some(format!("{}: {}", printable(&phase.name), printable(&text)))
+    });
+    told.collect()
 }
 
 /// What verification saw, in a line.

@@ -12,6 +12,7 @@ use crate::http;
 use crate::install::{Software, Source};
 use crate::java::{JAVA, JIT, Java};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::network::IP;
 use crate::process;
 use crate::site::{Served, Site};
 
@@ -23,13 +24,6 @@ pub static MOCK: Software = Software {
         artifacts: &["com.couchbase.mock:CouchbaseMock:1.5.27"],
         prepare: None,
     },
-};
-
-/// Makes devices and addresses.
-static IP: Software = Software {
-    name: "ip",
-    version: "",
-    source: Source::Debian { packages: &["iproute2"], program: "ip" },
 };
 
 /// The cluster that the test server plays.

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use kvdyno_core::workload::Way;
 use serde::{Deserialize, Serialize};
 
+use crate::acting;
 use crate::described::{self, Described};
 use crate::error::TestbedError;
-use crate::kind::{Changes, Role};
+use crate::kind::Role;
+use crate::network::{Network, OwnNetwork, Trouble};
 use crate::pin::Pinned;
 use crate::request::Request;
 use crate::site::{Served, Site, Step, Tell};
@@ -45,6 +48,9 @@ pub struct Description {
     pub changed: Vec<(String, String)>,
     /// Which processors servers and clients keep to, if they do.
     pub pinned: Option<Pinned>,
+    /// Where the clients have to be, if the nodes have a network of their own.
+    #[serde(default)]
+    pub network: Option<OwnNetwork>,
 }
 
 /// One node as it is now.
@@ -62,8 +68,8 @@ pub struct NodeDescription {
     pub running: bool,
 }
 
-/// What can be done to one node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What can be done to nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// SIGKILL; returns when the process is gone.
@@ -78,8 +84,51 @@ pub enum Action {
     Restart,
     /// Rewrites its log of writes; returns when that is over.
     Rewrite,
+    /// Merges its files; returns when that is over.
+    Compact,
     /// Leaves the system in good order, its data moved to the others, and ends.
     Remove,
+    /// Packets between it and others are dropped.
+    Partition {
+        /// Names of the others; the clients are called `clients`.
+        from: Vec<String>,
+        /// Which packets.
+        way: Way,
+    },
+    /// This share of its packets is dropped, both ways, by chance.
+    Lossy {
+        /// 0 to 1.
+        share: f64,
+    },
+    /// Its network is slow.
+    Slow {
+        /// Bytes a second that pass, each way.
+        bandwidth: Option<u64>,
+        /// How much longer each packet takes that it sends.
+        delay: Option<Duration>,
+    },
+    /// Trouble with its network is over.
+    Heal(Trouble),
+    /// No byte is free on its disk.
+    FillDisk,
+    /// What filled its disk is gone.
+    FreeDisk,
+}
+
+impl Action {
+    /// What puts right what it did, if it lasts.
+    #[must_use]
+    pub fn repair(&self) -> Option<Action> {
+        match self {
+            Action::Kill | Action::Stop => Some(Action::Restart),
+            Action::Pause => Some(Action::Resume),
+            Action::Partition { .. } => Some(Action::Heal(Trouble::Partition)),
+            Action::Lossy { .. } => Some(Action::Heal(Trouble::Lossy)),
+            Action::Slow { .. } => Some(Action::Heal(Trouble::Slow)),
+            Action::FillDisk => Some(Action::FreeDisk),
+            _ => None,
+        }
+    }
 }
 
 /// What can be had of any testbed that is up, wherever its nodes are. It goes away when dropped.
@@ -93,18 +142,26 @@ pub trait Testbed {
     /// Its nodes as they are now; roles are asked of the servers where they know.
     fn nodes(&mut self) -> Vec<NodeDescription>;
 
-    /// Does something to one node.
+    /// Does something to several nodes at one moment. Says by which means.
     ///
     /// # Errors
     /// [`TestbedError::Node`] if there is no such node or it cannot be done to it, else what the
     /// system or the server says.
-    fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError>;
+    fn act_on(&mut self, nodes: &[String], action: &Action) -> Result<String, TestbedError>;
 
-    /// Adds a node to the running system; returns when it belongs to it.
+    /// Does something to one node. Says by which means.
+    ///
+    /// # Errors
+    /// As [`Testbed::act_on`].
+    fn act(&mut self, node: &str, action: Action) -> Result<String, TestbedError> {
+        self.act_on(&[node.to_owned()], &action)
+    }
+
+    /// Adds a node to the running system; returns its name when it belongs to it.
     ///
     /// # Errors
     /// [`TestbedError::Node`] if this kind cannot grow, else what the system or the server says.
-    fn add_node(&mut self) -> Result<(), TestbedError>;
+    fn add_node(&mut self) -> Result<String, TestbedError>;
 }
 
 /// Starts the testbed that `words` name: a kind with its settings, or a file that describes a
@@ -131,7 +188,11 @@ pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
     if described::is_file(words) {
         return described::check(words);
     }
-    let kind = Request::parse(words)?.kind();
+    let request = Request::parse(words)?;
+    if request.text("network") == "own" {
+        Network::possible()?;
+    }
+    let kind = request.kind();
     let missing = kind.software.iter().find(|software| software.find().is_none());
     missing.map_or(Ok(()), |software| Err(software.missing(kind.name)))
 }
@@ -184,10 +245,6 @@ impl Deployment {
     pub fn site(&self) -> &Site {
         &self.site
     }
-
-    fn cannot(&self, what: &str) -> TestbedError {
-        TestbedError::Node(format!("testbed {} cannot {what}", self.site.request().kind().name))
-    }
 }
 
 impl Testbed for Deployment {
@@ -209,6 +266,7 @@ impl Testbed for Deployment {
             configuration: self.served.configuration.clone(),
             changed: self.served.changed.clone(),
             pinned: self.site.pinned().cloned(),
+            network: self.site.network().map(Network::clients),
         }
     }
 
@@ -231,32 +289,11 @@ impl Testbed for Deployment {
         described.collect()
     }
 
-    fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
-        let names: Vec<&str> = self.site.nodes().iter().map(|node| node.server.name()).collect();
-        let index = find(node, &names)?;
-        let Changes { remove, rewrite, .. } = self.site.request().kind().changes;
-        let server = &mut self.site.nodes_mut()[index].server;
-        match action {
-            Action::Kill => server.kill9(),
-            Action::Stop => server.stop(),
-            Action::Pause => server.pause(),
-            Action::Resume => server.resume(),
-            Action::Restart => server.restart(),
-            Action::Rewrite => match rewrite {
-                Some(rewrite) => rewrite(&self.site, index),
-                None => Err(self.cannot("rewrite a log of writes")),
-            },
-            Action::Remove => match remove {
-                Some(remove) => remove(&mut self.site, index),
-                None => Err(self.cannot("give up a node while it is up")),
-            },
-        }
+    fn act_on(&mut self, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
+        acting::act(&mut self.site, nodes, action)
     }
 
-    fn add_node(&mut self) -> Result<(), TestbedError> {
-        match self.site.request().kind().changes.add {
-            Some(add) => add(&mut self.site),
-            None => Err(self.cannot("take another node while it is up")),
-        }
+    fn add_node(&mut self) -> Result<String, TestbedError> {
+        acting::add(&mut self.site)
     }
 }

@@ -4,12 +4,13 @@
 mod file;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use file::{Commands, DeploymentFile, NodeEntry};
+use kvdyno_core::workload::Way;
 
 use crate::deployment::{Action, Description, NodeDescription, Testbed, find};
 use crate::error::TestbedError;
@@ -45,6 +46,8 @@ pub struct Described {
     file: DeploymentFile,
     path: String,
     nodes: Vec<State>,
+    /// Repairs of networks and disks that are still to be made.
+    to_undo: Vec<(usize, Action)>,
     folder: Folder,
     steps: Vec<Step>,
     ready_after: Duration,
@@ -76,7 +79,8 @@ impl Described {
             .map_err(TestbedError::system("make", "the testbed's folder"))?;
         let nodes = vec![State::Untouched; file.nodes.len()];
         let (path, steps) = (path.to_owned(), Vec::new());
-        let mut made = Described { file, path, nodes, folder, steps, ready_after: begin.elapsed() };
+        let (to_undo, ready_after) = (Vec::new(), begin.elapsed());
+        let mut made = Described { file, path, nodes, to_undo, folder, steps, ready_after };
         for (what, command) in [("create", Commands::CREATE), ("start", Commands::START)] {
             made.step(what, tell, |made| made.on_each(command, abort))?;
         }
@@ -127,7 +131,7 @@ impl Described {
                     node: node.name.clone(),
                     waited: self.file.ready_within,
                     awaited: format!("nothing serves at {}", node.address),
-                    log: self.last_words(),
+                    log: self.last_words(index),
                 });
             }
             std::thread::sleep(LOOK);
@@ -162,38 +166,93 @@ impl Described {
         })
     }
 
-    /// Runs a command line with the node's names in its environment. What it starts and leaves
-    /// running may keep writing: its words go to a file, and only its own end is awaited.
+    /// Runs a command line to its end.
     fn run(&self, index: usize, name: &str, line: &str) -> Result<(), TestbedError> {
+        self.end(index, name, self.begin(index, name, line, &[])?)
+    }
+
+    /// Starts a command line with the node's names in its environment, and `more`. What it starts and
+    /// leaves running may keep writing: its words go to a file, and only its own end is awaited.
+    fn begin(
+        &self,
+        index: usize,
+        name: &str,
+        line: &str,
+        more: &[(&str, String)],
+    ) -> Result<Child, TestbedError> {
         let node = &self.file.nodes[index];
-        let failed = |error| TestbedError::System {
-            what: format!("`{name}` of {}", node.name),
-            action: "run",
-            error,
-        };
-        let words = std::fs::File::create(self.words()).map_err(failed)?;
+        let failed = self.failed(index, name);
+        let words = std::fs::File::create(self.words(index)).map_err(&failed)?;
         let mut command = shell(node, self.folder.path(), line);
-        command.stdout(words.try_clone().map_err(failed)?).stderr(words);
-        let status = command.status().map_err(failed)?;
+        command.envs(more.iter().map(|(name, value)| (name, value)));
+        command.stdout(words.try_clone().map_err(&failed)?).stderr(words);
+        command.spawn().map_err(&failed)
+    }
+
+    fn end(&self, index: usize, name: &str, mut begun: Child) -> Result<(), TestbedError> {
+        let status = begun.wait().map_err(self.failed(index, name))?;
         if status.success() {
             return Ok(());
         }
         Err(TestbedError::Refused {
-            node: node.name.clone(),
-            problem: format!("`{name}` failed ({status}): {}", self.last_words()),
+            node: self.file.nodes[index].name.clone(),
+            problem: format!("`{name}` failed ({status}): {}", self.last_words(index)),
         })
     }
 
-    fn words(&self) -> PathBuf {
-        self.folder.path().join("command.log")
+    fn failed(&self, index: usize, name: &str) -> impl Fn(std::io::Error) -> TestbedError {
+        let what = format!("`{name}` of {}", self.file.nodes[index].name);
+        move |error| TestbedError::System { what: what.clone(), action: "run", error }
     }
 
-    fn last_words(&self) -> String {
-        let words = std::fs::read(self.words()).unwrap_or_default();
+    fn words(&self, index: usize) -> PathBuf {
+        self.folder.path().join(format!("command-{index}.log"))
+    }
+
+    fn last_words(&self, index: usize) -> String {
+        let words = std::fs::read(self.words(index)).unwrap_or_default();
         let text = String::from_utf8_lossy(&words);
         let text = text.lines().collect::<Vec<_>>().join(" | ");
         let from = text.char_indices().rev().nth(WORDS_SHOWN).map_or(0, |(at, _)| at);
         text[from..].to_owned()
+    }
+
+    /// What a command may want to know about what it is to do.
+    fn words_about(&self, action: &Action) -> Vec<(&'static str, String)> {
+        match action {
+            Action::Partition { from, way } => {
+                let hosts = self.file.nodes.iter().filter(|node| from.contains(&node.name));
+                let hosts: Vec<&str> = hosts.map(|node| host(node).0).collect();
+                let way = match way {
+                    Way::Both => "both",
+                    Way::In => "in",
+                    Way::Out => "out",
+                };
+                vec![("FROM", from.join(" ")), ("FROM_HOSTS", hosts.join(" ")), ("WAY", way.into())]
+            }
+            Action::Lossy { share } => vec![("LOSS_PERCENT", (share * 100.0).to_string())],
+            Action::Slow { bandwidth, delay } => vec![
+                ("BANDWIDTH", bandwidth.map_or(String::new(), |bytes| bytes.to_string())),
+                ("DELAY_MS", delay.map_or(String::new(), |d| (d.as_secs_f64() * 1e3).to_string())),
+            ],
+            Action::Heal(trouble) => vec![("FAULT", trouble.name().to_owned())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Remembers what was done to a node, and what is to be undone at the end.
+    fn note(&mut self, index: usize, action: &Action) {
+        match action {
+            Action::Kill | Action::Stop | Action::Remove => self.nodes[index] = State::Down,
+            Action::Pause => self.nodes[index] = State::Paused,
+            Action::Resume | Action::Restart => self.nodes[index] = State::Running,
+            _ => {}
+        }
+        let network_or_disk = |action: &Action| !matches!(action, Action::Restart | Action::Resume);
+        if let Some(repair) = action.repair().filter(network_or_disk) {
+            self.to_undo.push((index, repair));
+        }
+        self.to_undo.retain(|done| *done != (index, action.clone()));
     }
 
     fn restart(&mut self, index: usize) -> Result<(), TestbedError> {
@@ -218,12 +277,38 @@ impl Described {
 
 /// `sh -c line` with what a command line may want to know.
 fn shell(node: &NodeEntry, folder: &Path, line: &str) -> Command {
-    let (host, port) = node.address.rsplit_once(':').unwrap_or((&node.address, ""));
+    let (host, port) = host(node);
     let mut command = Command::new("sh");
     command.args(["-c", line]).stdin(std::process::Stdio::null());
     command.env("NODE", &node.name).env("ADDRESS", &node.address);
-    command.env("HOST", host.trim_matches(['[', ']'])).env("PORT", port).env("FOLDER", folder);
+    command.env("HOST", host).env("PORT", port).env("FOLDER", folder);
     command
+}
+
+/// Host and port of a node.
+fn host(node: &NodeEntry) -> (&str, &str) {
+    let (host, port) = node.address.rsplit_once(':').unwrap_or((&node.address, ""));
+    (host.trim_matches(['[', ']']), port)
+}
+
+/// The command that does it.
+fn command_for(action: &Action) -> &'static str {
+    match action {
+        Action::Kill => Commands::KILL,
+        Action::Stop => Commands::STOP,
+        Action::Pause => Commands::PAUSE,
+        Action::Resume => Commands::RESUME,
+        Action::Restart => Commands::START,
+        Action::Remove => Commands::REMOVE,
+        Action::Rewrite => Commands::REWRITE,
+        Action::Compact => Commands::COMPACT,
+        Action::Partition { .. } => Commands::PARTITION,
+        Action::Lossy { .. } => Commands::LOSSY,
+        Action::Slow { .. } => Commands::SLOW,
+        Action::Heal(_) => Commands::HEAL,
+        Action::FillDisk => Commands::DISK_FULL,
+        Action::FreeDisk => Commands::DISK_FREE,
+    }
 }
 
 impl Testbed for Described {
@@ -244,6 +329,7 @@ impl Testbed for Described {
             configuration: self.file.configuration.clone().into_iter().collect(),
             changed: Vec::new(),
             pinned: None,
+            network: None,
         }
     }
 
@@ -259,25 +345,30 @@ impl Testbed for Described {
         described.collect()
     }
 
-    fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
+    fn act_on(&mut self, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
         let names: Vec<&str> = self.file.nodes.iter().map(|node| node.name.as_str()).collect();
-        let index = find(node, &names)?;
-        let (name, after) = match action {
-            Action::Kill => (Commands::KILL, State::Down),
-            Action::Stop => (Commands::STOP, State::Down),
-            Action::Pause => (Commands::PAUSE, State::Paused),
-            Action::Resume => (Commands::RESUME, State::Running),
-            Action::Remove => (Commands::REMOVE, State::Down),
-            Action::Rewrite => (Commands::REWRITE, self.nodes[index]),
-            Action::Restart => return self.restart(index),
-        };
-        let line = self.need(index, name)?;
-        self.run(index, name, &line)?;
-        self.nodes[index] = after;
-        Ok(())
+        let places = nodes.iter().map(|node| find(node, &names));
+        let places: Vec<usize> = places.collect::<Result<_, _>>()?;
+        if *action == Action::Restart {
+            places.into_iter().try_for_each(|place| self.restart(place))?;
+            return Ok(format!("`{}` of {}", Commands::START, self.path));
+        }
+        let name = command_for(action);
+        let lines = places.iter().map(|place| self.need(*place, name));
+        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+        let words = self.words_about(action);
+        // Begun on all before any is waited for.
+        let begun = places.iter().zip(&lines);
+        let begun = begun.map(|(place, line)| self.begin(*place, name, line, &words));
+        let begun: Vec<_> = begun.collect();
+        for (place, begun) in places.into_iter().zip(begun) {
+            self.end(place, name, begun?)?;
+            self.note(place, action);
+        }
+        Ok(format!("`{name}` of {}", self.path))
     }
 
-    fn add_node(&mut self) -> Result<(), TestbedError> {
+    fn add_node(&mut self) -> Result<String, TestbedError> {
         Err(TestbedError::Node(format!("{}: a file's nodes are all there are", self.path)))
     }
 }
@@ -285,6 +376,9 @@ impl Testbed for Described {
 impl Drop for Described {
     /// Every node is tried, whatever the others say: there is nobody to tell.
     fn drop(&mut self) {
+        for (index, repair) in std::mem::take(&mut self.to_undo) {
+            let _ = self.act_on(&[self.file.nodes[index].name.clone()], &repair);
+        }
         for index in 0..self.nodes.len() {
             let state = self.nodes[index];
             if state == State::Paused

@@ -10,7 +10,7 @@ use crate::error::TestbedError;
 use crate::http;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
-use crate::server::Launch;
+use crate::server::{Launch, Server};
 use crate::site::{Served, Site};
 
 /// The server.
@@ -48,7 +48,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&ETCD],
     deploy,
-    changes: Changes { roles: Some(roles), ..Changes::NONE },
+    changes: Changes { roles: Some(roles), add: Some(add), remove: Some(remove), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -64,7 +64,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let cluster = cluster.join(",");
     for (name, client, peer) in &members {
         let folder = site.folder(name)?;
-        let launch = launch(&program, name, (*client, *peer), &cluster, &folder, &changed);
+        let launch = launch(&program, name, (*client, *peer), (&cluster, "new"), &folder, &changed);
         site.start(name, None, launch)?;
     }
     site.serve("etcd")?;
@@ -104,7 +104,7 @@ fn launch(
     program: &Path,
     name: &str,
     (client, peer): (SocketAddr, SocketAddr),
-    cluster: &str,
+    (cluster, state): (&str, &str),
     folder: &Path,
     options: &[(String, String)],
 ) -> Launch {
@@ -114,7 +114,7 @@ fn launch(
         .arguments([folder.join("data")])
         .arguments(["--listen-client-urls", &client_url, "--advertise-client-urls", &client_url])
         .arguments(["--listen-peer-urls", &peer_url, "--initial-advertise-peer-urls", &peer_url])
-        .arguments(["--initial-cluster", cluster, "--initial-cluster-state", "new"])
+        .arguments(["--initial-cluster", cluster, "--initial-cluster-state", state])
         .arguments(options.iter().flat_map(|(name, value)| [name, value]))
         // Healthy is a member that can write, and so has a leader.
         .ready(|probe| probe.http_status("/health") == Some(200))
@@ -122,12 +122,99 @@ fn launch(
 
 /// Who leads, as each living member says.
 fn roles(site: &Site) -> Vec<Option<Role>> {
-    let role = |address: SocketAddr| {
+    let role = |server: &Server| {
+        let address = Some(server).filter(|server| !server.is_paused())?.address();
         let (_, told) =
             http::request(address, "POST", "/v3/maintenance/status", &json!({}).to_string())?;
         let told: Value = serde_json::from_str(&told).ok()?;
         let (member, leader) = (told["header"]["member_id"].as_str()?, told["leader"].as_str()?);
         Some(if member == leader { Role::Primary } else { Role::Replica })
     };
-    site.nodes().iter().map(|node| role(node.server.address())).collect()
+    site.nodes().iter().map(|node| role(&node.server)).collect()
+}
+
+/// How long a change of members may take, on a machine that is fully loaded.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A member as the cluster knows it: id, name, address for its peers.
+struct Member {
+    id: String,
+    name: String,
+    peer: String,
+}
+
+/// One more member joins by the member API; the others go on as they are.
+fn add(site: &mut Site) -> Result<(), TestbedError> {
+    let number = |name: &str| name.rsplit_once('-').and_then(|(_, n)| n.parse::<u16>().ok());
+    let last = site.nodes().iter().filter_map(|node| number(node.server.name())).max();
+    let number = last.unwrap_or(0) + 1;
+    let name = format!("etcd-{number}");
+    let (client, peer) = (site.address(number, 2379)?, site.address(number, 2380)?);
+    let told = change(site, "add", &json!({ "peerURLs": [format!("http://{peer}")] }))?;
+    // The new one is in the answer already, and has no name before it runs.
+    let cluster = members(&told).into_iter().map(|member| {
+        let name = if member.name.is_empty() { name.clone() } else { member.name };
+        format!("{name}={}", member.peer)
+    });
+    let cluster = cluster.collect::<Vec<_>>().join(",");
+    let (program, options) = (site.software(&ETCD)?, options(site));
+    let folder = site.folder(&name)?;
+    let state = (cluster.as_str(), "existing");
+    let launch = launch(&program, &name, (client, peer), state, &folder, &options);
+    site.start(&name, None, launch)?;
+    site.serve("etcd")
+}
+
+/// A member leaves by the member API, and ends.
+fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
+    let name = site.nodes()[index].server.name().to_owned();
+    let told = change(site, "list", &json!({}))?;
+    let leaving = members(&told).into_iter().find(|member| member.name == name);
+    let Some(leaving) = leaving else {
+        return Err(TestbedError::Node(format!("the cluster knows no member {name}")));
+    };
+    if site.nodes().len() == 1 {
+        return Err(TestbedError::Node("the last member cannot leave".to_owned()));
+    }
+    change(site, "remove", &json!({ "ID": leaving.id }))?;
+    site.end_node(index);
+    Ok(())
+}
+
+/// Asks any member that answers to change the membership, again while the cluster is between leaders.
+fn change(site: &Site, what: &str, words: &Value) -> Result<Value, TestbedError> {
+    let path = format!("/v3/cluster/member/{what}");
+    let begin = std::time::Instant::now();
+    loop {
+        let mut said = "no member answers".to_owned();
+        for node in site.nodes().iter().filter(|node| !node.server.is_paused()) {
+            match http::request(node.server.address(), "POST", &path, &words.to_string()) {
+                Some((200, told)) => return Ok(serde_json::from_str(&told).unwrap_or_default()),
+                // It was done after all, and only the answer was lost.
+                Some((_, told)) if what == "add" && told.contains("already exists") => {
+                    return change(site, "list", &json!({}));
+                }
+                Some((_, told)) if what == "remove" && told.contains("not found") => {
+                    return Ok(Value::Null);
+                }
+                Some((_, told)) => said = told,
+                None => {}
+            }
+        }
+        if begin.elapsed() > PATIENCE {
+            let problem = format!("it does not {what} a member: {}", said.trim());
+            return Err(TestbedError::Refused { node: "etcd".to_owned(), problem });
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn members(told: &Value) -> Vec<Member> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let member = |member: &Value| Member {
+        id: text(&member["ID"]),
+        name: text(&member["name"]),
+        peer: text(&member["peerURLs"][0]),
+    };
+    told["members"].as_array().into_iter().flatten().map(member).collect()
 }

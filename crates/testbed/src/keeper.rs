@@ -89,7 +89,7 @@ impl Keeper {
                 Ok(Report::Step(step)) => watching.step(&step),
                 Ok(Report::Up(description)) => return Ok(*description),
                 Ok(Report::Failed(failed)) => return Err(failed.into()),
-                Ok(Report::Done | Report::Nodes(_)) => {}
+                Ok(Report::Done | Report::Nodes(_) | Report::Acted(_)) => {}
                 Err(RecvTimeoutError::Timeout) if watching.interrupted() => {
                     return Err(TestbedError::Interrupted);
                 }
@@ -116,20 +116,28 @@ impl Keeper {
         }
     }
 
-    /// Does something to one node; returns when it is done.
+    /// Does something to several nodes at one moment; returns when it is done, and says by which means.
     ///
     /// # Errors
     /// What the testbed says.
-    pub fn act(&mut self, node: &str, action: Action) -> Result<(), TestbedError> {
-        self.ask(&Order::Act { node: node.to_owned(), action }).map(drop)
+    pub fn act_on(&mut self, nodes: Vec<String>, action: Action) -> Result<String, TestbedError> {
+        acted(self.ask(&Order::Act { nodes, action })?)
     }
 
-    /// Adds a node; returns when it belongs to the system.
+    /// Does something to one node; returns when it is done, and says by which means.
     ///
     /// # Errors
     /// What the testbed says.
-    pub fn add_node(&mut self) -> Result<(), TestbedError> {
-        self.ask(&Order::AddNode).map(drop)
+    pub fn act(&mut self, node: &str, action: Action) -> Result<String, TestbedError> {
+        self.act_on(vec![node.to_owned()], action)
+    }
+
+    /// Adds a node; returns its name when it belongs to the system.
+    ///
+    /// # Errors
+    /// What the testbed says.
+    pub fn add_node(&mut self) -> Result<String, TestbedError> {
+        acted(self.ask(&Order::AddNode)?)
     }
 
     /// Number of the process that was started. It ends when the keeper does.
@@ -215,20 +223,20 @@ impl Standing {
         }
     }
 
-    /// Does something to one node; returns when it is done.
+    /// Does something to several nodes at one moment; returns when it is done, and says by which means.
     ///
     /// # Errors
     /// What the testbed says.
-    pub fn act(&self, node: &str, action: Action) -> Result<(), TestbedError> {
-        self.ask(&Order::Act { node: node.to_owned(), action }).map(drop)
+    pub fn act_on(&self, nodes: Vec<String>, action: Action) -> Result<String, TestbedError> {
+        acted(self.ask(&Order::Act { nodes, action })?)
     }
 
-    /// Adds a node; returns when it belongs to the system.
+    /// Adds a node; returns its name when it belongs to the system.
     ///
     /// # Errors
     /// What the testbed says.
-    pub fn add_node(&self) -> Result<(), TestbedError> {
-        self.ask(&Order::AddNode).map(drop)
+    pub fn add_node(&self) -> Result<String, TestbedError> {
+        acted(self.ask(&Order::AddNode)?)
     }
 
     /// Ends it; returns when it is gone.
@@ -279,6 +287,13 @@ fn read_reports(from: Option<impl std::io::Read + Send + 'static>) -> Receiver<R
 
 fn gone() -> TestbedError {
     TestbedError::Node("the testbed's keeper is gone, and its servers with it".to_owned())
+}
+
+fn acted(report: Report) -> Result<String, TestbedError> {
+    match report {
+        Report::Acted(said) => Ok(said),
+        other => Err(unexpected(&other)),
+    }
 }
 
 fn unexpected(report: &Report) -> TestbedError {

@@ -38,8 +38,9 @@ pub type AddNode = fn(&mut Site) -> Result<(), TestbedError>;
 /// Takes the node of this number (from 0) out of the system in good order, and ends it.
 pub type RemoveNode = fn(&mut Site, usize) -> Result<(), TestbedError>;
 
-/// Has the node of this number (from 0) rewrite its log of writes, and waits until it is over.
-pub type RewriteLog = fn(&Site, usize) -> Result<(), TestbedError>;
+/// Has the node of this number (from 0) rewrite its log of writes, or merge its files, and waits until it
+/// is over.
+pub type TidyUp = fn(&Site, usize) -> Result<(), TestbedError>;
 
 /// What a kind of testbed can do while it is up. What is absent is refused with a clear line.
 #[derive(Clone, Copy, Debug)]
@@ -51,12 +52,15 @@ pub struct Changes {
     /// Gives up a node; ends with [`Site::end_node`].
     pub remove: Option<RemoveNode>,
     /// Rewrites a log of writes.
-    pub rewrite: Option<RewriteLog>,
+    pub rewrite: Option<TidyUp>,
+    /// Merges files.
+    pub compact: Option<TidyUp>,
 }
 
 impl Changes {
     /// Nothing beside what every process takes.
-    pub const NONE: Changes = Changes { roles: None, add: None, remove: None, rewrite: None };
+    pub const NONE: Changes =
+        Changes { roles: None, add: None, remove: None, rewrite: None, compact: None };
 }
 
 /// What a node is to the others.
@@ -115,7 +119,7 @@ pub enum Values {
 }
 
 /// Settings that every testbed has.
-pub static SHARED: [Setting; 2] = [
+pub static SHARED: [Setting; 4] = [
     Setting {
         name: "pin",
         meaning: "`servers`: servers run on one half of the processors and clients on the other",
@@ -127,6 +131,20 @@ pub static SHARED: [Setting; 2] = [
         meaning: "keep configuration, data and logs in this folder, and use what is in it; else \
                   they go away with the testbed",
         values: Values::Text,
+        default: "",
+    },
+    Setting {
+        name: "network",
+        meaning: "`own`: each node in a network namespace of its own on a bridge, so that it can be \
+                  cut off; needs root and nftables. A run whose suite has such faults takes it by itself",
+        values: Values::Choice(&["host", "own"]),
+        default: "host",
+    },
+    Setting {
+        name: "disk",
+        meaning: "size of a disk in memory for each node's folder, so that it can be filled; needs \
+                  root; else folders are on this machine's disk",
+        values: Values::Bytes,
         default: "",
     },
 ];

@@ -2,6 +2,7 @@
 //! registry. A recipe builds its servers on a [`Site`]; a [`Deployment`] is what is then up, and
 //! leaves nothing behind. docs/ADD_A_TESTBED.md walks through one.
 
+mod acting;
 mod addresses;
 mod aerospike;
 mod cassandra;
@@ -9,6 +10,7 @@ mod certificates;
 mod couchbase;
 mod deployment;
 mod described;
+mod disk;
 mod ehcache;
 mod error;
 mod etcd;
@@ -22,6 +24,7 @@ mod kind;
 mod lock;
 mod memcached;
 mod mongodb;
+mod network;
 pub mod pin;
 pub mod process;
 mod redis;
@@ -31,6 +34,7 @@ pub mod registry;
 mod request;
 mod riak;
 mod server;
+pub mod sim;
 mod site;
 mod valkey;
 
@@ -38,10 +42,11 @@ pub use certificates::Certificates;
 pub use deployment::{
     Action, Deployment, Description, NodeDescription, Testbed, ready_to_start, start,
 };
-pub use described::DESCRIBED;
+pub use described::{DESCRIBED, is_file};
 pub use error::TestbedError;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};
+pub use network::{AmongClients, NETWORK, NETWORK_SOFTWARE, OwnNetwork, Trouble};
 pub use redis::{AppendOnly, RedisServer, RedisSettings};
 pub use request::Request;
 pub use server::{Launch, Probe, Server, conversation};

@@ -58,7 +58,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let changed = options(site.request());
     let mut hosts = Vec::new();
     for number in 1..=site.request().nodes() {
-        let address = site.address(1, 11211)?;
+        let address = site.side_by_side(number, 11211)?;
         let launch = launch(&program, address, &changed);
         site.start(&format!("memcached-{number}"), Some(Role::Peer), launch)?;
         hosts.push(address.to_string());

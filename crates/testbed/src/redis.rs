@@ -14,7 +14,7 @@ use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::process;
 use crate::request::Request;
-use crate::server::Launch;
+use crate::server::{Launch, Server, first_answer};
 use crate::site::{Served, Site};
 
 /// The server. Its package brings `redis-cli`, too.
@@ -98,7 +98,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let changed = options(site.request());
     let mut hosts = Vec::new();
     for number in 1..=site.request().nodes() {
-        let address = site.address(1, 6379)?;
+        let address = site.side_by_side(number, 6379)?;
         let name = format!("redis-{number}");
         let folder = site.folder(&name)?;
         let launch = launch(&program, address, &folder, &changed);
@@ -157,6 +157,10 @@ pub fn launch(
     set("bind", address.ip().to_string().into());
     set("port", address.port().to_string().into());
     set("dir", folder.into());
+    if !address.ip().is_loopback() {
+        // Only who is in the testbed's own network can come.
+        set("protected-mode", "no".into());
+    }
     for (name, value) in options {
         set(name, value.into());
     }
@@ -214,10 +218,16 @@ pub fn version(address: SocketAddr) -> Result<Option<String>, TestbedError> {
     Ok(named("valkey_version:").or_else(|| named("redis_version:")))
 }
 
-/// What a server is to the others by its own account.
+/// What a server is to the others by its own account; `None` if it does not tell at once, as one that is
+/// paused.
 #[must_use]
-pub fn role(address: SocketAddr) -> Option<Role> {
-    match ask(address, &["ROLE"]).ok()?.lines().next()? {
+pub fn role(server: &Server) -> Option<Role> {
+    if server.is_paused() {
+        return None;
+    }
+    let answer = first_answer(server.address(), b"ROLE\r\n", Duration::from_secs(2))?;
+    // An array whose first element is the word.
+    match String::from_utf8_lossy(&answer).split("\r\n").nth(2)? {
         "master" => Some(Role::Primary),
         "slave" => Some(Role::Replica),
         _ => None,

@@ -12,7 +12,7 @@ use crate::redis::{
     launch, options, rewrite, role, version,
 };
 use crate::request::Request;
-use crate::server::Launch;
+use crate::server::{Launch, Server};
 use crate::site::{Served, Site};
 
 /// How long the nodes may take to agree, on a machine that is fully loaded.
@@ -50,6 +50,7 @@ pub static KIND: Kind = Kind {
         add: Some(add),
         remove: Some(remove),
         rewrite: Some(rewrite),
+        ..Changes::NONE
     },
 };
 
@@ -78,7 +79,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })?;
     let known = usize::from(nodes);
     site.until("every node sees the whole cluster", PATIENCE, |site| {
-        site.nodes().iter().all(|node| agrees(node.server.address(), known))
+        site.nodes().iter().all(|node| agrees(&node.server, known))
     })?;
     let address = site.nodes()[0].server.address();
     let url = format!("redis+cluster://{}", hosts.join(","));
@@ -133,14 +134,15 @@ fn cli(words: &[&str]) -> Result<String, TestbedError> {
 }
 
 /// The node sees `known` nodes and all slots served, and if it is a replica it follows its primary.
-fn agrees(address: SocketAddr, known: usize) -> bool {
+fn agrees(server: &Server, known: usize) -> bool {
+    let address = server.address();
     let Ok(told) = ask(address, &["CLUSTER", "INFO"]) else { return false };
     let field = |name: &str| told.lines().find_map(|line| line.trim().strip_prefix(name));
     let whole = field("cluster_state:") == Some("ok")
         && field("cluster_slots_ok:") == Some("16384")
         && field("cluster_known_nodes:") == Some(known.to_string().as_str());
     whole
-        && match role(address) {
+        && match role(server) {
             Some(Role::Primary) => true,
             Some(_) => is_linked_replica(address),
             None => false,
@@ -148,7 +150,7 @@ fn agrees(address: SocketAddr, known: usize) -> bool {
 }
 
 fn roles(site: &Site) -> Vec<Option<Role>> {
-    site.nodes().iter().map(|node| role(node.server.address())).collect()
+    site.nodes().iter().map(|node| role(&node.server)).collect()
 }
 
 /// One primary more, with its share of the slots.
@@ -178,7 +180,7 @@ fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
         return Err(TestbedError::Node("the last node cannot leave".to_owned()));
     };
     let other = other.server.address();
-    if role(leaving) == Some(Role::Primary) {
+    if role(&site.nodes()[index].server) == Some(Role::Primary) {
         let weight = format!("{id}=0");
         cli(&["--cluster", "rebalance", &other.to_string(), "--cluster-weight", &weight])?;
     }
@@ -190,6 +192,6 @@ fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
 
 fn wait_for_all(site: &mut Site, known: usize) -> Result<(), TestbedError> {
     site.until("every node sees the whole cluster", PATIENCE, |site| {
-        site.nodes().iter().all(|node| agrees(node.server.address(), known))
+        site.nodes().iter().all(|node| agrees(&node.server, known))
     })
 }

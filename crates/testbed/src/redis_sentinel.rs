@@ -159,5 +159,5 @@ fn knows_all(sentinel: SocketAddr, replicas: usize) -> bool {
 
 fn roles(site: &Site) -> Vec<Option<Role>> {
     let nodes = site.nodes().iter();
-    nodes.map(|node| node.role.or_else(|| role(node.server.address()))).collect()
+    nodes.map(|node| node.role.or_else(|| role(&node.server))).collect()
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::TestbedError;
 use crate::http;
+use crate::network::{self, Namespace};
 use crate::pin::Processors;
 use crate::process;
 
@@ -40,13 +41,7 @@ impl Probe<'_> {
     /// Connects, sends `request`, and gives the first bytes of the answer.
     #[must_use]
     pub fn ask(&self, request: &[u8]) -> Option<Vec<u8>> {
-        let patience = Duration::from_millis(500);
-        let mut stream = TcpStream::connect_timeout(&self.address, patience).ok()?;
-        stream.set_read_timeout(Some(patience)).ok()?;
-        stream.write_all(request).ok()?;
-        let mut answer = [0; 256];
-        let length = stream.read(&mut answer).ok().filter(|length| *length > 0)?;
-        Some(answer[..length].to_vec())
+        first_answer(self.address, request, Duration::from_millis(500))
     }
 
     /// The status code that `GET path` is answered with.
@@ -60,6 +55,20 @@ impl Probe<'_> {
     pub fn listens(&self) -> bool {
         TcpStream::connect_timeout(&self.address, Duration::from_millis(500)).is_ok()
     }
+}
+
+/// Connects, sends `request`, and gives the first bytes of the answer.
+pub(crate) fn first_answer(
+    address: SocketAddr,
+    request: &[u8],
+    patience: Duration,
+) -> Option<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, patience).ok()?;
+    stream.set_read_timeout(Some(patience)).ok()?;
+    stream.write_all(request).ok()?;
+    let mut answer = [0; 256];
+    let length = stream.read(&mut answer).ok().filter(|length| *length > 0)?;
+    Some(answer[..length].to_vec())
 }
 
 /// Sends `request` and reads until the answer ends with `end`; `None` if it never does.
@@ -89,6 +98,7 @@ pub struct Launch {
     ready: Ready,
     patience: Duration,
     processors: Option<Processors>,
+    network: Option<Namespace>,
 }
 
 impl Launch {
@@ -104,7 +114,19 @@ impl Launch {
             ready: Box::new(|probe| probe.listens()),
             patience: Duration::from_secs(60),
             processors: None,
+            network: None,
         }
+    }
+
+    /// Where it is to listen.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Starts it in this network namespace.
+    pub(crate) fn within(mut self, network: Namespace) -> Launch {
+        self.network = Some(network);
+        self
     }
 
     /// Keeps it to these processors, by their numbers.
@@ -169,6 +191,7 @@ pub struct Server {
     /// Number of the process as /proc shows it.
     pid: u32,
     started: Instant,
+    paused: bool,
 }
 
 impl Server {
@@ -180,7 +203,7 @@ impl Server {
         let child = spawn(name, &launch, folder)?;
         let pid = process::visible_pid(child.id());
         let (name, folder) = (name.to_owned(), folder.to_owned());
-        Ok(Server { name, launch, folder, child, pid, started: Instant::now() })
+        Ok(Server { name, launch, folder, child, pid, started: Instant::now(), paused: false })
     }
 
     /// Waits until it serves.
@@ -269,7 +292,22 @@ impl Server {
     /// # Errors
     /// [`TestbedError::System`] if the system refuses.
     pub fn kill9(&mut self) -> Result<(), TestbedError> {
+        self.paused = false;
         end(&mut self.child).map_err(TestbedError::system("kill", &self.name))
+    }
+
+    /// Kills the process and does not wait: for several that are to go at one moment.
+    pub(crate) fn begin_kill(&mut self) {
+        if self.is_running() {
+            // Whoever waits for it afterwards tells what went wrong.
+            let _ = signal_group(self.child.id(), libc::SIGKILL);
+        }
+    }
+
+    /// Stands still by [`Server::pause`].
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.paused
     }
 
     /// Asks the process to end (SIGTERM) and waits until it has. The data stay.
@@ -277,7 +315,17 @@ impl Server {
     /// # Errors
     /// [`TestbedError::System`] if it is gone already or does not end within 60 s.
     pub fn stop(&mut self) -> Result<(), TestbedError> {
-        self.signal(libc::SIGTERM, "stop")?;
+        self.begin_stop()?;
+        self.await_stop()
+    }
+
+    /// The first half of [`Server::stop`].
+    pub(crate) fn begin_stop(&mut self) -> Result<(), TestbedError> {
+        self.signal(libc::SIGTERM, "stop")
+    }
+
+    /// The second half of [`Server::stop`].
+    pub(crate) fn await_stop(&mut self) -> Result<(), TestbedError> {
         let begin = Instant::now();
         while self.is_running() {
             if begin.elapsed() > STOP_WITHIN {
@@ -294,12 +342,24 @@ impl Server {
     /// # Errors
     /// [`TestbedError::System`] if the process is gone.
     pub fn pause(&mut self) -> Result<(), TestbedError> {
+        self.begin_pause()?;
+        self.await_pause();
+        Ok(())
+    }
+
+    /// The first half of [`Server::pause`].
+    pub(crate) fn begin_pause(&mut self) -> Result<(), TestbedError> {
         self.signal(libc::SIGSTOP, "pause")?;
+        self.paused = true;
+        Ok(())
+    }
+
+    /// The second half of [`Server::pause`].
+    pub(crate) fn await_pause(&self) {
         let begin = Instant::now();
         while !stands_still(self.child.id()) && begin.elapsed() < STANDS_STILL_WITHIN {
             thread::sleep(Duration::from_millis(1));
         }
-        Ok(())
     }
 
     /// Lets a paused process go on (SIGCONT).
@@ -307,6 +367,7 @@ impl Server {
     /// # Errors
     /// [`TestbedError::System`] if the process is gone.
     pub fn resume(&mut self) -> Result<(), TestbedError> {
+        self.paused = false;
         self.signal(libc::SIGCONT, "resume")
     }
 
@@ -316,11 +377,17 @@ impl Server {
     /// # Errors
     /// [`TestbedError`]
     pub fn restart(&mut self) -> Result<(), TestbedError> {
+        self.begin_restart()?;
+        self.wait_until_ready()
+    }
+
+    /// The first half of [`Server::restart`]; the second is [`Server::wait_until_ready`].
+    pub(crate) fn begin_restart(&mut self) -> Result<(), TestbedError> {
         self.kill9()?;
         self.child = spawn(&self.name, &self.launch, &self.folder)?;
         self.pid = process::visible_pid(self.child.id());
         self.started = Instant::now();
-        self.wait_until_ready()
+        Ok(())
     }
 
     /// Sends a signal to the process and to all that it started.
@@ -415,6 +482,9 @@ fn spawn(name: &str, launch: &Launch, folder: &Path) -> Result<Child, TestbedErr
     if let Some(processors) = launch.processors {
         // SAFETY: between fork and exec this makes one system call on memory of its own.
         unsafe { command.pre_exec(move || processors.restrict()) };
+    }
+    if let Some(namespace) = &launch.network {
+        network::run_within(&mut command, namespace);
     }
     command.spawn().map_err(|error| {
         let program = launch.program.display();

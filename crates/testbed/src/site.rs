@@ -1,6 +1,7 @@
 //! Where a testbed is built: what a kind's recipe starts its servers with. It knows the settings
 //! asked for, gives folders and addresses, starts processes, waits, and times each step.
 
+use std::cell::RefCell;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -9,10 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::addresses::Addresses;
+use crate::disk::Disks;
 use crate::error::TestbedError;
 use crate::folder::Folder;
 use crate::install::Software;
 use crate::kind::Role;
+use crate::network::Network;
 use crate::pin::Pinned;
 use crate::request::Request;
 use crate::server::{Launch, POLL, Server};
@@ -56,6 +59,8 @@ pub struct Node {
 pub struct Site {
     // Servers end before their folder and addresses are given up: fields drop in this order.
     nodes: Vec<Node>,
+    network: Option<Network>,
+    disks: Option<RefCell<Disks>>,
     request: Request,
     folder: Folder,
     addresses: Addresses,
@@ -74,6 +79,10 @@ impl Site {
     /// [`TestbedError::System`] if the system refuses.
     pub fn new(request: Request, tell: Tell, abort: Arc<AtomicBool>) -> Result<Site, TestbedError> {
         let made = Instant::now();
+        let network = match request.text("network") {
+            "own" => Some(Network::make()?),
+            _ => None,
+        };
         let kept = request.text("folder");
         let folder = if kept.is_empty() {
             Folder::make(request.kind().name)
@@ -91,8 +100,21 @@ impl Site {
             })?),
             _ => None,
         };
+        let disks = disks(&request)?;
         let (nodes, steps) = (Vec::new(), Vec::new());
-        Ok(Site { nodes, request, folder, addresses, pinned, steps, tell, abort, made })
+        Ok(Site {
+            nodes,
+            network,
+            disks,
+            request,
+            folder,
+            addresses,
+            pinned,
+            steps,
+            tell,
+            abort,
+            made,
+        })
     }
 
     /// What was asked for: nodes and settings.
@@ -123,7 +145,10 @@ impl Site {
     /// Address number `node` (from 1) of this testbed's own block.
     #[must_use]
     pub fn ip(&self, node: u16) -> Ipv4Addr {
-        self.addresses.ip(node)
+        match &self.network {
+            Some(network) => network.ip(node),
+            None => self.addresses.ip(node),
+        }
     }
 
     /// A free address and port: the first free port from the `usual` one on, on address number
@@ -132,8 +157,20 @@ impl Site {
     /// # Errors
     /// [`TestbedError::System`] if there is none.
     pub fn address(&mut self, node: u16, usual: u16) -> Result<SocketAddr, TestbedError> {
+        if let Some(network) = &mut self.network {
+            return Ok(network.socket(node, usual));
+        }
         let what = format!("node {node} of {}", self.request.kind().name);
         self.addresses.socket(node, usual).map_err(TestbedError::system("find a port for", what))
+    }
+
+    /// An address for number `node` of several servers that stand side by side: sequential ports of one
+    /// address, or, in a network of the testbed's own, an address each.
+    ///
+    /// # Errors
+    /// As [`Site::address`].
+    pub fn side_by_side(&mut self, node: u16, usual: u16) -> Result<SocketAddr, TestbedError> {
+        self.address(if self.network.is_some() { node } else { 1 }, usual)
     }
 
     /// The folder of a node, made if it is not there.
@@ -141,10 +178,34 @@ impl Site {
     /// # Errors
     /// [`TestbedError::System`] if it cannot be made.
     pub fn folder(&self, name: &str) -> Result<PathBuf, TestbedError> {
+        let make = |folder: &Path| {
+            let made = fs::create_dir_all(folder);
+            made.map_err(TestbedError::system("make", format!("a folder for {name}")))
+        };
+        if let Some(disks) = &self.disks {
+            // The disk is the node's: `mongodb-1` of `mongodb-1/data`.
+            let node = self.folder.path().join(name.split('/').next().unwrap_or(name));
+            make(&node)?;
+            disks.borrow_mut().mount(&node)?;
+        }
         let folder = self.folder.path().join(name);
-        let made = fs::create_dir_all(&folder);
-        made.map_err(TestbedError::system("make", format!("a folder for {name}")))?;
+        make(&folder)?;
         Ok(folder)
+    }
+
+    /// The disks of the nodes, if they have their own.
+    pub(crate) fn disks(&self) -> Option<std::cell::Ref<'_, Disks>> {
+        self.disks.as_ref().map(RefCell::borrow)
+    }
+
+    /// The network of the testbed's own, if it has one.
+    pub(crate) fn network_mut(&mut self) -> Option<&mut Network> {
+        self.network.as_mut()
+    }
+
+    /// The network of the testbed's own, if it has one.
+    pub(crate) fn network(&self) -> Option<&Network> {
+        self.network.as_ref()
     }
 
     /// The folder of the whole testbed.
@@ -179,6 +240,19 @@ impl Site {
     ) -> Result<(), TestbedError> {
         let launch = match &self.pinned {
             Some(pinned) => launch.processors(&pinned.servers),
+            None => launch,
+        };
+        let launch = match &mut self.network {
+            Some(network) => {
+                let place = network.of(launch.address().ip());
+                let kind = self.request.kind().name;
+                let refused = |_| {
+                    TestbedError::Node(format!(
+                        "testbed {kind} cannot have `network=own`: it has an arrangement of its own"
+                    ))
+                };
+                launch.within(place.map_err(refused)?)
+            }
             None => launch,
         };
         let server = Server::spawn(name, launch, &self.folder(name)?)?;
@@ -293,4 +367,16 @@ impl Site {
     pub fn age(&self) -> Duration {
         self.made.elapsed()
     }
+}
+
+fn disks(request: &Request) -> Result<Option<RefCell<Disks>>, TestbedError> {
+    let Some(size) = request.bytes("disk") else { return Ok(None) };
+    if !request.text("folder").is_empty() {
+        return Err(TestbedError::Word {
+            word: request.to_string(),
+            problem: "a disk in memory keeps nothing in `folder`".to_owned(),
+            advice: "leave one of `disk` and `folder` out".to_owned(),
+        });
+    }
+    Disks::make(size).map(|disks| Some(RefCell::new(disks)))
 }

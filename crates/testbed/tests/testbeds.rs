@@ -161,3 +161,37 @@ fn a_replica_set_elects_another_primary() {
     eventually("all have a role", || testbed.nodes().iter().all(|node| node.role.is_some()));
     goes_whole(testbed);
 }
+
+#[test]
+fn etcd_loses_all_members_at_once_takes_another_and_gives_one_up() {
+    let mut testbed = up("etcd:3");
+    let names: Vec<String> = testbed.nodes().into_iter().map(|node| node.name).collect();
+    let running =
+        |testbed: &mut Deployment| testbed.nodes().iter().filter(|node| node.running).count();
+    testbed.act_on(&names, &Action::Kill).unwrap();
+    assert_eq!(running(&mut testbed), 0);
+    // None of them serves before another does, too.
+    testbed.act_on(&names, &Action::Restart).unwrap();
+    assert_eq!(running(&mut testbed), 3);
+    assert_eq!(testbed.add_node().unwrap(), "etcd-4");
+    let members = |testbed: &mut Deployment| {
+        let address = testbed.nodes()[3].address.parse().unwrap();
+        let told = kvdyno_testbed::http::request(address, "POST", "/v3/cluster/member/list", "{}");
+        told.unwrap().1.matches("clientURLs").count()
+    };
+    assert_eq!(members(&mut testbed), 4);
+    // The leader leaves: the others elect another.
+    eventually("all know the leader", || testbed.nodes().iter().all(|node| node.role.is_some()));
+    testbed.act("etcd-1", Action::Remove).unwrap();
+    let left: Vec<String> = testbed.nodes().into_iter().map(|node| node.name).collect();
+    assert_eq!(left, ["etcd-2", "etcd-3", "etcd-4"]);
+    eventually("one leads", || testbed.nodes().iter().any(|node| node.role == Some(Role::Primary)));
+    testbed.act("etcd-4", Action::Restart).unwrap();
+    // Several at once, one of which does not run: none is touched.
+    testbed.act("etcd-2", Action::Kill).unwrap();
+    let both = ["etcd-4".to_owned(), "etcd-2".to_owned()];
+    let error = testbed.act_on(&both, &Action::Pause).unwrap_err().to_string();
+    assert_eq!(error, "etcd-2 does not run");
+    testbed.act("etcd-2", Action::Restart).unwrap();
+    goes_whole(testbed);
+}

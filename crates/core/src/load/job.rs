@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::controls::{Controls, Interrupt};
 use crate::measure::Nanos;
 use crate::store::{Capabilities, Fault, Profile};
-use crate::verify::{Examination, Ledger};
+use crate::verify::{Examination, Ledger, Sample};
 use crate::workload::{Dataset, GroupPlan, Kind, Part, PhasePlan, PlanError, Workload};
 
 /// Why a phase could not be run at all.
@@ -82,6 +82,8 @@ pub struct Job {
     pub(super) groups: Vec<(Arc<GroupPlan>, Workload)>,
     pub(super) context: Context,
     pub(super) controls: Controls,
+    /// Records whose history is kept.
+    pub(super) sample: Option<Arc<Sample>>,
 }
 
 impl Job {
@@ -101,7 +103,12 @@ impl Job {
             let workload = Workload::new(group, &context.dataset, context.conduct.part)?;
             groups.push((Arc::new(group.clone()), workload));
         }
-        Ok(Job { plan, groups, context, controls: Controls::default() })
+        let sample = context.ledger.as_ref().filter(|_| no_history(&plan, &context).is_none());
+        let records = plan.groups.first().map_or(0, |group| group.records);
+        let sample = sample
+            .filter(|_| asks_for_history(&plan))
+            .map(|ledger| Arc::new(Sample::new(records, ledger)));
+        Ok(Job { plan, groups, context, controls: Controls::default(), sample })
     }
 
     /// Which records there are and how they are named.
@@ -118,6 +125,7 @@ impl Job {
             check_reads: self.plan.verify,
             part: self.context.conduct.part,
             fabricated: self.context.profile.capabilities.fabricates,
+            sample: self.sample.clone(),
         }
     }
 
@@ -135,6 +143,24 @@ impl Job {
 
     pub(super) fn is_open(&self) -> bool {
         self.groups.iter().any(|(group, _)| group.arrival.is_open())
+    }
+}
+
+/// Some group wants the sampled records' histories judged.
+pub(super) fn asks_for_history(plan: &PhasePlan) -> bool {
+    plan.groups.iter().any(|group| group.linearizability)
+}
+
+/// Why nothing can be said of linearizability here, if so. What a suite can be told of at once, such
+/// as deletes, it is.
+pub(super) fn no_history(plan: &PhasePlan, context: &Context) -> Option<&'static str> {
+    match context {
+        _ if context.ledger.is_none() || !plan.verify => Some("verification is off"),
+        _ if context.conduct.part.count > 1 => Some("the other parts write the same records"),
+        _ if context.profile.capabilities.fabricates => Some("the store makes values up"),
+        _ if context.profile.capabilities.may_forget => Some("the store may forget records"),
+        _ if context.fields_apart => Some("fields of a record are written apart"),
+        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
 
-use super::job::{Job, LoadError};
+use super::job::{Job, LoadError, asks_for_history, no_history};
 use super::layout::lay_out;
 use super::recheck::recheck;
 use super::threads::{self, Assignment, Ended, Gate, Report};
@@ -15,7 +15,8 @@ use crate::measure::{
     self, Batch, Collector, ErrorSummary, Interval, Nanos, PhaseMeasure, StopReason, WorkerUse, now,
 };
 use crate::store::{Store, Threading};
-use crate::verify::{Anomaly, Tally};
+use crate::verify::linearizability::{self, Answer, Examined};
+use crate::verify::{Anomaly, History, Kept, Tally};
 
 /// How often the phase's thread looks after its workers.
 const WATCH: Duration = Duration::from_millis(50);
@@ -256,6 +257,8 @@ impl Watch {
         let reached_deadline = job.plan.duration.is_some() && now() >= job.controls.deadline();
         let by_plan = if reached_deadline { StopReason::Duration } else { StopReason::Requests };
         let (offered, begun) = collector.offered_and_started();
+        // A thread that was left behind kept its part of the histories.
+        let complete = ended.len() == started.workers;
         let mut sum = Sum::new(job);
         for worker in ended {
             sum.add(worker, &collector);
@@ -278,9 +281,28 @@ impl Watch {
             issued: sum.issued,
             tally: sum.tally,
             anomalies: sum.anomalies,
+            linearizability: examined(job, started.start, sum.kept, complete),
             figures: Vec::new(),
         }
     }
+}
+
+/// What the sampled records' histories say, if the phase asked.
+fn examined(job: &Job, start: Nanos, kept: Vec<Vec<Kept>>, complete: bool) -> Option<Examined> {
+    if !asks_for_history(&job.plan) {
+        return None;
+    }
+    let Some(sample) = &job.sample else {
+        let why = no_history(&job.plan, &job.context).unwrap_or("there are no records");
+        let answer = Answer::Unknown(why.to_owned());
+        return Some(Examined { history: History::default(), answer });
+    };
+    let history = sample.history(start, kept);
+    let answer = match complete {
+        true => linearizability::judge(&history),
+        false => Answer::Unknown("a worker did not come to its end".to_owned()),
+    };
+    Some(Examined { history, answer })
 }
 
 /// The workers' remains, added up.
@@ -292,6 +314,7 @@ struct Sum {
     issued: Vec<u64>,
     tally: Tally,
     anomalies: Vec<Anomaly>,
+    kept: Vec<Vec<Kept>>,
 }
 
 impl Sum {
@@ -304,10 +327,11 @@ impl Sum {
             issued: vec![0; job.groups.len()],
             tally: Tally::default(),
             anomalies: Vec::new(),
+            kept: Vec::new(),
         }
     }
 
-    fn add(&mut self, ended: Ended, collector: &Collector) {
+    fn add(&mut self, mut ended: Ended, collector: &Collector) {
         let in_store = Duration::from_nanos(collector.in_store(ended.worker));
         self.workers.push(WorkerUse { in_store, ..ended.used });
         merge(&mut self.unstarted, ended.remains.unstarted);
@@ -319,6 +343,7 @@ impl Sum {
             let most = &mut self.issued[usize::from(group)];
             *most = issued.max(*most);
         }
+        self.kept.push(ended.remains.examiner.take_kept());
         let (tally, anomalies) = ended.remains.examiner.into_findings();
         self.tally.add(&tally);
         let room = crate::verify::ANOMALIES_KEPT.saturating_sub(self.anomalies.len());

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::clock::Nanos;
 use super::series::{KindMeasure, Series};
 use crate::store::{Certainty, ErrorClass, Figure, Profile};
+use crate::verify::linearizability::Examined;
 use crate::verify::{Anomaly, Tally};
 
 /// One interval of the timeline, all workers together. An operation belongs to the interval in
@@ -120,6 +121,8 @@ pub struct PhaseMeasure {
     pub tally: Tally,
     /// Anomalies, at most [`crate::verify::ANOMALIES_KEPT`] of them; `tally` counts all.
     pub anomalies: Vec<Anomaly>,
+    /// Histories of sampled records and what they say, if the phase asked for it.
+    pub linearizability: Option<Examined>,
     /// What the store's driver noticed.
     pub figures: Vec<Figure>,
 }

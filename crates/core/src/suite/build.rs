@@ -15,6 +15,7 @@ use super::file::{
 };
 use super::overrides::Overrides;
 use super::plan::{Plan, has, inserted, only_inserts, records_after};
+use super::search::SearchPlan;
 use super::units::{format_count, parse_share};
 
 /// Added to the duration of a phase for the hard bound: time to drain requests in flight.
@@ -34,7 +35,15 @@ pub(super) fn plan(
     spec: &SuiteSpec,
     overrides: &Overrides,
 ) -> Result<Plan, SuiteError> {
-    let mut builder = Builder { document, spec, overrides, phases: Vec::new(), records: None };
+    let mut builder = Builder {
+        document,
+        spec,
+        overrides,
+        phases: Vec::new(),
+        searches: Vec::new(),
+        needs_nodes: Vec::new(),
+        records: None,
+    };
     for (number, step) in steps(spec.sweep.as_ref(), overrides).into_iter().enumerate() {
         for phase in &spec.phases {
             if phase.load && number > 0 {
@@ -46,7 +55,7 @@ pub(super) fn plan(
     }
     let capacity = builder.capacity();
     builder.check_keys(capacity)?;
-    let mut phases = builder.phases;
+    let Builder { mut phases, searches, needs_nodes, .. } = builder;
     read_back(&mut phases, spec, capacity);
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
@@ -58,6 +67,9 @@ pub(super) fn plan(
         phases,
         stores: spec.stores.clone(),
         device_limit: spec.device_limit,
+        searches,
+        needs_nodes,
+        scorecard: spec.scorecard,
         published: spec.published.clone(),
         scale: overrides.scale.filter(|scale| *scale != 1.0),
         seed: spec.seed,
@@ -109,7 +121,11 @@ fn mix_seed(parts: &[u64]) -> u64 {
 }
 
 fn dataset_id(spec: &SuiteSpec) -> u32 {
-    let form = matches!(spec.key.form, KeyForm::Hash).into();
+    let form = match spec.key.form {
+        KeyForm::Decimal => 0,
+        KeyForm::Hash => 1,
+        KeyForm::Varied => 2,
+    };
     mix_seed(&[spec.seed, form, spec.key.length.into(), spec.fields.into()]) as u32
 }
 
@@ -134,6 +150,8 @@ struct Builder<'a> {
     spec: &'a SuiteSpec,
     overrides: &'a Overrides,
     phases: Vec<PhasePlan>,
+    searches: Vec<SearchPlan>,
+    needs_nodes: Vec<u16>,
     /// Records that exist; none: no phase has said yet.
     records: Option<u64>,
 }
@@ -156,7 +174,7 @@ impl Builder<'_> {
     fn check_keys(&self, capacity: u64) -> Result<(), SuiteError> {
         let base: u128 = match self.spec.key.form {
             KeyForm::Decimal => 10,
-            KeyForm::Hash => 16,
+            KeyForm::Hash | KeyForm::Varied => 16,
         };
         let names = base.checked_pow(self.spec.key.length.into()).unwrap_or(u128::MAX);
         if u128::from(capacity) <= names {
@@ -206,6 +224,7 @@ impl Builder<'_> {
         }
         for group in &mut plan.groups {
             group.requests = None;
+            group.linearizability = false;
             if let Arrival::Ramp { from, .. } = group.arrival {
                 group.arrival = Arrival::Constant { rate: from };
             }
@@ -224,7 +243,21 @@ impl Builder<'_> {
     fn phase(&mut self, phase: &PhaseSpec, step: Option<u32>) -> Result<(), SuiteError> {
         let mut plan = self.resolve(phase, step)?;
         plan.name = self.name(phase, step);
-        self.push(plan, phase)
+        self.push(plan, phase)?;
+        let Some(placed) = self.phases.last() else { return Ok(()) };
+        if phase.needs_nodes {
+            self.needs_nodes.push(placed.index);
+        }
+        if let Some(search) = &phase.search {
+            search.check(self.document, placed, self.spec.sweep.is_some())?;
+            self.searches.push(SearchPlan {
+                phase: placed.index,
+                conditions: search.conditions.clone(),
+                step: search.step,
+                clients_named: self.overrides.clients.is_some(),
+            });
+        }
+        Ok(())
     }
 
     /// The phase's name; in a sweep with the number of clients.
@@ -329,6 +362,7 @@ impl Builder<'_> {
             arrival,
             ttl: settings.ttl,
             one_field: settings.one_field.unwrap_or(false),
+            linearizability: self.linearizability(draft, &mix)?,
             scan_length: settings
                 .scan_length
                 .clone()
@@ -341,6 +375,25 @@ impl Builder<'_> {
             insert_stride: 1,
             seed: 0,
         })
+    }
+
+    /// Whether histories are kept and judged: where records that are there are read or written.
+    fn linearizability(&self, draft: &Draft<'_>, mix: &Mix) -> Result<bool, SuiteError> {
+        let (settings, name) = (draft.settings, &draft.phase.name);
+        let asked = settings.linearizability.unwrap_or(false);
+        if !asked || draft.phase.load || only_inserts(mix) {
+            return Ok(false);
+        }
+        let clash = match settings {
+            _ if has(mix, |kind| kind == Kind::Delete) => "it deletes records",
+            ClientSpec { ttl: Some(_), .. } => "its records have a time to live",
+            ClientSpec { one_field: Some(true), .. } if self.spec.fields > 1 => {
+                "it writes one field of several"
+            }
+            _ => return Ok(true),
+        };
+        let message = format!("linearizability of phase `{name}` cannot be judged: {clash}");
+        Err(self.conflict(draft.group.mark, message, "leave out `linearizability`"))
     }
 
     /// A batch is never larger than the records that there are to be.

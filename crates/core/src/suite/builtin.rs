@@ -54,6 +54,10 @@ const BUILTINS: &[Builtin] = embedded! {
     "negative", "negative.toml", "gets of absent keys beside gets of present ones";
     "churn", "churn.toml", "as many inserts as deletes over a standing set of records, with reads";
     "cache", "cache.toml", "reads and few updates, with and without a cache in front";
+    "capacity", "capacity.toml",
+        "the highest rate that meets a condition, and how the store scales with its clients";
+    "standard-1", "standard-1.toml",
+        "the standard test: several sizes, a mix at the highest rate, a node killed; with a scorecard";
     "ycsb-a", "ycsb/workloada", "YCSB core workload A: half reads, half updates";
     "ycsb-b", "ycsb/workloadb", "YCSB core workload B: 95 % reads, 5 % updates";
     "ycsb-c", "ycsb/workloadc", "YCSB core workload C: reads only";

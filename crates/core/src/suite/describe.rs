@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::workload::{
-    Aim, Arrival, Distribution, FaultPlan, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel,
-};
+use crate::workload::{Arrival, Distribution, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel};
 
+use super::faults;
 use super::plan::{Plan, has, inserted, mean_size};
 use super::units::{
     approximate_bytes, approximate_count, approximate_duration, format_bytes, format_count,
@@ -104,6 +103,7 @@ impl Plan {
         let key = match self.dataset.key.form {
             KeyForm::Decimal => "decimal",
             KeyForm::Hash => "hash",
+            KeyForm::Varied => "hash (16 to that)",
         };
         let records = self.certain_records();
         let fields = match self.dataset.fields {
@@ -179,7 +179,7 @@ fn describe_phase(phase: &PhasePlan, fields: u16, lines: &mut Vec<String>) {
         checks += ", then all are read back";
     }
     for fault in &phase.faults {
-        checks += &describe_fault(fault);
+        checks += &faults::describe(fault);
     }
     if let [group] = &phase.groups[..] {
         until.extend(requests(group, phase));
@@ -195,26 +195,6 @@ fn describe_phase(phase: &PhasePlan, fields: u16, lines: &mut Vec<String>) {
         let requests = requests(group, phase).map_or(String::new(), |r| format!("{r}; "));
         lines.push(format!("   {}: {requests}{}", group.name, describe_group(group, fields)));
     }
-}
-
-/// `; kill primary after 10s, repaired 5s later, every 1m`.
-fn describe_fault(fault: &FaultPlan) -> String {
-    let node = match &fault.aim {
-        Aim::Any => "any node".to_owned(),
-        Aim::All => "every node".to_owned(),
-        Aim::Primary => "a primary".to_owned(),
-        Aim::Replica => "a replica".to_owned(),
-        Aim::Number(number) => format!("node {number}"),
-        Aim::Name(name) => name.clone(),
-    };
-    let mut text = format!("; {} {node} after {}", fault.kind.name(), format_duration(fault.at));
-    if let Some(repair) = fault.repair {
-        text += &format!(", repaired {} later", format_duration(repair));
-    }
-    if let Some(every) = fault.every {
-        text += &format!(", every {}", format_duration(every));
-    }
-    text
 }
 
 /// `10M requests`; none where the number is only a bound on a phase that stops by time.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::verdict::Condition;
 use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
 use super::document::{Document, Item, Mark};
@@ -11,10 +12,11 @@ use super::faults;
 use super::models::{self, SizeUnit};
 use super::published::{Published, published};
 use super::reader::{Fields, Value};
+use super::search;
 
 /// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
 /// the top (for all phases); the nearest counts.
-pub(super) const CLIENT_KEYS: [&str; 13] = [
+pub(super) const CLIENT_KEYS: [&str; 14] = [
     "clients",
     "pipeline",
     "mix",
@@ -26,11 +28,12 @@ pub(super) const CLIENT_KEYS: [&str; 13] = [
     "ramp",
     "ttl",
     "one-field",
+    "linearizability",
     "scan-length",
     "batch",
 ];
 /// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 16] = [
+pub(super) const SUITE_KEYS: [&str; 17] = [
     "name",
     "title",
     "source",
@@ -47,9 +50,10 @@ pub(super) const SUITE_KEYS: [&str; 16] = [
     "verify",
     "read-back",
     "warmup",
+    "scorecard",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 11] = [
+pub(super) const PHASE_KEYS: [&str; 14] = [
     "name",
     "label",
     "group",
@@ -61,6 +65,9 @@ pub(super) const PHASE_KEYS: [&str; 11] = [
     "load",
     "from-empty",
     "fault",
+    "slo",
+    "step",
+    "needs-nodes",
 ];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
@@ -98,6 +105,7 @@ pub(super) struct SuiteSpec {
     pub(super) sweep: Option<Sweep>,
     pub(super) phases: Vec<PhaseSpec>,
     pub(super) published: Vec<Published>,
+    pub(super) scorecard: bool,
 }
 
 /// The phases are repeated with each number of clients.
@@ -135,6 +143,17 @@ pub(super) struct PhaseSpec {
     /// At least one; a phase without `[[phase.group]]` has one of its own name.
     pub(super) groups: Vec<GroupSpec>,
     pub(super) faults: Vec<FaultPlan>,
+    pub(super) search: Option<SearchSpec>,
+    /// Left out where the store has no nodes to do anything to.
+    pub(super) needs_nodes: bool,
+}
+
+/// `slo` and `step` of a phase: it is a search for the highest rate.
+#[derive(Clone, Debug)]
+pub(super) struct SearchSpec {
+    pub(super) mark: Mark,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) step: f64,
 }
 
 /// A `[[phase.group]]`.
@@ -190,6 +209,7 @@ pub(super) struct ClientSpec {
     pub(super) ramp: Option<Ramp>,
     pub(super) ttl: Option<Duration>,
     pub(super) one_field: Option<bool>,
+    pub(super) linearizability: Option<bool>,
     pub(super) scan_length: Option<SizeModel>,
     pub(super) batch: Option<u32>,
 }
@@ -220,6 +240,7 @@ impl ClientSpec {
             },
             ttl: self.ttl.or(wider.ttl),
             one_field: self.one_field.or(wider.one_field),
+            linearizability: self.linearizability.or(wider.linearizability),
             scan_length: self.scan_length.clone().or_else(|| wider.scan_length.clone()),
             batch: self.batch.or(wider.batch),
         }
@@ -243,6 +264,7 @@ impl ClientSpec {
             ramp: fields.read("ramp", ramp)?,
             ttl: fields.read("ttl", |v| v.some_time())?,
             one_field: fields.read("one-field", |v| v.flag())?,
+            linearizability: fields.read("linearizability", |v| v.flag())?,
             scan_length: fields.read("scan-length", |v| models::size(v, SizeUnit::Records))?,
             batch: fields.read("batch", |v| v.small_count(1, 100_000))?,
         };
@@ -363,6 +385,7 @@ impl SuiteSpec {
             warmup: top.read("warmup", warmup_length)?.unwrap_or(WARMUP),
             clients: ClientSpec::read(&top)?,
             published: published_of(&top, &phases, sweep.as_ref())?,
+            scorecard: top.read("scorecard", |v| v.flag())?.unwrap_or(false),
             sweep,
             phases,
         })
@@ -443,6 +466,8 @@ impl PhaseSpec {
             clients: ClientSpec::read(&fields)?,
             groups,
             faults: faults::faults(&fields)?,
+            search: search::search(&fields)?,
+            needs_nodes: flag("needs-nodes")?,
         })
     }
 }

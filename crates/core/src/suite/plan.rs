@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel};
 
 use super::published::Published;
+use super::search::SearchPlan;
 
 /// A suite with everything decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +26,15 @@ pub struct Plan {
     /// The device under the store's folder is measured too, with random requests of so many bytes.
     #[serde(default)]
     pub device_limit: Option<u32>,
+    /// Phases that are searches for the highest rate, by number.
+    #[serde(default)]
+    pub searches: Vec<SearchPlan>,
+    /// Phases that are left out where the store has no nodes to do anything to, by number.
+    #[serde(default)]
+    pub needs_nodes: Vec<u16>,
+    /// The result tells which criteria of a good benchmark the run met.
+    #[serde(default)]
+    pub scorecard: bool,
     /// Published figures.
     pub published: Vec<Published>,
     /// Part of the suite's records and requests; none at full scale.
@@ -47,6 +57,12 @@ impl Plan {
     #[must_use]
     pub fn as_published(&self) -> bool {
         self.scale.is_none() && self.changes.is_empty()
+    }
+
+    /// The search that phase `index` is, if it is one.
+    #[must_use]
+    pub fn search(&self, index: u16) -> Option<&SearchPlan> {
+        self.searches.iter().find(|search| search.phase == index)
     }
 
     /// Phase `index` as it begins when `records` records exist. The plan knows an upper bound only

@@ -243,6 +243,12 @@ impl<'a> Value<'a> {
         self.within(bytes, 1, 1 << 30, units::format_bytes).map(|bytes| bytes as u32)
     }
 
+    /// Bytes a second.
+    pub(super) fn bandwidth(&self) -> Result<u64, SuiteError> {
+        let bytes = self.unit(units::parse_bandwidth(self.text()?))?;
+        self.within(bytes, 1_000, 100_000_000_000, units::format_bytes)
+    }
+
     /// A duration, at most 10 years.
     pub(super) fn duration(&self) -> Result<Duration, SuiteError> {
         let Item::Text(text) = &self.node.item else {

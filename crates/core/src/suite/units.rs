@@ -286,6 +286,15 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     })
 }
 
+/// Reads bytes a second: `1MB/s`; without `/s` a second is meant.
+///
+/// # Errors
+/// As [`parse_bytes`].
+pub fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
+    let text = text.trim();
+    parse_bytes(text.strip_suffix("/s").unwrap_or(text))
+}
+
 /// Reads a duration: `30s`, `500ms`, `2m`, `1h`, `50us`, `1.5s`. A unit is asked for.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
+use super::history::{Kept, Noted, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
 use super::ledger::{Ledger, ReadTicket, WriteTicket};
 use super::stamp::{self, Expected, Seen};
@@ -27,6 +28,8 @@ pub struct Examination {
     pub part: Part,
     /// The store makes values up (`null:`): their stamp is all there is to check.
     pub fabricated: bool,
+    /// Records whose history is kept, if any.
+    pub(crate) sample: Option<Arc<Sample>>,
 }
 
 /// One word of the ledger while a write on it is in flight.
@@ -34,6 +37,7 @@ pub struct Examination {
 pub struct WriteSlot {
     slot: u64,
     ticket: Option<WriteTicket>,
+    noted: Option<Noted>,
 }
 
 impl WriteSlot {
@@ -46,7 +50,7 @@ impl WriteSlot {
 
 /// The words of the ledger that a read in flight is about; a buffer to use again.
 #[derive(Debug, Default)]
-pub struct ReadTickets(Vec<(u64, Option<ReadTicket>)>);
+pub struct ReadTickets(Vec<(u64, Option<ReadTicket>)>, Option<Noted>);
 
 /// A read that was answered.
 #[derive(Clone, Copy, Debug)]
@@ -68,13 +72,20 @@ pub struct Examiner {
     by: Examination,
     tally: Tally,
     anomalies: Vec<Anomaly>,
+    scribe: Option<Scribe>,
 }
 
 impl Examiner {
     /// An examiner that has seen nothing yet.
     #[must_use]
     pub fn new(by: Examination) -> Self {
-        Examiner { by, tally: Tally::default(), anomalies: Vec::new() }
+        let scribe = by.sample.clone().map(Scribe::new);
+        Examiner { by, tally: Tally::default(), anomalies: Vec::new(), scribe }
+    }
+
+    /// The requests about sampled records; none from then on.
+    pub(crate) fn take_kept(&mut self) -> Vec<Kept> {
+        self.scribe.take().map_or_else(Vec::new, Scribe::into_kept)
     }
 
     /// What was seen, and what should not have been.
@@ -123,7 +134,10 @@ impl Examiner {
     ) {
         for slot in self.slots(record, field) {
             let ticket = self.by.ledger.as_ref().map(|ledger| ledger.begin_write(slot, kind));
-            writes.push(WriteSlot { slot, ticket });
+            let version = ticket.as_ref().map_or(0, |ticket| ticket.version);
+            let scribe = self.scribe.as_mut();
+            let noted = scribe.and_then(|scribe| scribe.begin_write(record, version));
+            writes.push(WriteSlot { slot, ticket, noted });
         }
     }
 
@@ -135,7 +149,10 @@ impl Examiner {
             WriteEnd::Failed => self.tally.writes_failed += 1,
             WriteEnd::Indeterminate => self.tally.writes_indeterminate += 1,
         }
-        for WriteSlot { slot, ticket } in writes.drain(..) {
+        for WriteSlot { slot, ticket, noted } in writes.drain(..) {
+            if let (Some(scribe), Some(noted)) = (&mut self.scribe, noted) {
+                scribe.end_write(noted, end, answered);
+            }
             if let (Some(ledger), Some(ticket)) = (&self.by.ledger, ticket) {
                 ledger.end_write(slot, ticket, end, answered);
             }
@@ -153,6 +170,7 @@ impl Examiner {
             for slot in self.slots(record, None) {
                 reads.0.push((slot, Some(ledger.begin_read(slot))));
             }
+            reads.1 = self.scribe.as_mut().and_then(|scribe| scribe.begin_read(record));
         }
     }
 
@@ -305,6 +323,10 @@ impl Examiner {
                 return ledger.abandon_read(slot, ticket);
             }
         };
+        if let (Some(scribe), Some(noted)) = (&mut self.scribe, reads.1) {
+            let seen = if let Sight::Value(seen) = sight { Some(seen) } else { None };
+            scribe.end_read(noted, seen, read.answered);
+        }
         let judgement = ledger.end_read(slot, ticket, found, read.sent, read.answered);
         self.count(read, field as u16, version, judgement);
     }

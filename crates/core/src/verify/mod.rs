@@ -3,13 +3,17 @@
 
 mod anomaly;
 mod examiner;
+mod history;
 mod judgement;
 mod ledger;
+pub mod linearizability;
 mod overlap;
 pub mod stamp;
 
 pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
 pub use examiner::{AnsweredRead, Examination, Examiner, ReadTickets, WriteSlot};
+pub use history::{Action, Call, Content, History, RecordHistory};
+pub(crate) use history::{Kept, Sample};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};
 pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, WriteTicket};
 pub use stamp::{Expected, SMALLEST, Session};

@@ -33,6 +33,11 @@ enum Form {
         start: u64,
         rest: u64,
     },
+    /// As `LongHash`, cut to a length that the first digits give.
+    Varied {
+        start: u64,
+        rest: u64,
+    },
 }
 
 impl KeyWriter {
@@ -42,6 +47,9 @@ impl KeyWriter {
     /// [`PlanError::Count`] if the length is not 8 to 250 bytes.
     pub fn new(model: KeyModel, dataset: u32) -> Result<Self, PlanError> {
         invalid::count("the key length", u64::from(model.length), 8, 250)?;
+        if model.form == KeyForm::Varied {
+            invalid::count("the longest key", u64::from(model.length), WORD as u64, 250)?;
+        }
         let length = usize::from(model.length);
         let seed = |purpose| derive_seed(u64::from(dataset), purpose);
         let (form, capacity) = match model.form {
@@ -53,6 +61,7 @@ impl KeyWriter {
                 (Form::ShortHash(Permutation::new(capacity, seed(START))), capacity)
             }
             KeyForm::Hash => (Form::LongHash { start: seed(START), rest: seed(REST) }, 1 << 63),
+            KeyForm::Varied => (Form::Varied { start: seed(START), rest: seed(REST) }, 1 << 63),
         };
         Ok(KeyWriter { length, capacity, form })
     }
@@ -64,7 +73,7 @@ impl KeyWriter {
         self.capacity
     }
 
-    /// Bytes of a key.
+    /// Bytes of a key; of the longest one where they vary.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length
@@ -88,6 +97,11 @@ impl KeyWriter {
             key.resize(self.length, b'0');
         }
         match &self.form {
+            Form::Varied { start, rest } => {
+                let first = mix64(record.wrapping_add(*start));
+                key.truncate(self.varied_length(first));
+                write_words(first, *rest, key);
+            }
             Form::Decimal => write_decimal(record, key),
             Form::ShortHash(shuffle) => {
                 let digits = word_digits(shuffle.apply(record & (self.capacity - 1)));
@@ -99,16 +113,27 @@ impl KeyWriter {
         }
     }
 
+    /// Length of the varied key that begins with the digits of `first`.
+    #[inline]
+    fn varied_length(&self, first: u64) -> usize {
+        // Other bits than those that tell the records' neighbours apart.
+        WORD + (mix64(first) % (self.length - WORD + 1) as u64) as usize
+    }
+
     /// The record of which `key` is the key, if it is one of this dataset's.
     #[must_use]
     pub fn parse(&self, key: &[u8]) -> Option<u64> {
-        if key.len() != self.length {
+        let length = match self.form {
+            Form::Varied { .. } => self.varied_length(parse_hexadecimal(key.get(..WORD)?)?),
+            _ => self.length,
+        };
+        if key.len() != length {
             return None;
         }
         let record = match &self.form {
             Form::Decimal => parse_decimal(key)?,
             Form::ShortHash(shuffle) => shuffle.invert(parse_hexadecimal(key)?),
-            Form::LongHash { start, rest } => {
+            Form::LongHash { start, rest } | Form::Varied { start, rest } => {
                 let (first, others) = key.split_at(WORD);
                 let first = parse_hexadecimal(first)?;
                 let mut words = others.chunks(WORD).zip(1..);
@@ -260,6 +285,23 @@ mod tests {
                 assert!(seen.insert(written.clone()));
             }
         }
+    }
+
+    #[test]
+    fn varied_keys_have_every_length_and_come_back() {
+        let writer = writer(KeyForm::Varied, 64);
+        let (mut written, mut lengths, mut seen) = (vec![], HashSet::new(), HashSet::new());
+        for record in 0..20_000 {
+            writer.write(record, &mut written);
+            lengths.insert(written.len());
+            assert_eq!(writer.parse(&written), Some(record));
+            assert_eq!(writer.parse(&written[..written.len() - 1]), None);
+            assert_eq!(writer.parse(&[&written[..], b"0"].concat()), None);
+            assert!(seen.insert(written.clone()));
+        }
+        assert!((16..=64).all(|length| lengths.contains(&length)) && lengths.len() == 49);
+        let short = KeyModel { form: KeyForm::Varied, length: 15 };
+        assert!(KeyWriter::new(short, 1).is_err());
     }
 
     #[test]

@@ -13,10 +13,11 @@ mod operation;
 mod plan;
 mod random;
 mod reach;
+mod sampled;
 mod size;
 
 pub use distribution::Chooser;
-pub use fault::{Aim, FaultKind, FaultPlan};
+pub use fault::{Aim, Condition, CutFrom, FaultKind, FaultPlan, NetworkFault, Way};
 pub use filler::Filler;
 pub use invalid::PlanError;
 pub use java_random::{JavaCursor, JavaSequence};
@@ -27,5 +28,7 @@ pub use plan::{
     Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
     SizeModel, ValueModel,
 };
+pub(crate) use random::derive_seed;
 pub use random::{Permutation, Random, mix64, unmix64};
+pub use sampled::{OPERATIONS_KEPT, SAMPLED_RECORDS, Sampled};
 pub use size::Sizes;

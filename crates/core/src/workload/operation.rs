@@ -13,6 +13,7 @@ use super::mix::Mixer;
 use super::plan::{Dataset, GroupPlan, Kind, Part};
 use super::random::{Random, derive_seed};
 use super::reach::{Inserts, Reach};
+use super::sampled::Sampled;
 use super::size::Sizes;
 
 /// Most records in a batch.
@@ -27,6 +28,7 @@ const SIZES: u64 = 3;
 const SCANS: u64 = 4;
 const BATCHES: u64 = 5;
 const SHUFFLE: u64 = 6;
+const AIM: u64 = 7;
 
 /// What one operation does, save for the version that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,8 @@ pub(super) struct Compiled {
     batch: u32,
     record_seed: u64,
     batch_seed: u64,
+    /// Operations are aimed at these records, with this seed.
+    sampled: Option<(Sampled, u64)>,
 }
 
 impl Workload {
@@ -118,6 +122,8 @@ impl Workload {
                 batch,
                 record_seed: derive_seed(plan.seed, RECORDS),
                 batch_seed: derive_seed(plan.seed, BATCHES),
+                sampled: (plan.linearizability && part.count == 1)
+                    .then(|| (Sampled::of(plan.records), derive_seed(plan.seed, AIM))),
             }),
         };
         workload.check_kinds(plan)?;
@@ -275,6 +281,11 @@ fn writes_known(kind: Kind) -> bool {
     !kind.read_only() && !kind.inserts()
 }
 
+/// Goes to one record that was there before, whichever it is.
+fn can_be_aimed(kind: Kind) -> bool {
+    matches!(kind, Kind::Get | Kind::Update | Kind::PutGet | Kind::ReadModifyWrite)
+}
+
 /// Reads operations from a [`Workload`]. What it keeps between draws only saves time: an id gives
 /// the same operation from any drawer in any order.
 #[derive(Debug)]
@@ -311,6 +322,12 @@ impl Drawer {
             }
             let choice = self.chooser.choose(&mut random, id, reach);
             operation.record = compiled.record_at(choice, kind);
+            if let Some((sampled, seed)) = &compiled.sampled
+                && can_be_aimed(kind)
+                && let Some(record) = sampled.aim(id, *seed)
+            {
+                operation.record = record;
+            }
         }
         match kind {
             Kind::Get | Kind::Delete => return operation,

@@ -89,6 +89,8 @@ pub enum KeyForm {
     Decimal,
     /// Hexadecimal digits of a one-to-one hash of the record's number.
     Hash,
+    /// As hash; each record's key has a length of its own, from 16 bytes to that of the model.
+    Varied,
 }
 
 /// Form and length of keys.
@@ -268,6 +270,10 @@ pub struct GroupPlan {
     pub ttl: Option<Duration>,
     /// Updates write one field, drawn uniformly, instead of all.
     pub one_field: bool,
+    /// One in a hundred operations goes to one of the few records whose history is kept and judged
+    /// (see [`super::Sampled`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub linearizability: bool,
     /// Records asked for by a scan.
     pub scan_length: SizeModel,
     /// Records in a batch.

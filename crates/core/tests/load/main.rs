@@ -29,6 +29,7 @@ fn group(mix: &[(Kind, u16)], clients: u32) -> GroupPlan {
         arrival: Arrival::Closed,
         ttl: None,
         one_field: false,
+        linearizability: false,
         scan_length: SizeModel::Fixed { size: 10 },
         batch: 10,
         requests: None,

@@ -1,8 +1,15 @@
 //! The command line of `kvdyno testbed`.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
-use super::fault::{self, Fault};
+use clap::{Args, Subcommand};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use kvdyno_core::suite::units;
+
+use super::fault::{self, Word};
+use crate::args::hinted;
 
 /// `kvdyno testbed`.
 #[derive(Args, Debug)]
@@ -35,21 +42,9 @@ pub enum TestbedCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Do something to a node of a testbed that is up: kill, stop, pause, resume, restart, remove,
-    /// rewrite, add.
-    Fault {
-        /// What to do.
-        #[arg(value_parser = fault::parse)]
-        fault: Fault,
-        /// Name of the node; none for `add`.
-        node: Option<String>,
-        /// Which testbed, as `kvdyno testbed list` names it [default: the only one].
-        #[arg(long, value_name = "NAME")]
-        testbed: Option<String>,
-        /// Also on a deployment that a file describes.
-        #[arg(long)]
-        yes: bool,
-    },
+    /// Do something to nodes of a testbed that is up: kill, stop, pause, resume, restart, partition,
+    /// lossy, slow, heal, disk-full, disk-free, rewrite, compact, remove, add.
+    Fault(FaultArguments),
     /// List the testbeds that are up.
     List,
     /// List the kinds of testbeds with their settings.
@@ -63,4 +58,65 @@ pub enum TestbedCommand {
     /// Hold a testbed up: what kvdyno starts itself as.
     #[command(hide = true)]
     Keep,
+    /// Be a node of the testbed `sim`: what its keeper starts.
+    #[command(hide = true)]
+    SimNode {
+        /// File that tells it which.
+        settings: PathBuf,
+    },
+}
+
+/// `kvdyno testbed fault`.
+#[derive(Args, Debug)]
+pub struct FaultArguments {
+    /// What to do.
+    #[arg(value_parser = fault::parse)]
+    pub fault: Word,
+    /// Names of nodes, to all of which it is done at one moment; none for `add`.
+    pub nodes: Vec<String>,
+    /// partition: from whom they are cut off.
+    #[arg(long, value_enum, default_value_t)]
+    pub from: From,
+    /// partition: which packets are dropped, as the nodes see it.
+    #[arg(long, value_enum, default_value_t)]
+    pub way: Way,
+    /// lossy: share of packets lost, such as 10%.
+    #[arg(long, value_name = "SHARE", value_parser = hinted(units::parse_share))]
+    pub loss: Option<f64>,
+    /// slow: bytes a second each way, such as 1MB/s.
+    #[arg(long, value_name = "BYTES/s", value_parser = hinted(units::parse_bandwidth))]
+    pub bandwidth: Option<u64>,
+    /// slow: how much longer each packet takes that they send, such as 20ms.
+    #[arg(long, value_name = "TIME", value_parser = hinted(units::parse_duration))]
+    pub delay: Option<Duration>,
+    /// Which testbed, as `kvdyno testbed list` names it [default: the only one].
+    #[arg(long, value_name = "NAME")]
+    pub testbed: Option<String>,
+    /// Also on a deployment that a file describes, without asking.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// From whom nodes are cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum From {
+    /// Other nodes and clients.
+    #[default]
+    All,
+    /// Other nodes; clients still reach them.
+    Nodes,
+    /// Clients; other nodes still reach them.
+    Clients,
+}
+
+/// Which packets are dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// All.
+    #[default]
+    Both,
+    /// Those that they are sent.
+    In,
+    /// Those that they send.
+    Out,
 }

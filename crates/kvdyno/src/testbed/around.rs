@@ -6,7 +6,7 @@ use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::units;
 use kvdyno_testbed::keeper::{Keeper, Watching};
 use kvdyno_testbed::pin::ClientsApart;
-use kvdyno_testbed::{Description, Step, ready_to_start};
+use kvdyno_testbed::{AmongClients, Description, Step, ready_to_start};
 
 use super::nemesis::{SharedKeeper, lock};
 use super::{about, own_program};
@@ -17,6 +17,7 @@ pub struct Around {
     keeper: SharedKeeper,
     description: Description,
     _apart: Option<ClientsApart>,
+    _among: Option<AmongClients>,
 }
 
 /// Makes sure that a testbed can be set up, before anything else is begun.
@@ -28,7 +29,8 @@ pub fn check(words: &str) -> Result<(), Failure> {
 }
 
 impl Around {
-    /// Sets it up; returns when it serves.
+    /// Sets it up; returns when it serves. The calling thread, and what it starts from now on, is where
+    /// the testbed's clients have to be.
     ///
     /// # Errors
     /// [`Failure`] if it cannot be set up or the user does not want to wait; nothing is left behind.
@@ -39,8 +41,15 @@ impl Around {
             Some(pinned) if !detach => Some(ClientsApart::keep(pinned).map_err(Failure::internal)?),
             _ => None,
         };
+        let among = match &keeper.description().network {
+            Some(network) if !detach => {
+                Some(AmongClients::enter(network).map_err(Failure::internal)?)
+            }
+            _ => None,
+        };
         let description = keeper.description().clone();
-        Ok(Around { keeper: Arc::new(Mutex::new(keeper)), description, _apart: apart })
+        let keeper = Arc::new(Mutex::new(keeper));
+        Ok(Around { keeper, description, _apart: apart, _among: among })
     }
 
     /// What it is.

@@ -1,38 +1,73 @@
-//! `kvdyno testbed fault`: something is done to one node of a testbed that is up.
+//! `kvdyno testbed fault`: something is done to nodes of a testbed that is up.
 
 use kvdyno_core::suite::hint;
+use kvdyno_core::workload::{NetworkFault, Way};
 use kvdyno_testbed::keeper::Standing;
-use kvdyno_testbed::{Action, DESCRIBED};
+use kvdyno_testbed::{Action, DESCRIBED, NodeDescription, Trouble};
 
-use super::about;
+use super::arguments::{self, FaultArguments, From};
+use super::{about, consent};
 use crate::exit::{Exit, Failure};
 
-/// What can be done.
+/// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// To a node.
-    Act(Action),
+pub enum Word {
+    /// Kill.
+    Kill,
+    /// Stop.
+    Stop,
+    /// Pause.
+    Pause,
+    /// Resume.
+    Resume,
+    /// Restart.
+    Restart,
+    /// Cut off.
+    Partition,
+    /// Lose packets.
+    Lossy,
+    /// Less bandwidth, or delay.
+    Slow,
+    /// The network as it was.
+    Heal,
+    /// Fill the disk.
+    DiskFull,
+    /// Free it.
+    DiskFree,
+    /// Rewrite the log of writes.
+    Rewrite,
+    /// Merge files.
+    Compact,
+    /// Take a node out.
+    Remove,
     /// One more node.
     Add,
 }
 
-/// Words for [`Fault`].
-const WORDS: [(&str, Fault); 8] = [
-    ("kill", Fault::Act(Action::Kill)),
-    ("stop", Fault::Act(Action::Stop)),
-    ("pause", Fault::Act(Action::Pause)),
-    ("resume", Fault::Act(Action::Resume)),
-    ("restart", Fault::Act(Action::Restart)),
-    ("remove", Fault::Act(Action::Remove)),
-    ("rewrite", Fault::Act(Action::Rewrite)),
-    ("add", Fault::Add),
+/// Words for [`Word`].
+const WORDS: [(&str, Word); 15] = [
+    ("kill", Word::Kill),
+    ("stop", Word::Stop),
+    ("pause", Word::Pause),
+    ("resume", Word::Resume),
+    ("restart", Word::Restart),
+    ("partition", Word::Partition),
+    ("lossy", Word::Lossy),
+    ("slow", Word::Slow),
+    ("heal", Word::Heal),
+    ("disk-full", Word::DiskFull),
+    ("disk-free", Word::DiskFree),
+    ("rewrite", Word::Rewrite),
+    ("compact", Word::Compact),
+    ("remove", Word::Remove),
+    ("add", Word::Add),
 ];
 
 /// Reads a word of the command line.
 ///
 /// # Errors
 /// The nearest word.
-pub fn parse(word: &str) -> Result<Fault, String> {
+pub fn parse(word: &str) -> Result<Word, String> {
     let found = WORDS.iter().find(|(known, _)| *known == word);
     found.map(|(_, fault)| *fault).ok_or_else(|| hint(word, &WORDS.map(|(known, _)| known)))
 }
@@ -41,32 +76,88 @@ pub fn parse(word: &str) -> Result<Fault, String> {
 ///
 /// # Errors
 /// [`Failure`] if the testbed cannot, or is the user's own and was not meant to be harmed.
-pub fn carry_out(
-    testbed: &Standing,
-    fault: Fault,
-    node: Option<&str>,
-    yes: bool,
-) -> Result<Exit, Failure> {
+pub fn carry_out(testbed: &Standing, wanted: &FaultArguments) -> Result<Exit, Failure> {
     let described = testbed.describe().map_err(about)?;
-    if described.kind == DESCRIBED && !yes {
-        let path = described.request;
-        let line = format!("{path} is a deployment of your own: add --yes to act on its nodes");
-        return Err(Failure::usage(line));
+    if described.kind == DESCRIBED {
+        consent(&described.request, "its nodes are acted on", wanted.yes)?;
     }
-    match (fault, node) {
-        (Fault::Act(action), Some(node)) => testbed.act(node, action).map_err(about)?,
-        (Fault::Act(_), None) => {
+    let nodes = &wanted.nodes;
+    let used = match (wanted.fault, nodes.is_empty()) {
+        (Word::Add, true) => testbed.add_node().map(|name| format!("{name} was added")),
+        (Word::Add, false) => {
+            return Err(Failure::usage("a node that is added gets its name by itself"));
+        }
+        (_, true) => {
             let names: Vec<&str> = described.nodes.iter().map(|node| node.name.as_str()).collect();
             return Err(Failure::usage(format!("name a node: {}", names.join(", "))));
         }
-        (Fault::Add, None) => testbed.add_node().map_err(about)?,
-        (Fault::Add, Some(_)) => {
-            return Err(Failure::usage("a node that is added gets its name by itself"));
-        }
-    }
+        (Word::Heal, false) => heal(testbed, nodes),
+        (_, false) => testbed.act_on(nodes.clone(), action(wanted, &described.nodes)?),
+    };
+    say!("{}", used.map_err(about)?);
     let now = testbed.describe().map_err(about)?;
     for node in &now.nodes {
         say!("{}", super::node_line(node));
     }
     Ok(Exit::Done)
+}
+
+/// Whatever there is of trouble with the network of nodes is undone.
+fn heal(testbed: &Standing, nodes: &[String]) -> Result<String, kvdyno_testbed::TestbedError> {
+    let all = [Trouble::Partition, Trouble::Lossy, Trouble::Slow];
+    let tried = all.map(|trouble| testbed.act_on(nodes.to_vec(), Action::Heal(trouble)));
+    let mut used: Vec<String> = Vec::new();
+    let mut refused = None;
+    for tried in tried {
+        match tried {
+            Ok(said) => used.push(said),
+            Err(error) => refused = Some(error),
+        }
+    }
+    match refused {
+        Some(error) if used.is_empty() => Err(error),
+        _ => Ok(used.join(", ")),
+    }
+}
+
+fn action(wanted: &FaultArguments, nodes: &[NodeDescription]) -> Result<Action, Failure> {
+    let needs = |what: &str| Failure::usage(format!("say how much: add {what}"));
+    let FaultArguments { loss, bandwidth, delay, .. } = *wanted;
+    Ok(match wanted.fault {
+        Word::Kill => Action::Kill,
+        Word::Stop => Action::Stop,
+        Word::Pause => Action::Pause,
+        Word::Resume => Action::Resume,
+        Word::Restart => Action::Restart,
+        Word::Partition => Action::Partition { from: from(wanted, nodes), way: way(wanted.way) },
+        Word::Lossy => Action::Lossy { share: loss.ok_or_else(|| needs("--loss 10%"))? },
+        Word::Slow if bandwidth.is_none() && delay.is_none() => {
+            return Err(needs("--bandwidth 1MB/s, --delay 20ms, or both"));
+        }
+        Word::Slow => Action::Slow { bandwidth, delay },
+        Word::DiskFull => Action::FillDisk,
+        Word::DiskFree => Action::FreeDisk,
+        Word::Rewrite => Action::Rewrite,
+        Word::Compact => Action::Compact,
+        Word::Remove | Word::Add | Word::Heal => Action::Remove,
+    })
+}
+
+fn from(wanted: &FaultArguments, nodes: &[NodeDescription]) -> Vec<String> {
+    let names = nodes.iter().map(|node| node.name.clone());
+    let others = names.filter(|name| !wanted.nodes.contains(name));
+    let clients = NetworkFault::CLIENTS.to_owned();
+    match wanted.from {
+        From::All => others.chain([clients]).collect(),
+        From::Nodes => others.collect(),
+        From::Clients => vec![clients],
+    }
+}
+
+fn way(way: arguments::Way) -> Way {
+    match way {
+        arguments::Way::Both => Way::Both,
+        arguments::Way::In => Way::In,
+        arguments::Way::Out => Way::Out,
+    }
 }

@@ -2,7 +2,7 @@
 
 use kvdyno_core::suite::hint;
 use kvdyno_testbed::install::Software;
-use kvdyno_testbed::{Kind, SHARED, Setting, registry};
+use kvdyno_testbed::{Kind, NETWORK, NETWORK_SOFTWARE, SHARED, Setting, registry};
 
 use crate::exit::{Exit, Failure};
 
@@ -58,6 +58,9 @@ fn show_setting(setting: &Setting) {
 pub fn software(name: &str) -> Result<Vec<&'static Software>, Failure> {
     // Who copies the whole word from an error means its kind.
     let name = name.split([':', '?']).next().unwrap_or(name);
+    if name == NETWORK {
+        return Ok(NETWORK_SOFTWARE.to_vec());
+    }
     match registry::kind(name) {
         Some(kind) => Ok(kind.software.to_vec()),
         None => {

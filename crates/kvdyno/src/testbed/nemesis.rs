@@ -1,6 +1,7 @@
 //! Carries out the faults of a phase on its testbed while the phase runs, and puts right what is
 //! left of them when it is over, however it ends.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -8,21 +9,34 @@ use std::time::{Duration, Instant};
 
 use kvdyno_core::load::{Observer, Progress};
 use kvdyno_core::measure::{Interval, Nanos, now};
-use kvdyno_core::workload::{Aim, FaultKind, FaultPlan, PhasePlan, Random};
+use kvdyno_core::workload::{Arrival, Condition, FaultKind, FaultPlan, PhasePlan, Random};
 use kvdyno_report::result::FaultResult;
 use kvdyno_testbed::keeper::Keeper;
-use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError};
+use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError, Trouble};
 
+use super::aim::{Aimed, action, choose, few, sides, wanted};
 use crate::output::PhaseObserver;
+
+/// Longest time between two looks at a phase in which nothing is due.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// A testbed that the run and its nemesis both have a hand on.
 pub type SharedKeeper = Arc<Mutex<Keeper>>;
 
 /// Faults under way.
 struct Nemesis {
-    /// Closed when the phase is over.
-    over: Sender<()>,
+    /// How the phase goes; closed when it is over.
+    news: Sender<News>,
     thread: JoinHandle<Vec<Done>>,
+}
+
+/// How the phase goes, as far as faults wait for it.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    /// Operations that have succeeded.
+    acked: u64,
+    /// The rate asked for was reached.
+    at_rate: bool,
 }
 
 /// Something that was done, on core's clock.
@@ -32,6 +46,7 @@ struct Done {
     role: Option<Role>,
     began: Nanos,
     ended: Nanos,
+    used: Option<String>,
     error: Option<String>,
 }
 
@@ -40,29 +55,31 @@ struct Done {
 enum Task {
     /// A fault, by its number in the phase.
     Fault(usize),
-    /// The repair of what was done to a node.
-    Repair(Action, String),
+    /// The repair of what was done to nodes.
+    Repair(Action, Vec<String>),
 }
 
 impl Nemesis {
     /// Begins with the faults of a phase that begins at `start`. `seed` decides who is meant by `any`.
     fn start(keeper: &SharedKeeper, faults: &[FaultPlan], seed: u64, start: Nanos) -> Nemesis {
-        let (over, until) = channel();
+        let (news, heard) = channel();
         let hand = Hand {
             keeper: Arc::clone(keeper),
             faults: faults.to_vec(),
             random: Random::new(seed, 0),
+            waiting: (0..faults.len()).filter(|at| faults[*at].when.is_some()).collect(),
+            begun: BTreeSet::new(),
             agenda: Vec::new(),
             done: Vec::new(),
         };
-        let thread = std::thread::spawn(move || hand.work(start, &until));
-        Nemesis { over, thread }
+        let thread = std::thread::spawn(move || hand.work(start, &heard));
+        Nemesis { news, thread }
     }
 
     /// The phase is over: what is broken is repaired. What was done, in order; `start` is the
     /// phase's begin.
     fn stop(self, start: Nanos) -> Vec<FaultResult> {
-        drop(self.over);
+        drop(self.news);
         let done = self.thread.join().unwrap_or_default();
         let since = |at: Nanos| at.saturating_sub(start);
         let result = |done: Done| FaultResult {
@@ -71,6 +88,7 @@ impl Nemesis {
             role: done.role.map(|role| role.name().to_owned()),
             began_ns: since(done.began),
             ended_ns: since(done.ended),
+            used: done.used,
             error: done.error,
         };
         done.into_iter().map(result).collect()
@@ -83,6 +101,7 @@ pub struct Disturbed<'a> {
     keeper: Option<&'a SharedKeeper>,
     phase: &'a PhasePlan,
     nemesis: Option<(Nemesis, Nanos)>,
+    news: News,
     faults: Vec<FaultResult>,
 }
 
@@ -93,7 +112,8 @@ impl<'a> Disturbed<'a> {
         keeper: Option<&'a SharedKeeper>,
         phase: &'a PhasePlan,
     ) -> Self {
-        Disturbed { watching, keeper, phase, nemesis: None, faults: Vec::new() }
+        let (news, faults) = (News::default(), Vec::new());
+        Disturbed { watching, keeper, phase, nemesis: None, news, faults }
     }
 
     /// What was done, in order.
@@ -101,6 +121,13 @@ impl<'a> Disturbed<'a> {
         // Where the phase could not even end, what is broken is repaired here.
         self.over();
         self.faults
+    }
+
+    fn tell(&self) {
+        if let Some((nemesis, _)) = &self.nemesis {
+            // A nemesis that has nothing left to do hears nothing more.
+            let _ = nemesis.news.send(self.news);
+        }
     }
 }
 
@@ -119,46 +146,116 @@ impl Observer for Disturbed<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) {
+        if !self.news.at_rate {
+            self.news.at_rate = reaches_rate(self.phase, interval);
+            self.tell();
+        }
         self.watching.interval(interval);
     }
 
     fn progress(&mut self, progress: &Progress) {
+        self.news.acked = progress.completed.saturating_sub(progress.unsuccessful);
+        self.tell();
         self.watching.progress(progress);
     }
+}
+
+/// Whether as many operations succeeded in an interval as the phase asks for, but for 5 %. Clients that
+/// ask for no rate reach theirs in any interval.
+fn reaches_rate(phase: &PhasePlan, interval: &Interval) -> bool {
+    let asked = phase.groups.iter().map(|group| match group.arrival {
+        Arrival::Closed => 0.0,
+        Arrival::Constant { rate } | Arrival::Poisson { rate } => rate,
+        Arrival::Ramp { to, .. } => to,
+    });
+    let asked: f64 = asked.sum();
+    let seconds = interval.end.saturating_sub(interval.start) as f64 / 1e9;
+    let succeeded = interval.completed.saturating_sub(interval.failed) as f64;
+    seconds > 0.0 && succeeded >= 0.95 * asked * seconds
 }
 
 struct Hand {
     keeper: SharedKeeper,
     faults: Vec<FaultPlan>,
     random: Random,
+    /// Numbers of faults whose condition does not hold yet.
+    waiting: Vec<usize>,
+    /// Numbers of faults whose time has come once.
+    begun: BTreeSet<usize>,
     agenda: Vec<(Instant, Task)>,
     done: Vec<Done>,
 }
 
 impl Hand {
-    fn work(mut self, start: Nanos, until: &Receiver<()>) -> Vec<Done> {
+    fn work(mut self, start: Nanos, heard: &Receiver<News>) -> Vec<Done> {
         let begin = Instant::now() + Duration::from_nanos(start.saturating_sub(now()));
-        self.agenda =
-            self.faults.iter().enumerate().map(|(i, f)| (begin + f.at, Task::Fault(i))).collect();
-        while let Some(next) = self.next() {
-            let wait = self.agenda[next].0.saturating_duration_since(Instant::now());
-            if until.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
-                break;
-            }
-            let (due, task) = self.agenda.swap_remove(next);
-            self.carry_out(due, &task);
-        }
-        if self.agenda.is_empty() {
-            // Nothing else is due: whatever comes now is the end of the phase.
-            let _ = until.recv();
-        }
-        self.agenda.sort_by_key(|(due, _)| *due);
-        for (due, task) in std::mem::take(&mut self.agenda) {
-            if let Task::Repair(..) = task {
-                self.carry_out(due, &task);
+        let faults = self.faults.iter().enumerate().filter(|(_, fault)| fault.when.is_none());
+        self.agenda = faults.map(|(i, fault)| (begin + fault.at, Task::Fault(i))).collect();
+        loop {
+            let next = self.next();
+            let due =
+                next.map(|next| self.agenda[next].0.saturating_duration_since(Instant::now()));
+            match heard.recv_timeout(due.unwrap_or(IDLE)) {
+                Ok(news) => self.hear(news),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let Some(next) = next else { continue };
+                    let (due, task) = self.agenda.swap_remove(next);
+                    self.carry_out(due, task);
+                }
             }
         }
+        self.repair_all();
         self.done
+    }
+
+    /// Faults whose condition holds now get their time.
+    fn hear(&mut self, news: News) {
+        let (faults, agenda) = (&self.faults, &mut self.agenda);
+        self.waiting.retain(|&number| {
+            let fault = &faults[number];
+            let holds = match fault.when {
+                Some(Condition::Acked(count)) => news.acked >= count,
+                Some(Condition::Rate) => news.at_rate,
+                None => true,
+            };
+            if holds {
+                agenda.push((Instant::now() + fault.at, Task::Fault(number)));
+            }
+            !holds
+        });
+    }
+
+    /// The end of the phase: all that waits for its repair gets it, alike things at one moment. What
+    /// was to come once and never came is told.
+    fn repair_all(&mut self) {
+        self.agenda.sort_by_key(|(due, _)| *due);
+        let mut repairs: Vec<(Action, Vec<String>)> = Vec::new();
+        let mut late: Vec<usize> = std::mem::take(&mut self.waiting);
+        for (_, task) in std::mem::take(&mut self.agenda) {
+            match task {
+                Task::Fault(number) => late.push(number),
+                Task::Repair(action, nodes) => {
+                    match repairs.iter_mut().find(|(known, _)| *known == action) {
+                        Some((_, all)) => all.extend(nodes),
+                        None => repairs.push((action, nodes)),
+                    }
+                }
+            }
+        }
+        for (action, nodes) in repairs {
+            self.repair(action, nodes);
+        }
+        for number in late {
+            let fault = &self.faults[number];
+            let what = fault.kind.name();
+            let why = match fault.when {
+                _ if self.begun.contains(&number) => continue,
+                Some(_) => "the phase was over before its condition held, or its time came",
+                None => "the phase was over before its time came",
+            };
+            self.note(what, &[], now(), &TestbedError::Node(why.to_owned()));
+        }
     }
 
     /// The place of what is due first.
@@ -166,160 +263,141 @@ impl Hand {
         (0..self.agenda.len()).min_by_key(|place| self.agenda[*place].0)
     }
 
-    fn carry_out(&mut self, due: Instant, task: &Task) {
+    fn carry_out(&mut self, due: Instant, task: Task) {
         match task {
-            Task::Repair(action, node) => {
-                let what = if *action == Action::Resume { "resume" } else { "start again" };
-                self.act(what, *action, (node.clone(), None));
+            Task::Repair(action, mut nodes) => {
+                // What is due as well is done at the same moment: servers may need each other to start.
+                let moment = Instant::now();
+                self.agenda.retain(|(due, other)| match other {
+                    Task::Repair(same, more) if *same == action && *due <= moment => {
+                        nodes.extend(more.iter().cloned());
+                        false
+                    }
+                    _ => true,
+                });
+                self.repair(action, nodes);
             }
             Task::Fault(number) => {
-                let fault = self.faults[*number].clone();
+                let fault = self.faults[number].clone();
+                self.begun.insert(number);
                 self.fault(&fault);
                 if let Some(every) = fault.every {
-                    self.agenda.push((due + every, Task::Fault(*number)));
+                    self.agenda.push((due + every, Task::Fault(number)));
                 }
             }
         }
     }
 
+    fn repair(&mut self, action: Action, nodes: Vec<String>) {
+        let what = match &action {
+            Action::Resume => "resume",
+            Action::Heal(Trouble::Partition) => "reconnect",
+            Action::Heal(_) => "network as before",
+            Action::FreeDisk => "disk freed",
+            _ => "start again",
+        };
+        let nodes: Aimed = nodes.into_iter().map(|node| (node, None)).collect();
+        self.act(what, &action, &nodes);
+    }
+
     fn fault(&mut self, fault: &FaultPlan) {
-        let (action, repair) = match fault.kind {
-            FaultKind::Kill => (Action::Kill, Some(Action::Restart)),
-            FaultKind::Stop => (Action::Stop, Some(Action::Restart)),
-            FaultKind::Pause => (Action::Pause, Some(Action::Resume)),
-            FaultKind::Restart => (Action::Restart, None),
-            FaultKind::Rewrite => (Action::Rewrite, None),
-        };
-        let began = now();
-        let aimed = match self.aimed(&fault.aim) {
-            Ok(aimed) => aimed,
-            Err(error) => {
-                return self.note(fault.kind.name(), (String::new(), None), began, &error);
+        let (what, began) = (fault.kind.name(), now());
+        if fault.kind == FaultKind::Add {
+            return self.add(what);
+        }
+        match self.orders(fault) {
+            Ok(orders) => {
+                for (action, aimed) in orders {
+                    self.disturb(fault, &action, &aimed);
+                }
             }
-        };
-        for (node, role) in aimed {
-            if !self.act(fault.kind.name(), action, (node.clone(), role)) {
-                continue;
-            }
-            if let Some(repair) = repair {
-                // Without a time of its own the repair waits for the end of the phase.
-                let after = fault.repair.unwrap_or(Duration::from_secs(u64::from(u32::MAX)));
-                self.agenda.push((Instant::now() + after, Task::Repair(repair, node)));
-            }
+            Err(error) => self.note(what, &[], began, &error),
         }
     }
 
-    /// Does something to a node; whether it was done.
-    fn act(&mut self, what: &'static str, action: Action, node: (String, Option<Role>)) -> bool {
-        let began = now();
-        let acted = lock(&self.keeper).act(&node.0, action);
-        match acted {
-            Ok(()) => {
-                let ended = now();
-                let (node, role) = node;
-                self.done.push(Done { what, node, role, began, ended, error: None });
-                true
-            }
-            Err(error) => {
-                self.note(what, node, began, &error);
-                false
-            }
+    fn disturb(&mut self, fault: &FaultPlan, action: &Action, aimed: &Aimed) {
+        if !self.act(fault.kind.name(), action, aimed) {
+            return;
+        }
+        if let Some(repair) = action.repair() {
+            // Without a time of its own the repair waits for the end of the phase.
+            let after = fault.repair.unwrap_or(Duration::from_secs(u64::from(u32::MAX)));
+            let nodes = aimed.iter().map(|(node, _)| node.clone()).collect();
+            self.agenda.push((Instant::now() + after, Task::Repair(repair, nodes)));
         }
     }
 
-    fn note(
-        &mut self,
-        what: &'static str,
-        (node, role): (String, Option<Role>),
-        began: Nanos,
-        error: &TestbedError,
-    ) {
-        let (ended, error) = (now(), Some(error.to_string()));
-        self.done.push(Done { what, node, role, began, ended, error });
-    }
-
-    /// The nodes that are meant now, with what they are to the others.
-    fn aimed(&mut self, aim: &Aim) -> Result<Vec<(String, Option<Role>)>, TestbedError> {
+    /// Who is meant now, and what is to be done to them.
+    fn orders(&mut self, fault: &FaultPlan) -> Result<Vec<(Action, Aimed)>, TestbedError> {
         let nodes = lock(&self.keeper).nodes()?;
-        let chosen = choose(&nodes, aim, &mut self.random);
-        if chosen.is_empty() {
+        if !fault.network.sides.is_empty() {
+            return sides(&nodes, &fault.network);
+        }
+        let chosen = choose(&nodes, fault, &mut self.random);
+        if chosen.is_empty() || fault.count.is_some_and(|count| chosen.len() < count as usize) {
             let told = |node: &NodeDescription| match node.role {
                 Some(role) => format!("{} ({})", node.name, role.name()),
                 None => node.name.clone(),
             };
             let known: Vec<String> = nodes.iter().map(told).collect();
-            let (wanted, known) = (wanted(aim), known.join(", "));
-            return Err(TestbedError::Node(format!("no node is {wanted} now; there are {known}")));
+            let (few, wanted, known) = (few(fault), wanted(&fault.aim), known.join(", "));
+            return Err(TestbedError::Node(format!("{few} {wanted} now; there are {known}")));
         }
-        Ok(chosen.into_iter().map(|node| (node.name.clone(), node.role)).collect())
+        let aimed: Aimed = chosen.iter().map(|node| (node.name.clone(), node.role)).collect();
+        Ok(vec![(action(fault, &nodes, &aimed), aimed)])
     }
-}
 
-fn choose<'a>(
-    nodes: &'a [NodeDescription],
-    aim: &Aim,
-    random: &mut Random,
-) -> Vec<&'a NodeDescription> {
-    let holds_data = |node: &&NodeDescription| node.running && node.role != Some(Role::Observer);
-    let one = |of: Vec<&'a NodeDescription>, random: &mut Random| match of.len() {
-        0 => Vec::new(),
-        count => vec![of[(random.next_u64() % count as u64) as usize]],
-    };
-    let with = |role| nodes.iter().filter(holds_data).filter(move |n| n.role == Some(role));
-    match aim {
-        Aim::Any => one(nodes.iter().filter(holds_data).collect(), random),
-        Aim::All => nodes.iter().filter(holds_data).collect(),
-        Aim::Primary => one(with(Role::Primary).collect(), random),
-        Aim::Replica => one(with(Role::Replica).collect(), random),
-        Aim::Number(number) => nodes.get(*number as usize - 1).into_iter().collect(),
-        Aim::Name(name) => nodes.iter().filter(|node| node.name == *name).collect(),
+    fn add(&mut self, what: &'static str) {
+        let began = now();
+        let added = lock(&self.keeper).add_node();
+        match added {
+            Ok(node) => {
+                let (ended, role) = (now(), None);
+                self.done.push(Done { what, node, role, began, ended, used: None, error: None });
+            }
+            Err(error) => self.note(what, &[], began, &error),
+        }
     }
-}
 
-fn wanted(aim: &Aim) -> String {
-    match aim {
-        Aim::Any | Aim::All => "up and holds data".to_owned(),
-        Aim::Primary => "a primary".to_owned(),
-        Aim::Replica => "a replica".to_owned(),
-        Aim::Number(number) => format!("number {number}"),
-        Aim::Name(name) => format!("called {name}"),
+    /// Does something to nodes at one moment; whether it was done.
+    fn act(&mut self, what: &'static str, action: &Action, aimed: &Aimed) -> bool {
+        let began = now();
+        let names = aimed.iter().map(|(node, _)| node.clone()).collect();
+        let acted = lock(&self.keeper).act_on(names, action.clone());
+        match acted {
+            Ok(used) => {
+                let (ended, used) = (now(), Some(used));
+                for (node, role) in aimed.clone() {
+                    let used = used.clone();
+                    self.done.push(Done { what, node, role, began, ended, used, error: None });
+                }
+                true
+            }
+            Err(error) => {
+                self.note(what, aimed, began, &error);
+                false
+            }
+        }
+    }
+
+    /// What could not be done, and why.
+    fn note(
+        &mut self,
+        what: &'static str,
+        aimed: &[(String, Option<Role>)],
+        began: Nanos,
+        error: &TestbedError,
+    ) {
+        let (ended, error) = (now(), Some(error.to_string()));
+        let nobody = [(String::new(), None)];
+        for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
+            let (node, role, error) = (node.clone(), *role, error.clone());
+            self.done.push(Done { what, node, role, began, ended, used: None, error });
+        }
     }
 }
 
 /// The keeper, also if a thread that held it has panicked.
 pub fn lock(keeper: &SharedKeeper) -> std::sync::MutexGuard<'_, Keeper> {
     keeper.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn node(name: &str, role: Role, running: bool) -> NodeDescription {
-        let (name, address) = (name.to_owned(), String::new());
-        NodeDescription { name, address, role: Some(role), pid: None, running }
-    }
-
-    #[test]
-    fn aims_are_taken_at_nodes_that_run_and_hold_data() {
-        let nodes = [
-            node("a", Role::Primary, true),
-            node("b", Role::Replica, true),
-            node("c", Role::Replica, false),
-            node("d", Role::Observer, true),
-        ];
-        let mut random = Random::new(1, 0);
-        let mut names = |aim: Aim| -> Vec<String> {
-            choose(&nodes, &aim, &mut random).into_iter().map(|n| n.name.clone()).collect()
-        };
-        assert_eq!(names(Aim::All), ["a", "b"]);
-        assert_eq!(names(Aim::Primary), ["a"]);
-        assert_eq!(names(Aim::Replica), ["b"]);
-        assert_eq!(names(Aim::Number(4)), ["d"], "whoever is named is meant");
-        assert_eq!(names(Aim::Name("c".to_owned())), ["c"]);
-        assert!(names(Aim::Number(5)).is_empty() && names(Aim::Name("x".to_owned())).is_empty());
-        let any: std::collections::BTreeSet<String> =
-            (0..50).flat_map(|_| names(Aim::Any)).collect();
-        assert!(any.into_iter().eq(["a", "b"]));
-    }
 }

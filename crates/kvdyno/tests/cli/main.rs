@@ -4,6 +4,8 @@ mod support;
 
 mod comparing;
 mod folders;
+#[cfg(feature = "server-tests")]
+mod harm;
 mod inputs;
 mod options;
 #[cfg(feature = "server-tests")]

@@ -16,29 +16,29 @@ use crate::support::{Ended, Running, Scratch};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A place of its own for testbeds' folders, so that nothing else's are seen.
-struct Place {
-    scratch: Scratch,
+pub struct Place {
+    pub scratch: Scratch,
 }
 
 impl Place {
-    fn new() -> Place {
+    pub fn new() -> Place {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.path("tmp")).expect("a folder");
         Place { scratch }
     }
 
-    fn start(&self, words: &str) -> Running {
+    pub fn start(&self, words: &str) -> Running {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
         command.args(words.split(' ')).env("TMPDIR", self.scratch.path("tmp"));
         self.scratch.spawn(command)
     }
 
-    fn kvdyno(&self, words: &str) -> Ended {
+    pub fn kvdyno(&self, words: &str) -> Ended {
         self.start(words).wait()
     }
 
     /// Folders of testbeds that are there.
-    fn folders(&self) -> Vec<PathBuf> {
+    pub fn folders(&self) -> Vec<PathBuf> {
         let roots = std::fs::read_dir(self.scratch.path("tmp")).expect("the folder");
         let inside = roots.flatten().flat_map(|root| std::fs::read_dir(root.path()).into_iter());
         let paths = inside.flatten().flatten().map(|entry| entry.path());
@@ -47,38 +47,38 @@ impl Place {
 }
 
 /// Process numbers in what `testbed up` and `testbed list` print.
-fn pids(said: &str) -> Vec<u32> {
+pub fn pids(said: &str) -> Vec<u32> {
     let numbers = said.split("pid ").skip(1);
     numbers.filter_map(|rest| rest.split_whitespace().next()?.parse().ok()).collect()
 }
 
-fn is_there(pid: u32) -> bool {
+pub fn is_there(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
-fn field(pid: u32, name: &str) -> Option<String> {
+pub fn field(pid: u32, name: &str) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().to_owned())
 }
 
-fn parent(pid: u32) -> u32 {
+pub fn parent(pid: u32) -> u32 {
     field(pid, "PPid:").and_then(|pid| pid.parse().ok()).expect("a parent")
 }
 
-fn kill9(pid: u32) {
+pub fn kill9(pid: u32) {
     // SAFETY: kill has no memory effects; the number is that of a process of this test.
     assert_eq!(unsafe { libc::kill(pid as i32, libc::SIGKILL) }, 0);
 }
 
 /// What it printed holds all of `words`.
-fn told(ended: &Ended, words: &[&str]) {
+pub fn told(ended: &Ended, words: &[&str]) {
     for word in words {
         assert!(ended.out.contains(word), "`{word}` is not in:\n{}", ended.out);
     }
 }
 
-fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < PATIENCE, "{what}");

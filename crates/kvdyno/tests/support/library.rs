@@ -36,6 +36,7 @@ pub fn group(mix: &[(Kind, u16)], clients: u32, requests: u64, records: u64) -> 
         arrival: Arrival::Closed,
         ttl: None,
         one_field: false,
+        linearizability: false,
         scan_length: SizeModel::Fixed { size: 10 },
         batch: 10,
         requests: Some(requests),

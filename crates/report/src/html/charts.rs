@@ -4,6 +4,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::capacity::CapacityCharts;
 use crate::result::{HistogramError, PhaseResult, RunResult};
 use crate::standing::store_labels;
 use crate::timeline::{
@@ -22,6 +23,7 @@ const SLIVER: f64 = 0.05;
 pub(super) struct Charts {
     stores: Vec<String>,
     phases: Vec<PhaseCharts>,
+    capacity: Vec<CapacityCharts>,
 }
 
 #[derive(Serialize)]
@@ -46,14 +48,14 @@ struct RunCharts {
     service_curve: Option<Curve>,
     response_curve: Option<Curve>,
     processes: Vec<ProcessCharts>,
-    /// Faults, the end of the warm-up, dips and excursions.
+    /// Faults, what servers did, the end of the warm-up, dips and excursions.
     marks: Vec<Mark>,
 }
 
 /// Something that happened, s since the phase began.
 #[derive(Serialize)]
 struct Mark {
-    /// `fault`, `settled` or `excursion`.
+    /// `fault`, `event`, `settled` or `excursion`.
     kind: &'static str,
     text: String,
     begin: f64,
@@ -114,7 +116,8 @@ impl Charts {
             }
         }
         let phases = phases.into_iter().map(|(_, phase)| phase).collect();
-        Ok(Charts { stores: store_labels(result), phases })
+        let capacity = CapacityCharts::all(result);
+        Ok(Charts { stores: store_labels(result), phases, capacity })
     }
 
     /// Something can be drawn over time.
@@ -183,7 +186,9 @@ fn marks(phase: &PhaseResult) -> Vec<Mark> {
     let settled = settled.map(|at| mark("settled", "settled", at, at));
     let excursions = course().flat_map(|course| &course.excursions);
     let excursions = excursions.map(|e| mark("excursion", "", e.from_ns, e.to_ns));
-    faults.chain(settled).chain(excursions).collect()
+    let events = course().flat_map(|course| &course.events);
+    let events = events.map(|event| mark("event", &event.what, event.from_ns, event.to_ns));
+    faults.chain(events).chain(settled).chain(excursions).collect()
 }
 
 fn process_charts(line: &ProcessTimeline) -> ProcessCharts {
@@ -271,7 +276,7 @@ fn curve(histogram: &Histogram<u64>) -> Curve {
 }
 
 /// Four significant digits; `None` for what JSON cannot hold.
-fn rounded(value: f64) -> Option<f64> {
+pub(super) fn rounded(value: f64) -> Option<f64> {
     if !value.is_finite() {
         return None;
     }

@@ -4,15 +4,16 @@ use askama::Template;
 use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
+use crate::happenings::course_lines;
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, ReportLine, course_lines, difference_stamp, duration_text,
-    fault_text, figure_value, grouped, shows_published,
+    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
+    figure_value, findings, grouped, shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
-    bytes_text, certainty_text, is_remark, moment_text, promises, reason_figures, row_cells,
-    verification_line,
+    bytes_text, certainty_text, histories, is_remark, moment_text, promises, reason_figures,
+    row_cells, verification_line,
 };
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
@@ -64,6 +65,7 @@ pub(super) struct Page {
     command: String,
     plan: String,
     has_timeline: bool,
+    has_capacity: bool,
     data: String,
     style: &'static str,
     script: &'static str,
@@ -84,7 +86,9 @@ struct StoreCard {
     lower_bounds: bool,
     verification: String,
     verified: bool,
+    histories: Vec<String>,
     notes: Vec<String>,
+    findings: Vec<String>,
     disclosure: Vec<(String, String)>,
     testbed: Option<TestbedCard>,
 }
@@ -145,6 +149,7 @@ impl Page {
             command: result.command.join(" "),
             plan: plan(&result.suite.plan),
             has_timeline: charts.has_timeline(),
+            has_capacity: result.runs.iter().any(|run| !run.capacity.is_empty()),
             data: script_json(&charts),
             style: page_style(),
             script: include_str!("../../templates/report.js"),
@@ -188,6 +193,8 @@ fn store_card(
         lower_bounds,
         verification: verification_line(tally.as_ref()),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        histories: histories(run).iter().map(|line| cut(line)).collect(),
+        findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
         testbed: run.testbed.as_ref().map(TestbedCard::new),

@@ -39,6 +39,20 @@ pub struct CourseResult {
     pub trend: f64,
     /// Dips of the throughput and excursions of the latency, in order of time.
     pub excursions: Vec<ExcursionResult>,
+    /// Work that servers were seen to do in processes of its own: snapshots, rewrites.
+    #[serde(default)]
+    pub events: Vec<EventResult>,
+}
+
+/// Something that a server did beside answering requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventResult {
+    /// What, and which server: `snapshot of redis-1`.
+    pub what: String,
+    /// When it was first seen, ns since the phase began; 0 if it was under way.
+    pub from_ns: u64,
+    /// When it was last seen, ns since the phase began.
+    pub to_ns: u64,
 }
 
 /// A stretch in which throughput or latency left their level.
@@ -119,8 +133,9 @@ impl Watched {
         course.excursions.extend(excursions(&points, &p99s, start));
         course.excursions.sort_by_key(|excursion| excursion.from_ns);
         course.excursions.truncate(MOST);
+        course.events = known.events(start);
         for excursion in &mut course.excursions {
-            excursion.beside = known.beside(excursion, start);
+            excursion.beside = known.beside(excursion, &course.events, start);
         }
         Some(course)
     }
@@ -194,8 +209,25 @@ fn stretches(
 }
 
 impl Known<'_> {
+    /// What servers did in processes of its own.
+    fn events(&self, start: Nanos) -> Vec<EventResult> {
+        let children = self.resources.into_iter().flat_map(|resources| &resources.offspring);
+        let event = |child: &Offspring| {
+            let node = self.nodes.get(child.server).map_or("a server", String::as_str);
+            let since = |at: Nanos| at.saturating_sub(start);
+            let what = format!("{} of {node}", work(child));
+            EventResult { what, from_ns: since(child.from), to_ns: since(child.to) }
+        };
+        children.filter(|child| child.to >= start).take(MOST).map(event).collect()
+    }
+
     /// What went on during a stretch or shortly before.
-    fn beside(&self, stretch: &ExcursionResult, start: Nanos) -> Vec<String> {
+    fn beside(
+        &self,
+        stretch: &ExcursionResult,
+        events: &[EventResult],
+        start: Nanos,
+    ) -> Vec<String> {
         let overlaps = |from: u64, to: u64| {
             from <= stretch.to_ns && to.saturating_add(SHORTLY_BEFORE) >= stretch.from_ns
         };
@@ -207,15 +239,11 @@ impl Known<'_> {
                 found.push(format!("{} at {} s", name.trim_end(), seconds(fault.began_ns)));
             }
         }
-        let Some(resources) = self.resources else { return found };
-        for child in &resources.offspring {
-            let (from, to) = (child.from.saturating_sub(start), child.to.saturating_sub(start));
-            if child.to >= start && overlaps(from, to) {
-                let node = self.nodes.get(child.server).map_or("a server", String::as_str);
-                let (from, to) = (seconds(from), seconds(to));
-                found.push(format!("{} of {node} from {from} s to {to} s", work(child)));
-            }
+        for event in events.iter().filter(|event| overlaps(event.from_ns, event.to_ns)) {
+            let (from, to) = (seconds(event.from_ns), seconds(event.to_ns));
+            found.push(format!("{} from {from} s to {to} s", event.what));
         }
+        let Some(resources) = self.resources else { return found };
         let steal = resources.samples.windows(2).filter_map(|pair| {
             let (from, to) = (pair[0].at.saturating_sub(start), pair[1].at.saturating_sub(start));
             (from < stretch.to_ns && to > stretch.from_ns).then(|| stolen(&pair[0], &pair[1]))
@@ -305,6 +333,8 @@ mod tests {
             let expected = "rewrite of the append-only file of redis-1 from 20.0 s to 23.0 s";
             assert_eq!(excursion.beside, [expected]);
         }
+        let event = &course.events[0];
+        assert_eq!((event.from_ns, event.to_ns), (20 * SECOND, 23 * SECOND));
         assert!((0.3..0.4).contains(&course.excursions[0].level), "{:?}", course.excursions[0]);
         assert!((7.0..9.0).contains(&course.excursions[1].level), "{:?}", course.excursions[1]);
     }

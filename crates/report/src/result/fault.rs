@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// One thing done to one node. Times are ns since the phase began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultResult {
-    /// What was done: `kill`, `pause`, `rewrite`; `resume` and `start again` repair.
+    /// What was done: `kill`, `pause`, `rewrite`; `resume`, `start again`, `reconnect`, `network as before`
+    /// and `disk freed` repair.
     pub what: String,
     /// Name of the node; empty if none was to be found.
     pub node: String,
@@ -16,6 +17,9 @@ pub struct FaultResult {
     pub began_ns: u64,
     /// When it was done: the process gone, the rewrite over, the node serving again.
     pub ended_ns: u64,
+    /// By which means: a signal, a tool of the system, a command of the store's or the user's.
+    #[serde(default)]
+    pub used: Option<String>,
     /// Why it could not be done.
     pub error: Option<String>,
 }

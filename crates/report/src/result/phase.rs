@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::course::CourseResult;
 use super::fault::FaultResult;
 use super::latency::{Latency, finite};
+use super::linearizability::LinearizabilityResult;
 use super::rfc3339;
 
 /// Anomalies that a phase keeps in `result.json`; all of them are in `anomalies.jsonl`.
@@ -32,6 +33,9 @@ pub struct PhaseResult {
     pub label: String,
     /// Warm-up: kept, and left out of the summary.
     pub warmup: bool,
+    /// It is a probe of a search: `sweep`, `bracket`, `bisect`, `again` or `confirm`.
+    #[serde(default)]
+    pub probe: Option<String>,
     /// Load: only makes records that later phases need.
     pub load: bool,
     /// Begin, RFC 3339, UTC.
@@ -75,6 +79,9 @@ pub struct PhaseResult {
     /// What the store's driver noticed, such as a hit ratio.
     #[serde(default)]
     pub figures: Vec<FigureResult>,
+    /// Whether the sampled records' histories are linearizable, if the phase asked.
+    #[serde(default)]
+    pub linearizability: Option<LinearizabilityResult>,
     /// What was done to the testbed meanwhile, in order.
     #[serde(default)]
     pub faults: Vec<FaultResult>,
@@ -292,6 +299,7 @@ impl PhaseResult {
             label: plan.label.clone(),
             warmup: plan.warmup,
             load: plan.load,
+            probe: None,
             started: rfc3339(measure.started_at),
             offset_ns: measure.start.saturating_sub(origin),
             wall_ns,
@@ -315,6 +323,10 @@ impl PhaseResult {
                 .collect(),
             resources: resources.filter(|r| shares_are_finite(r)).cloned(),
             figures: measure.figures.iter().map(FigureResult::new).collect(),
+            linearizability: measure
+                .linearizability
+                .as_ref()
+                .map(|examined| LinearizabilityResult::new(examined, measure.start)),
             faults: Vec::new(),
             course: None,
             limit: None,

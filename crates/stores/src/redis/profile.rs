@@ -19,8 +19,12 @@ const SETTINGS: [&str; 7] = [
 ];
 
 /// INFO fields that name the version; the compatible servers also name a `redis_version`.
-const VERSIONS: [(&str, &str); 3] =
-    [("dragonfly_version", "dragonfly"), ("valkey_version", "valkey"), ("redis_version", "redis")];
+const VERSIONS: [(&str, &str); 4] = [
+    ("dragonfly_version", "dragonfly"),
+    ("valkey_version", "valkey"),
+    ("sim_version", "sim"),
+    ("redis_version", "redis"),
+];
 
 /// Expiry is checked at each access against a clock of 1 ms; the rest is room for rounding and
 /// for a server that reads its clock once for a group of commands.

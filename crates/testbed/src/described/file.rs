@@ -49,9 +49,16 @@ impl Commands {
     pub const RESUME: &'static str = "resume";
     pub const REMOVE: &'static str = "remove";
     pub const REWRITE: &'static str = "rewrite";
+    pub const COMPACT: &'static str = "compact";
+    pub const PARTITION: &'static str = "partition";
+    pub const LOSSY: &'static str = "lossy";
+    pub const SLOW: &'static str = "slow";
+    pub const HEAL: &'static str = "heal";
+    pub const DISK_FULL: &'static str = "disk-full";
+    pub const DISK_FREE: &'static str = "disk-free";
     pub const DESTROY: &'static str = "destroy";
     /// All that a file may give.
-    pub const ALL: [&'static str; 11] = [
+    pub const ALL: [&'static str; 18] = [
         Commands::CREATE,
         Commands::START,
         Commands::READY,
@@ -62,6 +69,13 @@ impl Commands {
         Commands::RESUME,
         Commands::REMOVE,
         Commands::REWRITE,
+        Commands::COMPACT,
+        Commands::PARTITION,
+        Commands::LOSSY,
+        Commands::SLOW,
+        Commands::HEAL,
+        Commands::DISK_FULL,
+        Commands::DISK_FREE,
         Commands::DESTROY,
     ];
 

@@ -23,10 +23,10 @@ pub enum Order {
     Describe,
     /// Say how the nodes are.
     Nodes,
-    /// Do something to a node.
+    /// Do something to nodes, at one moment.
     Act {
-        /// Name of the node.
-        node: String,
+        /// Names of the nodes.
+        nodes: Vec<String>,
         /// What to do.
         action: Action,
     },
@@ -48,6 +48,8 @@ pub enum Report {
     Nodes(Vec<NodeDescription>),
     /// The order is carried out.
     Done,
+    /// Something was done to nodes, and by which means; or a node was added, and its name.
+    Acted(String),
     /// The order could not be carried out.
     Failed(Failed),
 }
@@ -92,7 +94,7 @@ mod tests {
     fn orders_and_reports_survive_the_wire() {
         let orders = [
             Order::Deploy { words: "redis?memory=1GB".to_owned(), detached: true },
-            Order::Act { node: "redis-1".to_owned(), action: Action::Kill },
+            Order::Act { nodes: vec!["redis-1".to_owned()], action: Action::Kill },
             Order::End,
         ];
         for order in orders {

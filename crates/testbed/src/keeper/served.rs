@@ -74,13 +74,13 @@ fn carry_out(testbed: &mut dyn Testbed, order: &Order) -> Report {
     let done = match order {
         Order::Describe => return Report::Up(Box::new(testbed.describe())),
         Order::Nodes => return Report::Nodes(testbed.nodes()),
-        Order::Act { node, action } => testbed.act(node, *action),
+        Order::Act { nodes, action } => testbed.act_on(nodes, action),
         Order::AddNode => testbed.add_node(),
         Order::Deploy { .. } | Order::End => {
             Err(TestbedError::Node("the testbed is up already".to_owned()))
         }
     };
-    done.map_or_else(|error| Report::Failed(Failed::from(&error)), |()| Report::Done)
+    done.map_or_else(|error| Report::Failed(Failed::from(&error)), Report::Acted)
 }
 
 fn report_to_starter(report: &Report) {

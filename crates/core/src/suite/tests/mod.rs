@@ -1,10 +1,13 @@
 //! Tests of suites as a whole: from text to plan.
 
+mod faults;
 mod hostile;
 mod manual;
 mod mistakes;
 mod plans;
 mod published;
+mod requirements;
+mod standard;
 mod ycsb;
 
 use super::{Overrides, Plan, Suite, SuiteError};

@@ -60,6 +60,7 @@ fn group() -> GroupPlan {
         arrival: Arrival::Closed,
         ttl: None,
         one_field: false,
+        linearizability: false,
         scan_length: SizeModel::Fixed { size: 1 },
         batch: 1,
         requests: Some(100_000),
@@ -105,6 +106,7 @@ fn measure() -> PhaseMeasure {
         records: 1000,
         tally: Tally::default(),
         anomalies: vec![],
+        linearizability: None,
         figures: vec![],
     }
 }

@@ -61,9 +61,21 @@ impl Ledger {
         sent: Nanos,
         answered: Nanos,
     ) -> Judgement {
+        if self.found_at_rest(ticket.word, read) {
+            return Judgement::Legal;
+        }
         let times = Times { sent, answered };
         let judgement = self.judge_ticket(slot, ticket, read, times);
         self.allow_stale(slot, read, judgement, sent)
+    }
+
+    /// The read found what was current, and nothing was in flight, when it was sent. Then it is legal
+    /// whatever has happened since, tells the ledger nothing new, and the word, which a busy cache may
+    /// have lost by now, need not be read again.
+    #[inline(always)]
+    fn found_at_rest(&self, then: Word, read: Read) -> bool {
+        let Read::Version { version, session: Session::Ours } = read else { return false };
+        then.rests_at(version) && self.rules.expiry.is_none() && !self.may_apply_again
     }
 
     /// The verdict of a store that is never stale.
@@ -124,11 +136,6 @@ impl Ledger {
         times: Times,
     ) -> Option<Judgement> {
         let found = Found::of(read, self.rules.existing_data, last.issued());
-        let rested = last.base() == Base::Present && last.flight() == Flight::None;
-        let current = found == Found::Ours(last.current());
-        if then == last && rested && current && self.rules.expiry.is_none() {
-            return Some(Judgement::Legal);
-        }
         let snapshot = self.snapshot(then, last, Now::Word(last));
         let judgement = self.rules.judge(found, &snapshot, times);
         let next = self.told(found, judgement, &snapshot);

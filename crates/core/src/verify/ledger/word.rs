@@ -209,6 +209,12 @@ impl Word {
         }
     }
 
+    /// A put of this version was acknowledged last, and nothing is in flight.
+    #[inline(always)]
+    pub(in crate::verify) fn rests_at(self, version: u32) -> bool {
+        self.state() == Base::Present as u64 && self.current() == version
+    }
+
     /// Versions from here on had not ended when this word was read.
     #[inline]
     pub(in crate::verify) fn open(self) -> u32 {

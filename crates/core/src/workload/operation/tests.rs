@@ -42,6 +42,7 @@ fn plan(parts: &[(Kind, u16)], keys: Distribution) -> GroupPlan {
         arrival: Arrival::Closed,
         ttl: None,
         one_field: true,
+        linearizability: false,
         scan_length: SizeModel::Uniform { min: 1, max: 100 },
         batch: 10,
         requests: None,

@@ -1,0 +1,349 @@
+//! The whole history of a few records, kept as the load runs: who read or wrote what, from when to
+//! when. It is what linearizability is judged by, and can be handed to other checkers.
+
+mod edn;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::judgement::WriteEnd;
+use super::ledger::Ledger;
+use super::stamp::{Seen, Session};
+use crate::measure::{Nanos, now};
+use crate::workload::{OPERATIONS_KEPT, Sampled};
+
+/// What a record held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Content {
+    /// Nothing: the record was not there.
+    Nothing,
+    /// A version of this run; no two writes of a record have the same.
+    Version(u32),
+    /// A version of an earlier run.
+    Earlier(u32),
+}
+
+/// What was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A read that found this.
+    Read(Content),
+    /// A write of this.
+    Write(Content),
+}
+
+/// One request about a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Before it was sent.
+    pub begun: Nanos,
+    /// When it was answered; [`Nanos::MAX`] for a write of which it is not known how it ended.
+    pub ended: Nanos,
+    /// What was asked, and found.
+    pub action: Action,
+    /// How it ended. Reads that failed are in no history: they say nothing.
+    pub end: WriteEnd,
+}
+
+/// All that happened to a record from a moment on. A read says nothing if it found a value that
+/// may have been written by a request which is not in the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordHistory {
+    /// Number of the record.
+    pub record: u64,
+    /// When the history begins.
+    pub from: Nanos,
+    /// Lower versions were written before that, as was [`Content::Nothing`] and all of earlier runs.
+    pub first_version: u32,
+    /// Nothing that was written before can still take effect.
+    pub settled: bool,
+    /// When the first request that is not in the history was sent, because it is full.
+    pub cut: Option<Nanos>,
+    /// The requests, by begin.
+    pub calls: Vec<Call>,
+}
+
+impl RecordHistory {
+    /// What its writes wrote, or may have.
+    pub(crate) fn written(&self) -> HashSet<Content> {
+        let writes = self.calls.iter().filter_map(|call| match call.action {
+            Action::Write(content) => Some(content),
+            Action::Read(_) => None,
+        });
+        writes.collect()
+    }
+
+    /// Whether this was there before the history began, if no write in it wrote it.
+    pub(crate) fn is_from_before(&self, content: Content) -> bool {
+        match content {
+            Content::Nothing | Content::Earlier(_) => true,
+            Content::Version(version) => version < self.first_version,
+        }
+    }
+
+    /// The call is a read that says nothing; `written` is [`RecordHistory::written`].
+    pub(crate) fn is_mute(&self, call: &Call, written: &HashSet<Content>) -> bool {
+        match call.action {
+            // A delete from before may have taken effect, or the record's absence from before that.
+            Action::Read(Content::Nothing) => !self.settled,
+            Action::Read(content) => {
+                !written.contains(&content)
+                    && !self.is_from_before(content)
+                    && self.cut.is_some_and(|cut| call.ended >= cut)
+            }
+            Action::Write(_) => false,
+        }
+    }
+}
+
+/// The histories of a phase's sampled records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// One for each.
+    pub records: Vec<RecordHistory>,
+}
+
+/// The sampled records of a phase, shared by its workers.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    sampled: Sampled,
+    records: Vec<SampledRecord>,
+}
+
+#[derive(Debug)]
+struct SampledRecord {
+    first_version: u32,
+    settled: bool,
+    /// Requests begun.
+    begun: AtomicU32,
+    /// Begin of the first that is not kept; [`Nanos::MAX`]: there is none.
+    cut: AtomicU64,
+}
+
+impl Sample {
+    /// The sample of 0..`records`, as `ledger` knows them before the phase begins.
+    pub fn new(records: u64, ledger: &Ledger) -> Sample {
+        let sampled = Sampled::of(records);
+        let records = (0..sampled.count()).map(|i| {
+            let state = ledger.state(sampled.record(i));
+            SampledRecord {
+                first_version: state.next,
+                settled: state.floor + 1 == state.next,
+                begun: AtomicU32::new(0),
+                cut: AtomicU64::new(Nanos::MAX),
+            }
+        });
+        Sample { sampled, records: records.collect() }
+    }
+
+    /// Brings together what the workers kept since `from`.
+    pub fn history(&self, from: Nanos, kept: Vec<Vec<Kept>>) -> History {
+        let mut calls: Vec<Vec<Call>> = vec![Vec::new(); self.records.len()];
+        for kept in kept.into_iter().flatten() {
+            calls[kept.number].extend(kept.into_call());
+        }
+        let records = self.records.iter().zip(calls).zip(0..).map(|((record, mut calls), i)| {
+            calls.sort_by_key(|call| (call.begun, call.ended));
+            let cut = Some(record.cut.load(Ordering::Relaxed)).filter(|cut| *cut < Nanos::MAX);
+            RecordHistory {
+                record: self.sampled.record(i),
+                from,
+                first_version: record.first_version,
+                settled: record.settled,
+                cut,
+                calls,
+            }
+        });
+        History { records: records.collect() }
+    }
+}
+
+/// A request in a worker's keeping.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    number: usize,
+    begun: Nanos,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// A read that has not been answered, or failed.
+    Reading,
+    /// A write that has not been answered.
+    Writing(Content),
+    Over(Call),
+}
+
+impl Kept {
+    /// What is known of it for good: a write without an answer may yet take effect.
+    fn into_call(self) -> Option<Call> {
+        match self.state {
+            State::Reading => None,
+            State::Writing(content) => Some(Call {
+                begun: self.begun,
+                ended: Nanos::MAX,
+                action: Action::Write(content),
+                end: WriteEnd::Indeterminate,
+            }),
+            State::Over(call) => Some(call),
+        }
+    }
+}
+
+/// Place of a request in its worker's keeping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noted(u32);
+
+/// One worker's part of the history.
+#[derive(Debug)]
+pub(crate) struct Scribe {
+    sample: Arc<Sample>,
+    kept: Vec<Kept>,
+}
+
+impl Scribe {
+    pub fn new(sample: Arc<Sample>) -> Scribe {
+        Scribe { sample, kept: Vec::new() }
+    }
+
+    pub fn into_kept(self) -> Vec<Kept> {
+        self.kept
+    }
+
+    /// A read of `record` is about to be sent.
+    #[inline]
+    pub fn begin_read(&mut self, record: u64) -> Option<Noted> {
+        self.begin(self.sample.sampled.number(record)?, State::Reading)
+    }
+
+    /// A write of `version` to `record` is about to be sent.
+    #[inline]
+    pub fn begin_write(&mut self, record: u64, version: u32) -> Option<Noted> {
+        let number = self.sample.sampled.number(record)?;
+        self.begin(number, State::Writing(Content::Version(version)))
+    }
+
+    fn begin(&mut self, number: usize, state: State) -> Option<Noted> {
+        let record = &self.sample.records[number];
+        let begun = now();
+        if record.begun.fetch_add(1, Ordering::Relaxed) >= OPERATIONS_KEPT {
+            // Far from wrapping around: each request takes longer than it takes to come back.
+            record.begun.fetch_sub(1, Ordering::Relaxed);
+            record.cut.fetch_min(begun, Ordering::Relaxed);
+            return None;
+        }
+        self.kept.push(Kept { number, begun, state });
+        Some(Noted(self.kept.len() as u32 - 1))
+    }
+
+    /// The read found a value with a sound stamp, or nothing.
+    pub fn end_read(&mut self, noted: Noted, found: Option<Seen>, answered: Nanos) {
+        let kept = &mut self.kept[noted.0 as usize];
+        let content = match found {
+            None => Content::Nothing,
+            Some(Seen { session: Session::Earlier, version, .. }) => Content::Earlier(version),
+            // Too short a stamp to tell it from a value of an earlier run: the read says nothing.
+            Some(Seen { session: Session::Unseen, .. })
+                if self.sample.records[kept.number].first_version == 1 =>
+            {
+                return;
+            }
+            Some(Seen { version, .. }) => Content::Version(version),
+        };
+        kept.state = State::Over(Call {
+            begun: kept.begun,
+            ended: answered,
+            action: Action::Read(content),
+            end: WriteEnd::Acknowledged,
+        });
+    }
+
+    /// The write was answered, or given up.
+    pub fn end_write(&mut self, noted: Noted, end: WriteEnd, answered: Nanos) {
+        let kept = &mut self.kept[noted.0 as usize];
+        if let State::Writing(content) = kept.state {
+            let ended = if end == WriteEnd::Indeterminate { Nanos::MAX } else { answered };
+            let action = Action::Write(content);
+            kept.state = State::Over(Call { begun: kept.begun, ended, action, end });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::{Initial, LedgerConfig, WriteKind};
+
+    fn ledger() -> Ledger {
+        Ledger::new(LedgerConfig {
+            slots: 100,
+            linearizable: true,
+            staleness: std::time::Duration::ZERO,
+            may_forget: false,
+            overlap_capacity: 100,
+            initial: Initial::Never,
+            expiry: None,
+            may_apply_again: false,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn what_workers_keep_comes_together_by_begin_with_its_outcome() {
+        let sample = Arc::new(Sample::new(100, &ledger()));
+        let mut scribes = [Scribe::new(Arc::clone(&sample)), Scribe::new(Arc::clone(&sample))];
+        assert!(scribes[0].begin_read(1).is_none(), "record 1 of 100 is not in the sample");
+        let write = scribes[0].begin_write(6, 1).unwrap();
+        let read = scribes[1].begin_read(6).unwrap();
+        let lost = scribes[1].begin_write(6, 2).unwrap();
+        let _never_answered = scribes[0].begin_write(6, 3).unwrap();
+        let _never_read = scribes[0].begin_read(6).unwrap();
+        scribes[1].end_read(read, None, 7);
+        scribes[0].end_write(write, WriteEnd::Acknowledged, 8);
+        scribes[1].end_write(lost, WriteEnd::Indeterminate, 9);
+        let history = sample.history(5, scribes.map(Scribe::into_kept).into());
+        assert_eq!(history.records.len(), 16);
+        let record = &history.records[1];
+        assert_eq!((record.record, record.from, record.first_version), (6, 5, 1));
+        assert!(record.settled && record.cut.is_none());
+        assert!(record.calls.windows(2).all(|pair| pair[0].begun <= pair[1].begun));
+        let told: Vec<(Action, WriteEnd, bool)> = (record.calls.iter())
+            .map(|call| (call.action, call.end, call.ended == Nanos::MAX))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (Action::Write(Content::Version(1)), WriteEnd::Acknowledged, false),
+                (Action::Read(Content::Nothing), WriteEnd::Acknowledged, false),
+                (Action::Write(Content::Version(2)), WriteEnd::Indeterminate, true),
+                (Action::Write(Content::Version(3)), WriteEnd::Indeterminate, true),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_full_history_tells_when_it_was_cut() {
+        let sample = Arc::new(Sample::new(16, &ledger()));
+        let mut scribe = Scribe::new(Arc::clone(&sample));
+        let kept = (0..OPERATIONS_KEPT + 5).filter(|_| scribe.begin_read(3).is_some()).count();
+        assert_eq!(kept, OPERATIONS_KEPT as usize);
+        let last = scribe.kept.last().unwrap().begun;
+        let history = sample.history(0, vec![scribe.into_kept()]);
+        assert!(history.records[3].cut.unwrap() >= last);
+        assert!(history.records[2].cut.is_none());
+    }
+
+    #[test]
+    fn a_record_with_a_write_in_doubt_is_not_settled() {
+        let ledger = ledger();
+        let write = ledger.begin_write(0, WriteKind::Put);
+        ledger.end_write(0, write, WriteEnd::Acknowledged, 1);
+        let doubt = ledger.begin_write(6, WriteKind::Put);
+        ledger.end_write(6, doubt, WriteEnd::Indeterminate, 1);
+        let history = Sample::new(100, &ledger).history(0, Vec::new());
+        assert!(history.records[0].settled && !history.records[1].settled);
+        assert_eq!((history.records[0].first_version, history.records[1].first_version), (2, 2));
+    }
+}

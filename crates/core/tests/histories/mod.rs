@@ -1,0 +1,117 @@
+//! Histories of a register to hold checkers against each other: of one that works, and the same
+//! with something changed in them; and the reading of histories from files.
+
+use kvdyno_core::verify::{Action, Call, Content, RecordHistory, WriteEnd};
+use kvdyno_core::workload::Random;
+
+/// When histories begin.
+pub const FROM: u64 = 100;
+/// What the register holds then.
+const FIRST: u32 = 7;
+
+/// A request on its way.
+struct Pending {
+    begun: u64,
+    action: Action,
+    applied: bool,
+}
+
+/// The history of a register that works: `clients` clients make `requests` requests, each of which
+/// takes effect at one instant; some writes are in doubt, and take effect then or later or never,
+/// or failed. Moments often coincide.
+pub fn correct(random: &mut Random, clients: usize, requests: usize) -> RecordHistory {
+    let mut calls: Vec<Call> = Vec::new();
+    let mut pending: Vec<Option<Pending>> = (0..clients).map(|_| None).collect();
+    // Writes in doubt that may yet take effect.
+    let mut late: Vec<Content> = Vec::new();
+    let (mut register, mut next, mut time) = (Content::Version(FIRST), FIRST + 1, FROM);
+    while calls.len() < requests {
+        time += random.below(3);
+        if !late.is_empty() && random.below(20) == 0 {
+            register = late.swap_remove(random.below(late.len() as u64) as usize);
+        }
+        let client = &mut pending[random.below(clients as u64) as usize];
+        match client {
+            None => {
+                let action = match random.below(2) {
+                    0 => Action::Read(Content::Nothing),
+                    _ => Action::Write(Content::Version(next)),
+                };
+                next += u32::from(action != Action::Read(Content::Nothing));
+                *client = Some(Pending { begun: time, action, applied: false });
+            }
+            Some(request) if !request.applied => {
+                request.applied = true;
+                match &mut request.action {
+                    Action::Read(content) => *content = register,
+                    // An even chance to fail or be in doubt keeps all sorts of ends about.
+                    Action::Write(content) if random.below(8) > 0 => register = *content,
+                    Action::Write(content) => {
+                        let end = match random.below(2) {
+                            0 => WriteEnd::Failed,
+                            _ => WriteEnd::Indeterminate,
+                        };
+                        if end == WriteEnd::Indeterminate {
+                            late.push(*content);
+                        }
+                        let ended = if end == WriteEnd::Failed { time } else { u64::MAX };
+                        calls.push(Call {
+                            begun: request.begun,
+                            ended,
+                            action: request.action,
+                            end,
+                        });
+                        *client = None;
+                    }
+                }
+            }
+            Some(request) => {
+                let end = WriteEnd::Acknowledged;
+                calls.push(Call { begun: request.begun, ended: time, action: request.action, end });
+                *client = None;
+            }
+        }
+    }
+    // What is on its way at the end stays in doubt.
+    let left = pending.into_iter().flatten();
+    calls.extend(left.filter(|request| matches!(request.action, Action::Write(_))).map(
+        |request| {
+            let Pending { begun, action, .. } = request;
+            Call { begun, ended: u64::MAX, action, end: WriteEnd::Indeterminate }
+        },
+    ));
+    calls.sort_by_key(|call| (call.begun, call.ended));
+    history(calls)
+}
+
+/// The history of these calls on a register that holds a version from before.
+pub fn history(calls: Vec<Call>) -> RecordHistory {
+    let first_version = FIRST + 1;
+    RecordHistory { record: 0, from: FROM, first_version, settled: true, cut: None, calls }
+}
+
+/// Changes something: what a read found, when a request began or ended, or how.
+pub fn mutate(random: &mut Random, history: &mut RecordHistory) {
+    let versions = history.calls.len() as u64 + 2;
+    let index = random.below(history.calls.len() as u64) as usize;
+    let call = &mut history.calls[index];
+    match random.below(4) {
+        0 if call.ended < u64::MAX => call.ended = call.begun + random.below(4),
+        1 if call.ended < u64::MAX => {
+            call.begun = FROM + random.below(call.ended - FROM + 1);
+        }
+        2 if matches!(call.action, Action::Write(_)) => {
+            call.end = WriteEnd::Failed;
+            call.ended = call.ended.min(call.begun + 3);
+        }
+        _ => {
+            if let Action::Read(content) = &mut call.action {
+                *content = match random.below(versions) {
+                    0 => Content::Nothing,
+                    n => Content::Version(FIRST + n as u32 - 1),
+                };
+            }
+        }
+    }
+    history.calls.sort_by_key(|call| (call.begun, call.ended));
+}

@@ -1,0 +1,70 @@
+//! Whether a testbed can bear a suite's faults, before anything is started, and what it needs for them.
+
+use kvdyno_core::suite::Plan;
+use kvdyno_core::workload::{FaultKind, PhasePlan};
+use kvdyno_testbed::{Changes, Request, is_file};
+
+use super::about;
+use crate::exit::Failure;
+
+/// The words of the testbed that the plan runs on: as they are, or with a network of its own where the
+/// plan's faults are done to the network.
+///
+/// # Errors
+/// [`Failure`] if the words are wrong, or name a testbed that cannot have such faults.
+pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
+    if is_file(words) {
+        return Ok(words.to_owned());
+    }
+    let request = Request::parse(words).map_err(about)?;
+    let kind = request.kind();
+    let phase = |is: &dyn Fn(FaultKind) -> bool| phase_with(plan, is);
+    let Changes { add, remove, rewrite, compact, .. } = kind.changes;
+    let can = [
+        (FaultKind::Add, add.is_some(), "take another node"),
+        (FaultKind::Remove, remove.is_some(), "give up a node"),
+        (FaultKind::Rewrite, rewrite.is_some(), "rewrite a log of writes"),
+        (FaultKind::Compact, compact.is_some(), "merge its files when told to"),
+    ];
+    for (fault, able, what) in can {
+        if let Some(phase) = phase(&|kind| kind == fault).filter(|_| !able) {
+            let (name, phase) = (kind.name, &phase.name);
+            return Err(Failure::usage(format!(
+                "testbed {name} cannot {what} while it is up, as phase {phase} asks of it"
+            )));
+        }
+    }
+    if let Some(phase) = phase(&|kind| kind == FaultKind::DiskFull)
+        && request.bytes("disk").is_none()
+    {
+        return Err(Failure::usage(format!(
+            "phase {} fills a node's disk: give each node one of its own, as in `{}`",
+            phase.name,
+            with_setting(words, "disk=64MiB")
+        )));
+    }
+    let Some(phase) = phase(&FaultKind::is_of_network) else { return Ok(words.to_owned()) };
+    if request.text("network") == "own" {
+        return Ok(words.to_owned());
+    }
+    let own = with_setting(words, "network=own");
+    if words.contains("network=") {
+        return Err(Failure::usage(format!(
+            "phase {} does something to the network, and {words} shares this machine's: leave \
+             `network=host` out",
+            phase.name
+        )));
+    }
+    warn_user!("kvdyno: testbed {own}, for the faults of phase {}", phase.name);
+    Ok(own)
+}
+
+fn phase_with<'a>(plan: &'a Plan, is: &dyn Fn(FaultKind) -> bool) -> Option<&'a PhasePlan> {
+    plan.phases.iter().find(|phase| phase.faults.iter().any(|fault| is(fault.kind)))
+}
+
+/// `redis?disk=1MB` of `redis`, whatever settings it has.
+fn with_setting(words: &str, setting: &str) -> String {
+    let join = if words.contains('?') { '&' } else { '?' };
+    format!("{words}{join}{setting}")
+}

@@ -1,0 +1,238 @@
+//! Whatever ends kvdyno or a testbed's keeper in the middle of faults, nothing of them is left: paused
+//! processes are ended, rules, namespaces and mounts are gone. A deployment of the user's own is harmed
+//! only if the user says so.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::Running;
+use crate::testbeds::{Place, eventually, field, is_there, kill9, parent, pids, told};
+
+/// Every fault that lasts, each at a server of its own.
+const SUITE: &str = r#"
+name = "harm"
+records = 600
+clients = 6
+warmup = false
+
+[[phase]]
+name = "load"
+load = true
+
+[[phase]]
+name = "mix"
+mix = { get = 50, update = 50 }
+rate = "100/s"
+duration = "600s"
+
+[[phase.fault]]
+do = "pause"
+node = "redis-1"
+
+[[phase.fault]]
+do = "partition"
+node = "redis-2"
+
+[[phase.fault]]
+do = "lossy"
+node = "redis-3"
+loss = "20%"
+
+[[phase.fault]]
+do = "slow"
+node = "redis-4"
+bandwidth = "1MB/s"
+delay = "5ms"
+
+[[phase.fault]]
+do = "disk-full"
+node = "redis-5"
+
+[[phase.fault]]
+do = "kill"
+node = "redis-6"
+"#;
+
+/// A run in the middle of its faults.
+struct Harmed {
+    place: Place,
+    running: Running,
+    servers: Vec<u32>,
+    keeper: u32,
+}
+
+/// What a tool prints at the bridge of a keeper's network.
+fn at_bridge(keeper: u32, words: &str) -> String {
+    let output = Command::new("nsenter")
+        .arg(format!("--net=/proc/{keeper}/ns/net"))
+        .args(words.split(' '))
+        .output()
+        .expect("nsenter runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn mounts(process: &str) -> String {
+    std::fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default()
+}
+
+fn harmed() -> Harmed {
+    let place = Place::new();
+    place.scratch.write("harm.toml", SUITE);
+    let mut running = place.start(
+        "run harm.toml --quiet --give-up 600s --out r --testbed \
+         redis-sharded:6?disk=16MiB&persistence=aof-everysec",
+    );
+    let listed = || place.kvdyno("testbed list").out;
+    running.until("the testbed", || pids(&listed()).len() == 6);
+    let servers = pids(&listed());
+    let keeper = parent(servers[0]);
+    let filler = format!("/proc/{keeper}/root{}", place.folders()[0].display());
+    running.until("all faults", || {
+        let paused = field(servers[0], "State:").is_some_and(|state| state.starts_with('T'));
+        let rules = at_bridge(keeper, "nft list tables");
+        paused
+            && ["kvdyno_partition_2", "kvdyno_lossy_3"].iter().all(|table| rules.contains(table))
+            && at_bridge(keeper, "tc qdisc show dev n4").contains("tbf")
+            && std::fs::exists(format!("{filler}/redis-5/kvdyno-filler")).unwrap_or(false)
+            && !is_there(servers[5])
+    });
+    assert!(mounts(&keeper.to_string()).contains("/redis-5 "));
+    Harmed { place, running, servers, keeper }
+}
+
+/// Processes that were started with the folder of this place in their environment.
+fn processes_of(place: &Place) -> Vec<String> {
+    let own = place.scratch.path("tmp").display().to_string();
+    let all = std::fs::read_dir("/proc").expect("the processes").flatten();
+    let all = all.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
+    let ours = all.filter(|entry| {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&own)
+    });
+    ours.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// No process is left, and so no namespace with its devices, rules and mounts: none has a name, and none
+/// was ever made on this machine's own network.
+fn nothing_is_left(place: &Place, servers: &[u32], keeper: u32) {
+    eventually("the servers end", || servers.iter().all(|pid| !is_there(*pid)));
+    eventually("the keeper ends", || !is_there(keeper));
+    eventually("all processes end", || processes_of(place).is_empty());
+    let tables = Command::new("nft").args(["list", "tables"]).output().expect("nft runs");
+    assert!(!String::from_utf8_lossy(&tables.stdout).contains("kvdyno_"));
+    assert!(!mounts("self").contains("kvdyno-testbeds"));
+    told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
+    assert!(place.folders().is_empty());
+}
+
+#[test]
+fn nothing_is_left_of_faults_when_kvdyno_is_killed() {
+    let Harmed { place, running, servers, keeper } = harmed();
+    running.signal(libc::SIGKILL);
+    nothing_is_left(&place, &servers, keeper);
+}
+
+#[test]
+fn nothing_is_left_of_faults_when_the_keeper_is_killed() {
+    let Harmed { place, mut running, servers, keeper } = harmed();
+    kill9(keeper);
+    eventually("the servers end", || servers.iter().all(|pid| !is_there(*pid)));
+    assert!(running.is_running(), "it goes on, and finds nobody");
+    running.signal(libc::SIGINT);
+    running.wait();
+    nothing_is_left(&place, &servers, keeper);
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_faults_undoes_them() {
+    let Harmed { place, running, servers, keeper } = harmed();
+    running.signal(libc::SIGINT);
+    running.wait().expect(130);
+    nothing_is_left(&place, &servers, keeper);
+    let result = place.scratch.result("r");
+    let phases = result["runs"][0]["phases"].as_array().expect("phases");
+    let phase = phases.iter().find(|phase| phase["name"] == "mix").expect("the phase");
+    let mut done: Vec<(&str, &str)> = Vec::new();
+    for fault in phase["faults"].as_array().expect("faults") {
+        assert_eq!(fault["error"], Value::Null, "{fault}");
+        assert!(fault["used"].as_str().is_some_and(|used| !used.is_empty()), "{fault}");
+        let text = |key: &str| fault[key].as_str().expect(key);
+        done.push((text("what"), text("node")));
+    }
+    done.sort_unstable();
+    let wanted = [
+        ("disk freed", "redis-5"),
+        ("disk-full", "redis-5"),
+        ("kill", "redis-6"),
+        ("lossy", "redis-3"),
+        ("network as before", "redis-3"),
+        ("network as before", "redis-4"),
+        ("partition", "redis-2"),
+        ("pause", "redis-1"),
+        ("reconnect", "redis-2"),
+        ("resume", "redis-1"),
+        ("slow", "redis-4"),
+        ("start again", "redis-6"),
+    ];
+    assert_eq!(done, wanted);
+    let request = result["runs"][0]["testbed"]["request"].as_str().expect("the words");
+    assert!(request.ends_with("&network=own"), "{request}");
+    // What each node sent and received is known where its network is its own.
+    let rows = std::fs::read_to_string(place.scratch.path("r/resources.csv")).expect("the file");
+    let counted = rows.lines().filter(|row| row.contains(",redis-4,"));
+    assert!(
+        counted.clone().count() > 0 && counted.clone().all(|row| !row.ends_with(",,")),
+        "{rows}"
+    );
+}
+
+/// Command lines that write down what they are asked.
+#[test]
+fn a_deployment_of_the_users_is_harmed_only_with_leave() {
+    let place = Place::new();
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+    let log = place.scratch.path("asked").display().to_string();
+    let file = format!(
+        r#"
+        url = "redis://127.0.0.1:{port}"
+        [commands]
+        start = "redis-server --bind $HOST --port $PORT --dir $FOLDER --save '' --daemonize yes"
+        destroy = "redis-cli -h $HOST -p $PORT shutdown nosave"
+        partition = "echo partition $NODE from $FROM way $WAY >>{log}"
+        slow = "echo slow $NODE $BANDWIDTH $DELAY_MS >>{log}"
+        heal = "echo heal $NODE $FAULT >>{log}"
+        disk-full = "echo full $NODE >>{log}"
+        disk-free = "echo free $NODE >>{log}"
+        [[node]]
+        name = "mine"
+        address = "127.0.0.1:{port}"
+        "#
+    );
+    place.scratch.write("mine.toml", &file);
+    let suite = "name = \"s\"\nrecords = 100\nwarmup = false\n[[phase]]\nname = \"a\"\n\
+        mix = \"insert\"\nrequests = 100\nduration = \"2s\"\nrate = \"100/s\"\n\
+        [[phase.fault]]\ndo = \"partition\"\nway = \"in\"\nrepair = \"200ms\"\n\
+        [[phase.fault]]\ndo = \"slow\"\nbandwidth = \"1MB/s\"\ndelay = \"1.5ms\"\n\
+        [[phase.fault]]\ndo = \"disk-full\"\n";
+    place.scratch.write("s.toml", suite);
+    let refused = place.kvdyno("run s.toml --testbed mine.toml --out r");
+    refused.expect_line(64, &["mine.toml is a deployment of your own", "add --yes"]);
+    assert!(!place.scratch.path("asked").exists());
+    let ended = place.kvdyno("run s.toml --testbed mine.toml --out r --yes --quiet");
+    assert!(ended.out.contains("`partition` of mine.toml"), "{ended:?}");
+    let asked = std::fs::read_to_string(place.scratch.path("asked")).expect("what was asked");
+    let mut asked: Vec<&str> = asked.lines().collect();
+    asked.sort_unstable();
+    let wanted = [
+        "free mine",
+        "full mine",
+        "heal mine partition",
+        "heal mine slow",
+        "partition mine from clients way in",
+        "slow mine 1000000 1.5",
+    ];
+    assert_eq!(asked, wanted, "{ended:?}");
+}

@@ -1,0 +1,343 @@
+//! What kvdyno reports against what is known to have happened: runs on the processes of the testbed
+//! `sim`, whose nodes log each thing that they do wrong. docs/TRUTH.md.
+#![cfg(feature = "server-tests")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use support::number_at;
+
+/// How long to wait for anything, on a machine that is fully loaded.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Keys are record numbers, so that both sides name a record alike.
+const HEAD: &str = r#"
+name = "truth"
+warmup = false
+key = { form = "decimal", length = 16 }
+"#;
+
+/// A run on a testbed of its own, under way.
+struct Run {
+    folder: tempfile::TempDir,
+    child: Child,
+}
+
+/// A run that is over.
+struct Ran {
+    folder: tempfile::TempDir,
+    code: Option<i32>,
+    told: String,
+    result: Value,
+    anomalies: Vec<Value>,
+}
+
+impl Run {
+    /// Starts `suite` on `sim:NODES?SETTINGS`.
+    fn start(nodes: u16, settings: &str, suite: &str) -> Run {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("truth.toml"), format!("{HEAD}{suite}")).unwrap();
+        let testbed = format!("sim:{nodes}?folder={}{settings}", path("sim"));
+        let child = Command::new(env!("CARGO_BIN_EXE_kvdyno"))
+            .args(["run", &path("truth.toml"), "--quiet", "--out", &path("out")])
+            .args(["--testbed", &testbed])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Run { folder, child }
+    }
+
+    /// Waits until the primary holds so many records, and says something to it.
+    fn tell_primary(&self, records: u64, words: &str) {
+        let begin = Instant::now();
+        loop {
+            let primary = self
+                .nodes()
+                .into_iter()
+                .find(|node| said(node, "INFO").is_some_and(|info| info.contains("role:master")));
+            let held =
+                |node: &String| said(node, "DBSIZE")?.strip_prefix(':')?.trim().parse::<u64>().ok();
+            if let Some(primary) = primary
+                && held(&primary).is_some_and(|held| held >= records)
+            {
+                assert_eq!(said(&primary, words).as_deref(), Some("+OK\r\n"), "{words}");
+                return;
+            }
+            assert!(begin.elapsed() < PATIENCE, "no primary with {records} records");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        let settings = std::fs::read(self.folder.path().join("sim/sim-1/sim.json"));
+        let settings: Value =
+            serde_json::from_slice(&settings.unwrap_or_default()).unwrap_or_default();
+        let nodes = settings["nodes"].as_array().cloned().unwrap_or_default();
+        nodes.iter().map(|node| node.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Waits until the truth tells `count` things of a kind.
+    fn await_truth(&self, kind: &str, count: usize) {
+        let begin = Instant::now();
+        while truth(&self.folder, kind).len() < count {
+            assert!(begin.elapsed() < PATIENCE, "{count} × {kind} did not happen");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn end(self) -> Ran {
+        let output = self.child.wait_with_output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let out = self.folder.path().join("out");
+        let lines = std::fs::read_to_string(out.join("anomalies.jsonl")).unwrap_or_default();
+        let result = std::fs::read(out.join("result.json")).unwrap_or_default();
+        Ran {
+            code: output.status.code(),
+            told: text(&output.stdout) + &text(&output.stderr),
+            result: serde_json::from_slice(&result).unwrap_or_default(),
+            anomalies: lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
+            folder: self.folder,
+        }
+    }
+}
+
+/// What a node answers to a line: one line, or a text of a known length.
+fn said(node: &str, line: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(node).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    stream.write_all(format!("{line}\r\n").as_bytes()).ok()?;
+    let mut reader = BufReader::new(stream);
+    let mut answer = String::new();
+    reader.read_line(&mut answer).ok()?;
+    if let Some(length) = answer.strip_prefix('$') {
+        let mut text = vec![0; length.trim().parse().ok()?];
+        reader.read_exact(&mut text).ok()?;
+        return String::from_utf8(text).ok();
+    }
+    Some(answer)
+}
+
+/// What the nodes logged of a kind, in the order of time.
+fn truth(folder: &tempfile::TempDir, kind: &str) -> Vec<Value> {
+    let file = |node: u16| -> PathBuf { folder.path().join(format!("sim/sim-{node}/truth.jsonl")) };
+    let texts = (1..=5).filter_map(|node| std::fs::read_to_string(file(node)).ok());
+    let text: String = texts.collect();
+    // The last line may be on its way.
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut lines: Vec<Value> = lines.filter(|line| line["kind"] == kind).collect();
+    lines.sort_by_key(|line| number_at(line, "at_ns"));
+    lines
+}
+
+fn record_of(line: &Value) -> u64 {
+    line["key"].as_str().unwrap().parse().unwrap()
+}
+
+impl Ran {
+    fn truth(&self, kind: &str) -> Vec<Value> {
+        truth(&self.folder, kind)
+    }
+
+    fn phase(&self, name: &str) -> &Value {
+        let phases = self.result["runs"][0]["phases"].as_array();
+        let phase = phases.and_then(|phases| phases.iter().find(|phase| phase["name"] == name));
+        phase.unwrap_or_else(|| panic!("no phase {name}: {}", self.told))
+    }
+
+    /// Records of which an acknowledged write is gone; each is named once.
+    fn lost(&self) -> BTreeSet<u64> {
+        let lost = self.anomalies.iter().filter(|anomaly| anomaly["kind"] == "lost");
+        let records: Vec<u64> = lost.map(|anomaly| number_at(anomaly, "record")).collect();
+        let set: BTreeSet<u64> = records.iter().copied().collect();
+        assert_eq!(records.len(), set.len(), "one was named twice: {}", self.told);
+        set
+    }
+
+    /// Nothing was wrong with any read.
+    fn is_whole(&self) {
+        assert!(self.anomalies.is_empty(), "{:?}: {}", self.anomalies.first(), self.told);
+        let tally = &self.phase("insert:read-back")["tally"];
+        assert_eq!(number_at(tally, "unknown"), 0);
+        assert!(matches!(self.code, Some(0 | 2)), "{:?}: {}", self.code, self.told);
+    }
+
+    /// When the phase of inserts began, in ns since 1970.
+    fn began(&self) -> u64 {
+        let started = self.phase("insert")["started"].as_str().unwrap();
+        let started = humantime::parse_rfc3339(started).unwrap();
+        started.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64
+    }
+
+    /// Time from the first error of the inserts to the last.
+    fn errors_lasted(&self) -> Duration {
+        let errors = self.phase("insert")["errors"].as_array().unwrap();
+        let first = errors.iter().map(|error| number_at(error, "first_at_ns")).min();
+        let last = errors.iter().map(|error| number_at(error, "last_at_ns")).max();
+        let (first, last) = first.zip(last).unwrap_or_else(|| panic!("no error: {}", self.told));
+        Duration::from_nanos(last - first)
+    }
+}
+
+/// Inserts only, so that loss is exact.
+const INSERTS: &str = r#"
+records = 5000
+[[phase]]
+name = "insert"
+mix = "insert"
+clients = 10
+rate = "1k/s"
+requests = "records"
+"#;
+
+/// What befalls the primary after three seconds.
+fn with_fault(fault: &str) -> String {
+    format!("{INSERTS}\n[[phase.fault]]\nnode = \"primary\"\nat = \"3s\"\n{fault}\n")
+}
+
+#[test]
+fn thirty_seven_lost_inserts_are_reported_as_those_thirty_seven() {
+    let run = Run::start(1, "", INSERTS);
+    run.tell_primary(500, "SIM LOSE 37");
+    let ran = run.end();
+    let known: BTreeSet<u64> = ran.truth("lose").iter().map(record_of).collect();
+    assert_eq!(known.len(), 37);
+    assert_eq!(ran.lost(), known, "{}", ran.told);
+    assert_eq!((ran.anomalies.len(), ran.code), (37, Some(1)), "{}", ran.told);
+}
+
+#[test]
+fn inserts_that_no_replica_had_when_the_primary_was_killed_are_reported_one_by_one() {
+    let run = Run::start(3, "&takeover=1s", &with_fault("do = \"kill\"\nrepair = \"1s\""));
+    run.tell_primary(500, "SIM UNREPLICATED 37");
+    let ran = run.end();
+    let known: BTreeSet<u64> = ran.truth("unreplicated").iter().map(record_of).collect();
+    assert_eq!(known.len(), 37, "{}", ran.told);
+    assert_eq!(ran.lost(), known, "{}", ran.told);
+    assert_eq!((ran.anomalies.len(), ran.code), (37, Some(1)), "{}", ran.told);
+    assert_eq!(ran.truth("takes-over").len(), 2, "at the start and after the kill");
+}
+
+#[test]
+fn a_killed_primary_whose_replicas_have_everything_costs_nothing_but_the_takeover() {
+    let settings = "&takeover=1s&ack=after";
+    let ran = Run::start(3, settings, &with_fault("do = \"kill\"\nrepair = \"1500ms\"")).end();
+    ran.is_whole();
+    let led = ran.truth("takes-over");
+    assert_eq!(led.len(), 2, "at the start and after the kill: {led:?}");
+    // The successor came when it was due, a second after the kill.
+    let kill = &ran.phase("insert")["faults"][0];
+    let killed = number_at(kill, "began_ns")..=number_at(kill, "ended_ns") + 50_000_000;
+    let due = number_at(&led[1], "at_ns") - ran.began() - 1_000_000_000;
+    assert!(killed.contains(&due), "{due} ns: {kill}");
+}
+
+#[test]
+fn what_a_paused_primary_had_to_itself_is_lost_and_nothing_else() {
+    // It passes its writes on late; while it stands still another takes over.
+    let settings = "&takeover=1s&lag=200ms";
+    let ran = Run::start(3, settings, &with_fault("do = \"pause\"\nrepair = \"2s\"")).end();
+    let discarded: BTreeSet<u64> = ran.truth("discarded").iter().map(record_of).collect();
+    let lost = ran.lost();
+    assert!(!lost.is_empty(), "{}", ran.told);
+    assert!(lost.is_subset(&discarded), "{lost:?} of {discarded:?}: {}", ran.told);
+    assert_eq!((ran.anomalies.len(), ran.code), (lost.len(), Some(1)), "{}", ran.told);
+}
+
+#[test]
+fn two_seconds_of_refusals_are_two_seconds() {
+    // On a busy machine kvdyno itself may stand still just when they begin or end; not every time.
+    let mut longest = 0;
+    for _ in 0..5 {
+        let run = Run::start(1, "", INSERTS);
+        run.tell_primary(500, "SIM DOWN 2000");
+        let ran = run.end();
+        let lasted = ran.errors_lasted().as_millis();
+        assert!(lasted <= 2_050, "{lasted} ms: {}", ran.told);
+        assert!(ran.anomalies.is_empty(), "{}", ran.told);
+        longest = longest.max(lasted);
+        if longest >= 1_950 {
+            return;
+        }
+    }
+    panic!("{longest} ms at most");
+}
+
+#[test]
+fn old_versions_are_reported_with_how_old_they_are() {
+    let suite = r#"
+records = 20
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "mix"
+mix = { get = 50, update = 50 }
+rate = "2k/s"
+duration = "6s"
+"#;
+    let run = Run::start(1, "", suite);
+    for behind in 1..=5 {
+        run.tell_primary(20, &format!("SIM STALE 20 {behind}"));
+        run.await_truth("stale", 20 * behind);
+    }
+    let ran = run.end();
+    let known = ran.truth("stale");
+    let known: Vec<(u64, u64)> =
+        known.iter().map(|line| (record_of(line), number_at(line, "more"))).collect();
+    let found: Vec<(u64, u64)> = ran
+        .anomalies
+        .iter()
+        .map(|a| {
+            assert_eq!(a["kind"], "stale", "{a}");
+            (number_at(a, "record"), number_at(a, "floor") - number_at(a, "seen"))
+        })
+        .collect();
+    assert_eq!(found, known, "{}", ran.told);
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn what_survives_a_kill_of_all_nodes_goes_by_the_log() {
+    let fault = "[[phase.fault]]\ndo = \"kill\"\nnode = \"all\"\nat = \"3s\"\nrepair = \"500ms\"\n";
+    let suite = format!("{INSERTS}\n{fault}");
+    let kept = Run::start(3, "&ack=after&log=disk", &suite).end();
+    kept.is_whole();
+    let gone = Run::start(3, "&ack=after", &suite).end();
+    // All that was acknowledged in three seconds at 1,000 a second; fewer on a busy machine.
+    let lost = gone.lost().len();
+    assert!((500..=3_100).contains(&lost), "{lost}: {}", gone.told);
+}
+
+#[test]
+fn a_healthy_group_is_linearizable_and_one_that_serves_old_values_is_not() {
+    let suite = r#"
+records = 500
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "insert"
+mix = { get = 50, update = 50 }
+clients = 16
+linearizability = true
+rate = "4k/s"
+duration = "3s"
+"#;
+    let healthy = Run::start(3, "&ack=after&takeover=10s", suite).end();
+    healthy.is_whole();
+    let answer = |ran: &Ran| ran.phase("insert")["linearizability"]["answer"].clone();
+    assert_eq!(answer(&healthy), "ok", "{}", healthy.told);
+    let run = Run::start(3, "&takeover=10s", suite);
+    run.tell_primary(500, "SIM STALE 5000 1");
+    let lying = run.end();
+    assert_eq!((answer(&lying), lying.code), ("violated".into(), Some(1)), "{}", lying.told);
+}

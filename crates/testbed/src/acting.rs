@@ -1,0 +1,205 @@
+//! Carries out what is to be done to nodes of a testbed: to several at one moment, so that each step is
+//! begun on all of them before any is waited for.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use kvdyno_core::workload::NetworkFault;
+
+use crate::deployment::{Action, find};
+use crate::error::TestbedError;
+use crate::kind::Changes;
+use crate::network::Network;
+use crate::server::Server;
+use crate::site::Site;
+
+/// Does `action` to the nodes of these names. Says by which means.
+///
+/// # Errors
+/// [`TestbedError::Node`] if there is no such node or it cannot be done to it, else what the system or
+/// the server says.
+pub fn act(site: &mut Site, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
+    let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
+    let places = nodes.iter().map(|node| find(node, &names));
+    let places: Vec<usize> = places.collect::<Result<_, _>>()?;
+    match action {
+        Action::Kill | Action::Stop | Action::Pause | Action::Resume | Action::Restart => {
+            signal(site, &places, action)
+        }
+        Action::Rewrite | Action::Compact | Action::Remove => change(site, nodes, action),
+        _ => all_or_none(site, &places, action),
+    }
+}
+
+/// Adds a node; its name.
+///
+/// # Errors
+/// [`TestbedError::Node`] if this kind cannot grow, else what the system or the server says.
+pub fn add(site: &mut Site) -> Result<String, TestbedError> {
+    let Some(add) = site.request().kind().changes.add else {
+        return Err(cannot(site, "take another node while it is up"));
+    };
+    add(site)?;
+    Ok(site.nodes().last().map_or(String::new(), |node| node.server.name().to_owned()))
+}
+
+fn cannot(site: &Site, what: &str) -> TestbedError {
+    TestbedError::Node(format!("testbed {} cannot {what}", site.request().kind().name))
+}
+
+fn signal(site: &mut Site, places: &[usize], action: &Action) -> Result<String, TestbedError> {
+    if matches!(action, Action::Stop | Action::Pause) {
+        // All or none.
+        for &place in places {
+            let server = &mut site.nodes_mut()[place].server;
+            if !server.is_running() {
+                let message = format!("{} does not run", server.name());
+                return Err(TestbedError::Node(message));
+            }
+        }
+    }
+    let mut each = |step: &mut dyn FnMut(&mut Server) -> Result<(), TestbedError>| {
+        places.iter().try_for_each(|place| step(&mut site.nodes_mut()[*place].server))
+    };
+    let used = match action {
+        Action::Kill => {
+            each(&mut |server| {
+                server.begin_kill();
+                Ok(())
+            })?;
+            each(&mut Server::kill9)?;
+            "SIGKILL"
+        }
+        Action::Stop => {
+            each(&mut Server::begin_stop)?;
+            each(&mut Server::await_stop)?;
+            "SIGTERM"
+        }
+        Action::Pause => {
+            each(&mut Server::begin_pause)?;
+            each(&mut |server| {
+                server.await_pause();
+                Ok(())
+            })?;
+            "SIGSTOP"
+        }
+        Action::Resume => {
+            each(&mut Server::resume)?;
+            "SIGCONT"
+        }
+        _ => {
+            each(&mut |server| {
+                server.begin_kill();
+                Ok(())
+            })?;
+            // All are started before any is waited for: a majority may be needed to serve.
+            each(&mut Server::begin_restart)?;
+            each(&mut Server::wait_until_ready)?;
+            "the same command line on the same data"
+        }
+    };
+    Ok(used.to_owned())
+}
+
+/// What the system itself has to do; one node after the other.
+fn change(site: &mut Site, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
+    let Changes { remove, rewrite, compact, .. } = site.request().kind().changes;
+    for node in nodes {
+        // Looked up each time: who leaves moves the others up.
+        let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
+        let place = find(node, &names)?;
+        match (action, remove, rewrite, compact) {
+            (Action::Remove, Some(remove), ..) => remove(site, place)?,
+            (Action::Remove, None, ..) => {
+                return Err(cannot(site, "give up a node while it is up"));
+            }
+            (Action::Rewrite, _, Some(rewrite), _) => rewrite(site, place)?,
+            (Action::Rewrite, _, None, _) => return Err(cannot(site, "rewrite a log of writes")),
+            (_, _, _, Some(compact)) => compact(site, place)?,
+            (_, _, _, None) => return Err(cannot(site, "merge its files when told to")),
+        }
+    }
+    let kind = site.request().kind().name;
+    Ok(format!("{kind}'s own command"))
+}
+
+/// What is done to networks and disks: where it fails at one node, it is undone at those before.
+fn all_or_none(site: &mut Site, places: &[usize], action: &Action) -> Result<String, TestbedError> {
+    let mut used = String::new();
+    for (done, &place) in places.iter().enumerate() {
+        used = one(site, place, action).inspect_err(|_| {
+            let Some(repair) = action.repair() else { return };
+            for &before in &places[..done] {
+                // The first error is the one to tell.
+                let _ = one(site, before, &repair);
+            }
+        })?;
+    }
+    Ok(used)
+}
+
+fn one(site: &mut Site, place: usize, action: &Action) -> Result<String, TestbedError> {
+    if matches!(action, Action::FillDisk | Action::FreeDisk) {
+        return on_disk(site, place, action);
+    }
+    let (at, name) = {
+        let server = &site.nodes()[place].server;
+        (server.address().ip(), server.name().to_owned())
+    };
+    let mut others = match action {
+        Action::Partition { from, .. } => addresses(site, from)?,
+        _ => Vec::new(),
+    };
+    others.retain(|other| IpAddr::V4(*other) != at);
+    let network = network(site)?;
+    let done = match action {
+        Action::Partition { way, .. } => network.cut(at, &others, *way),
+        Action::Lossy { share } => network.lose(at, *share),
+        Action::Slow { bandwidth, delay } => network.slow(at, *bandwidth, *delay),
+        Action::Heal(trouble) => network.heal(at, *trouble),
+        other => Err(TestbedError::Node(format!("{other:?} is nothing about a network"))),
+    };
+    done.map_err(|error| match error {
+        // The user knows nodes by name.
+        TestbedError::Node(told) => TestbedError::Node(told.replace(&at.to_string(), &name)),
+        other => other,
+    })
+}
+
+fn on_disk(site: &Site, place: usize, action: &Action) -> Result<String, TestbedError> {
+    let kind = site.request().kind().name;
+    let Some(disks) = site.disks() else {
+        return Err(TestbedError::Node(format!(
+            "the nodes of {kind} have no disks of their own: start it with `{kind}?disk=64MiB`"
+        )));
+    };
+    let folder = site.nodes()[place].server.folder();
+    match action {
+        Action::FillDisk => disks.fill(folder),
+        _ => disks.free(folder),
+    }
+}
+
+/// Addresses of nodes and clients by their names.
+fn addresses(site: &mut Site, from: &[String]) -> Result<Vec<Ipv4Addr>, TestbedError> {
+    let clients = network(site)?.clients_address();
+    let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
+    let address = |name: &String| {
+        if name == NetworkFault::CLIENTS {
+            return Ok(clients);
+        }
+        match site.nodes()[find(name, &names)?].server.address().ip() {
+            IpAddr::V4(address) => Ok(address),
+            IpAddr::V6(address) => Err(TestbedError::Node(format!("{address} is not of IPv4"))),
+        }
+    };
+    from.iter().map(address).collect()
+}
+
+fn network(site: &mut Site) -> Result<&mut Network, TestbedError> {
+    let kind = site.request().kind().name;
+    site.network_mut().ok_or_else(|| {
+        TestbedError::Node(format!(
+            "the nodes of {kind} share this machine's network: start it with `{kind}?network=own`"
+        ))
+    })
+}

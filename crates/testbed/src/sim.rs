@@ -1,0 +1,136 @@
+//! `sim` as server processes: a small replicated store that speaks Redis' protocol, made to prove
+//! what kvdyno reports. Kills, pauses and partitions act on real processes; what it does wrong on
+//! purpose, and who led when, is in its log of the truth. It is a proof bench and a worked example,
+//! never a product. docs/TRUTH.md.
+
+mod commands;
+mod group;
+mod node;
+mod resp;
+mod state;
+mod truth;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::error::TestbedError;
+use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::server::{Launch, conversation};
+use crate::site::{Served, Site};
+
+pub use node::serve;
+
+/// What `redis+sentinel://` calls the primary.
+const NAME: &str = "sim";
+
+/// A shorter silence may only be a slow machine's.
+const SHORTEST: Duration = Duration::from_millis(200);
+
+/// A primary with its replicas, each of which could take over.
+pub static KIND: Kind = Kind {
+    name: "sim",
+    summary: "a small replicated store that lies when it is told to, and logs the truth: to prove \
+              what kvdyno finds",
+    nodes: 3,
+    allowed: 1..=5,
+    settings: &[
+        Setting {
+            name: "ack",
+            meaning: "a write is acknowledged before or after the replicas have it",
+            values: Values::Choice(&["before", "after"]),
+            default: "before",
+        },
+        Setting {
+            name: "takeover",
+            meaning: "how long after its primary's last word a replica takes over; at least 200ms",
+            values: Values::Duration,
+            default: "1s",
+        },
+        Setting {
+            name: "log",
+            meaning: "where writes are kept beside memory: a log on disk survives the process",
+            values: Values::Choice(&["none", "disk"]),
+            default: "none",
+        },
+        Setting {
+            name: "lag",
+            meaning: "how long after a write the primary passes it on to its replicas",
+            values: Values::Duration,
+            default: "0s",
+        },
+    ],
+    software: &[],
+    deploy,
+    changes: Changes { roles: Some(roles), ..Changes::NONE },
+};
+
+fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
+    let mut nodes = Vec::new();
+    for number in 1..=site.request().nodes() {
+        nodes.push(site.address(number, 6379)?);
+    }
+    for (number, address) in nodes.iter().enumerate() {
+        let name = format!("sim-{}", number + 1);
+        let settings = settings(site, &name, number, &nodes)?;
+        let text = serde_json::to_string_pretty(&settings).expect("plain data");
+        let file = site.write(&name, "sim.json", &text)?;
+        // The nodes' program is this one.
+        let launch = Launch::new("/proc/self/exe", *address)
+            .arguments(["testbed", "sim-node"])
+            .arguments([file])
+            .ready(|probe| probe.ask(b"PING\r\n").is_some_and(|pong| pong.starts_with(b"+PONG")));
+        site.start(&name, None, launch)?;
+    }
+    site.serve("sim")?;
+    site.until("a primary has all others as replicas", Duration::from_secs(30), |_| {
+        let replicas = format!("connected_slaves:{}", nodes.len() - 1);
+        nodes.iter().any(|node| info(*node).is_some_and(|told| told.contains(&replicas)))
+            && nodes.iter().any(|node| role(*node) == Some(Role::Primary))
+    })?;
+    let hosts: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+    let names = ["ack", "takeover", "log", "lag"];
+    let told = names.map(|name| (name.to_owned(), site.request().text(name).to_owned()));
+    let differs = |(name, value): &&(String, String)| {
+        KIND.settings.iter().any(|setting| setting.name == name && setting.default != value)
+    };
+    Ok(Served {
+        url: format!("redis+sentinel://{}/{NAME}", hosts.join(",")),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        changed: told.iter().filter(differs).cloned().collect(),
+        configuration: told.into(),
+    })
+}
+
+fn settings(
+    site: &Site,
+    name: &str,
+    number: usize,
+    nodes: &[SocketAddr],
+) -> Result<node::Settings, TestbedError> {
+    let request = site.request();
+    Ok(node::Settings {
+        number,
+        nodes: nodes.to_vec(),
+        ack_after: request.text("ack") == "after",
+        takeover: request.duration("takeover").unwrap_or_default().max(SHORTEST),
+        lag: request.duration("lag").unwrap_or_default(),
+        disk: request.text("log") == "disk",
+        folder: site.folder(name)?,
+    })
+}
+
+fn info(node: SocketAddr) -> Option<String> {
+    conversation(node, b"INFO\r\n", b"\r\n\r\n")
+}
+
+fn role(node: SocketAddr) -> Option<Role> {
+    let told = info(node)?;
+    match told.lines().find_map(|line| line.strip_prefix("role:"))? {
+        "master" => Some(Role::Primary),
+        _ => Some(Role::Replica),
+    }
+}
+
+fn roles(site: &Site) -> Vec<Option<Role>> {
+    site.nodes().iter().map(|node| role(node.server.address())).collect()
+}

@@ -1,0 +1,132 @@
+//! A node of `sim` as a process: it listens, answers each connection on a thread of its own, and
+//! looks whether it is to take over.
+
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::resp::{Answer, read_request};
+use super::state::{Role, State};
+use super::truth::Truth;
+
+/// What a node is told when it starts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Settings {
+    /// Which of the nodes it is, from 0.
+    pub number: usize,
+    /// All nodes.
+    pub nodes: Vec<SocketAddr>,
+    /// A write is acknowledged once the replicas have it; else before.
+    pub ack_after: bool,
+    /// How long after the last word of a primary its successor takes over.
+    pub takeover: Duration,
+    /// How long after a write the primary passes it on.
+    pub lag: Duration,
+    /// Writes are kept on disk.
+    pub disk: bool,
+    /// Where its files are.
+    pub folder: PathBuf,
+}
+
+/// One node.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub settings: Settings,
+    pub truth: Truth,
+    state: Mutex<State>,
+    /// Called whenever something changes that somebody may wait for.
+    changed: Condvar,
+}
+
+/// Is a node of `sim`, as the settings in the file at `path` say, until the process ends.
+///
+/// # Errors
+/// A line for the user if it cannot start.
+pub fn serve(path: &Path) -> Result<(), String> {
+    let told = |error: io::Error| format!("{}: {error}", path.display());
+    let text = std::fs::read(path).map_err(told)?;
+    let settings: Settings = serde_json::from_slice(&text).map_err(|e| told(e.into()))?;
+    let listener = TcpListener::bind(settings.nodes[settings.number]).map_err(told)?;
+    let node = Arc::new(Node::open(settings).map_err(told)?);
+    let succeeding = Arc::clone(&node);
+    thread::spawn(move || succeeding.succeed());
+    for stream in listener.incoming().flatten() {
+        let node = Arc::clone(&node);
+        // A connection that fails concerns its client only.
+        thread::spawn(move || node.converse(stream));
+    }
+    Ok(())
+}
+
+impl Node {
+    fn open(settings: Settings) -> io::Result<Node> {
+        let log = settings.disk.then(|| settings.folder.join("log"));
+        let state = Mutex::new(State::open(log.as_deref())?);
+        let truth = Truth::open(&settings.folder, settings.number)?;
+        Ok(Node { settings, truth, state, changed: Condvar::new() })
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a change, `longest` at most.
+    pub fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        longest: Duration,
+    ) -> MutexGuard<'a, State> {
+        self.changed.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    fn converse(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut writer = BufWriter::new(stream);
+        let mut following = None;
+        let ended = loop {
+            let request = match read_request(&mut reader) {
+                Ok(Some(request)) => request,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            match self.execute(&request, &mut following) {
+                Answer::HangUp => break Ok(()),
+                Answer::Silence => {
+                    writer.flush()?;
+                    break io::copy(&mut reader.by_ref(), &mut io::sink()).map(drop);
+                }
+                answer => answer.write(&mut writer)?,
+            }
+            // Pipelined requests are answered together.
+            if reader.buffer().is_empty()
+                && let Err(error) = writer.flush()
+            {
+                break Err(error);
+            }
+        };
+        if let Some(term) = following {
+            self.lose_primary(term);
+        }
+        ended
+    }
+
+    /// The connection of the primary of `term` is gone.
+    fn lose_primary(&self, term: u64) {
+        let mut state = self.lock();
+        if let (true, Role::Replica { of, linked: true }) = (state.term == term, state.role) {
+            state.role = Role::Replica { of, linked: false };
+            state.heard = Instant::now();
+            self.notify();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The server's side of Redis' protocol (redis.io, "Redis serialization protocol specification",
+//! version 2): reads requests, writes answers. The log on disk is written in requests, too.
+
+use std::io::{self, BufRead, Read, Write};
+use std::sync::Arc;
+
+/// Longest request word, bytes; more is not believed.
+const LONGEST: usize = 512 << 20;
+
+/// A request: its words.
+pub(super) type Request = Vec<Vec<u8>>;
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// A short text: `OK`, `PONG`.
+    Status(&'static str),
+    /// A code and a text.
+    Error(String),
+    Number(u64),
+    Text(String),
+    /// A value; `None`: there is none.
+    Value(Option<Arc<[u8]>>),
+    List(Vec<Answer>),
+    /// A list that is not there.
+    NoList,
+    /// None: the connection is closed, so that nobody knows what became of the request.
+    HangUp,
+    /// None, ever: the connection stays open.
+    Silence,
+}
+
+impl Answer {
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            Answer::Status(text) => write!(to, "+{text}\r\n"),
+            Answer::Error(text) => write!(to, "-{text}\r\n"),
+            Answer::Number(number) => write!(to, ":{number}\r\n"),
+            Answer::Text(text) => write_bulk(to, text.as_bytes()),
+            Answer::Value(Some(value)) => write_bulk(to, value),
+            Answer::Value(None) => to.write_all(b"$-1\r\n"),
+            Answer::NoList => to.write_all(b"*-1\r\n"),
+            Answer::List(answers) => {
+                write!(to, "*{}\r\n", answers.len())?;
+                answers.iter().try_for_each(|answer| answer.write(to))
+            }
+            Answer::HangUp | Answer::Silence => Ok(()),
+        }
+    }
+}
+
+fn write_bulk(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    write!(to, "${}\r\n", bytes.len())?;
+    to.write_all(bytes)?;
+    to.write_all(b"\r\n")
+}
+
+/// A request as bytes.
+pub(super) fn encode(words: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        write_bulk(&mut bytes, word).expect("memory takes all bytes");
+    }
+    bytes
+}
+
+/// The next request; `None` at the end. A line that is no array is taken for words, as people type
+/// them.
+pub(super) fn read_request(from: &mut impl BufRead) -> io::Result<Option<Request>> {
+    let Some(line) = read_line(from)? else { return Ok(None) };
+    let Some(count) = line.strip_prefix('*') else {
+        return Ok(Some(line.split_whitespace().map(|word| word.as_bytes().to_vec()).collect()));
+    };
+    let count = number(count)?;
+    let mut words = Vec::with_capacity(count.min(64));
+    for _ in 0..count {
+        let line = read_line(from)?.ok_or_else(cut_short)?;
+        let length = number(line.strip_prefix('$').ok_or_else(cut_short)?)?;
+        let mut word = Vec::new();
+        from.by_ref().take(length as u64 + 2).read_to_end(&mut word)?;
+        if word.len() != length + 2 {
+            return Err(cut_short());
+        }
+        word.truncate(length);
+        words.push(word);
+    }
+    Ok(Some(words))
+}
+
+/// A line without its end; `None` at the end of all.
+pub(super) fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    match from.by_ref().take(1 << 16).read_line(&mut line)? {
+        0 => Ok(None),
+        _ if !line.ends_with('\n') => Err(cut_short()),
+        _ => Ok(Some(line.trim_end().to_owned())),
+    }
+}
+
+fn number(text: &str) -> io::Result<usize> {
+    text.parse().ok().filter(|number| *number <= LONGEST).ok_or_else(cut_short)
+}
+
+fn cut_short() -> io::Error {
+    io::ErrorKind::InvalidData.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_is_read_again_and_a_cut_is_noticed() {
+        let bytes = encode(&[b"SET", b"key", b"\r\n*1\0"]);
+        let words = vec![b"SET".to_vec(), b"key".to_vec(), b"\r\n*1\0".to_vec()];
+        assert_eq!(read_request(&mut &bytes[..]).unwrap(), Some(words));
+        for length in 1..bytes.len() {
+            assert!(read_request(&mut &bytes[..length]).is_err(), "{length}");
+        }
+        assert_eq!(read_request(&mut &b""[..]).unwrap(), None);
+        let typed = read_request(&mut &b"PING x\r\n"[..]).unwrap();
+        assert_eq!(typed, Some(vec![b"PING".to_vec(), b"x".to_vec()]));
+        assert!(read_request(&mut &b"*1\r\n$99999999999\r\n"[..]).is_err());
+    }
+
+    #[test]
+    fn answers_are_written_as_the_protocol_has_them() {
+        let value = Answer::Value(Some(Arc::from(&b"v"[..])));
+        let list = Answer::List(vec![Answer::Number(7), value, Answer::Value(None)]);
+        let mut bytes = Vec::new();
+        list.write(&mut bytes).unwrap();
+        Answer::Error("READONLY no".to_owned()).write(&mut bytes).unwrap();
+        Answer::NoList.write(&mut bytes).unwrap();
+        Answer::Silence.write(&mut bytes).unwrap();
+        assert_eq!(bytes, b"*3\r\n:7\r\n$1\r\nv\r\n$-1\r\n-READONLY no\r\n*-1\r\n");
+    }
+}

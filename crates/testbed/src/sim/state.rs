@@ -1,0 +1,257 @@
+//! What a node of `sim` holds: records with their last versions, who leads, who follows, and which
+//! lies it is to tell.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Instant;
+
+use super::resp::{Request, encode, read_request};
+
+/// Versions of a record that are kept: the newest and five before it, for lies about age.
+const KEPT: usize = 6;
+
+/// A value; `None`: the record is not there.
+pub(super) type Value = Option<Arc<[u8]>>;
+
+/// Who the node takes itself for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Primary,
+    /// It follows the node of this number, if it knows one; `linked`: that one's connection is open.
+    Replica {
+        of: Option<usize>,
+        linked: bool,
+    },
+}
+
+/// A replica, as its primary sees it.
+#[derive(Debug)]
+pub(super) struct Follower {
+    pub node: usize,
+    /// Takes requests, each with when it was carried out here.
+    pub sender: Sender<(Instant, Arc<[u8]>)>,
+    /// It has all writes up to this one.
+    pub has: u64,
+}
+
+/// What the node has been told to do wrong.
+#[derive(Debug, Default)]
+pub(super) struct Lies {
+    /// So many writes are acknowledged and not made.
+    pub lose: u64,
+    /// So many more writes are acknowledged and shown to no replica, then none is answered.
+    pub unreplicated: Option<u64>,
+    /// So many reads find the version so many before the newest.
+    pub stale: (u64, usize),
+    /// Until then it refuses all that concerns records.
+    pub down_until: Option<Instant>,
+}
+
+/// Everything about a node that changes.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Goes up whenever a node takes over; the higher one counts.
+    pub term: u64,
+    /// Number of the last write.
+    pub sequence: u64,
+    pub role: Role,
+    /// When a replica last heard of its primary, or of a better successor than itself.
+    pub heard: Instant,
+    pub followers: Vec<Follower>,
+    pub lies: Lies,
+    records: HashMap<Vec<u8>, VecDeque<Value>>,
+    log: Option<Log>,
+}
+
+impl State {
+    /// A node that knows nothing but what is in its log, if it has one.
+    pub fn open(log: Option<&Path>) -> io::Result<State> {
+        let mut state = State {
+            term: 0,
+            sequence: 0,
+            role: Role::Replica { of: None, linked: false },
+            heard: Instant::now(),
+            followers: Vec::new(),
+            lies: Lies::default(),
+            records: HashMap::new(),
+            log: None,
+        };
+        let Some(path) = log else { return Ok(state) };
+        if let Ok(file) = File::open(path) {
+            let mut reader = BufReader::new(file);
+            // A request that a kill cut short was never acknowledged.
+            while let Ok(Some(request)) = read_request(&mut reader) {
+                state.replay(&request);
+            }
+        }
+        let log = Log::begin(path, &state.copy())?;
+        state.log = Some(log);
+        Ok(state)
+    }
+
+    /// The version `behind` before the newest, which is 0.
+    pub fn value(&self, key: &[u8], behind: usize) -> Option<&Value> {
+        let versions = self.records.get(key)?;
+        versions.get(versions.len().checked_sub(behind + 1)?)
+    }
+
+    pub fn records(&self) -> usize {
+        self.records.values().filter(|versions| matches!(versions.back(), Some(Some(_)))).count()
+    }
+
+    /// Makes the next write; the request that has a replica make it, too.
+    pub fn write(&mut self, key: &[u8], value: Value) -> io::Result<Arc<[u8]>> {
+        self.sequence += 1;
+        let sequence = self.sequence.to_string();
+        let request = match &value {
+            Some(value) => encode(&[b"SIM", b"APPLY", sequence.as_bytes(), key, value]),
+            None => encode(&[b"SIM", b"APPLY", sequence.as_bytes(), key]),
+        };
+        self.set(key, value);
+        if let Some(log) = &mut self.log {
+            log.append(&request)?;
+        }
+        Ok(request.into())
+    }
+
+    /// Makes a write as the primary numbered it.
+    pub fn apply(&mut self, sequence: u64, key: &[u8], value: Value) -> io::Result<()> {
+        self.sequence = sequence - 1;
+        self.write(key, value).map(drop)
+    }
+
+    /// The request that gives another node all that this one has.
+    pub fn copy(&self) -> Vec<u8> {
+        let sequence = self.sequence.to_string();
+        let mut words: Vec<&[u8]> = vec![b"SIM", b"COPY", sequence.as_bytes()];
+        for (key, versions) in &self.records {
+            if let Some(Some(value)) = versions.back() {
+                words.extend([&key[..], &value[..]]);
+            }
+        }
+        encode(&words)
+    }
+
+    /// Holds what a copy says and nothing else; the keys of records that are no more.
+    pub fn replace(&mut self, sequence: u64, records: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
+        let before = std::mem::take(&mut self.records);
+        for pair in records.chunks_exact(2) {
+            self.set(&pair[0], Some(pair[1].as_slice().into()));
+        }
+        self.sequence = sequence;
+        if let Some(log) = &self.log {
+            self.log = Some(Log::begin(&log.path, &self.copy())?);
+        }
+        let mut gone: Vec<Vec<u8>> = before
+            .into_iter()
+            .filter(|(_, versions)| matches!(versions.back(), Some(Some(_))))
+            .map(|(key, _)| key)
+            .filter(|key| !self.records.contains_key(key))
+            .collect();
+        gone.sort_unstable();
+        Ok(gone)
+    }
+
+    fn set(&mut self, key: &[u8], value: Value) {
+        let versions = self.records.entry(key.to_vec()).or_default();
+        if versions.len() == KEPT {
+            versions.pop_front();
+        }
+        versions.push_back(value);
+    }
+
+    fn replay(&mut self, request: &Request) {
+        let Some(Ok(sequence)) = request.get(2).map(|word| number(word)) else { return };
+        match (request[1].as_slice(), &request[3..]) {
+            (b"COPY", records) => drop(self.replace(sequence, records)),
+            (_, [key, value]) => drop(self.apply(sequence, key, Some(value.as_slice().into()))),
+            (_, [key]) => drop(self.apply(sequence, key, None)),
+            _ => {}
+        }
+    }
+}
+
+/// A number as requests have it.
+pub(super) fn number(word: &[u8]) -> Result<u64, String> {
+    let text = String::from_utf8_lossy(word);
+    text.parse().map_err(|_| format!("ERR `{text}` is no number"))
+}
+
+/// The log on disk: what was written survives the process, not the machine.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    /// A new log that begins with `copy`, in the place of an old one.
+    fn begin(path: &Path, copy: &[u8]) -> io::Result<Log> {
+        let beside = path.with_extension("new");
+        fs::write(&beside, copy)?;
+        fs::rename(&beside, path)?;
+        let file = OpenOptions::new().append(true).open(path)?;
+        Ok(Log { path: path.to_owned(), file })
+    }
+
+    fn append(&mut self, request: &[u8]) -> io::Result<()> {
+        self.file.write_all(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(text: &str) -> Value {
+        Some(text.as_bytes().into())
+    }
+
+    #[test]
+    fn six_versions_of_a_record_are_kept() {
+        let mut state = State::open(None).unwrap();
+        for version in 0..8 {
+            state.write(b"k", some(&version.to_string())).unwrap();
+        }
+        assert_eq!(state.value(b"k", 0), Some(&some("7")));
+        assert_eq!(state.value(b"k", 5), Some(&some("2")));
+        assert_eq!(state.value(b"k", 6), None);
+        state.write(b"k", None).unwrap();
+        assert_eq!((state.value(b"k", 0), state.records()), (Some(&None), 0));
+    }
+
+    #[test]
+    fn a_log_brings_everything_back_but_what_was_cut_short() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut state = State::open(Some(&path)).unwrap();
+        state.write(b"a", some("1")).unwrap();
+        state.write(b"b", some("2")).unwrap();
+        state.write(b"a", None).unwrap();
+        let again = State::open(Some(&path)).unwrap();
+        assert_eq!((again.sequence, again.records()), (3, 1));
+        assert_eq!(again.value(b"b", 0), Some(&some("2")));
+        drop(again);
+        let mut state = State::open(Some(&path)).unwrap();
+        state.write(b"c", some("3")).unwrap();
+        let length = fs::metadata(&path).unwrap().len();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 1).unwrap();
+        assert_eq!(State::open(Some(&path)).unwrap().records(), 1);
+    }
+
+    #[test]
+    fn a_copy_tells_what_it_discards() {
+        let (mut one, mut other) = (State::open(None).unwrap(), State::open(None).unwrap());
+        one.write(b"both", some("1")).unwrap();
+        other.write(b"both", some("2")).unwrap();
+        other.write(b"alone", some("3")).unwrap();
+        let request = read_request(&mut &one.copy()[..]).unwrap().unwrap();
+        let gone = other.replace(one.sequence, &request[3..]).unwrap();
+        assert_eq!(gone, [b"alone".to_vec()]);
+        assert_eq!((other.sequence, other.value(b"both", 0)), (1, Some(&some("1"))));
+    }
+}
