@@ -11,7 +11,8 @@ use kvdyno_core::verdict::{self, Standing};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::folder::{FolderError, Place, ResultFolder};
 use kvdyno_report::result::{
-    CapacityResult, PhaseResult, RunResult, Status, StoreRun, Verdict, WriteAccount, rfc3339,
+    CapacityResult, PhaseResult, RunResult, Status, StoreRun, Verdict, Watched, WriteAccount,
+    rfc3339,
 };
 
 use crate::exit::Exit;
@@ -25,6 +26,8 @@ pub struct Output {
     quiet: bool,
     strict: bool,
     trouble: Trouble,
+    /// The phase that ran last, or runs.
+    watched: Watched,
     /// Why stores could not be run at all.
     failures: Vec<String>,
 }
@@ -39,7 +42,9 @@ impl Output {
         strict: bool,
     ) -> Self {
         let (trouble, failures) = (Trouble::default(), Vec::new());
-        let mut output = Output { folder, result, origin, quiet, strict, trouble, failures };
+        let watched = Watched::default();
+        let mut output =
+            Output { folder, result, origin, quiet, strict, trouble, watched, failures };
         output.save();
         output
     }
@@ -64,12 +69,24 @@ impl Output {
     pub fn observer<'a>(&'a mut self, store: &'a str, phase: &'a PhasePlan) -> PhaseObserver<'a> {
         let line = ProgressLine::new(store, phase, self.quiet);
         let run = self.result.runs.len().saturating_sub(1);
+        self.watched = Watched::default();
         PhaseObserver {
             folder: &mut self.folder,
             place: Place::new(run, store, phase),
             line,
             trouble: &mut self.trouble,
+            watched: &mut self.watched,
         }
+    }
+
+    /// How the phase went that was observed last.
+    pub fn watched(&self) -> &Watched {
+        &self.watched
+    }
+
+    /// Processors of this machine.
+    pub fn processors(&self) -> usize {
+        self.result.host.cores.map_or(1, |cores| cores as usize)
     }
 
     /// A phase of the store that began last is over.
@@ -197,11 +214,13 @@ pub struct PhaseObserver<'a> {
     place: Place<'a>,
     line: ProgressLine,
     trouble: &'a mut Trouble,
+    watched: &'a mut Watched,
 }
 
 impl Observer for PhaseObserver<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.line.interval(interval);
+        self.watched.add(interval);
         self.trouble.tell(self.folder.add_interval(self.place, interval));
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
-use kvdyno_core::measure::{PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
+use kvdyno_core::measure::{Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
 use kvdyno_core::store::{Consistency, ErrorClass, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
@@ -15,7 +15,7 @@ use kvdyno_core::verify::linearizability::Answer;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::result::{
-    FaultResult, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
+    FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
 };
 
 use crate::account::Accounting;
@@ -241,9 +241,13 @@ impl<'a> Session<'a> {
         if let Some(resources) = &resources {
             output.add_resources(phase, resources, &self.sampled().1);
         }
-        let resources = resources.map(|resources| resources.summary);
-        let mut result = PhaseResult::new(phase, &measure, resources.as_ref(), output.origin());
+        let summary = resources.as_ref().map(|resources| &resources.summary);
+        let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
         result.disturb(&measure, faults);
+        let nodes = self.sampled().1;
+        let known = Known { faults: &result.faults, resources: resources.as_ref(), nodes: &nodes };
+        result.course = output.watched().course(measure.start, result.open(), known);
+        result.limit = summary.map(|used| self.limit(&measure, used, output.processors()));
         result.publish(self.setting.plan, &self.context.profile.store);
         output.add_phase(phase, &measure, result);
         Some(measure)
@@ -275,6 +279,11 @@ impl<'a> Session<'a> {
         self.name_writers(&mut measure);
         self.judge(phase, &measure, resources.as_ref().map(|resources| &resources.summary));
         Ok(Loaded { measure, resources, faults })
+    }
+
+    fn limit(&self, measure: &PhaseMeasure, used: &ResourceSummary, processors: usize) -> Limit {
+        let kept_to = self.testbed.iter().find_map(|t| t.server_processors.as_ref().map(Vec::len));
+        Limit::of(&measure.workers, self.store.threading(), used, processors, kept_to)
     }
 
     /// Process numbers and names of the testbed's nodes that run on this machine.

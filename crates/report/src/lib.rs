@@ -3,11 +3,12 @@
 //! different figures.
 
 pub mod account;
+pub mod capacity;
 pub mod claims;
 pub mod compare;
-pub mod capacity;
 pub mod cost;
 pub mod folder;
+pub mod happenings;
 pub mod html;
 pub mod junit;
 pub mod lines;

@@ -3,6 +3,7 @@
 use crate::account::lines::{
     ACCOUNT_LINES, PLACE_LABELS, lost_text, rows as rows_of_faults, stale_text, writes_text,
 };
+use crate::happenings::course_lines;
 use crate::lines::{
     LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, findings, shows_published,
 };
@@ -101,6 +102,9 @@ fn happenings(run: &StoreRun) -> String {
     }
     for phase in &run.phases {
         text.push_str(&account(phase));
+        for line in course_lines(run, phase) {
+            text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&line)));
+        }
         for fault in &phase.faults {
             text.push_str(&format!(
                 "- {}: {}\n",

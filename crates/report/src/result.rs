@@ -1,10 +1,11 @@
 //! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
 //! again. Its shape is published as `docs/result.schema.json`.
 
-mod capacity;
-mod cost;
 mod account;
+mod capacity;
 mod claim;
+mod cost;
+mod course;
 mod fault;
 mod host;
 mod latency;
@@ -25,13 +26,14 @@ use kvdyno_core::workload::{Dataset, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use capacity::{CapacityResult, FitResult, ProbeResult};
-pub use cost::{CostResult, PricedServers};
 pub use account::{
     FaultAccount, LOST_SHOWN, LostWrite, Recovery, SideAccount, StaleAccount, StretchResult,
     Unavailable, WriteAccount,
 };
+pub use capacity::{CapacityResult, FitResult, ProbeResult};
 pub use claim::{ClaimResult, ConditionResult};
+pub use cost::{CostResult, PricedServers};
+pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
 pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;

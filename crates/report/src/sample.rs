@@ -54,7 +54,7 @@ pub fn two_stores() -> RunResult {
         let mut run = StoreRun::begin(result, Some(dataset()), started());
         run.phases = recordings(store)
             .iter()
-            .map(|r| PhaseResult::new(&r.plan, &r.measure, Some(&resources()), ORIGIN))
+            .map(|r| PhaseResult::new(&r.plan, &r.measure, Some(&resource_summary()), ORIGIN))
             .collect();
         run.ended = Some(rfc3339(started() + Duration::from_secs(60)));
         run.status = Status::Complete;
@@ -176,7 +176,11 @@ fn used(start: Nanos) -> Resources {
         own: at(second),
         servers: vec![Some(at(second))],
     };
-    Resources { samples: (0..4).map(sample).collect(), summary: resources() }
+    Resources {
+        samples: (0..4).map(sample).collect(),
+        summary: resource_summary(),
+        offspring: Vec::new(),
+    }
 }
 
 /// A testbed of one node, whose strings are `word`.
@@ -490,7 +494,9 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
     }
 }
 
-fn resources() -> ResourceSummary {
+/// What a phase took from the machine.
+#[must_use]
+pub fn resource_summary() -> ResourceSummary {
     let own = ProcessUse {
         processors: 1.25,
         user: Duration::from_secs(12),
@@ -501,7 +507,15 @@ fn resources() -> ResourceSummary {
         context_switches: Some(1_000),
     };
     let span = Duration::from_secs(12);
-    ResourceSummary { span, busy: 0.62, steal: 0.01, iowait: 0.02, own, servers: Vec::new() }
+    ResourceSummary {
+        span,
+        busy: 0.62,
+        steal: 0.01,
+        iowait: 0.02,
+        own,
+        servers: Vec::new(),
+        link: None,
+    }
 }
 
 /// Knuth's 64-bit linear congruence (MMIX); enough for made-up latencies.

@@ -7,6 +7,7 @@ pub(crate) mod layout;
 use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
+use crate::happenings::course_lines;
 use crate::lines::{
     LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, findings,
     grouped, linearizability_text, shows_published, significant,
@@ -115,6 +116,10 @@ pub fn render_store(
         text.push_str(&figures(phase, style));
     }
     for phase in &run.phases {
+        for line in course_lines(run, phase) {
+            let line = format!("{}: {}", printable(&phase.name), printable(&line));
+            text.push_str(&wrapped(&line, "", "  ", style.width));
+        }
         for fault in &phase.faults {
             let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(fault)));
             text.push_str(&wrapped(&line, "", "  ", style.width));

@@ -69,16 +69,18 @@
     return { ...AXIS, title: { text: "since the phase began", standoff: 8 }, ticksuffix: " s",
       hoverformat: ".1f", range: [0, Math.max(...ends, 0.001)] };
   }
-  // What was done to a testbed: a band from where it began until it was over.
+  const MARKS = { fault: "#b4232a", event: "#5b4ba0", settled: "#0b5c5c", excursion: "#E69F00" };
+  // What happened: a band from where it began until it was over; a line where it is a moment.
   function marked(phase, extra) {
-    const faults = phase.runs.flatMap((run) => run.faults);
-    const band = (fault) => ({ type: "rect", xref: "x", yref: "paper", x0: fault.begin, x1: fault.end,
-      y0: 0, y1: 1, layer: "below", line: { width: 1, color: "#b4232a" }, fillcolor: "#b4232a",
-      opacity: 0.25 });
-    const word = (fault, index) => ({ x: fault.begin, xref: "x", y: 1, yref: "paper", xanchor: "left",
-      yanchor: "top", yshift: -12 * (index % 4), showarrow: false, text: plain(fault.text),
-      font: { size: 10, color: "#b4232a" } });
-    return { ...extra, xaxis: seconds(phase), shapes: faults.map(band), annotations: faults.map(word) };
+    const marks = phase.runs.flatMap((run) => run.marks);
+    const band = (mark) => ({ type: "rect", xref: "x", yref: "paper", x0: mark.begin, x1: mark.end,
+      y0: 0, y1: 1, layer: "below", line: { width: 1, color: MARKS[mark.kind] },
+      fillcolor: MARKS[mark.kind], opacity: mark.kind === "excursion" ? 0.18 : 0.25 });
+    const word = (mark, index) => ({ x: mark.begin, xref: "x", y: 1, yref: "paper", xanchor: "left",
+      yanchor: "top", yshift: -12 * (index % 4), showarrow: false, text: plain(mark.text),
+      font: { size: 10, color: MARKS[mark.kind] } });
+    const words = marks.filter((mark) => mark.text).map(word);
+    return { ...extra, xaxis: seconds(phase), shapes: marks.map(band), annotations: words };
   }
   const amount = (title) => ({ ...AXIS, title: { text: title, standoff: 8 }, rangemode: "tozero",
     tickformat: "~s", hoverformat: ",.0f" });

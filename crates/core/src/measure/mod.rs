@@ -1,6 +1,8 @@
 //! How the asking is timed: the clock, histograms by operation kind and interval, and what a phase
 //! measured in all; and what the machine it ran on is and gave.
 
+mod bottleneck;
+mod changes;
 mod clock;
 mod collector;
 mod course;
@@ -11,7 +13,10 @@ mod procfs;
 mod recorder;
 mod resources;
 mod series;
+mod steady;
 
+pub use bottleneck::Limit;
+pub use changes::{Segment, median, segments};
 pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
 pub(crate) use course::Chronicle;
@@ -22,6 +27,7 @@ pub use probes::{FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check
 pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
 pub use recorder::{Batch, Recorder, Timing};
 pub use resources::{
-    ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse, thread_cpu,
+    Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse, thread_cpu,
 };
 pub use series::{Ending, KindMeasure, LONGEST, Series, latency_histogram};
+pub use steady::Settling;

@@ -119,16 +119,23 @@ pub(super) fn parse_io(text: &str) -> Option<(u64, u64)> {
 
 /// Reads (received, sent) bytes of all interfaces but loopback from /proc/PID/net/dev.
 pub(super) fn parse_network(text: &str) -> Option<(u64, u64)> {
+    let lines = text.lines().filter(|line| line.contains(':')).count();
+    let links = parse_network_of(text);
+    let others = links.iter().filter(|(name, ..)| name != "lo");
+    let sum = others.fold((0, 0), |sum, (_, received, sent)| (sum.0 + received, sum.1 + sent));
+    (links.len() == lines).then_some(sum)
+}
+
+/// Reads each interface of /proc/PID/net/dev: name, bytes received and sent.
+pub(super) fn parse_network_of(text: &str) -> Vec<(String, u64, u64)> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
-    lines.filter(|(name, _)| name.trim() != "lo").try_fold(
-        (0, 0),
-        |(received, sent), (_, counts)| {
-            let mut counts = counts.split_ascii_whitespace();
-            let more: u64 = counts.next()?.parse().ok()?;
-            // The ninth count is that of bytes sent.
-            Some((received + more, sent + counts.nth(7)?.parse::<u64>().ok()?))
-        },
-    )
+    let link = |(name, counts): (&str, &str)| {
+        let mut counts = counts.split_ascii_whitespace();
+        let received = counts.next()?.parse().ok()?;
+        // The ninth count is that of bytes sent.
+        Some((name.trim().to_owned(), received, counts.nth(7)?.parse().ok()?))
+    };
+    lines.filter_map(link).collect()
 }
 
 /// The process has another network than we have, and so its interfaces are its own.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::bottleneck::Busy;
 use super::clock::{Nanos, now};
 use super::procfs::{MachineTimes, NotSampled, ProcFile, ProcessCounters, ProcessFiles};
 
@@ -16,6 +17,11 @@ use super::procfs::{MachineTimes, NotSampled, ProcFile, ProcessCounters, Process
 const EVERY: Duration = Duration::from_secs(1);
 /// Samples kept; at this number each two become one, and samples are taken half as often.
 const SAMPLES_KEPT: usize = 4096;
+
+/// Between two looks at the processes that servers started: a rewrite may take less than a second.
+const NURSERY_EVERY: Duration = Duration::from_millis(100);
+/// Such processes that are kept of a phase.
+const OFFSPRING_KEPT: usize = 1_000;
 
 /// Processor time of the calling thread since it started, to the nanosecond; zero where the
 /// system does not tell.
@@ -96,6 +102,23 @@ pub struct ServerUse {
     pub used: Option<ProcessUse>,
     /// It was still there at the last sample.
     pub alive: bool,
+    /// Share of the time that its busiest thread worked; `None` if the process was not the same at both
+    /// ends.
+    #[serde(default)]
+    pub busiest_thread: Option<f64>,
+}
+
+/// A process that a server started meanwhile: Redis writes snapshots and rewrites its file in one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offspring {
+    /// Index of the server.
+    pub server: usize,
+    /// What it calls itself.
+    pub name: String,
+    /// When it was first seen, on [`super::now`]'s clock.
+    pub from: Nanos,
+    /// When it was last seen.
+    pub to: Nanos,
 }
 
 /// What a phase took from the machine. Shares are of all processors' time, 0 to 1.
@@ -113,6 +136,10 @@ pub struct ResourceSummary {
     pub own: ProcessUse,
     /// The servers, in the order given.
     pub servers: Vec<ServerUse>,
+    /// Share of its speed that the fullest network link carried in one direction; `None` where no link
+    /// tells its speed.
+    #[serde(default)]
+    pub link: Option<f64>,
 }
 
 /// The samples of a phase and what they come to.
@@ -122,6 +149,8 @@ pub struct Resources {
     pub samples: Vec<Sample>,
     /// From the first sample to the last.
     pub summary: ResourceSummary,
+    /// Processes that the servers started and that were seen at their work.
+    pub offspring: Vec<Offspring>,
 }
 
 /// Samples this machine once a second on a thread of its own, from [`Sampler::start`] to
@@ -129,8 +158,9 @@ pub struct Resources {
 #[derive(Debug)]
 pub struct Sampler {
     stop: Sender<()>,
-    thread: JoinHandle<Vec<Sample>>,
+    thread: JoinHandle<(Vec<Sample>, Vec<Offspring>)>,
     servers: Arc<[u32]>,
+    began: Busy,
 }
 
 impl Sampler {
@@ -145,24 +175,32 @@ impl Sampler {
 
     fn start_every(every: Duration, keep: usize, servers: &[u32]) -> Result<Sampler, NotSampled> {
         let servers: Arc<[u32]> = servers.into();
+        let began = Busy::look(&servers);
+        let mut nursery = Nursery::new(&servers);
         let mut sources = Sources::open(&servers)?;
         let mut samples = Thinned::new(keep, sources.sample()?);
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             loop {
-                let over = match stopped.recv_timeout(every * samples.stride) {
-                    Err(RecvTimeoutError::Timeout) => false,
-                    Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
+                let due = now() + (every * samples.stride).as_nanos() as u64;
+                let over = loop {
+                    nursery.look();
+                    let left = Duration::from_nanos(due.saturating_sub(now()));
+                    match stopped.recv_timeout(left.min(NURSERY_EVERY)) {
+                        Err(RecvTimeoutError::Timeout) if now() < due => {}
+                        Err(RecvTimeoutError::Timeout) => break false,
+                        Ok(()) | Err(RecvTimeoutError::Disconnected) => break true,
+                    }
                 };
                 if let Ok(sample) = sources.sample() {
                     samples.push(sample);
                 }
                 if over {
-                    return samples.kept;
+                    return (samples.kept, nursery.seen);
                 }
             }
         });
-        Ok(Sampler { stop, thread, servers })
+        Ok(Sampler { stop, thread, servers, began })
     }
 
     /// Takes the last sample and sums up.
@@ -173,10 +211,66 @@ impl Sampler {
     pub fn stop(self) -> Resources {
         // An error means that the thread is over already; joining tells why.
         let _ = self.stop.send(());
-        let samples = self.thread.join().expect("the sampling thread does not panic");
-        let summary = summarize(&samples, &self.servers);
-        Resources { samples, summary }
+        let (samples, offspring) = self.thread.join().expect("the sampling thread does not panic");
+        let mut summary = summarize(&samples, &self.servers);
+        let ended = Busy::look(&self.servers);
+        summary.link = self.began.fullest_link(&ended, summary.span);
+        for (index, server) in summary.servers.iter_mut().enumerate() {
+            server.busiest_thread = self.began.busiest_thread(&ended, index, summary.span);
+        }
+        Resources { samples, summary, offspring }
     }
+}
+
+/// Looks for processes that the servers start.
+#[derive(Debug)]
+struct Nursery {
+    files: Vec<Option<ProcFile>>,
+    seen: Vec<Offspring>,
+    /// Number of the process of each of `seen`.
+    pids: Vec<u32>,
+}
+
+impl Nursery {
+    fn new(servers: &[u32]) -> Nursery {
+        let file = |pid: &u32| ProcFile::open(format!("/proc/{pid}/task/{pid}/children")).ok();
+        let files = servers.iter().map(file).collect();
+        Nursery { files, seen: Vec::new(), pids: Vec::new() }
+    }
+
+    fn look(&mut self) {
+        let at = now();
+        for (server, file) in self.files.iter_mut().enumerate() {
+            let Some(children) = file.as_mut().and_then(ProcFile::read) else { continue };
+            let children: Vec<u32> =
+                children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+            for pid in children {
+                match self.pids.iter().rposition(|known| *known == pid) {
+                    Some(index) => {
+                        self.seen[index].to = at;
+                        // A process that was only just made still has the name of its parent.
+                        if let Some(name) = title(pid) {
+                            self.seen[index].name = name;
+                        }
+                    }
+                    None if self.seen.len() >= OFFSPRING_KEPT => {}
+                    None => {
+                        let Some(name) = title(pid) else { continue };
+                        self.pids.push(pid);
+                        self.seen.push(Offspring { server, name, from: at, to: at });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// First word of the command line that a process shows: its title, where it gave itself one.
+fn title(pid: u32) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let text = String::from_utf8_lossy(&line);
+    let word = text.split(['\0', ' ']).next().filter(|word| !word.is_empty())?;
+    Some(word.rsplit('/').next().unwrap_or(word).to_owned())
 }
 
 /// Open files behind a sample.
@@ -285,6 +379,7 @@ fn summarize(samples: &[Sample], servers: &[u32]) -> ResourceSummary {
         servers: (servers.iter().enumerate())
             .map(|(index, &pid)| server_use(samples, index, pid))
             .collect(),
+        link: None,
     }
 }
 
@@ -296,7 +391,7 @@ fn server_use(samples: &[Sample], index: usize, pid: u32) -> ServerUse {
         ProcessUse::between(first, last, peak, Duration::from_nanos(to - from).as_secs_f64())
     });
     let alive = samples.last().is_some_and(|s| s.servers[index].is_some());
-    ServerUse { pid, used, alive }
+    ServerUse { pid, used, alive, busiest_thread: None }
 }
 
 #[cfg(test)]
@@ -354,7 +449,25 @@ mod tests {
         assert!(!summary.servers[0].alive);
         assert!(used.user + used.system > Duration::ZERO, "{used:?}");
         assert!(used.peak_rss > 0);
-        assert_eq!(summary.servers[1], ServerUse { pid: u32::MAX - 1, used: None, alive: false });
+        let none = ServerUse { pid: u32::MAX - 1, used: None, alive: false, busiest_thread: None };
+        assert_eq!(summary.servers[1], none);
+    }
+
+    #[test]
+    fn what_a_server_starts_is_seen_with_its_name() {
+        let mut server = std::process::Command::new("sh")
+            .args(["-c", "sleep 0.1; sleep 0.6; exec sleep 30"])
+            .spawn()
+            .unwrap();
+        let sampler = Sampler::start_every(Duration::from_secs(5), 10, &[server.id()]).unwrap();
+        std::thread::sleep(Duration::from_millis(1_500));
+        let resources = sampler.stop();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let seen = &resources.offspring;
+        assert!(seen.len() >= 2, "{seen:?}");
+        assert!(seen.iter().all(|child| child.name == "sleep" && child.server == 0), "{seen:?}");
+        assert!(seen.iter().any(|child| child.to - child.from > 300_000_000), "{seen:?}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) fn halves_that_differ(timeline: &[Interval]) -> Option<(f64, f64)> {
 }
 
 /// Operations a second in each interval but the last one, if that was cut.
-fn whole_interval_rates(timeline: &[Interval]) -> Vec<f64> {
+pub(super) fn whole_interval_rates(timeline: &[Interval]) -> Vec<f64> {
     let length = |interval: &Interval| interval.end.saturating_sub(interval.start);
     let whole = timeline.iter().map(length).max().unwrap_or_default();
     timeline

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 
 use super::drift;
 use super::reason::Reason;
-use crate::measure::{KindMeasure, PhaseMeasure, ResourceSummary};
+use crate::measure::{KindMeasure, PhaseMeasure, ResourceSummary, Settling};
 use crate::store::Threading;
 use crate::workload::{GroupPlan, Kind, PhasePlan};
 
@@ -42,7 +42,7 @@ pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
         found.extend([client_limited(evidence), harness_share(evidence)]);
         found.extend([missed_schedule(evidence), late_sends(evidence)]);
         found.extend([unexpected_misses(evidence), too_few_samples(evidence)]);
-        found.extend([too_short(evidence), drift(evidence)]);
+        found.extend([too_short(evidence), drift(evidence), never_settled(evidence)]);
         found.extend([littles_law(evidence), idle_clients(evidence), disturbed(evidence)]);
     }
     found.into_iter().flatten().filter(|reason| reason.threshold().is_some()).collect()
@@ -208,6 +208,15 @@ fn drift(evidence: &Evidence<'_>) -> Option<Reason> {
     }
     let (first, second) = drift::halves_that_differ(&evidence.measure.timeline)?;
     (first > 0.0).then_some(Reason::Drift { first, second })
+}
+
+/// A trend that is told as drift already is not told twice.
+fn never_settled(evidence: &Evidence<'_>) -> Option<Reason> {
+    if evidence.open() || drift(evidence).is_some_and(|reason| reason.threshold().is_some()) {
+        return None;
+    }
+    let settling = Settling::of(&drift::whole_interval_rates(&evidence.measure.timeline))?;
+    Some(Reason::NeverSettled { trend: settling.trend })
 }
 
 fn littles_law(evidence: &Evidence<'_>) -> Option<Reason> {

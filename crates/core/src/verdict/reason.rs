@@ -142,6 +142,11 @@ pub enum Reason {
         /// Median throughput of the second half, operations a second.
         second: f64,
     },
+    /// Throughput still rose or fell at the end: what the phase measured is a moment of it.
+    NeverSettled {
+        /// Change of the throughput over the phase by its trend, as a share of its median.
+        trend: f64,
+    },
     /// kvdyno was built without optimisation.
     DebugBuild,
     /// More requests were in flight than there are clients (Little's law): counts or clocks err.
@@ -199,6 +204,7 @@ impl Reason {
             Reason::TooShort { .. } => "too-short",
             Reason::CutShort { .. } => "cut-short",
             Reason::Drift { .. } => "drift",
+            Reason::NeverSettled { .. } => "never-settled",
             Reason::DebugBuild => "debug-build",
             Reason::LittlesLaw { .. } => "littles-law",
             Reason::IdleClients { .. } => "idle-clients",
@@ -225,6 +231,9 @@ impl Reason {
             Reason::TooShort { .. } => Bounds::suspect_below(1.0),
             Reason::CutShort { .. } => Bounds::above(0.0, 1.0),
             Reason::Drift { .. } => Bounds::suspect_above(0.20),
+            Reason::NeverSettled { .. } => {
+                Bounds { remark: Some(0.10), ..Bounds::suspect_above(0.20) }
+            }
             Reason::DebugBuild => Bounds { invalid: Some(0.0), ..Bounds::default() },
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
@@ -252,6 +261,7 @@ impl Reason {
             Reason::TooShort { span } => (span.as_secs_f64(), Unit::Seconds),
             Reason::CutShort { stopped } => (cut(stopped), Unit::Count),
             Reason::Drift { first, second } => ((second - first).abs() / first, Unit::Share),
+            Reason::NeverSettled { trend } => (trend.abs(), Unit::Share),
             Reason::DebugBuild => (1.0, Unit::Count),
             Reason::LittlesLaw { in_flight, clients }
             | Reason::IdleClients { in_flight, clients } => {
@@ -316,6 +326,10 @@ impl Reason {
                 let (first, second) = (grouped(first as u64), grouped(second as u64));
                 format!("throughput {word} by {by}, from {first} to {second} ops/s (half medians)")
             }
+            Reason::NeverSettled { trend } => {
+                let (word, by) = (if trend < 0.0 { "falling" } else { "rising" }, self.percent());
+                format!("throughput never settled: it was still {word}, by {by} over the phase")
+            }
             Reason::DebugBuild => "kvdyno was built without optimisation".to_owned(),
             Reason::LittlesLaw { in_flight, clients } => format!(
                 "{in_flight:.2} requests in flight on average with {clients} clients: impossible"
@@ -367,6 +381,9 @@ impl Reason {
             Reason::CutShort { .. } => "let it run to its end, or ask for less",
             Reason::Drift { .. } => {
                 "look at the throughput over time; warm up longer, or run until it settles"
+            }
+            Reason::NeverSettled { .. } => {
+                "run longer, until it settles; what falls for ever is a finding about the store"
             }
             Reason::DebugBuild => "build with cargo build --release",
             Reason::LittlesLaw { .. } => {

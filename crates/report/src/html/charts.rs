@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::capacity::CapacityCharts;
-use crate::result::{FaultResult, HistogramError, PhaseResult, RunResult};
+use crate::result::{HistogramError, PhaseResult, RunResult};
 use crate::standing::store_labels;
 use crate::timeline::{
     ALL_KINDS, Percentiles, PhaseTimeline, Point, ProcessTimeline, Timeline, Use,
@@ -48,12 +48,15 @@ struct RunCharts {
     service_curve: Option<Curve>,
     response_curve: Option<Curve>,
     processes: Vec<ProcessCharts>,
-    faults: Vec<FaultMark>,
+    /// Faults, what servers did, the end of the warm-up, dips and excursions.
+    marks: Vec<Mark>,
 }
 
-/// What was done to the testbed, s since the phase began.
+/// Something that happened, s since the phase began.
 #[derive(Serialize)]
-struct FaultMark {
+struct Mark {
+    /// `fault`, `event`, `settled` or `excursion`.
+    kind: &'static str,
     text: String,
     begin: f64,
     end: f64,
@@ -165,17 +168,27 @@ fn run_charts(
         service_curve: curve(Clock::Service)?,
         response_curve: if phase.open() { curve(Clock::Response)? } else { None },
         processes: uses.iter().map(process_charts).collect(),
-        faults: phase.faults.iter().map(fault_mark).collect(),
+        marks: marks(phase),
     })
 }
 
-fn fault_mark(fault: &FaultResult) -> FaultMark {
-    let seconds = |ns: u64| (ns as f64 / 1e6).round() / 1e3;
-    FaultMark {
-        text: format!("{} {}", fault.what, fault.node).trim_end().to_owned(),
-        begin: seconds(fault.began_ns),
-        end: seconds(fault.ended_ns),
-    }
+fn marks(phase: &PhaseResult) -> Vec<Mark> {
+    let mark = |kind, text: &str, begin: u64, end: u64| {
+        let seconds = |ns: u64| (ns as f64 / 1e6).round() / 1e3;
+        Mark { kind, text: text.trim_end().to_owned(), begin: seconds(begin), end: seconds(end) }
+    };
+    let faults = phase.faults.iter().map(|fault| {
+        let text = format!("{} {}", fault.what, fault.node);
+        mark("fault", &text, fault.began_ns, fault.ended_ns)
+    });
+    let course = || phase.course.iter();
+    let settled = course().filter_map(|course| course.settled_ns.filter(|ns| *ns > 0));
+    let settled = settled.map(|at| mark("settled", "settled", at, at));
+    let excursions = course().flat_map(|course| &course.excursions);
+    let excursions = excursions.map(|e| mark("excursion", "", e.from_ns, e.to_ns));
+    let events = course().flat_map(|course| &course.events);
+    let events = events.map(|event| mark("event", &event.what, event.from_ns, event.to_ns));
+    faults.chain(events).chain(settled).chain(excursions).collect()
 }
 
 fn process_charts(line: &ProcessTimeline) -> ProcessCharts {
@@ -294,6 +307,20 @@ mod tests {
         assert_eq!(rounded(0.001_234_56), Some(0.001_235));
         assert_eq!(rounded(f64::INFINITY), None);
         assert_eq!(rounded(0.0), Some(0.0));
+    }
+
+    #[test]
+    fn what_happened_is_marked() {
+        use crate::result::{CourseResult, ExcursionResult};
+        let mut phase = crate::sample::two_stores().runs.swap_remove(0).phases.swap_remove(0);
+        assert!(marks(&phase).is_empty());
+        let (what, beside) = ("p99".to_owned(), Vec::new());
+        let (from_ns, to_ns, level) = (2_000_000_000, 3_000_000_000, 4.0);
+        let excursions = vec![ExcursionResult { what, from_ns, to_ns, level, beside }];
+        let settled_ns = Some(5_500_000_000);
+        phase.course = Some(CourseResult { settled_ns, excursions, ..CourseResult::default() });
+        let found: Vec<_> = marks(&phase).iter().map(|m| (m.kind, m.begin, m.end)).collect();
+        assert_eq!(found, [("settled", 5.5, 5.5), ("excursion", 2.0, 3.0)]);
     }
 
     #[test]

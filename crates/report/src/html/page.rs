@@ -5,6 +5,7 @@ use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
+use crate::happenings::course_lines;
 use crate::lines::{
     LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
     figure_value, findings, grouped, shows_published,
@@ -31,6 +32,8 @@ const PLAN_ON_PAGE: usize = 60_000;
 const MESSAGE_ON_PAGE: usize = 500;
 /// Most rows of resources on the page.
 const RESOURCES_ON_PAGE: usize = 200;
+/// Most lines about what happened on the page.
+const HAPPENINGS_ON_PAGE: usize = 200;
 /// Most faults on the page.
 const FAULTS_ON_PAGE: usize = 200;
 /// Most figures of stores' drivers on the page.
@@ -58,6 +61,7 @@ pub(super) struct Page {
     cost_columns: &'static [AccountLine],
     costs: Vec<Vec<String>>,
     outcomes: Vec<[String; 3]>,
+    happenings: Vec<[String; 3]>,
     faults: Vec<[String; 3]>,
     figures: Vec<[String; 6]>,
     errors: Vec<[String; 7]>,
@@ -145,6 +149,7 @@ impl Page {
             cost_columns: &ACCOUNT_LINES,
             costs: costs(result, &labels),
             outcomes: outcomes(result, &labels),
+            happenings: happenings(result, &labels),
             faults: faults(result, &labels),
             figures: figures(result, &labels),
             errors: errors(result, &labels),
@@ -358,6 +363,19 @@ fn process_line([store, phase]: [String; 2], who: String, used: &ProcessUse) -> 
         bytes(used.read_bytes),
         bytes(used.written_bytes),
     ]
+}
+
+/// What phases were limited by, when they settled and where they left their level.
+fn happenings(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
+    let mut lines = Vec::new();
+    for (run, label) in result.runs.iter().zip(labels) {
+        for phase in &run.phases {
+            let told = course_lines(run, phase).into_iter();
+            lines.extend(told.map(|line| [cut(label), cut(&phase.name), cut(&line)]));
+        }
+    }
+    lines.truncate(HAPPENINGS_ON_PAGE);
+    lines
 }
 
 /// What was done to the testbeds.

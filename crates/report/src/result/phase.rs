@@ -3,7 +3,8 @@
 use std::time::SystemTime;
 
 use kvdyno_core::measure::{
-    ErrorSummary, KindMeasure, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason, WorkerUse,
+    ErrorSummary, KindMeasure, Limit, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason,
+    WorkerUse,
 };
 use kvdyno_core::store::{Certainty, ErrorClass, Figure, FigureUnit};
 use kvdyno_core::suite::{self, Plan};
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
+use super::course::CourseResult;
 use super::fault::FaultResult;
 use super::latency::{Latency, finite};
 use super::linearizability::LinearizabilityResult;
@@ -97,6 +99,13 @@ pub struct PhaseResult {
     /// What became of the writes, where every record was read back after this phase.
     #[serde(default)]
     pub writes: Option<WriteAccount>,
+    /// When it settled, and where throughput or latency left their level; `None` of short phases.
+    #[serde(default)]
+    pub course: Option<CourseResult>,
+    /// What it was limited by, as far as samples show it.
+    #[serde(default)]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub limit: Option<Limit>,
     /// Figures that somebody published for this phase.
     pub published: Vec<Published>,
 }
@@ -338,6 +347,8 @@ impl PhaseResult {
             // What is old when records are read back is in the account of the writes.
             stale: account::stale(measure).filter(|_| !plan.load),
             writes: None,
+            course: None,
+            limit: None,
             published: Vec::new(),
         }
     }

@@ -138,7 +138,7 @@ fn resources() -> ResourceSummary {
         context_switches: None,
     };
     let span = Duration::from_secs(SECONDS);
-    ResourceSummary { span, busy: 0.6, steal: 0.0, iowait: 0.0, own, servers: vec![] }
+    ResourceSummary { span, busy: 0.6, steal: 0.0, iowait: 0.0, own, servers: vec![], link: None }
 }
 
 impl Phase {
@@ -360,6 +360,25 @@ fn throughput_that_drifts() {
     assert!(text.contains("fell by 21.0 %, from 10,000 to 7,900 ops/s"), "{text}");
     second_half(&mut phase, 12_100);
     assert!(phase.only("drift", Level::Suspect).text().contains("rose"));
+    phase.open();
+    phase.none();
+}
+
+#[test]
+fn throughput_that_never_settles() {
+    let mut phase = healthy();
+    // A slow trend, which takes the halves apart by less than drift allows.
+    let falling = |phase: &mut Phase, a_second: u64| {
+        let completed = |n: u32| 10_000 - a_second * u64::from(n) + u64::from(n % 3) * 20;
+        phase.measure.timeline = (0..40).map(|n| interval(n, completed(n))).collect();
+    };
+    falling(&mut phase, 15);
+    phase.none();
+    falling(&mut phase, 40);
+    let text = phase.only("never-settled", Level::Valid).text();
+    assert!(text.contains("still falling, by 16.8 %"), "{text}");
+    falling(&mut phase, 60);
+    phase.only("never-settled", Level::Suspect);
     phase.open();
     phase.none();
 }

@@ -24,6 +24,7 @@ fn each() -> Vec<Reason> {
         Reason::Scaled { scale: 0.01 },
         Reason::Unjudged { unknown: 4, reads: 10_000 },
         Reason::Anomalies { illegal: 1, counts: [1, 0, 0, 0, 0] },
+        Reason::NeverSettled { trend: -0.3 },
     ]
 }
 
@@ -47,6 +48,7 @@ fn position(reason: &Reason) -> usize {
         Reason::Scaled { .. } => 14,
         Reason::Unjudged { .. } => 15,
         Reason::Anomalies { .. } => 16,
+        Reason::NeverSettled { .. } => 17,
     }
 }
 

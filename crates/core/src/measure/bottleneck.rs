@@ -1,0 +1,308 @@
+//! What a phase was limited by, as far as samples show it: threads, processors, storage, the network.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::phase::WorkerUse;
+use super::procfs::{ProcessCounters, parse_network_of};
+use super::resources::ResourceSummary;
+use crate::store::Threading;
+
+/// A thread that worked more than this share of the time had no more to give.
+pub const FULL_THREAD: f64 = 0.90;
+/// Likewise all processors that a process or the machine may use.
+pub const FULL_PROCESSORS: f64 = 0.95;
+/// Processors idle for want of storage for more than this share of the time of one of them.
+pub const FULL_STORAGE: f64 = 0.50;
+/// Share of a link's speed beyond which it is full; headers of packets are not in it.
+pub const FULL_LINK: f64 = 0.85;
+
+/// What was full.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "what")]
+pub enum Limit {
+    /// A thread of kvdyno: the client was the limit.
+    Client {
+        /// Share of the time that it worked.
+        busy: f64,
+    },
+    /// The threads in which the engine runs, in this process.
+    Engine {
+        /// Share of the time that they worked.
+        busy: f64,
+    },
+    /// One thread of a server process, on one core.
+    ServerThread {
+        /// Number of the process.
+        pid: u32,
+        /// Share of the time that it worked.
+        busy: f64,
+    },
+    /// All processors that a server process may use.
+    ServerProcessors {
+        /// Number of the process.
+        pid: u32,
+        /// Processors kept busy.
+        processors: f64,
+    },
+    /// All processors of the machine, by whatever runs on it.
+    Machine {
+        /// Share of their time.
+        busy: f64,
+    },
+    /// Storage: processors waited for it.
+    Disk {
+        /// Share of one processor's time that went by idle for want of storage.
+        waiting: f64,
+    },
+    /// A network link.
+    Network {
+        /// Share of its speed.
+        used: f64,
+    },
+    /// Nothing was full, as far as can be seen.
+    NoneSeen,
+}
+
+/// What threads and links had done at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Busy {
+    /// Processor time of each thread of each server.
+    threads: Vec<BTreeMap<u32, Duration>>,
+    /// Bytes received and sent by each link whose speed is known, with that speed in bytes a second.
+    links: BTreeMap<String, (u64, u64, f64)>,
+}
+
+impl Busy {
+    pub(super) fn look(servers: &[u32]) -> Busy {
+        Busy { threads: servers.iter().map(|pid| threads_of(*pid)).collect(), links: links() }
+    }
+
+    /// Share of `span` that the busiest thread of a server worked since; `None` if it is not the same
+    /// process any more.
+    pub(super) fn busiest_thread(&self, then: &Busy, server: usize, span: Duration) -> Option<f64> {
+        let (before, after) = (self.threads.get(server)?, then.threads.get(server)?);
+        let worked = |(thread, time): (&u32, &Duration)| {
+            time.saturating_sub(before.get(thread).copied().unwrap_or_default())
+        };
+        let most = after.iter().map(worked).max()?;
+        (!span.is_zero()).then(|| most.as_secs_f64() / span.as_secs_f64())
+    }
+
+    /// Share of its speed that the fullest link carried since, in one direction.
+    pub(super) fn fullest_link(&self, then: &Busy, span: Duration) -> Option<f64> {
+        let used = |(name, (received, sent, speed)): (&String, &(u64, u64, f64))| {
+            let before = self.links.get(name)?;
+            let most = received.saturating_sub(before.0).max(sent.saturating_sub(before.1));
+            Some(most as f64 / speed / span.as_secs_f64())
+        };
+        let shares = then.links.iter().filter_map(used).filter(|share| share.is_finite());
+        shares.reduce(f64::max)
+    }
+}
+
+fn threads_of(pid: u32) -> BTreeMap<u32, Duration> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let thread = |entry: fs::DirEntry| {
+        let number = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        let counters = ProcessCounters::parse(&stat)?;
+        Some((number, counters.user + counters.system))
+    };
+    entries.filter_map(thread).collect()
+}
+
+fn links() -> BTreeMap<String, (u64, u64, f64)> {
+    let text = fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    let link = |(name, received, sent): (String, u64, u64)| {
+        let speed = fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
+        // Mbit/s; −1 where there is no such thing, as on loopback.
+        let speed: f64 = speed.trim().parse().ok().filter(|speed| *speed > 0.0)?;
+        Some((name, (received, sent, speed * 1e6 / 8.0)))
+    };
+    parse_network_of(&text).into_iter().filter_map(link).collect()
+}
+
+impl Limit {
+    /// What was full in a phase: the client first, for then nothing else is to be concluded.
+    /// `processors` is how many the machine has, `of_servers` how many its servers were kept to.
+    #[must_use]
+    pub fn of(
+        workers: &[WorkerUse],
+        threading: Threading,
+        used: &ResourceSummary,
+        processors: usize,
+        of_servers: Option<usize>,
+    ) -> Limit {
+        let share = |worker: &WorkerUse| worker.cpu.as_secs_f64() / worker.wall.as_secs_f64();
+        let timed = || workers.iter().filter(|worker| !worker.wall.is_zero());
+        let busiest = timed().map(share).fold(0.0, f64::max);
+        if busiest > FULL_THREAD {
+            return match threading {
+                Threading::InProcess => Limit::Engine { busy: busiest },
+                _ => Limit::Client { busy: busiest },
+            };
+        }
+        if let Some(limit) = of_server(used, of_servers.unwrap_or(processors)) {
+            return limit;
+        }
+        if used.busy + used.steal > FULL_PROCESSORS {
+            return Limit::Machine { busy: used.busy + used.steal };
+        }
+        let waiting = used.iowait * processors as f64;
+        if waiting > FULL_STORAGE {
+            return Limit::Disk { waiting };
+        }
+        match used.link.filter(|used| *used > FULL_LINK) {
+            Some(used) => Limit::Network { used },
+            None => Limit::NoneSeen,
+        }
+    }
+
+    /// In a sentence without a stop. `name` tells what a server process is called.
+    #[must_use]
+    pub fn text(&self, name: impl Fn(u32) -> String) -> String {
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        match self {
+            Limit::Client { busy } => {
+                format!("the client: a thread of kvdyno worked {} of the time", percent(*busy))
+            }
+            Limit::Engine { busy } => {
+                format!(
+                    "the processor: a thread in the engine worked {} of the time",
+                    percent(*busy)
+                )
+            }
+            Limit::ServerThread { pid, busy } => {
+                format!(
+                    "one core of {}: a thread worked {} of the time",
+                    name(*pid),
+                    percent(*busy)
+                )
+            }
+            Limit::ServerProcessors { pid, processors } => {
+                format!("the processors of {}: it kept {processors:.2} busy", name(*pid))
+            }
+            Limit::Machine { busy } => {
+                format!("the machine: all its processors worked {} of the time", percent(*busy))
+            }
+            Limit::Disk { waiting } => format!(
+                "the disk: a processor was idle for want of storage {} of the time",
+                percent(*waiting)
+            ),
+            Limit::Network { used } => {
+                format!("the network: a link carried {} of its speed", percent(*used))
+            }
+            Limit::NoneSeen => "none seen: no thread, processor, disk or link was full".to_owned(),
+        }
+    }
+}
+
+fn of_server(used: &ResourceSummary, processors: usize) -> Option<Limit> {
+    let full = used.servers.iter().filter(|s| s.busiest_thread.is_some_and(|b| b > FULL_THREAD));
+    let busier = |a: &&super::resources::ServerUse, b: &&super::resources::ServerUse| {
+        a.busiest_thread.unwrap_or(0.0).total_cmp(&b.busiest_thread.unwrap_or(0.0))
+    };
+    if let Some(server) = full.max_by(busier) {
+        let busy = server.busiest_thread.unwrap_or(0.0);
+        return Some(Limit::ServerThread { pid: server.pid, busy });
+    }
+    let of_process = used.servers.iter().filter_map(|s| Some((s.pid, s.used?.processors)));
+    let (pid, most) = of_process.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let full = most > FULL_PROCESSORS * processors as f64;
+    full.then_some(Limit::ServerProcessors { pid, processors: most })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::resources::{ProcessUse, ServerUse};
+    use super::*;
+
+    fn process(processors: f64) -> ProcessUse {
+        ProcessUse {
+            processors,
+            user: Duration::ZERO,
+            system: Duration::ZERO,
+            peak_rss: 0,
+            read_bytes: None,
+            written_bytes: None,
+            context_switches: None,
+        }
+    }
+
+    fn used() -> ResourceSummary {
+        let server =
+            ServerUse { pid: 7, used: Some(process(0.5)), alive: true, busiest_thread: Some(0.4) };
+        ResourceSummary {
+            span: Duration::from_secs(10),
+            busy: 0.5,
+            steal: 0.0,
+            iowait: 0.0,
+            own: process(0.5),
+            servers: vec![server],
+            link: None,
+        }
+    }
+
+    fn limit(busy: f64, threading: Threading, used: &ResourceSummary) -> Limit {
+        let wall = Duration::from_secs(10);
+        let worker = WorkerUse { wall, cpu: wall.mul_f64(busy), ..WorkerUse::default() };
+        Limit::of(&[worker], threading, used, 4, None)
+    }
+
+    #[test]
+    fn each_resource_is_named_when_it_is_full() {
+        let net = Threading::Networked;
+        assert_eq!(limit(0.5, net, &used()), Limit::NoneSeen);
+        assert_eq!(limit(0.95, net, &used()), Limit::Client { busy: 0.95 });
+        let engine = limit(0.95, Threading::InProcess, &used());
+        assert_eq!(engine, Limit::Engine { busy: 0.95 });
+        let mut full = used();
+        full.servers[0].busiest_thread = Some(0.97);
+        assert_eq!(limit(0.5, net, &full), Limit::ServerThread { pid: 7, busy: 0.97 });
+        let mut full = used();
+        full.servers[0].used = Some(process(3.9));
+        assert_eq!(limit(0.5, net, &full), Limit::ServerProcessors { pid: 7, processors: 3.9 });
+        let full = ResourceSummary { busy: 0.9, steal: 0.08, ..used() };
+        assert_eq!(limit(0.5, net, &full), Limit::Machine { busy: 0.98 });
+        let full = ResourceSummary { iowait: 0.2, ..used() };
+        assert_eq!(limit(0.5, net, &full), Limit::Disk { waiting: 0.8 });
+        let full = ResourceSummary { link: Some(0.93), ..used() };
+        assert_eq!(limit(0.5, net, &full), Limit::Network { used: 0.93 });
+    }
+
+    #[test]
+    fn limits_are_told_with_their_figure() {
+        let text = Limit::ServerThread { pid: 7, busy: 0.97 }.text(|pid| format!("redis-{pid}"));
+        assert_eq!(text, "one core of redis-7: a thread worked 97 % of the time");
+        assert!(Limit::NoneSeen.text(|_| String::new()).starts_with("none seen"));
+    }
+
+    #[test]
+    fn the_busiest_thread_of_a_process_is_found() {
+        let busy = std::thread::Builder::new().spawn(|| {
+            let begin = super::super::resources::thread_cpu();
+            while super::super::resources::thread_cpu() - begin < Duration::from_millis(200) {
+                std::hint::spin_loop();
+            }
+        });
+        let pid = std::process::id();
+        let before = Busy::look(&[pid]);
+        busy.unwrap().join().unwrap();
+        // The thread is gone with its count: what is left is that of the others.
+        let after = Busy::look(&[pid]);
+        let share = before.busiest_thread(&after, 0, Duration::from_secs(1)).unwrap();
+        assert!((0.0..100.0).contains(&share), "{share}");
+        assert_eq!(before.busiest_thread(&after, 1, Duration::from_secs(1)), None);
+        let this = super::super::resources::thread_cpu();
+        while super::super::resources::thread_cpu() - this < Duration::from_millis(200) {
+            std::hint::spin_loop();
+        }
+        let later = Busy::look(&[pid]);
+        let share = after.busiest_thread(&later, 0, Duration::from_millis(200)).unwrap();
+        assert!(share > 0.5, "{share}");
+    }
+}

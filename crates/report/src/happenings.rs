@@ -1,0 +1,115 @@
+//! What limited a phase and what happened in it, in sentences that the terminal, the page and Markdown
+//! share.
+
+use crate::lines::{duration_text, significant};
+use crate::result::{CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun};
+
+/// What a phase was limited by, when it settled and where it left its level, a sentence each without a
+/// stop; of phases that only prepare nothing.
+#[must_use]
+pub fn course_lines(run: &StoreRun, phase: &PhaseResult) -> Vec<String> {
+    if phase.prepares() {
+        return Vec::new();
+    }
+    let name = |pid: u32| {
+        let node = run.testbed.as_ref().and_then(|testbed| testbed.node_of(pid));
+        node.map_or_else(|| format!("process {pid}"), |node| node.name.clone())
+    };
+    let limit = phase.limit.iter().map(|limit| format!("limited by {}", limit.text(name)));
+    let course = phase.course.iter();
+    limit
+        .chain(course.flat_map(|course| settled_lines(course, phase.open())))
+        .chain(phase.course.iter().flat_map(event_lines))
+        .chain(phase.course.iter().flat_map(excursion_lines))
+        .collect()
+}
+
+fn settled_lines(course: &CourseResult, open: bool) -> Vec<String> {
+    let what = if open { "the median latency" } else { "throughput" };
+    let mut lines = Vec::new();
+    if course.trend != 0.0 {
+        let percent = significant(course.trend.abs() * 100.0);
+        let word = if course.trend < 0.0 { "fell" } else { "rose" };
+        lines.push(format!("never settled: {what} {word} by {percent} % over the phase"));
+    } else if course.never_settled {
+        lines.push(format!("never settled: {what} changed in its second half still"));
+    }
+    if let Some(settled) = course.settled_ns.filter(|ns| *ns > 0) {
+        let seconds = duration_text(settled as f64);
+        lines.push(format!("settled after {seconds}: until then {what} was warming up"));
+    }
+    lines
+}
+
+fn event_lines(course: &CourseResult) -> Vec<String> {
+    let told = |event: &EventResult| {
+        let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
+        format!("{} from {} to {}", event.what, seconds(event.from_ns), seconds(event.to_ns))
+    };
+    course.events.iter().map(told).collect()
+}
+
+fn excursion_lines(course: &CourseResult) -> Vec<String> {
+    let told = |excursion: &ExcursionResult| {
+        let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
+        let level = match excursion.what.as_str() {
+            "throughput" => format!("throughput at {:.0} %", excursion.level * 100.0),
+            what => format!("{what} at {} ×", significant(excursion.level)),
+        };
+        let beside = match excursion.beside.is_empty() {
+            true => "unexplained".to_owned(),
+            false => format!("beside {}", excursion.beside.join(", ")),
+        };
+        let (from, to) = (seconds(excursion.from_ns), seconds(excursion.to_ns));
+        format!("{level} of its usual level from {from} to {to}: {beside}")
+    };
+    course.excursions.iter().map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::measure::Limit;
+
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn what_happened_is_told_with_what_explains_it() {
+        let mut run = sample::two_stores().runs.swap_remove(0);
+        run.testbed = Some(sample::testbed("redis-1"));
+        let excursion = |what: &str, level, beside: &[&str]| ExcursionResult {
+            what: what.to_owned(),
+            from_ns: 21_000_000_000,
+            to_ns: 24_000_000_000,
+            level,
+            beside: beside.iter().map(|text| (*text).to_owned()).collect(),
+        };
+        let phase = &mut run.phases[1];
+        phase.limit = Some(Limit::ServerThread { pid: 7, busy: 0.97 });
+        phase.course = Some(CourseResult {
+            settled_ns: Some(12_000_000_000),
+            never_settled: false,
+            trend: -0.153,
+            excursions: vec![
+                excursion("throughput", 0.34, &["snapshot of redis-1", "kill"]),
+                excursion("p99", 8.0, &[]),
+            ],
+            events: vec![EventResult {
+                what: "snapshot of redis-1".to_owned(),
+                from_ns: 20_500_000_000,
+                to_ns: 23_000_000_000,
+            }],
+        });
+        let expected = [
+            "limited by one core of redis-1: a thread worked 97 % of the time",
+            "never settled: throughput fell by 15.3 % over the phase",
+            "settled after 12.0 s: until then throughput was warming up",
+            "snapshot of redis-1 from 20.5 s to 23.0 s",
+            "throughput at 34 % of its usual level from 21.0 s to 24.0 s: beside snapshot of redis-1, kill",
+            "p99 at 8.00 × of its usual level from 21.0 s to 24.0 s: unexplained",
+        ];
+        assert_eq!(course_lines(&run, &run.phases[1]), expected);
+        run.phases[1].warmup = true;
+        assert!(course_lines(&run, &run.phases[1]).is_empty());
+    }
+}

@@ -1,0 +1,401 @@
+//! What happened during a phase: when it settled, where throughput or latency left their level, and what
+//! else went on at that time.
+
+use hdrhistogram::Histogram;
+use kvdyno_core::measure::{
+    Interval, Nanos, Offspring, Resources, Sample, Settling, latency_histogram, median, segments,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fault::FaultResult;
+use super::latency::add;
+
+/// A throughput below this share of the usual one is a dip.
+const DIP: f64 = 0.7;
+/// A 99th percentile above this multiple of the usual one is an excursion.
+const EXCURSION: f64 = 2.0;
+/// Steal that may explain something, as a share of all processors' time in a second.
+const STEAL: f64 = 0.05;
+/// How long before something what caused it may have been over, ns: intervals are seconds.
+const SHORTLY_BEFORE: u64 = 2_000_000_000;
+/// An interval shorter than this share of the longest says nothing of its own.
+const SLIVER: f64 = 0.5;
+/// Fewest intervals in which something stands out.
+const FEWEST: usize = 8;
+/// Most dips and excursions that a result keeps of a phase.
+const MOST: usize = 50;
+
+/// What happened during a phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CourseResult {
+    /// When the steady part began, ns since the phase began; `None` if it never did, or if the phase had
+    /// too few intervals to tell.
+    pub settled_ns: Option<u64>,
+    /// It never settled.
+    pub never_settled: bool,
+    /// How much throughput (closed arrivals) or median latency (open ones) changed over the phase, as a
+    /// share, if that is a trend that goes on to its end; else 0.
+    pub trend: f64,
+    /// Dips of the throughput and excursions of the latency, in order of time.
+    pub excursions: Vec<ExcursionResult>,
+    /// Work that servers were seen to do in processes of its own: snapshots, rewrites.
+    #[serde(default)]
+    pub events: Vec<EventResult>,
+}
+
+/// Something that a server did beside answering requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventResult {
+    /// What, and which server: `snapshot of redis-1`.
+    pub what: String,
+    /// When it was first seen, ns since the phase began; 0 if it was under way.
+    pub from_ns: u64,
+    /// When it was last seen, ns since the phase began.
+    pub to_ns: u64,
+}
+
+/// A stretch in which throughput or latency left their level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExcursionResult {
+    /// What left its level: `throughput` or `p99`.
+    pub what: String,
+    /// Begin, ns since the phase began.
+    pub from_ns: u64,
+    /// End, ns since the phase began.
+    pub to_ns: u64,
+    /// Its level then, as a multiple of the usual one.
+    pub level: f64,
+    /// What else went on, one sentence each without a stop; empty if it is unexplained.
+    pub beside: Vec<String>,
+}
+
+/// A phase while it is watched, interval by interval.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    points: Vec<Point>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    start: Nanos,
+    end: Nanos,
+    completed: u64,
+    p50: Option<u64>,
+    p99: Option<u64>,
+}
+
+/// What is known to have happened meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// What was done to the testbed.
+    pub faults: &'a [FaultResult],
+    /// What the machine and the servers used.
+    pub resources: Option<&'a Resources>,
+    /// Names of the sampled servers, in their order.
+    pub nodes: &'a [String],
+}
+
+impl Watched {
+    /// Another interval.
+    pub fn add(&mut self, interval: &Interval) {
+        let mut all: Option<Histogram<u64>> = None;
+        for (_, measure) in &interval.series {
+            if let Some(histogram) = measure.response.as_ref().or(measure.service.as_ref()) {
+                add(all.get_or_insert_with(latency_histogram), histogram);
+            }
+        }
+        let at = |quantile| all.as_ref().map(|histogram| histogram.value_at_quantile(quantile));
+        let Interval { start, end, completed, .. } = *interval;
+        self.points.push(Point { start, end, completed, p50: at(0.5), p99: at(0.99) });
+    }
+
+    /// What happened, where enough intervals were watched; `start` is the phase's begin and `open`
+    /// whether its arrivals had due times.
+    #[must_use]
+    pub fn course(&self, start: Nanos, open: bool, known: Known<'_>) -> Option<CourseResult> {
+        let points = self.whole();
+        if points.len() < FEWEST {
+            return None;
+        }
+        let rates: Vec<f64> = points.iter().map(Point::rate).collect();
+        let mut course = CourseResult::default();
+        // With open arrivals the schedule gives the rate: whether the store has settled its latency tells.
+        let judged = if open { filled(&points, |point| point.p50) } else { rates.clone() };
+        if let Some(settling) = Settling::of(&judged) {
+            let since = |index: usize| points[index].start.saturating_sub(start);
+            course.never_settled = settling.from.is_none();
+            course.settled_ns = settling.from.map(|from| if from == 0 { 0 } else { since(from) });
+            course.trend = settling.trend;
+        }
+        let p99s: Vec<f64> = filled(&points, |point| point.p99).iter().map(|p| p.ln()).collect();
+        course.excursions.extend(dips(&points, &rates, start));
+        course.excursions.extend(excursions(&points, &p99s, start));
+        course.excursions.sort_by_key(|excursion| excursion.from_ns);
+        course.excursions.truncate(MOST);
+        course.events = known.events(start);
+        for excursion in &mut course.excursions {
+            excursion.beside = known.beside(excursion, &course.events, start);
+        }
+        Some(course)
+    }
+
+    fn whole(&self) -> Vec<Point> {
+        let length = |point: &Point| point.end.saturating_sub(point.start);
+        let longest = self.points.iter().map(length).max().unwrap_or(0) as f64;
+        let whole = |point: &&Point| length(point) > 0 && length(point) as f64 >= longest * SLIVER;
+        self.points.iter().filter(whole).copied().collect()
+    }
+}
+
+impl Point {
+    fn rate(&self) -> f64 {
+        self.completed as f64 * 1e9 / self.end.saturating_sub(self.start).max(1) as f64
+    }
+}
+
+/// A latency of each interval; where nothing ended, that of the one before.
+fn filled(points: &[Point], figure: fn(&Point) -> Option<u64>) -> Vec<f64> {
+    let mut last = points.iter().find_map(figure).unwrap_or(1);
+    let mut value = |point: &Point| {
+        last = figure(point).unwrap_or(last);
+        last.max(1) as f64
+    };
+    points.iter().map(&mut value).collect()
+}
+
+fn dips(points: &[Point], rates: &[f64], start: Nanos) -> Vec<ExcursionResult> {
+    let usual = median(rates.to_vec());
+    if usual <= 0.0 {
+        return Vec::new();
+    }
+    let relative: Vec<f64> = rates.iter().map(|rate| rate / usual).collect();
+    stretches(points, &relative, "throughput", start, |level| level < DIP, |level| level)
+}
+
+fn excursions(points: &[Point], logs: &[f64], start: Nanos) -> Vec<ExcursionResult> {
+    let usual = median(logs.to_vec());
+    let relative: Vec<f64> = logs.iter().map(|log| log - usual).collect();
+    stretches(points, &relative, "p99", start, |level| level > EXCURSION.ln(), f64::exp)
+}
+
+/// Stretches whose level is `out`; neighbours are one.
+fn stretches(
+    points: &[Point],
+    series: &[f64],
+    what: &str,
+    start: Nanos,
+    out: impl Fn(f64) -> bool,
+    told: impl Fn(f64) -> f64,
+) -> Vec<ExcursionResult> {
+    let mut joined: Vec<(usize, usize)> = Vec::new();
+    for segment in segments(series).iter().filter(|segment| out(segment.level)) {
+        match joined.last_mut() {
+            Some((_, to)) if *to == segment.from => *to = segment.to,
+            _ => joined.push((segment.from, segment.to)),
+        }
+    }
+    let stretch = |(from, to): (usize, usize)| {
+        let level = series[from..to].iter().sum::<f64>() / (to - from) as f64;
+        ExcursionResult {
+            what: what.to_owned(),
+            from_ns: points[from].start.saturating_sub(start),
+            to_ns: points[to - 1].end.saturating_sub(start),
+            level: told(level),
+            beside: Vec::new(),
+        }
+    };
+    joined.into_iter().map(stretch).collect()
+}
+
+impl Known<'_> {
+    /// What servers did in processes of its own.
+    fn events(&self, start: Nanos) -> Vec<EventResult> {
+        let children = self.resources.into_iter().flat_map(|resources| &resources.offspring);
+        let event = |child: &Offspring| {
+            let node = self.nodes.get(child.server).map_or("a server", String::as_str);
+            let since = |at: Nanos| at.saturating_sub(start);
+            let what = format!("{} of {node}", work(child));
+            EventResult { what, from_ns: since(child.from), to_ns: since(child.to) }
+        };
+        children.filter(|child| child.to >= start).take(MOST).map(event).collect()
+    }
+
+    /// What went on during a stretch or shortly before.
+    fn beside(
+        &self,
+        stretch: &ExcursionResult,
+        events: &[EventResult],
+        start: Nanos,
+    ) -> Vec<String> {
+        let overlaps = |from: u64, to: u64| {
+            from <= stretch.to_ns && to.saturating_add(SHORTLY_BEFORE) >= stretch.from_ns
+        };
+        let seconds = |ns: u64| format!("{:.1}", ns as f64 / 1e9);
+        let mut found = Vec::new();
+        for fault in self.faults.iter().filter(|f| f.error.is_none()) {
+            if overlaps(fault.began_ns, fault.ended_ns) {
+                let name = format!("{} {}", fault.what, fault.node);
+                found.push(format!("{} at {} s", name.trim_end(), seconds(fault.began_ns)));
+            }
+        }
+        for event in events.iter().filter(|event| overlaps(event.from_ns, event.to_ns)) {
+            let (from, to) = (seconds(event.from_ns), seconds(event.to_ns));
+            found.push(format!("{} from {from} s to {to} s", event.what));
+        }
+        let Some(resources) = self.resources else { return found };
+        let steal = resources.samples.windows(2).filter_map(|pair| {
+            let (from, to) = (pair[0].at.saturating_sub(start), pair[1].at.saturating_sub(start));
+            (from < stretch.to_ns && to > stretch.from_ns).then(|| stolen(&pair[0], &pair[1]))
+        });
+        let most = steal.fold(0.0, f64::max);
+        if most > STEAL {
+            let most = most * 100.0;
+            found.push(format!(
+                "{most:.0} % of the processors' time went to other virtual machines"
+            ));
+        }
+        found
+    }
+}
+
+/// What a process that a server started is for, where its name tells.
+fn work(child: &Offspring) -> &str {
+    match child.name.as_str() {
+        name if name.contains("aof-rewrite") => "rewrite of the append-only file",
+        name if name.contains("rdb-bgsave") => "snapshot",
+        name => name,
+    }
+}
+
+fn stolen(before: &Sample, after: &Sample) -> f64 {
+    let between = after.machine.since(&before.machine);
+    let total = between.total().as_secs_f64();
+    if total > 0.0 { between.steal.as_secs_f64() / total } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+    const START: Nanos = 5 * SECOND;
+
+    fn watched(rates: &[u64], p99_us: impl Fn(usize) -> u64) -> Watched {
+        let point = |(index, &completed): (usize, &u64)| {
+            let start = START + index as u64 * SECOND;
+            let p99 = Some(p99_us(index) * 1_000);
+            Point { start, end: start + SECOND, completed, p50: Some(50_000), p99 }
+        };
+        Watched { points: rates.iter().enumerate().map(point).collect() }
+    }
+
+    fn jitter(index: usize) -> u64 {
+        [0, 7, 3, 9, 1, 5, 8, 2][index % 8] * 3
+    }
+
+    fn rates() -> Vec<u64> {
+        (0..60).map(|index| 1_000 + jitter(index)).collect()
+    }
+
+    fn rewrite() -> Resources {
+        let offspring = Offspring {
+            server: 0,
+            name: "redis-aof-rewrite".into(),
+            from: START + 20 * SECOND,
+            to: START + 23 * SECOND,
+        };
+        let summary = crate::sample::resource_summary();
+        Resources { samples: Vec::new(), summary, offspring: vec![offspring] }
+    }
+
+    const NOTHING: Known<'static> = Known { faults: &[], resources: None, nodes: &[] };
+
+    #[test]
+    fn a_quiet_phase_has_no_excursion() {
+        let course = watched(&rates(), |i| 100 + jitter(i)).course(START, false, NOTHING).unwrap();
+        assert_eq!(course.excursions, []);
+        assert_eq!((course.settled_ns, course.never_settled, course.trend), (Some(0), false, 0.0));
+    }
+
+    #[test]
+    fn a_rewrite_in_the_middle_is_named() {
+        let mut rates = rates();
+        rates[21..24].iter_mut().for_each(|rate| *rate /= 3);
+        let p99 = |i: usize| if (21..24).contains(&i) { 900 } else { 100 + jitter(i) };
+        let (resources, nodes) = (rewrite(), ["redis-1".to_owned()]);
+        let known = Known { faults: &[], resources: Some(&resources), nodes: &nodes };
+        let course = watched(&rates, p99).course(START, false, known).unwrap();
+        let whats: Vec<&str> = course.excursions.iter().map(|e| e.what.as_str()).collect();
+        assert_eq!(whats, ["throughput", "p99"]);
+        for excursion in &course.excursions {
+            assert_eq!((excursion.from_ns, excursion.to_ns), (21 * SECOND, 24 * SECOND));
+            let expected = "rewrite of the append-only file of redis-1 from 20.0 s to 23.0 s";
+            assert_eq!(excursion.beside, [expected]);
+        }
+        let event = &course.events[0];
+        assert_eq!((event.from_ns, event.to_ns), (20 * SECOND, 23 * SECOND));
+        assert!((0.3..0.4).contains(&course.excursions[0].level), "{:?}", course.excursions[0]);
+        assert!((7.0..9.0).contains(&course.excursions[1].level), "{:?}", course.excursions[1]);
+    }
+
+    #[test]
+    fn faults_and_steal_explain_and_the_rest_stays_unexplained() {
+        use kvdyno_core::measure::{MachineTimes, ProcessCounters};
+        let mut rates = rates();
+        for at in [10, 30, 50] {
+            rates[at] = 0;
+        }
+        let fault = FaultResult {
+            what: "kill".into(),
+            node: "redis-1".into(),
+            role: None,
+            began_ns: 9 * SECOND + SECOND / 2,
+            ended_ns: 9 * SECOND + SECOND / 2,
+            error: None,
+        };
+        let sample = |second: u64, steal: u64| Sample {
+            at: START + second * SECOND,
+            machine: MachineTimes {
+                idle: std::time::Duration::from_secs(second),
+                steal: std::time::Duration::from_millis(steal),
+                ..MachineTimes::default()
+            },
+            own: ProcessCounters::default(),
+            servers: Vec::new(),
+        };
+        let samples = vec![sample(0, 0), sample(30, 0), sample(31, 500), sample(60, 500)];
+        let resources = Resources { samples, offspring: Vec::new(), ..rewrite() };
+        let faults = [fault];
+        let known = Known { faults: &faults, resources: Some(&resources), nodes: &[] };
+        let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+        let beside: Vec<&[String]> = course.excursions.iter().map(|e| &e.beside[..]).collect();
+        assert_eq!(beside.len(), 3, "{course:#?}");
+        assert_eq!(beside[0], ["kill redis-1 at 9.5 s"]);
+        assert!(beside[1][0].contains("% of the processors' time went to other"), "{beside:?}");
+        assert!(beside[2].is_empty(), "{beside:?}");
+    }
+
+    #[test]
+    fn a_fall_to_the_end_never_settles() {
+        let rates: Vec<u64> = (0..60).map(|i| 2_000 - 20 * i as u64 + jitter(i)).collect();
+        let course = watched(&rates, |_| 100).course(START, false, NOTHING).unwrap();
+        assert!(course.never_settled || course.trend < -0.1, "{course:?}");
+    }
+
+    #[test]
+    fn open_arrivals_settle_by_their_latency() {
+        let mut watched = watched(&rates(), |_| 100);
+        for point in &mut watched.points[..15] {
+            point.p50 = Some(400_000);
+        }
+        let course = watched.course(START, true, NOTHING).unwrap();
+        let settled = course.settled_ns.unwrap();
+        assert!((10 * SECOND..=20 * SECOND).contains(&settled), "{course:?}");
+    }
+
+    #[test]
+    fn short_phases_say_nothing() {
+        assert_eq!(watched(&[100; 7], |_| 100).course(START, false, NOTHING), None);
+    }
+}
