@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kvdyno_report::compare::{
-    Comparison, CompareError, Report, Unequal, gate, junit, markdown, need, pairs, terminal,
+    CompareError, Comparison, Report, Unequal, gate, junit, markdown, need, pairs, terminal,
 };
 
 use crate::args::CompareArguments;

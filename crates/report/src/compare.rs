@@ -22,5 +22,5 @@ pub use difference::{
 pub use gates::{GateResult, NeedResult, Outcome, gate, need, sentence, words};
 pub use samples::{PhaseSamples, Samples, Slot};
 pub use source::{CompareError, Source, pairs, result_folders, sources, sources_of, store_key};
-pub use text::{Report, junit, markdown, terminal};
 pub(crate) use text::{PageTables, page_tables};
+pub use text::{Report, junit, markdown, terminal};

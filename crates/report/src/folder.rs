@@ -333,9 +333,8 @@ pub fn write_trials(folder: &Path, trials: &Trials) -> Result<PathBuf, FolderErr
 /// # Errors
 /// [`FolderError`] if it cannot be made or written.
 pub fn write_trials_page(trials: &Trials, to: &Path) -> Result<(), FolderError> {
-    let page = trials
-        .html()
-        .map_err(|source| FolderError::Trials { path: to.to_owned(), source })?;
+    let page =
+        trials.html().map_err(|source| FolderError::Trials { path: to.to_owned(), source })?;
     replace(to, page.as_bytes())
 }
 

@@ -97,7 +97,8 @@ fn verified(phase: &PhaseResult) -> Ending {
 /// Suites as one document.
 #[must_use]
 pub fn render(suites: &[Suite]) -> String {
-    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"kvdyno\">\n".to_owned();
+    let mut text =
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"kvdyno\">\n".to_owned();
     for suite in suites {
         let count = |is: fn(&Ending) -> bool| suite.cases.iter().filter(|c| is(&c.ending)).count();
         text.push_str(&format!(

@@ -2,8 +2,8 @@
 //! report lines ([`lines`]) feed the terminal, HTML and Markdown alike, so that no two of them tell
 //! different figures.
 
-pub mod compare;
 pub mod capacity;
+pub mod compare;
 pub mod cost;
 pub mod folder;
 pub mod html;

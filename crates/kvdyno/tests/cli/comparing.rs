@@ -38,7 +38,8 @@ fn trials_take_turns_and_begin_alike() {
             assert_eq!((&load["name"], &load["series"][0]["ok"]), (&"load".into(), &200.into()));
         }
     }
-    for word in ["map: 3 trials", "lmdb: 3 trials", "Medians of 3 trials", "Report: t/report.html"] {
+    for word in ["map: 3 trials", "lmdb: 3 trials", "Medians of 3 trials", "Report: t/report.html"]
+    {
         assert!(ended.out.contains(word), "`{word}` is not in:\n{}", ended.out);
     }
     let page = fs::read_to_string(scratch.path("t/report.html")).expect("a report");
@@ -117,9 +118,7 @@ fn a_gate_stops_a_slower_release_and_says_by_how_much() {
     let scratch = Scratch::new();
     let run = "run --records 100 --value 100B --clients 2 --duration 1500ms --trials 3";
     for (name, service) in [("old", "1ms"), ("new", "2ms")] {
-        let ended = scratch.kvdyno(&format!(
-            "{run} --store sim:?service={service} --out {name}"
-        ));
+        let ended = scratch.kvdyno(&format!("{run} --store sim:?service={service} --out {name}"));
         assert!([0, 2].contains(&ended.code()), "{ended:#?}");
     }
     let gate = |more: &[&str]| {

@@ -87,7 +87,11 @@ impl Comparison {
     ///
     /// # Errors
     /// [`CompareError`] if they are unequal and that is not allowed, or have no phase in common.
-    pub fn of(first: &Source, second: &Source, unequal: Unequal) -> Result<Comparison, CompareError> {
+    pub fn of(
+        first: &Source,
+        second: &Source,
+        unequal: Unequal,
+    ) -> Result<Comparison, CompareError> {
         let differences = Differences::between(first, second);
         if unequal == Unequal::Refuse && !differences.unequal.is_empty() {
             return Err(CompareError::Unequal(differences.unequal));
@@ -124,11 +128,12 @@ fn few_trials(trials: [usize; 2]) -> Option<String> {
             ASSUMED_SCATTER * 100.0
         )),
         [1, _] | [_, 1] => Some(
-            "one side has one trial only, which is taken to scatter as the other side's do".to_owned(),
+            "one side has one trial only, which is taken to scatter as the other side's do"
+                .to_owned(),
         ),
-        [a, b] if a.min(b) < 5 => {
-            Some("fewer than five trials on a side: the margins are wide for want of them".to_owned())
-        }
+        [a, b] if a.min(b) < 5 => Some(
+            "fewer than five trials on a side: the margins are wide for want of them".to_owned(),
+        ),
         _ => None,
     }
 }

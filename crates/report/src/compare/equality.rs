@@ -157,7 +157,8 @@ impl Differences {
 
     fn doubts(&mut self, source: &Source) {
         let count = source.trials.len();
-        let of = |n: usize| if count > 1 { format!(" in {n} of {count} trials") } else { String::new() };
+        let of =
+            |n: usize| if count > 1 { format!(" in {n} of {count} trials") } else { String::new() };
         for level in [Level::Invalid, Level::Suspect] {
             let doubted = source.runs().filter(|(_, run)| level_of(run) == Some(level));
             match doubted.count() {
@@ -171,7 +172,9 @@ impl Differences {
         }
         match source.runs().filter(|(_, run)| run.status != Status::Complete).count() {
             0 => {}
-            n => self.cautions.push(format!("the run of {source} did not come to its end{}", of(n))),
+            n => {
+                self.cautions.push(format!("the run of {source} did not come to its end{}", of(n)))
+            }
         }
     }
 }

@@ -107,7 +107,8 @@ impl Side {
     /// Each figure with its error. The same `seed` gives the same answer.
     #[must_use]
     pub fn estimates(&self, figures: &[Figure], seed: u64) -> Vec<Estimate> {
-        let lengths: Vec<f64> = self.trials.iter().map(|trial| self.length(trial, figures)).collect();
+        let lengths: Vec<f64> =
+            self.trials.iter().map(|trial| self.length(trial, figures)).collect();
         let mut random = Random::new(seed, 1);
         let within = Scatter::of(figures.len(), || {
             let mut rows = Vec::new();
@@ -130,7 +131,8 @@ impl Side {
         });
         let whole: Vec<(&Row, u32)> = self.trials.iter().map(|trial| (&trial.total, 1)).collect();
         let count = self.trials.len().max(1) as f64;
-        let blocks = self.trials.iter().zip(&lengths).map(|(t, length)| t.slots.len() as f64 / length);
+        let blocks =
+            self.trials.iter().zip(&lengths).map(|(t, length)| t.slots.len() as f64 / length);
         let blocks = blocks.sum::<f64>() / count;
         let estimate = |(at, figure): (usize, &Figure)| {
             let value = self.value(figure, &whole);
@@ -307,7 +309,12 @@ mod tests {
     }
 
     fn figures() -> Vec<Figure> {
-        vec![Figure::Rate, Figure::Percentile(50_000), Figure::Percentile(99_000), Figure::ErrorRatio]
+        vec![
+            Figure::Rate,
+            Figure::Percentile(50_000),
+            Figure::Percentile(99_000),
+            Figure::ErrorRatio,
+        ]
     }
 
     #[test]

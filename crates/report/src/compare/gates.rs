@@ -1,9 +1,7 @@
 //! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and
 //! requirements (`--needs`), beside which a difference matters or not.
 
-use kvdyno_core::verdict::{
-    Amount, Condition, ConditionFigure as Figure, Operations, Operator,
-};
+use kvdyno_core::verdict::{Amount, Condition, ConditionFigure as Figure, Operations, Operator};
 use serde::Serialize;
 
 use crate::lines::{duration_text, grouped, significant};
@@ -59,7 +57,10 @@ pub struct NeedResult {
 ///
 /// # Errors
 /// [`CompareError`] if the condition cannot be asked, or is about nothing that is there.
-pub fn gate(comparison: &Comparison, condition: &Condition) -> Result<Vec<GateResult>, CompareError> {
+pub fn gate(
+    comparison: &Comparison,
+    condition: &Condition,
+) -> Result<Vec<GateResult>, CompareError> {
     if matches!(condition.operator, Operator::Equal | Operator::NotEqual) {
         return Err(CompareError::Condition {
             condition: condition.to_string(),
@@ -68,7 +69,8 @@ pub fn gate(comparison: &Comparison, condition: &Condition) -> Result<Vec<GateRe
     }
     let mut results = Vec::new();
     for phase in asked(comparison, condition)? {
-        let Some(both) = phase.both(condition.subject.operations, std::slice::from_ref(figure(condition)))
+        let Some(both) =
+            phase.both(condition.subject.operations, std::slice::from_ref(figure(condition)))
         else {
             continue;
         };
@@ -95,17 +97,22 @@ pub fn gate(comparison: &Comparison, condition: &Condition) -> Result<Vec<GateRe
 ///
 /// # Errors
 /// [`CompareError`] if the condition cannot be asked, or is about nothing that is there.
-pub fn need(comparison: &Comparison, condition: &Condition) -> Result<Vec<NeedResult>, CompareError> {
+pub fn need(
+    comparison: &Comparison,
+    condition: &Condition,
+) -> Result<Vec<NeedResult>, CompareError> {
     let Amount::Value(bound) = condition.bound else {
         return Err(CompareError::Condition {
             condition: condition.to_string(),
-            problem: "a requirement has a value such as 10ms; changes belong to --fail-on".to_owned(),
+            problem: "a requirement has a value such as 10ms; changes belong to --fail-on"
+                .to_owned(),
         });
     };
     let mut results = Vec::new();
     for phase in asked(comparison, condition)? {
         let figure = figure(condition);
-        let Some(both) = phase.both(condition.subject.operations, std::slice::from_ref(figure)) else {
+        let Some(both) = phase.both(condition.subject.operations, std::slice::from_ref(figure))
+        else {
             continue;
         };
         let judged = |side: usize| {

@@ -96,9 +96,7 @@ fn shows(shown: Option<Shown>) -> bool {
 }
 
 fn shows_any(phase: &PhaseComparison) -> bool {
-    phase.rows[0].figures.iter().any(|figure| {
-        matches!(figure.shown, Shown::Better | Shown::Worse)
-    })
+    phase.rows[0].figures.iter().any(|figure| matches!(figure.shown, Shown::Better | Shown::Worse))
 }
 
 #[test]

@@ -38,7 +38,9 @@ pub enum CompareError {
         store: String,
     },
     /// A store has no counterpart.
-    #[error("{store} of {first} is not in {second}, which has {others}; name results of the same stores")]
+    #[error(
+        "{store} of {first} is not in {second}, which has {others}; name results of the same stores"
+    )]
     NoCounterpart {
         /// The store.
         store: String,
@@ -243,9 +245,7 @@ pub fn pairs(paths: &[PathBuf]) -> Result<Vec<(Source, Source)>, CompareError> {
 fn within(path: &Path, base: &[Source]) -> Result<Vec<(Source, Source)>, CompareError> {
     match base {
         [] => Err(CompareError::Empty(path.to_owned())),
-        [only] => {
-            Err(CompareError::Alone { path: path.to_owned(), store: only.label.clone() })
-        }
+        [only] => Err(CompareError::Alone { path: path.to_owned(), store: only.label.clone() }),
         [first, rest @ ..] => {
             Ok(rest.iter().map(|second| (first.clone(), second.clone())).collect())
         }

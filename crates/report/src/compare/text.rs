@@ -153,7 +153,9 @@ pub fn markdown(report: &Report) -> String {
                 let title = format!("{}, {}", phase.label, operations_text(&row.operations));
                 let heads = [&title, &comparison.first, &comparison.second];
                 let heads = heads.map(|head| escaped(head)).join(" | ");
-                text.push_str(&format!("| {heads} | change (interval) | |\n|---|---:|---:|---:|---|\n"));
+                text.push_str(&format!(
+                    "| {heads} | change (interval) | |\n|---|---:|---:|---:|---|\n"
+                ));
                 for difference in &row.figures {
                     let cells = cells(difference).map(|cell| escaped(&cell)).join(" | ");
                     text.push_str(&format!("| {cells} |\n"));
@@ -189,7 +191,8 @@ pub(crate) struct PageTable {
 
 /// A comparison for a page; the template escapes its text.
 pub(crate) fn page_tables(comparison: &Comparison) -> PageTables {
-    let rows = comparison.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
+    let rows =
+        comparison.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
     let tables = rows.map(|(phase, row)| PageTable {
         title: format!("{}, {}", phase.label, operations_text(&row.operations)),
         rows: row.figures.iter().map(cells).collect(),

@@ -18,8 +18,8 @@ use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 
 use super::charts::Charts;
-use super::{page_style, script_json};
 use super::testbed::TestbedCard;
+use super::{page_style, script_json};
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
 const ANOMALIES_ON_PAGE: usize = 100;
