@@ -4,6 +4,8 @@
 //! Data flows one way: [`suite`] → [`workload`] plan → [`load`] → [`store`] → [`measure`] and
 //! [`verify`] → [`verdict`].
 
+pub mod capacity;
+pub mod cost;
 pub mod load;
 pub mod measure;
 pub mod store;

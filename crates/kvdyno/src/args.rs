@@ -27,6 +27,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// Show a result again, and write its report anew.
     Report(ReportArguments),
+    /// Tell what servers cost, what one gets for it, and how many a load needs.
+    Cost(CostArguments),
     /// Do the run of a result again.
     Rerun(RerunArguments),
     /// Bring the parts of one load together.
@@ -37,6 +39,8 @@ pub enum Command {
     Suites,
     /// Find out whether this machine, and a store, are fit to measure.
     Check(CheckArguments),
+    /// Find out which stores meet a file of requirements.
+    Winnow(WinnowArguments),
     /// Start and end throwaway deployments of real servers.
     Testbed(TestbedArguments),
 }
@@ -90,6 +94,9 @@ pub struct ShapeArguments {
     /// Open arrivals at this rate, such as 50k/s.
     #[arg(long, value_name = "RATE", value_parser = hinted(units::parse_rate))]
     pub rate: Option<f64>,
+    /// Conditions of each search for the highest rate, such as 'p99(get)<10ms,errors==0'.
+    #[arg(long, value_name = "CONDITIONS")]
+    pub slo: Option<String>,
     /// Stop each measured phase after this time.
     #[arg(long, value_name = "TIME", value_parser = hinted(units::parse_duration))]
     pub duration: Option<Duration>,
@@ -111,8 +118,9 @@ pub struct ShapeArguments {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "A load without a suite")]
 pub struct QuickArguments {
-    /// Records of the dataset; those that are missing are loaded first.
-    #[arg(long, value_name = "COUNT", conflicts_with = "suite")]
+    /// Records of the dataset; those that are missing are loaded first. With the options below also
+    /// for the suite capacity.
+    #[arg(long, value_name = "COUNT")]
     pub records: Option<String>,
     /// Size of values: 100B, or 100B..1899B.
     #[arg(long, value_name = "SIZE", requires = "records")]
@@ -128,6 +136,22 @@ pub struct QuickArguments {
     pub pipeline: Option<u32>,
 }
 
+impl QuickArguments {
+    /// The same as settings of a suite with a phase `load` and one called `phase`.
+    pub fn settings(&self, phase: &str) -> Vec<String> {
+        let setting = |key: String, value: &Option<String>| {
+            value.as_ref().map(|value| format!("{key}={value}"))
+        };
+        let all = [
+            setting("records".to_owned(), &self.records),
+            setting("value".to_owned(), &self.value),
+            setting(format!("{phase}.mix"), &self.mix),
+            setting(format!("{phase}.keys"), &self.keys),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
 /// How a run is conducted.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Conduct")]
@@ -135,9 +159,6 @@ pub struct ConductArguments {
     /// Records that are in the store already.
     #[arg(long, value_enum, default_value_t)]
     pub data: DataPolicy,
-    /// Worker threads for stores behind a network [default: half of the processors].
-    #[arg(long, value_name = "N")]
-    pub threads: Option<u32>,
     /// Do not check what is read.
     #[arg(long)]
     pub no_verify: bool,
@@ -151,12 +172,9 @@ pub struct ConductArguments {
     /// Start at this time (seconds since 1970), so that parts start together.
     #[arg(long, value_name = "SECONDS", value_parser = parse_moment)]
     pub start_at: Option<f64>,
-    /// Give up when nothing has succeeded for this long.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = hinted(units::parse_duration))]
-    pub give_up: Duration,
-    /// How long an eventually consistent store may take to settle after the load.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = hinted(units::parse_duration))]
-    pub settle: Duration,
+    /// How the load is carried.
+    #[command(flatten)]
+    pub carrying: CarryingArguments,
     /// Folder for the result [default: a new one under kvdyno-results/].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -178,6 +196,75 @@ pub struct ConductArguments {
     /// Compare stores although their durability or consistency differ.
     #[arg(long)]
     pub allow_unequal: bool,
+    /// What the servers cost.
+    #[command(flatten)]
+    pub price: PriceArguments,
+}
+
+/// How a load is carried, whatever it is for.
+#[derive(Args, Debug)]
+pub struct CarryingArguments {
+    /// Worker threads for stores behind a network [default: half of the processors].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// Give up when nothing has succeeded for this long.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = hinted(units::parse_duration))]
+    pub give_up: Duration,
+    /// How long an eventually consistent store may take to settle after the load.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = hinted(units::parse_duration))]
+    pub settle: Duration,
+}
+
+/// What servers cost.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Cost")]
+pub struct PriceArguments {
+    /// Prices of servers and disks [default: the example that comes with kvdyno, docs/COST.md].
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<String>,
+    /// The servers that the store ran on: n1-standard-8=20,local-ssd-375=4.
+    #[arg(long, value_name = "KIND=N,…")]
+    pub servers: Option<String>,
+    /// Hours that a month is taken to have [default: what the prices say].
+    #[arg(long, value_name = "HOURS", requires = "servers")]
+    pub hours_month: Option<f64>,
+}
+
+/// `kvdyno cost`.
+#[derive(Args, Debug)]
+pub struct CostArguments {
+    /// Result folders or their result.json; without any, the costs that were published are checked.
+    #[arg(value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// What the servers cost.
+    #[command(flatten)]
+    pub price: PriceArguments,
+    /// Tell how many servers this load needs, such as 1M/s.
+    #[arg(long, value_name = "RATE", requires = "results", value_parser = hinted(units::parse_rate))]
+    pub load: Option<f64>,
+}
+
+/// `kvdyno winnow`.
+#[derive(Args, Debug)]
+pub struct WinnowArguments {
+    /// File of requirements (docs/WINNOW.md).
+    #[arg(value_name = "REQUIREMENTS")]
+    pub requirements: PathBuf,
+    /// Store to winnow; may be given several times.
+    #[arg(long, value_name = "URL")]
+    pub store: Vec<String>,
+    /// Throwaway deployment to set up, winnow and take down; may be given several times.
+    #[arg(long, value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
+    pub testbed: Vec<String>,
+    /// How each run is carried out.
+    #[command(flatten)]
+    pub carrying: CarryingArguments,
+    /// Folder for the table and the runs [default: a new one under kvdyno-results/].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// No progress line.
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// `kvdyno compare`.

@@ -8,6 +8,7 @@ mod added;
 mod args;
 mod check;
 mod compare;
+mod cost;
 mod device;
 mod dry_run;
 mod existing;
@@ -24,6 +25,7 @@ mod stamps;
 mod terminal_style;
 mod testbed;
 mod trials;
+mod winnow;
 
 use std::process::ExitCode;
 
@@ -81,11 +83,13 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
+        Command::Cost(arguments) => cost::cost(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),
         Command::Merge(arguments) => results::merge(&arguments),
         Command::Stores => list::stores(),
         Command::Suites => list::suites(),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
     }
 }

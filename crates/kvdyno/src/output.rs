@@ -11,7 +11,7 @@ use kvdyno_core::verdict::{self, Standing};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::folder::{FolderError, Place, ResultFolder};
 use kvdyno_report::result::{
-    PhaseResult, RunResult, Status, StoreRun, Verdict, WriteAccount, rfc3339,
+    CapacityResult, PhaseResult, RunResult, Status, StoreRun, Verdict, WriteAccount, rfc3339,
 };
 
 use crate::exit::Exit;
@@ -81,6 +81,19 @@ impl Output {
         let place = Place::new(number, &name, phase);
         self.trouble.tell(self.folder.add_anomalies(place, measure));
         self.trouble.tell(self.folder.add_history(place, measure));
+        self.save();
+    }
+
+    /// The phase that ended last, of the store that began last.
+    pub fn last_phase_mut(&mut self) -> Option<&mut PhaseResult> {
+        self.result.runs.last_mut()?.phases.last_mut()
+    }
+
+    /// What a search of the store that began last found.
+    pub fn add_capacity(&mut self, found: CapacityResult) {
+        if let Some(run) = self.result.runs.last_mut() {
+            run.capacity.push(found);
+        }
         self.save();
     }
 

@@ -8,14 +8,17 @@ use clap::Parser;
 use kvdyno_core::load::{AnyStore, Conduct};
 use kvdyno_core::measure;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
-use kvdyno_core::workload::Part;
+use kvdyno_core::workload::{Part, PhasePlan};
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{RunResult, TrialNumber};
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
 use kvdyno_testbed::is_file;
 
-use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
+use crate::args::{
+    Arguments, CarryingArguments, Command, ConductArguments, RerunArguments, RunArguments,
+};
+use crate::cost;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -29,6 +32,10 @@ use crate::trials;
 
 /// Records loaded with one request where every store can.
 const LOAD_BATCH: u32 = 100;
+
+/// The suite that takes the options of a load without a suite, and the phase that they describe.
+const CAPACITY: &str = "capacity";
+const CAPACITY_PHASE: &str = "run";
 
 /// `kvdyno run`.
 ///
@@ -97,6 +104,14 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
 
 fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
     let quick = &arguments.quick;
+    if let (Some(suite), Some(_)) = (&arguments.suite, &quick.records)
+        && suite != CAPACITY
+    {
+        return Err(Failure::usage(format!(
+            "--records describes a load without a suite, and the suite {suite} is named; write \
+             --set records=N to change it"
+        )));
+    }
     let suite = match (&arguments.suite, &quick.records) {
         (Some(word), _) => Suite::find(word),
         (None, None) => Suite::find("quick"),
@@ -124,17 +139,21 @@ fn all_take_batches(urls: &[String]) -> bool {
 fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
     let shape = &arguments.shape;
     let mut set = shape.set.clone();
+    if arguments.suite.as_deref() == Some(CAPACITY) {
+        set.extend(arguments.quick.settings(CAPACITY_PHASE));
+    }
     set.extend(arguments.quick.pipeline.map(|pipeline| format!("pipeline={pipeline}")));
     Overrides {
         scale: shape.scale,
         records: None,
         clients: shape.clients,
-        threads: arguments.conduct.threads,
+        threads: arguments.conduct.carrying.threads,
         rate: shape.rate,
         duration: shape.duration,
         requests: shape.requests,
         seed: shape.seed,
         linearizability: shape.linearizability,
+        slo: shape.slo.clone(),
         set,
         part: Some(part),
         processors: None,
@@ -157,14 +176,15 @@ fn part(text: Option<&str>) -> Result<Part, Failure> {
     }
 }
 
-fn conduct(plan: &Plan, arguments: &ConductArguments) -> Conduct {
+/// How a plan is carried.
+pub fn conduct(plan: &Plan, arguments: &CarryingArguments, start_at: Option<f64>) -> Conduct {
     let processors = measure::allowed_cpus().len();
     let threads = plan.threads.map_or((processors / 2).max(1), |threads| threads as usize);
     Conduct {
         threads,
         interval: Duration::from_secs(1),
         part: plan.part,
-        start_at: arguments.start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
+        start_at: start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
         give_up: arguments.give_up,
         settle: arguments.settle,
     }
@@ -213,6 +233,13 @@ pub enum Checked {
 }
 
 impl Target {
+    /// As it was typed.
+    pub fn words(&self) -> &str {
+        match self {
+            Target::Store(words) | Target::Testbed(words) => words,
+        }
+    }
+
     /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
     /// before anything is measured.
     ///
@@ -269,7 +296,14 @@ fn carry_out(
     for line in &unseen {
         eprintln!("kvdyno: not to be seen in {line}");
     }
-    if let Some(phase) = plan.phases.iter().find(|phase| !phase.faults.is_empty())
+    if !plan.searches.is_empty() && plan.part.count > 1 {
+        return Err(Failure::usage(
+            "a search decides by itself what to try next: it cannot carry a part of a load",
+        ));
+    }
+    let needs =
+        |phase: &&PhasePlan| !phase.faults.is_empty() && !plan.needs_nodes.contains(&phase.index);
+    if let Some(phase) = plan.phases.iter().find(needs)
         && targets.iter().any(|target| matches!(target, Target::Store(_)))
     {
         return Err(Failure::usage(format!(
@@ -284,7 +318,7 @@ fn carry_out(
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let setting = Setting {
         plan,
-        conduct: conduct(plan, arguments),
+        conduct: conduct(plan, &arguments.carrying, arguments.start_at),
         interrupt,
         data: arguments.data,
         verify: !arguments.no_verify,
@@ -357,6 +391,7 @@ pub fn begin(
     let mut result = RunResult::begin(plan, &command, started);
     result.compare_unequal = arguments.allow_unequal;
     result.trial = trial.map(|(number, _)| number);
+    result.cost = cost::of_servers(&arguments.price)?;
     let out = trial.map(|(_, folder)| folder).or(arguments.out.as_deref());
     let folder = ResultFolder::create(out, &plan.suite, started, origin).map_err(Failure::usage)?;
     let quiet = arguments.quiet || arguments.json;

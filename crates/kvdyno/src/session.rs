@@ -1,5 +1,7 @@
 //! All phases of a plan against one store: existing data, ledger, phases, reading back, verdict.
 
+mod search;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -57,6 +59,8 @@ pub struct Session<'a> {
     reasons: Vec<(String, Vec<Reason>)>,
     status: Status,
     exit: Exit,
+    /// Phases behind those of the plan are probes of a search, and judged like any other.
+    probing: bool,
 }
 
 impl<'a> Session<'a> {
@@ -109,6 +113,7 @@ impl<'a> Session<'a> {
             reasons: Vec::new(),
             status: Status::Complete,
             exit: Exit::Done,
+            probing: false,
         })
     }
 
@@ -136,6 +141,16 @@ impl<'a> Session<'a> {
             if phase.load && self.existing == Existing::All {
                 continue;
             }
+            if self.keeper.is_none() && plan.needs_nodes.contains(&phase.index) {
+                continue;
+            }
+            if let Some(order) = plan.search(phase.index) {
+                self.search(order, &phase, output);
+                if self.status != Status::Complete {
+                    break;
+                }
+                continue;
+            }
             if !self.calibrate(&mut phase) {
                 break;
             }
@@ -148,6 +163,11 @@ impl<'a> Session<'a> {
             }
         }
         self.conclude(output)
+    }
+
+    /// Number of the next phase that the plan does not have.
+    fn next_index(&self) -> u16 {
+        (self.setting.plan.phases.len() + self.ran.len()) as u16
     }
 
     /// The first phase finds what the plan says; each later one what those before have made.
@@ -186,7 +206,7 @@ impl<'a> Session<'a> {
         if let Some(ledger) = &self.context.ledger {
             self.accounting.before_reading(ledger, self.records);
         }
-        let number = (self.setting.plan.phases.len() + self.ran.len()) as u16;
+        let number = self.next_index();
         let pass = Pass::reading_back(phase, self.records);
         if let Some(measure) = self.phase(&pass.phase("Read back", number), output)
             && self.status == Status::Complete
@@ -269,7 +289,7 @@ impl<'a> Session<'a> {
         measure: &PhaseMeasure,
         resources: Option<&ResourceSummary>,
     ) {
-        let added = usize::from(phase.index) >= self.setting.plan.phases.len();
+        let added = usize::from(phase.index) >= self.setting.plan.phases.len() && !self.probing;
         let evidence = Evidence {
             plan: phase,
             measure,

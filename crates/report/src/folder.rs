@@ -338,6 +338,22 @@ pub fn write_trials_page(trials: &Trials, to: &Path) -> Result<(), FolderError> 
     replace(to, page.as_bytes())
 }
 
+/// Makes a folder for several results: `out`, or a new one under [`DEFAULT_PARENT`] that is named after
+/// the moment and `what`.
+///
+/// # Errors
+/// [`FolderError`] if it cannot be made or holds a result itself.
+pub fn new_parent(
+    out: Option<&Path>,
+    what: &str,
+    started: SystemTime,
+) -> Result<PathBuf, FolderError> {
+    match out {
+        Some(path) => named_folder(path),
+        None => new_folder(Path::new(DEFAULT_PARENT), what, started),
+    }
+}
+
 fn named_folder(path: &Path) -> Result<PathBuf, FolderError> {
     fs::create_dir_all(path)
         .map_err(|source| FolderError::Create { path: path.to_owned(), source })?;

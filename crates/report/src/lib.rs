@@ -3,19 +3,24 @@
 //! different figures.
 
 pub mod account;
+pub mod capacity;
 pub mod claims;
 pub mod compare;
+pub mod cost;
 pub mod folder;
 pub mod html;
 pub mod junit;
 pub mod lines;
 pub mod markdown;
+pub mod objective;
 pub mod result;
 #[cfg(any(test, feature = "server-tests"))]
 #[doc(hidden)]
 pub mod sample;
+pub mod scorecard;
 pub mod standing;
 pub mod terminal;
 pub mod timeline;
 pub mod trials;
 pub mod view;
+pub mod winnow;

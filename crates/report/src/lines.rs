@@ -3,10 +3,13 @@
 
 use kvdyno_core::store::FigureUnit;
 
+use crate::capacity::capacity_lines;
+use crate::cost::cost_lines;
 use crate::result::{
     FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, RequestResult,
-    RunResult,
+    RunResult, StoreRun,
 };
+use crate::scorecard::scorecard_lines;
 use crate::view::{PhaseView, main_row};
 
 /// Which direction is better.
@@ -181,6 +184,15 @@ impl LatencyUnit {
 #[must_use]
 pub fn shows_published(result: &RunResult) -> bool {
     result.suite.scale.is_none() && result.suite.changes.is_empty()
+}
+
+/// What was found out about a store beyond its table, in sentences without stops: the headline and
+/// the scorecard of a standard suite, what searches found, what it costs.
+#[must_use]
+pub fn findings(result: &RunResult, run: &StoreRun) -> Vec<String> {
+    let searched = run.capacity.iter().flat_map(capacity_lines);
+    let standard = scorecard_lines(result, run).into_iter();
+    standard.chain(searched).chain(cost_lines(result, run)).collect()
 }
 
 /// What a result that differs from its suite is stamped with.

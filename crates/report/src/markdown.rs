@@ -4,7 +4,7 @@ use crate::account::lines::{
     ACCOUNT_LINES, PLACE_LABELS, lost_text, rows as rows_of_faults, stale_text, writes_text,
 };
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, shows_published,
+    LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, findings, shows_published,
 };
 use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -41,6 +41,11 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
             }
         }
         text.push_str(&format!("\n{}\n\n", verification_line(run.tally().as_ref())));
+        let findings = findings(result, run);
+        for finding in &findings {
+            text.push_str(&format!("- {}\n", escaped(finding)));
+        }
+        text.push_str(if findings.is_empty() { "" } else { "\n" });
         text.push_str(&happenings(run));
     }
     if let Some(stamp) = difference_stamp(result) {

@@ -2,7 +2,9 @@
 //! again. Its shape is published as `docs/result.schema.json`.
 
 mod account;
+mod capacity;
 mod claim;
+mod cost;
 mod fault;
 mod host;
 mod latency;
@@ -27,7 +29,9 @@ pub use account::{
     FaultAccount, LOST_SHOWN, LostWrite, Recovery, SideAccount, StaleAccount, StretchResult,
     Unavailable, WriteAccount,
 };
+pub use capacity::{CapacityResult, FitResult, ProbeResult};
 pub use claim::{ClaimResult, ConditionResult};
+pub use cost::{CostResult, PricedServers};
 pub use fault::FaultResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
@@ -45,6 +49,7 @@ pub use redact::{redact_command, redact_url};
 pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 
 pub(crate) use latency::{add, decode};
+pub(crate) use phase::rate;
 
 /// Version of the shape of `result.json`; a reader refuses any other.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -80,6 +85,9 @@ pub struct RunResult {
     pub compare_unequal: bool,
     /// If this result was merged: where from.
     pub merged_from: Vec<MergedPart>,
+    /// What the servers cost, where the user stated prices.
+    #[serde(default)]
+    pub cost: Option<CostResult>,
     /// Each store's run, in order.
     pub runs: Vec<StoreRun>,
 }
@@ -123,6 +131,9 @@ pub struct SuiteResult {
     pub scale: Option<f64>,
     /// Options that made it differ from the suite as it is defined.
     pub changes: Vec<String>,
+    /// The result tells which criteria of a good benchmark the run met.
+    #[serde(default)]
+    pub scorecard: bool,
     /// The whole plan, as the suite was resolved. Equal in all parts of a load.
     pub plan: serde_json::Value,
 }
@@ -175,6 +186,9 @@ pub struct StoreRun {
     pub claims: Vec<ClaimResult>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
+    /// What searches for the highest rate found.
+    #[serde(default)]
+    pub capacity: Vec<CapacityResult>,
 }
 
 /// A store and what it promises.
@@ -299,6 +313,7 @@ impl SuiteResult {
             title: plan.title.clone(),
             scale: plan.scale,
             changes: plan.changes.clone(),
+            scorecard: plan.scorecard,
             // Numbers that JSON lacks become null; maps with other keys than text do not occur.
             plan: serde_json::to_value(&whole).unwrap_or_default(),
         }
@@ -338,6 +353,7 @@ impl StoreRun {
             notes: Vec::new(),
             claims: Vec::new(),
             phases: Vec::new(),
+            capacity: Vec::new(),
         }
     }
 
@@ -370,6 +386,7 @@ impl RunResult {
             trial: None,
             compare_unequal: false,
             merged_from: Vec::new(),
+            cost: None,
             runs: Vec::new(),
         }
     }

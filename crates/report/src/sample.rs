@@ -83,12 +83,14 @@ pub fn two_stores() -> RunResult {
             title: "Fill, mix and an open load".into(),
             scale: None,
             changes: Vec::new(),
+            scorecard: false,
             plan: serde_json::json!({ "name": "quick", "phases": ["load", "mixed", "open"] }),
         },
         part: Part::WHOLE,
         trial: None,
         compare_unequal: false,
         merged_from: Vec::new(),
+        cost: None,
         runs: vec![run(0), run(1)],
     }
 }

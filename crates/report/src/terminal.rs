@@ -8,8 +8,8 @@ use kvdyno_core::store::Certainty;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, grouped,
-    linearizability_text, shows_published, significant,
+    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, findings,
+    grouped, linearizability_text, shows_published, significant,
 };
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
@@ -17,6 +17,7 @@ use crate::result::{
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
+use crate::winnow;
 
 pub(crate) use account::{condition_text, reach_text};
 use layout::{columns, printable, wrapped};
@@ -40,6 +41,16 @@ impl Style {
 
     fn bold(self, text: &str) -> String {
         self.paint("1", text)
+    }
+
+    /// A word about a requirement in the colour of how it stands.
+    pub(crate) fn standing(self, standing: winnow::Standing, word: &str) -> String {
+        let code = match standing {
+            winnow::Standing::Met => "1;32",
+            winnow::Standing::NotShown => "1;33",
+            winnow::Standing::NotMet => "1;31",
+        };
+        self.paint(code, word)
     }
 
     fn level(self, level: Level) -> String {
@@ -84,6 +95,9 @@ pub fn render_store(
     text.push_str(&table(result, run, style)?);
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("{}\n", style.bold(&printable(&stamp))));
+    }
+    for finding in findings(result, run) {
+        text.push_str(&wrapped(&printable(&finding), "", "  ", style.width));
     }
     if !run.phases.is_empty() {
         text.push_str(&verification(run.tally().as_ref(), style));
@@ -269,10 +283,12 @@ pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
     }
 }
 
-/// Warm-ups are left out of the table unless something went wrong in them; the page has them all.
+/// Warm-ups are left out of the table unless something went wrong in them, and so are probes of a
+/// search, which the search tells of; the page has them all.
 fn is_listed(phase: &PhaseResult) -> bool {
     let wrong = phase.tally.as_ref().is_some_and(|tally| tally.illegal() > 0);
-    !phase.warmup || phase.unsuccessful() > 0 || wrong
+    let tried = phase.probe.as_deref().is_some_and(|purpose| purpose != "confirm");
+    wrong || !tried && (!phase.warmup || phase.unsuccessful() > 0)
 }
 
 fn table(result: &RunResult, run: &StoreRun, style: Style) -> Result<String, HistogramError> {

@@ -108,6 +108,38 @@
     });
   }
 
+  // What searches for the highest rate found: every probe is a point.
+  function capacity() {
+    if (data.capacity.length === 0) return;
+    const label = (found) => plain(data.stores[found.store] + " " + found.title);
+    const latency = [], scaling = [];
+    for (const found of data.capacity) {
+      const own = colour(found.store);
+      for (const [key, name, dash] of [["p50", "50 %", "solid"], ["p99", "99 %", "dash"]]) {
+        for (const [points, kind, size] of [[found.open, "open", 9], [found.sweep, "closed", 6]]) {
+          latency.push({ type: "scatter", mode: "lines+markers", name: label(found) + ", " + kind + ", " + name,
+            x: points.map((p) => p.rate), y: points.map((p) => p[key]),
+            text: points.map((p) => kind === "closed" ? p.clients + " clients" : p.met ? "met" : plain(p.why)),
+            line: { color: own, dash: kind === "open" ? dash : "dot", width: kind === "open" ? 1.6 : 0.8 },
+            marker: { color: own, size, symbol: points.map((p) =>
+              kind === "closed" ? "x-thin-open" : p.met ? "circle" : "circle-open") },
+            hovertemplate: "%{x:,.0f}/s: %{y:,.1f} µs, %{text}<extra></extra>" });
+        }
+      }
+      scaling.push({ type: "scatter", mode: "markers", name: label(found), marker: { color: own, size: 9 },
+        x: found.sweep.map((p) => p.clients), y: found.sweep.map((p) => p.rate),
+        hovertemplate: "%{x} clients: %{y:,.0f}/s<extra></extra>" });
+      if (found.law.length) scaling.push({ type: "scatter", mode: "lines", name: label(found) + ", law",
+        x: found.law.map((p) => p[0]), y: found.law.map((p) => p[1]), line: { color: own, width: 1.6 },
+        hovertemplate: "%{x} clients: %{y:,.0f}/s<extra></extra>" });
+    }
+    const rates = { ...AXIS, title: { text: "operations/s", standoff: 8 }, tickformat: "~s" };
+    draw("capacity-latency", latency, { hovermode: "closest", xaxis: rates,
+      yaxis: latencyAxis(latency.flatMap((trace) => trace.y)) });
+    draw("capacity-scaling", scaling, { hovermode: "closest", yaxis: amount("operations/s"),
+      xaxis: { ...AXIS, title: { text: "clients", standoff: 8 } } });
+  }
+
   const kindOf = (run) => run.kinds.find((kind) => kind.name === kindPicker.value);
 
   function overTime(id, phase, title, values, step) {
@@ -245,6 +277,7 @@
   window.addEventListener("afterprint", () => resizeAll(false));
   offerKinds();
   overview();
+  capacity();
   show();
   document.body.dataset.charts = String(drawn.size);
 })();

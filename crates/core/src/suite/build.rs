@@ -2,6 +2,7 @@
 //! phase to phase, and every loop gets its bounds.
 
 mod calibrated;
+mod kinds;
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use crate::workload::{
     ValueModel,
 };
 
+use self::kinds::{needs_records, quietened, reads_something};
 use super::document::{Document, Mark};
 use super::error::{Problem, SuiteError};
 use super::file::{
@@ -17,6 +19,7 @@ use super::file::{
 };
 use super::overrides::Overrides;
 use super::plan::{Plan, has, inserted, only_inserts, records_after};
+use super::search::SearchPlan;
 use super::shares::{Rate, ShareOfCapacity, UNMEASURED};
 use super::units::{format_count, parse_share};
 
@@ -37,8 +40,16 @@ pub(super) fn plan(
     spec: &SuiteSpec,
     overrides: &Overrides,
 ) -> Result<Plan, SuiteError> {
-    let (phases, shares) = (Vec::new(), Vec::new());
-    let mut builder = Builder { document, spec, overrides, phases, shares, records: None };
+    let mut builder = Builder {
+        document,
+        spec,
+        overrides,
+        phases: Vec::new(),
+        searches: Vec::new(),
+        needs_nodes: Vec::new(),
+        shares: Vec::new(),
+        records: None,
+    };
     for (number, step) in steps(spec.sweep.as_ref(), overrides).into_iter().enumerate() {
         for phase in &spec.phases {
             if phase.load && number > 0 {
@@ -50,7 +61,7 @@ pub(super) fn plan(
     }
     let capacity = builder.capacity();
     builder.check_keys(capacity)?;
-    let (mut phases, shares) = (builder.phases, builder.shares);
+    let Builder { mut phases, searches, needs_nodes, shares, .. } = builder;
     read_back(&mut phases, spec, capacity);
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
@@ -62,6 +73,9 @@ pub(super) fn plan(
         phases,
         stores: spec.stores.clone(),
         device_limit: spec.device_limit,
+        searches,
+        needs_nodes,
+        scorecard: spec.scorecard,
         published: spec.published.clone(),
         claims: spec.claims.clone(),
         shares,
@@ -115,7 +129,11 @@ fn mix_seed(parts: &[u64]) -> u64 {
 }
 
 fn dataset_id(spec: &SuiteSpec) -> u32 {
-    let form = matches!(spec.key.form, KeyForm::Hash).into();
+    let form = match spec.key.form {
+        KeyForm::Decimal => 0,
+        KeyForm::Hash => 1,
+        KeyForm::Varied => 2,
+    };
     mix_seed(&[spec.seed, form, spec.key.length.into(), spec.fields.into()]) as u32
 }
 
@@ -140,6 +158,8 @@ struct Builder<'a> {
     spec: &'a SuiteSpec,
     overrides: &'a Overrides,
     phases: Vec<PhasePlan>,
+    searches: Vec<SearchPlan>,
+    needs_nodes: Vec<u16>,
     shares: Vec<ShareOfCapacity>,
     /// Records that exist; none: no phase has said yet.
     records: Option<u64>,
@@ -163,7 +183,7 @@ impl Builder<'_> {
     fn check_keys(&self, capacity: u64) -> Result<(), SuiteError> {
         let base: u128 = match self.spec.key.form {
             KeyForm::Decimal => 10,
-            KeyForm::Hash => 16,
+            KeyForm::Hash | KeyForm::Varied => 16,
         };
         let names = base.checked_pow(self.spec.key.length.into()).unwrap_or(u128::MAX);
         if u128::from(capacity) <= names {
@@ -232,7 +252,21 @@ impl Builder<'_> {
     fn phase(&mut self, phase: &PhaseSpec, step: Option<u32>) -> Result<(), SuiteError> {
         let mut plan = self.resolve(phase, step)?;
         plan.name = self.name(phase, step);
-        self.push(plan, phase)
+        self.push(plan, phase)?;
+        let Some(placed) = self.phases.last() else { return Ok(()) };
+        if phase.needs_nodes {
+            self.needs_nodes.push(placed.index);
+        }
+        if let Some(search) = &phase.search {
+            search.check(self.document, placed, self.spec.sweep.is_some())?;
+            self.searches.push(SearchPlan {
+                phase: placed.index,
+                conditions: search.conditions.clone(),
+                step: search.step,
+                clients_named: self.overrides.clients.is_some(),
+            });
+        }
+        Ok(())
     }
 
     /// The phase's name; in a sweep with the number of clients.
@@ -546,29 +580,4 @@ fn most_requests(arrival: Arrival, duration: Duration) -> u64 {
     };
     let requests = (rate * duration.as_secs_f64()).min(MOST as f64) as u64 + 1;
     if arrival.is_open() { requests } else { requests.max(LEAST_BOUND) }
-}
-
-/// The operation goes to a record that exists.
-fn needs_records(kind: Kind) -> bool {
-    !kind.inserts() && kind != Kind::GetAbsent
-}
-
-/// The operation brings back what was written.
-fn reads_something(kind: Kind) -> bool {
-    needs_records(kind) && !matches!(kind, Kind::Update | Kind::Delete | Kind::PutBatch)
-}
-
-/// Takes inserts and deletes out of a mix and makes the rest a whole; false if nothing is left.
-fn quietened(mix: &mut Mix) -> bool {
-    mix.parts.retain(|(kind, _)| !kind.inserts() && *kind != Kind::Delete);
-    let sum: u32 = mix.parts.iter().map(|(_, part)| u32::from(*part)).sum();
-    let (mut before, mut given) = (0u32, 0u32);
-    for (_, part) in &mut mix.parts {
-        before += u32::from(*part);
-        let up_to = before * 1_000 / sum;
-        *part = (up_to - given) as u16;
-        given = up_to;
-    }
-    mix.parts.retain(|(_, part)| *part > 0);
-    sum > 0
 }

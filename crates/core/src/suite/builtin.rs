@@ -70,6 +70,10 @@ const BUILTINS: &[Builtin] = embedded! {
         "the primary is cut off from the other nodes under load, clients still reach it";
     "grow", "grow.toml", "a node is added under load and takes its share of the data";
     "shrink", "shrink.toml", "a node leaves under load and its data moves to the others";
+    "capacity", "capacity.toml",
+        "the highest rate that meets a condition, and how the store scales with its clients";
+    "standard-1", "standard-1.toml",
+        "the standard test: several sizes, a mix at the highest rate, a node killed; with a scorecard";
     "ycsb-a", "ycsb/workloada", "YCSB core workload A: half reads, half updates";
     "ycsb-b", "ycsb/workloadb", "YCSB core workload B: 95 % reads, 5 % updates";
     "ycsb-c", "ycsb/workloadc", "YCSB core workload C: reads only";

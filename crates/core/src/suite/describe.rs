@@ -116,6 +116,7 @@ impl Plan {
         let key = match self.dataset.key.form {
             KeyForm::Decimal => "decimal",
             KeyForm::Hash => "hash",
+            KeyForm::Varied => "hash (16 to that)",
         };
         let records = self.certain_records();
         let fields = match self.dataset.fields {

@@ -160,6 +160,19 @@ impl Document {
 }
 
 impl Document {
+    /// The table at `at` has `key`.
+    pub(super) fn has(&self, at: &[usize], key: &str) -> bool {
+        let mut node = &self.root;
+        for index in at {
+            node = match &node.item {
+                Item::Table(entries) => &entries[*index].node,
+                Item::List(nodes) => &nodes[*index],
+                _ => return false,
+            };
+        }
+        matches!(&node.item, Item::Table(entries) if entries.iter().any(|entry| entry.key == key))
+    }
+
     /// Removes the list element at `at`.
     pub(super) fn remove(&mut self, at: &[usize]) {
         let mut node = &mut self.root;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::verdict::Claim;
+use crate::verdict::{Claim, Condition};
 use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
 use super::claims::claims;
@@ -13,6 +13,7 @@ use super::faults;
 use super::models::{self, SizeUnit};
 use super::published::{Published, published};
 use super::reader::{Fields, Value};
+use super::search;
 use super::shares::{self, Rate};
 
 /// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
@@ -34,7 +35,7 @@ pub(super) const CLIENT_KEYS: [&str; 14] = [
     "batch",
 ];
 /// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 17] = [
+pub(super) const SUITE_KEYS: [&str; 18] = [
     "name",
     "title",
     "source",
@@ -52,9 +53,10 @@ pub(super) const SUITE_KEYS: [&str; 17] = [
     "verify",
     "read-back",
     "warmup",
+    "scorecard",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 12] = [
+pub(super) const PHASE_KEYS: [&str; 15] = [
     "name",
     "label",
     "group",
@@ -67,6 +69,9 @@ pub(super) const PHASE_KEYS: [&str; 12] = [
     "from-empty",
     "fault",
     "claim",
+    "slo",
+    "step",
+    "needs-nodes",
 ];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
@@ -106,6 +111,7 @@ pub(super) struct SuiteSpec {
     pub(super) published: Vec<Published>,
     /// Those of the phases first.
     pub(super) claims: Vec<Claim>,
+    pub(super) scorecard: bool,
 }
 
 /// The phases are repeated with each number of clients.
@@ -144,6 +150,17 @@ pub(super) struct PhaseSpec {
     pub(super) groups: Vec<GroupSpec>,
     pub(super) faults: Vec<FaultPlan>,
     pub(super) claims: Vec<Claim>,
+    pub(super) search: Option<SearchSpec>,
+    /// Left out where the store has no nodes to do anything to.
+    pub(super) needs_nodes: bool,
+}
+
+/// `slo` and `step` of a phase: it is a search for the highest rate.
+#[derive(Clone, Debug)]
+pub(super) struct SearchSpec {
+    pub(super) mark: Mark,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) step: f64,
 }
 
 /// A `[[phase.group]]`.
@@ -376,6 +393,7 @@ impl SuiteSpec {
             clients: ClientSpec::read(&top)?,
             published: published_of(&top, &phases, sweep.as_ref())?,
             claims: claims_of(&top, &phases)?,
+            scorecard: top.read("scorecard", |v| v.flag())?.unwrap_or(false),
             sweep,
             phases,
         })
@@ -464,6 +482,8 @@ impl PhaseSpec {
             clients: ClientSpec::read(&fields)?,
             groups,
             faults: faults::faults(&fields)?,
+            search: search::search(&fields)?,
+            needs_nodes: flag("needs-nodes")?,
             claims: claims(&fields, Some(&name), &[&name], &|other| other == name)?,
             name,
         })

@@ -14,8 +14,11 @@ mod file;
 mod models;
 mod overrides;
 mod plan;
+mod prices;
 mod published;
 mod reader;
+pub mod requirements;
+mod search;
 mod shares;
 mod suggest;
 #[cfg(test)]
@@ -30,7 +33,10 @@ pub use describe::Estimate;
 pub use error::{Place, Problem, SuiteError};
 pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
+pub use prices::EXAMPLE_PRICES;
 pub use published::{Published, PublishedRow};
+pub use requirements::Requirements;
+pub use search::SearchPlan;
 pub use shares::ShareOfCapacity;
 pub use suggest::hint;
 

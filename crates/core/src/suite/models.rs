@@ -28,9 +28,14 @@ pub(super) const LOG_NORMAL_KEYS: [&str; 4] = ["median", "sigma", "min", "max"];
 /// `key = { form = "hash", length = 32 }`.
 pub(super) fn key_model(value: Value<'_>) -> Result<KeyModel, SuiteError> {
     let fields = value.fields("`key`", &KEY_KEYS)?;
-    let forms = [("decimal", KeyForm::Decimal), ("hash", KeyForm::Hash)];
+    let forms =
+        [("decimal", KeyForm::Decimal), ("hash", KeyForm::Hash), ("varied", KeyForm::Varied)];
     let form = fields.read("form", |v| v.word("a form of keys", &forms))?;
     let length = fields.read("length", key_length)?;
+    if let (Some(KeyForm::Varied), Some(8..16), Some(value)) = (form, length, fields.get("length"))
+    {
+        return Err(value.out_of_range(length.unwrap_or_default(), "at least 16B for varied keys"));
+    }
     Ok(KeyModel { form: form.unwrap_or(KeyForm::Hash), length: length.unwrap_or(16) })
 }
 

@@ -36,6 +36,8 @@ pub struct Overrides {
     pub linearizability: bool,
     /// `--set`, each as typed: `phase.key=value`, `phase.group.key=value` or `key=value`.
     pub set: Vec<String>,
+    /// `--slo`: the conditions of each search, as typed.
+    pub slo: Option<String>,
     /// `--part`: which part of the load this process carries.
     pub part: Option<Part>,
     /// Processors that a sweep may use; none: those of this machine.
@@ -54,6 +56,7 @@ impl Overrides {
         say("--rate", self.rate.map(format_rate));
         say("--duration", self.duration.map(format_duration));
         say("--requests", self.requests.map(format_count));
+        say("--slo", self.slo.clone());
         for set in &self.set {
             say("--set", Some(set.clone()));
         }
@@ -106,8 +109,28 @@ impl Overrides {
         if self.linearizability {
             document.set("--linearizability".to_owned(), &[], &["linearizability"], "true")?;
         }
-        self.set.iter().try_for_each(|text| set(document, text))
+        self.set.iter().try_for_each(|text| set(document, text))?;
+        self.slo.iter().try_for_each(|slo| set_condition(document, slo))
     }
+}
+
+/// Carries out `--slo`: of every phase that is a search.
+fn set_condition(document: &mut Document, slo: &str) -> Result<(), SuiteError> {
+    let option = format!("--slo {slo}");
+    let phases = named(document, &[], "phase");
+    let before = document.clone();
+    let searches = phases.iter().filter(|(_, at)| before.has(at, "slo"));
+    let mut found = false;
+    for (_, at) in searches {
+        found = true;
+        document.set(option.clone(), at, &["slo"], slo)?;
+    }
+    if found {
+        return Ok(());
+    }
+    let problem = Problem::Conflict("no phase of this suite is a search".to_owned());
+    let hint = "run the suite capacity, or give a phase the key `slo`";
+    Err(SuiteError::new(Place::Argument(option), problem, hint))
 }
 
 /// Carries out one `--set`.

@@ -7,6 +7,7 @@ use crate::verdict::Claim;
 use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel};
 
 use super::published::Published;
+use super::search::SearchPlan;
 use super::shares::ShareOfCapacity;
 
 /// A suite with everything decided.
@@ -27,6 +28,15 @@ pub struct Plan {
     /// The device under the store's folder is measured too, with random requests of so many bytes.
     #[serde(default)]
     pub device_limit: Option<u32>,
+    /// Phases that are searches for the highest rate, by number.
+    #[serde(default)]
+    pub searches: Vec<SearchPlan>,
+    /// Phases that are left out where the store has no nodes to do anything to, by number.
+    #[serde(default)]
+    pub needs_nodes: Vec<u16>,
+    /// The result tells which criteria of a good benchmark the run met.
+    #[serde(default)]
+    pub scorecard: bool,
     /// Published figures.
     pub published: Vec<Published>,
     /// Groups whose rate is a share of what an earlier phase will reach: the rate in their arrival is
@@ -56,6 +66,12 @@ impl Plan {
     #[must_use]
     pub fn as_published(&self) -> bool {
         self.scale.is_none() && self.changes.is_empty()
+    }
+
+    /// The search that phase `index` is, if it is one.
+    #[must_use]
+    pub fn search(&self, index: u16) -> Option<&SearchPlan> {
+        self.searches.iter().find(|search| search.phase == index)
     }
 
     /// Phase `index` as it begins when `records` records exist. The plan knows an upper bound only

@@ -8,8 +8,6 @@ use super::random::{GOLDEN, Permutation, derive_seed, mix64, unmix64};
 const WORD: usize = 16;
 /// Decimal digits written at once.
 const EIGHT: usize = 8;
-/// Most digits of a 64-bit number, rounded up to whole writes.
-const DECIMAL_DIGITS: usize = 24;
 
 /// Purposes of the seeds that a dataset's number gives.
 const START: u64 = 1;
@@ -33,6 +31,11 @@ enum Form {
         start: u64,
         rest: u64,
     },
+    /// As `LongHash`, cut to a length that the first digits give.
+    Varied {
+        start: u64,
+        rest: u64,
+    },
 }
 
 impl KeyWriter {
@@ -42,6 +45,9 @@ impl KeyWriter {
     /// [`PlanError::Count`] if the length is not 8 to 250 bytes.
     pub fn new(model: KeyModel, dataset: u32) -> Result<Self, PlanError> {
         invalid::count("the key length", u64::from(model.length), 8, 250)?;
+        if model.form == KeyForm::Varied {
+            invalid::count("the longest key", u64::from(model.length), WORD as u64, 250)?;
+        }
         let length = usize::from(model.length);
         let seed = |purpose| derive_seed(u64::from(dataset), purpose);
         let (form, capacity) = match model.form {
@@ -53,6 +59,7 @@ impl KeyWriter {
                 (Form::ShortHash(Permutation::new(capacity, seed(START))), capacity)
             }
             KeyForm::Hash => (Form::LongHash { start: seed(START), rest: seed(REST) }, 1 << 63),
+            KeyForm::Varied => (Form::Varied { start: seed(START), rest: seed(REST) }, 1 << 63),
         };
         Ok(KeyWriter { length, capacity, form })
     }
@@ -64,7 +71,7 @@ impl KeyWriter {
         self.capacity
     }
 
-    /// Bytes of a key.
+    /// Bytes of a key; of the longest one where they vary.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length
@@ -88,6 +95,11 @@ impl KeyWriter {
             key.resize(self.length, b'0');
         }
         match &self.form {
+            Form::Varied { start, rest } => {
+                let first = mix64(record.wrapping_add(*start));
+                key.truncate(self.varied_length(first));
+                write_words(first, *rest, key);
+            }
             Form::Decimal => write_decimal(record, key),
             Form::ShortHash(shuffle) => {
                 let digits = word_digits(shuffle.apply(record & (self.capacity - 1)));
@@ -99,16 +111,27 @@ impl KeyWriter {
         }
     }
 
+    /// Length of the varied key that begins with the digits of `first`.
+    #[inline]
+    fn varied_length(&self, first: u64) -> usize {
+        // Other bits than those that tell the records' neighbours apart.
+        WORD + (mix64(first) % (self.length - WORD + 1) as u64) as usize
+    }
+
     /// The record of which `key` is the key, if it is one of this dataset's.
     #[must_use]
     pub fn parse(&self, key: &[u8]) -> Option<u64> {
-        if key.len() != self.length {
+        let length = match self.form {
+            Form::Varied { .. } => self.varied_length(parse_hexadecimal(key.get(..WORD)?)?),
+            _ => self.length,
+        };
+        if key.len() != length {
             return None;
         }
         let record = match &self.form {
             Form::Decimal => parse_decimal(key)?,
             Form::ShortHash(shuffle) => shuffle.invert(parse_hexadecimal(key)?),
-            Form::LongHash { start, rest } => {
+            Form::LongHash { start, rest } | Form::Varied { start, rest } => {
                 let (first, others) = key.split_at(WORD);
                 let first = parse_hexadecimal(first)?;
                 let mut words = others.chunks(WORD).zip(1..);
@@ -122,16 +145,20 @@ impl KeyWriter {
     }
 }
 
-/// Eight digits a time from the end on; `key` is at least that long.
+/// Eight digits a time from the end on, for as long as there are any but zeros; of a number too long
+/// for `key` the upper digits are lost.
 #[inline]
 fn write_decimal(record: u64, key: &mut [u8]) {
-    let (zeros, digits) = key.split_at_mut(key.len().saturating_sub(DECIMAL_DIGITS));
-    zeros.fill(b'0');
-    let mut left = record;
-    for eight in digits.rchunks_mut(EIGHT) {
-        let written = eight_digits((left % 100_000_000) as u32);
-        eight.copy_from_slice(&written[EIGHT - eight.len()..]);
-        left /= 100_000_000;
+    let (mut end, mut left) = (key.len(), record);
+    while left > 0 && end >= EIGHT {
+        key[end - EIGHT..end].copy_from_slice(&eight_digits((left % 100_000_000) as u32));
+        (end, left) = (end - EIGHT, left / 100_000_000);
+    }
+    let first = &mut key[..end];
+    if left > 0 {
+        first.copy_from_slice(&eight_digits((left % 100_000_000) as u32)[EIGHT - end..]);
+    } else {
+        first.fill(b'0');
     }
 }
 
@@ -260,6 +287,23 @@ mod tests {
                 assert!(seen.insert(written.clone()));
             }
         }
+    }
+
+    #[test]
+    fn varied_keys_have_every_length_and_come_back() {
+        let writer = writer(KeyForm::Varied, 64);
+        let (mut written, mut lengths, mut seen) = (vec![], HashSet::new(), HashSet::new());
+        for record in 0..20_000 {
+            writer.write(record, &mut written);
+            lengths.insert(written.len());
+            assert_eq!(writer.parse(&written), Some(record));
+            assert_eq!(writer.parse(&written[..written.len() - 1]), None);
+            assert_eq!(writer.parse(&[&written[..], b"0"].concat()), None);
+            assert!(seen.insert(written.clone()));
+        }
+        assert!((16..=64).all(|length| lengths.contains(&length)) && lengths.len() == 49);
+        let short = KeyModel { form: KeyForm::Varied, length: 15 };
+        assert!(KeyWriter::new(short, 1).is_err());
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub use plan::{
     Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
     SizeModel, ValueModel,
 };
+pub(crate) use random::derive_seed;
 pub use random::{Permutation, Random, mix64, unmix64};
 pub use sampled::{OPERATIONS_KEPT, SAMPLED_RECORDS, Sampled};
 pub use size::Sizes;

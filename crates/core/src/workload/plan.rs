@@ -89,6 +89,8 @@ pub enum KeyForm {
     Decimal,
     /// Hexadecimal digits of a one-to-one hash of the record's number.
     Hash,
+    /// As hash; each record's key has a length of its own, from 16 bytes to that of the model.
+    Varied,
 }
 
 /// Form and length of keys.

@@ -41,7 +41,7 @@ const fn odd_inverse(odd: u64) -> u64 {
 
 /// A seed for one purpose, so that kinds, records and sizes of an operation are independent.
 #[must_use]
-pub(super) fn derive_seed(seed: u64, purpose: u64) -> u64 {
+pub(crate) fn derive_seed(seed: u64, purpose: u64) -> u64 {
     mix64(mix64(seed) ^ purpose.wrapping_mul(GOLDEN))
 }
 

@@ -4,6 +4,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::capacity::CapacityCharts;
 use crate::result::{FaultResult, HistogramError, PhaseResult, RunResult};
 use crate::standing::store_labels;
 use crate::timeline::{
@@ -22,6 +23,7 @@ const SLIVER: f64 = 0.05;
 pub(super) struct Charts {
     stores: Vec<String>,
     phases: Vec<PhaseCharts>,
+    capacity: Vec<CapacityCharts>,
 }
 
 #[derive(Serialize)]
@@ -111,7 +113,8 @@ impl Charts {
             }
         }
         let phases = phases.into_iter().map(|(_, phase)| phase).collect();
-        Ok(Charts { stores: store_labels(result), phases })
+        let capacity = CapacityCharts::all(result);
+        Ok(Charts { stores: store_labels(result), phases, capacity })
     }
 
     /// Something can be drawn over time.
@@ -260,7 +263,7 @@ fn curve(histogram: &Histogram<u64>) -> Curve {
 }
 
 /// Four significant digits; `None` for what JSON cannot hold.
-fn rounded(value: f64) -> Option<f64> {
+pub(super) fn rounded(value: f64) -> Option<f64> {
     if !value.is_finite() {
         return None;
     }

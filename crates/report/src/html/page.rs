@@ -7,7 +7,7 @@ use kvdyno_core::store::Capabilities;
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::lines::{
     LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
-    figure_value, grouped, shows_published,
+    figure_value, findings, grouped, shows_published,
 };
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
 use crate::standing::{Standing, store_labels};
@@ -67,6 +67,7 @@ pub(super) struct Page {
     command: String,
     plan: String,
     has_timeline: bool,
+    has_capacity: bool,
     data: String,
     style: &'static str,
     script: &'static str,
@@ -89,6 +90,7 @@ struct StoreCard {
     verified: bool,
     histories: Vec<String>,
     notes: Vec<String>,
+    findings: Vec<String>,
     disclosure: Vec<(String, String)>,
     testbed: Option<TestbedCard>,
 }
@@ -152,6 +154,7 @@ impl Page {
             command: result.command.join(" "),
             plan: plan(&result.suite.plan),
             has_timeline: charts.has_timeline(),
+            has_capacity: result.runs.iter().any(|run| !run.capacity.is_empty()),
             data: script_json(&charts),
             style: page_style(),
             script: include_str!("../../templates/report.js"),
@@ -196,6 +199,7 @@ fn store_card(
         verification: verification_line(tally.as_ref()),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
         histories: histories(run).iter().map(|line| cut(line)).collect(),
+        findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
         disclosure: disclosure(run),
         testbed: run.testbed.as_ref().map(TestbedCard::new),

@@ -33,6 +33,9 @@ pub struct PhaseResult {
     pub label: String,
     /// Warm-up: kept, and left out of the summary.
     pub warmup: bool,
+    /// It is a probe of a search: `sweep`, `bracket`, `bisect`, `again` or `confirm`.
+    #[serde(default)]
+    pub probe: Option<String>,
     /// Load: only makes records that later phases need.
     pub load: bool,
     /// Begin, RFC 3339, UTC.
@@ -301,6 +304,7 @@ impl PhaseResult {
             label: plan.label.clone(),
             warmup: plan.warmup,
             load: plan.load,
+            probe: None,
             started: rfc3339(measure.started_at),
             offset_ns: measure.start.saturating_sub(origin),
             wall_ns,

@@ -7,6 +7,8 @@ mod manual;
 mod mistakes;
 mod plans;
 mod published;
+mod requirements;
+mod standard;
 mod ycsb;
 
 use super::{Overrides, Plan, Suite, SuiteError};

@@ -1,0 +1,61 @@
+//! The phase that tries one number of clients, or one rate: what the phase of the search does, with
+//! its requests shared out among its groups as there.
+
+use std::time::Duration;
+
+use crate::workload::{Arrival, PhasePlan, derive_seed};
+
+/// Time to drain what is in flight when a probe is over.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// What a probe asks of the store.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asked {
+    /// This many clients, each with its next request when the last is answered.
+    Clients(u32),
+    /// This many requests a second, by all clients of the phase.
+    Rate(f64),
+}
+
+/// Phase number `index` of a run, called `name`, that asks for `asked` over `length`. What comes at
+/// random differs from that of any other phase of the run.
+#[must_use]
+pub fn probe(
+    phase: &PhasePlan,
+    index: u16,
+    name: String,
+    asked: Asked,
+    length: Duration,
+) -> PhasePlan {
+    let all: f64 = phase.groups.iter().map(|group| f64::from(group.clients)).sum();
+    let mut probe = PhasePlan {
+        index,
+        name,
+        duration: Some(length),
+        time_limit: length + GRACE,
+        read_back: false,
+        faults: Vec::new(),
+        ..phase.clone()
+    };
+    for group in &mut probe.groups {
+        let share = f64::from(group.clients) / all;
+        match asked {
+            Asked::Clients(clients) => {
+                group.clients = ((f64::from(clients) * share).round() as u32).max(1);
+                group.pipeline = group.pipeline.min(group.clients);
+                // Connections are filled: what is left over of the last one goes.
+                group.clients -= group.clients % group.pipeline;
+                group.arrival = Arrival::Closed;
+            }
+            Asked::Rate(rate) => {
+                let rate = rate * share;
+                group.arrival = match group.arrival {
+                    Arrival::Poisson { .. } => Arrival::Poisson { rate },
+                    _ => Arrival::Constant { rate },
+                };
+            }
+        }
+        group.seed = derive_seed(group.seed, index.into());
+    }
+    probe
+}

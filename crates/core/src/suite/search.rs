@@ -1,0 +1,99 @@
+//! Phases that are a search: for the highest rate that meets the conditions of `slo`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::Condition;
+use crate::workload::{Kind, PhasePlan};
+
+use super::document::Document;
+use super::error::{Problem, SuiteError};
+use super::file::SearchSpec;
+use super::plan::has;
+use super::reader::{Fields, Value};
+
+/// From one rate that is tried to the next, where the suite does not say.
+const STEP: f64 = 0.05;
+
+/// A search for the highest rate at which conditions hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchPlan {
+    /// Number of the phase that each probe repeats.
+    pub phase: u16,
+    /// All of them must hold.
+    pub conditions: Vec<Condition>,
+    /// From one rate that is tried to the next, as a share.
+    pub step: f64,
+    /// The user named the number of clients.
+    pub clients_named: bool,
+}
+
+impl SearchPlan {
+    /// The conditions as they can be read again.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// `slo` and `step` of a phase.
+pub(super) fn search(phase: &Fields<'_>) -> Result<Option<SearchSpec>, SuiteError> {
+    let step = phase.read("step", step)?;
+    let Some(slo) = phase.get("slo") else {
+        return match phase.get("step") {
+            Some(step) => Err(step.error(
+                Problem::Conflict("`step` does nothing without `slo`".to_owned()),
+                "give the phase slo = \"p99 < 10ms\", or leave `step` out",
+            )),
+            None => Ok(None),
+        };
+    };
+    let conditions = conditions(slo)?;
+    Ok(Some(SearchSpec { mark: slo.mark(), conditions, step: step.unwrap_or(STEP) }))
+}
+
+/// Conditions on the figures of one phase: with a value, not a change, and of no other phase.
+pub(super) fn conditions(value: Value<'_>) -> Result<Vec<Condition>, SuiteError> {
+    let list = Condition::parse_list(value.text()?)
+        .map_err(|error| value.error(Problem::Conflict(error.problem), error.hint))?;
+    for condition in &list {
+        let changes = matches!(condition.bound, crate::verdict::Amount::Change(_));
+        if changes || condition.subject.phase.is_some() {
+            let message = format!("`{condition}` is no condition on one phase");
+            return Err(value.error(Problem::Conflict(message), "for example p99(get) < 10ms"));
+        }
+    }
+    Ok(list)
+}
+
+fn step(value: Value<'_>) -> Result<f64, SuiteError> {
+    match value.share()? {
+        step if (0.01..=0.5).contains(&step) => Ok(step),
+        step => Err(value.out_of_range(step, "1% to 50%")),
+    }
+}
+
+impl SearchSpec {
+    /// Refuses a phase that cannot be repeated at one rate after the other.
+    pub(super) fn check(
+        &self,
+        document: &Document,
+        phase: &PhasePlan,
+        sweeps: bool,
+    ) -> Result<(), SuiteError> {
+        let changes = |kind: Kind| kind.inserts() || kind == Kind::Delete;
+        let wrong = match phase {
+            _ if sweeps => "a search has a sweep of its own",
+            _ if phase.groups.iter().any(|group| has(&group.mix, changes)) => {
+                "a search neither inserts nor deletes: each probe must find the same records"
+            }
+            _ if phase.groups.iter().any(|group| group.requests.is_some()) => {
+                "probes of a search stop by time: give the phase a duration, not requests"
+            }
+            _ if phase.warmup || phase.load || !phase.faults.is_empty() => {
+                "a search is neither warm-up nor load and has no faults"
+            }
+            _ => return Ok(()),
+        };
+        Err(document.error(self.mark, Problem::Conflict(wrong.to_owned()), ""))
+    }
+}

@@ -1,0 +1,89 @@
+//! A standard that changes is none: `standard-1` is what it was on the day that it came out, and its
+//! plan is, too.
+
+use crate::suite::{Overrides, Suite, builtin};
+use crate::workload::{Kind, PhasePlan};
+
+/// FNV-1a of 64 bits (Fowler, Noll, Vo).
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[test]
+fn standard_1_is_frozen() {
+    let text = builtin("standard-1").expect("it is built in").text;
+    assert_eq!(
+        fingerprint(text),
+        FROZEN,
+        "standard-1 has changed; make a new version of it instead: standard-2"
+    );
+}
+
+/// Of suites/standard-1.toml as it came out.
+const FROZEN: u64 = 0x80db_30d9_dbbf_c459;
+
+#[test]
+fn standard_1_has_what_a_standard_test_should_hold() {
+    let plan = Suite::find("standard-1").unwrap().plan(&Overrides::default()).unwrap();
+    let measured: Vec<&PhasePlan> = plan.phases.iter().filter(|phase| !phase.warmup).collect();
+    let names: Vec<&str> = measured.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "write-100B",
+            "read-100B",
+            "mixed-100B",
+            "delete-100B",
+            "write-10KiB",
+            "read-10KiB",
+            "mixed-10KiB",
+            "delete-10KiB",
+            "write-varied",
+            "read-varied",
+            "headline",
+            "killed",
+        ]
+    );
+    let named = |name: &str| measured.iter().find(|phase| phase.name == name).expect(name);
+    assert_eq!(named("write-100B").groups[0].requests, Some(2_000_000));
+    assert_eq!(named("delete-100B").groups[0].mix.parts, [(Kind::Delete, 1_000)]);
+    assert_eq!(plan.needs_nodes, [named("killed").index]);
+    assert!(named("killed").read_back && named("killed").faults.len() == 1);
+    let search = plan.search(named("headline").index).expect("a search");
+    assert_eq!(search.text(), "p99 < 10ms, errors == 0");
+    assert!(plan.scorecard && plan.phases.iter().all(|phase| phase.verify));
+}
+
+#[test]
+fn searches_say_what_is_wrong_with_them() {
+    let search = |phase: &str| {
+        let text = format!(
+            "name = 's'\nrecords = 10\n[[phase]]\nname = 'load'\nload = true\n\
+             [[phase]]\nname = 'run'\n{phase}\n"
+        );
+        Suite::parse("s.toml", &text).and_then(|suite| suite.plan(&Overrides::default()))
+    };
+    let plan = search("mix = 'get'\nduration = '1s'\nslo = 'p99(get)<10ms'\nstep = '10%'").unwrap();
+    assert_eq!((plan.searches.len(), plan.searches[0].step), (1, 0.1));
+    let cases = [
+        ("mix = 'get'\nduration = '1s'\nslo = 'p99(gat) < 5ms'", "s.toml:10:7"),
+        ("mix = 'get'\nduration = '1s'\nslo = 'p99 < 5ms in load'", ""),
+        ("mix = 'get'\nduration = '1s'\nslo = 'rate > +5%'", "no condition on one phase"),
+        ("mix = 'insert'\nduration = '1s'\nslo = 'p99 < 5ms'", "neither inserts nor deletes"),
+        ("mix = 'get'\nrequests = 5\nslo = 'p99 < 5ms'", "stop by time"),
+        ("mix = 'get'\nduration = '1s'\nstep = '5%'", "does nothing without `slo`"),
+        ("mix = 'get'\nduration = '1s'\nslo = 'p99 < 5ms'\nstep = '90%'", "1% to 50%"),
+    ];
+    for (phase, message) in cases {
+        let error = search(phase).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let overrides = Overrides { slo: Some("p50(get)<1ms".into()), ..Overrides::default() };
+    let plan = Suite::find("capacity").unwrap().plan(&overrides).unwrap();
+    assert_eq!(plan.searches[0].text(), "p50(get) < 1ms");
+    assert_eq!(plan.changes, ["--slo p50(get)<1ms"]);
+    let none = Suite::find("quick").unwrap().plan(&overrides).unwrap_err().to_string();
+    assert!(none.contains("no phase of this suite is a search"), "{none}");
+}

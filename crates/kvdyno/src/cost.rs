@@ -1,0 +1,132 @@
+//! `kvdyno cost`: what servers cost and what one gets for it, from prices that the user states.
+
+use kvdyno_core::cost::Prices;
+use kvdyno_core::suite::EXAMPLE_PRICES;
+use kvdyno_report::cost::{lines_with, needed_lines};
+use kvdyno_report::lines::significant;
+use kvdyno_report::result::{CostResult, RunResult, StoreRun};
+
+use crate::args::{CostArguments, PriceArguments};
+use crate::exit::{Exit, Failure};
+
+/// What the prices that come with kvdyno are called.
+const EXAMPLE: &str = "prices.toml of kvdyno";
+
+/// Prints what each result costs, or whether the published costs add up.
+///
+/// # Errors
+/// [`Failure`] if prices or a result cannot be read, or a server has no price.
+pub fn cost(arguments: &CostArguments) -> Result<Exit, Failure> {
+    if arguments.results.is_empty() {
+        return published(&prices(&arguments.price)?);
+    }
+    let stated = of_servers(&arguments.price)?;
+    let results: Vec<RunResult> = arguments
+        .results
+        .iter()
+        .map(RunResult::load)
+        .collect::<Result<_, _>>()
+        .map_err(Failure::usage)?;
+    for result in &results {
+        let cost = stated.as_ref().or(result.cost.as_ref());
+        if cost.is_none() && arguments.load.is_none() {
+            return Err(Failure::usage(
+                "no servers are stated: write --servers KIND=N, and --prices FILE for prices of your \
+                 own",
+            ));
+        }
+        for run in &result.runs {
+            say!("{} {}", run.store.name, run.store.url);
+            for line in cost.iter().flat_map(|cost| lines_with(cost, run)) {
+                say!("  {line}");
+            }
+        }
+    }
+    if let Some(load) = arguments.load {
+        needed(load, &results, stated.as_ref());
+    }
+    Ok(Exit::Done)
+}
+
+/// How many servers of each system the load needs: all results of one system together.
+fn needed(load: f64, results: &[RunResult], stated: Option<&CostResult>) {
+    let mut systems: Vec<(&str, Vec<&StoreRun>, Option<&CostResult>)> = Vec::new();
+    for result in results {
+        for run in &result.runs {
+            let cost = stated.or(result.cost.as_ref());
+            let name = run.store.name.as_str();
+            match systems.iter_mut().find(|(known, ..)| *known == name) {
+                Some((_, runs, last)) => {
+                    runs.push(run);
+                    *last = cost;
+                }
+                None => systems.push((name, vec![run], cost)),
+            }
+        }
+    }
+    for (name, runs, cost) in systems {
+        for line in needed_lines(load, &runs, cost) {
+            say!("{name}: {line}");
+        }
+    }
+}
+
+/// The published costs of the prices, computed again.
+fn published(prices: &Prices) -> Result<Exit, Failure> {
+    for statement in &prices.statements {
+        say!("{}", statement.title);
+        for found in statement.recomputed(prices).map_err(Failure::usage)? {
+            let verdict = match (found.contradicts(), found.rests_on) {
+                (false, _) => "follows".to_owned(),
+                (true, Some(rate)) => format!(
+                    "CONTRADICTS its own rate: {} follows; the printed figure rests on {}/s",
+                    significant(found.follows),
+                    significant(rate)
+                ),
+                (true, None) => {
+                    format!("CONTRADICTS its assumptions: {} follows", significant(found.follows))
+                }
+            };
+            say!("  {}: printed {}: {verdict}", found.what, significant(found.printed));
+        }
+        if !statement.note.is_empty() {
+            say!("  note: {}", statement.note);
+        }
+    }
+    if prices.statements.is_empty() {
+        say!("the prices hold no published costs; name results to tell what they cost");
+    }
+    Ok(Exit::Done)
+}
+
+/// What the servers cost that the user stated; none if none were.
+///
+/// # Errors
+/// [`Failure`] if the prices cannot be read or a server has none.
+pub fn of_servers(arguments: &PriceArguments) -> Result<Option<CostResult>, Failure> {
+    let Some(servers) = &arguments.servers else {
+        return match &arguments.prices {
+            Some(file) => prices_of(file).map(|_| None),
+            None => Ok(None),
+        };
+    };
+    let mut bill = prices(arguments)?.bill(servers).map_err(Failure::usage)?;
+    if let Some(hours) = arguments.hours_month {
+        if !(1.0..=744.0).contains(&hours) {
+            return Err(Failure::usage(format!("--hours-month {hours}: a month has 1 to 744")));
+        }
+        bill.hours_a_month = hours;
+    }
+    Ok(Some(CostResult::from(&bill)))
+}
+
+fn prices(arguments: &PriceArguments) -> Result<Prices, Failure> {
+    match &arguments.prices {
+        Some(file) => prices_of(file),
+        None => Prices::parse(EXAMPLE, EXAMPLE_PRICES).map_err(Failure::suite),
+    }
+}
+
+fn prices_of(file: &str) -> Result<Prices, Failure> {
+    Prices::load(file).map_err(Failure::suite)
+}

@@ -1,0 +1,263 @@
+//! A phase that is a search: a closed sweep, then one rate after the other until the highest is found
+//! that meets the conditions. What to try next is core's to say; here it is tried and written down.
+
+use std::time::Duration;
+
+use kvdyno_core::capacity::{Asked, Fit, Found, Purpose, Search, Seen, probe};
+use kvdyno_core::measure;
+use kvdyno_core::store::Threading;
+use kvdyno_core::suite::{SearchPlan, units};
+use kvdyno_core::verdict::Reason;
+use kvdyno_core::workload::{Arrival, PhasePlan};
+use kvdyno_report::objective::{Met, met};
+use kvdyno_report::result::{CapacityResult, FitResult, PhaseResult, ProbeResult, Status};
+use kvdyno_report::view;
+
+use super::Session;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// How many times as long as a probe the confirmation is.
+const CONFIRMATION: u32 = 3;
+/// The first rate is this share of what the closed sweep reached.
+const FIRST: f64 = 0.5;
+/// The sweep of threads goes by ones up to here, then by doubling.
+const BY_ONES: u32 = 8;
+/// No store is asked for more than this, requests a second.
+const MOST: f64 = 1e8;
+
+/// The search cannot go on: the run ended, or the store was lost. Why is in the session's status.
+struct Ended;
+
+impl Session<'_> {
+    /// Carries out the search that `phase` is.
+    pub(super) fn search(&mut self, order: &SearchPlan, phase: &PhasePlan, output: &mut Output) {
+        let mut found = CapacityResult {
+            phase: phase.name.clone(),
+            conditions: order.text(),
+            step: order.step,
+            ..CapacityResult::default()
+        };
+        let phase = self.fitted(order, phase);
+        self.probing = true;
+        let searched = self.sweep(&phase, &mut found, output).and_then(|()| {
+            let first = self.first_rate(&phase, &found);
+            self.rates(order, &phase, first, &mut found, output)
+        });
+        self.probing = false;
+        if let (Ok(()), true) = (&searched, phase.read_back && self.setting.verify) {
+            self.read_back(&phase, output);
+        }
+        if searched.is_ok() && found.carried.is_none() {
+            self.exit = self.exit.worse(Exit::Undecided);
+        }
+        output.add_capacity(found);
+    }
+
+    /// The phase with as many clients as make sense: a store in this process has a thread for each,
+    /// and more than there are processors only where the user says so.
+    fn fitted(&self, order: &SearchPlan, phase: &PhasePlan) -> PhasePlan {
+        let mut phase = phase.clone();
+        let processors = measure::allowed_cpus().len() as u32;
+        if self.store.threading() == Threading::InProcess && !order.clients_named {
+            let most = (processors / phase.groups.len() as u32).max(1);
+            for group in &mut phase.groups {
+                group.clients = group.clients.min(most);
+            }
+        }
+        phase
+    }
+
+    fn sweep(
+        &mut self,
+        phase: &PhasePlan,
+        found: &mut CapacityResult,
+        output: &mut Output,
+    ) -> Result<(), Ended> {
+        let most: u32 = phase.groups.iter().map(|group| group.clients).sum();
+        let length = length(phase);
+        for clients in counts(most, self.store.threading()) {
+            let name = format!("{}@{clients}", phase.name);
+            let label = format!("{} {clients} clients", phase.label);
+            let asked = Asked::Clients(clients);
+            let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
+            let (result, _) = self.try_one(&plan, "sweep", output)?;
+            found.sweep.push(probe_result(&result, "sweep", None, None));
+        }
+        let points: Vec<(f64, f64)> = (found.sweep.iter())
+            .filter_map(|probe| Some((f64::from(probe.clients), probe.rate?)))
+            .collect();
+        match Fit::of(&points) {
+            Ok(fit) => found.fit = Some(fit_result(&fit)),
+            Err(few) => found.no_fit = Some(few.to_string()),
+        }
+        Ok(())
+    }
+
+    /// What the suite says, else a share of what the sweep reached.
+    fn first_rate(&self, phase: &PhasePlan, found: &CapacityResult) -> f64 {
+        let rate_of = |arrival: Arrival| match arrival {
+            Arrival::Constant { rate } | Arrival::Poisson { rate } => rate,
+            Arrival::Closed | Arrival::Ramp { .. } => 0.0,
+        };
+        let said: f64 = phase.groups.iter().map(|group| rate_of(group.arrival)).sum();
+        let swept = found.sweep.iter().filter_map(|probe| probe.rate).fold(0.0, f64::max);
+        if said > 0.0 { said } else { swept * FIRST }
+    }
+
+    fn rates(
+        &mut self,
+        order: &SearchPlan,
+        phase: &PhasePlan,
+        first: f64,
+        found: &mut CapacityResult,
+        output: &mut Output,
+    ) -> Result<(), Ended> {
+        let search = Search { first, most: MOST, step: order.step };
+        let length = length(phase);
+        let mut probes: Vec<(ProbeResult, Vec<Reason>)> = Vec::new();
+        let searched = search.run(|rate, purpose| {
+            let confirms = purpose == Purpose::Confirm;
+            let length = if confirms { length * CONFIRMATION } else { length };
+            let shown = units::format_rate(rate);
+            let name = format!("{}@{shown}:{}", phase.name, probes.len() + 1);
+            let label = format!("{} {shown}", phase.label);
+            let asked = Asked::Rate(rate);
+            let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
+            let (result, reasons) = self.try_one(&plan, purpose.name(), output)?;
+            let met = met(&order.conditions, &result).map_err(|error| self.fail(&error))?;
+            if confirms && met.seen == Seen::Meets {
+                // The figure that is reported is the one whose measurement is judged.
+                self.reasons.push((plan.name.clone(), reasons.clone()));
+            }
+            let seen = met.seen;
+            probes.push((probe_result(&result, purpose.name(), Some(rate), Some(met)), reasons));
+            Ok(seen)
+        });
+        if let Ok(Found { carried, missed, .. }) = &searched {
+            (found.carried, found.missed) = (*carried, *missed);
+            found.client_limited = client_limited(&probes, *missed);
+        }
+        found.probes = probes.into_iter().map(|(probe, _)| probe).collect();
+        searched.map(|_| ())
+    }
+
+    /// Runs a probe. What it says against its measurement is for the search to weigh: most of the
+    /// rates that are tried are meant to be too high. Wrong reads stay in the verdict.
+    fn try_one(
+        &mut self,
+        plan: &PhasePlan,
+        purpose: &'static str,
+        output: &mut Output,
+    ) -> Result<(PhaseResult, Vec<Reason>), Ended> {
+        let judged = self.reasons.len();
+        self.phase(plan, output);
+        let mut reasons: Vec<Reason> =
+            self.reasons.drain(judged..).flat_map(|(_, reasons)| reasons).collect();
+        let (wrong, rest) = reasons.drain(..).partition(|reason| {
+            matches!(reason, Reason::Anomalies { .. } | Reason::Unjudged { .. })
+        });
+        self.reasons.push((plan.name.clone(), wrong));
+        let result = output.last_phase_mut().filter(|_| self.status == Status::Complete);
+        let Some(result) = result else { return Err(Ended) };
+        result.probe = Some(purpose.to_owned());
+        Ok((result.clone(), rest))
+    }
+
+    fn fail(&mut self, error: &dyn std::error::Error) -> Ended {
+        let failure = Failure::internal(error);
+        self.exit = self.exit.worse(failure.exit);
+        self.status = Status::Failed { message: failure.to_string() };
+        Ended
+    }
+}
+
+fn length(phase: &PhasePlan) -> Duration {
+    phase.duration.unwrap_or(Duration::from_secs(5))
+}
+
+/// The numbers of clients of a sweep: 1, 2, 4 … and `most`; of threads one by one at first.
+fn counts(most: u32, threading: Threading) -> Vec<u32> {
+    let ones = if threading == Threading::InProcess { BY_ONES } else { 1 };
+    let mut counts: Vec<u32> = (1..=ones.min(most)).collect();
+    let mut next = ones.saturating_mul(2);
+    while next < most {
+        counts.push(next);
+        next = next.saturating_mul(2);
+    }
+    counts.extend((counts.last() != Some(&most)).then_some(most));
+    counts
+}
+
+/// Why the store may carry more: the lowest rate that it missed was missed with the client at its
+/// limit.
+fn client_limited(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<String> {
+    let at_limit = |reason: &&Reason| {
+        matches!(reason, Reason::ClientLimited { .. } | Reason::LateSends { .. })
+    };
+    let missed_it = |probe: &ProbeResult| {
+        probe.asked == missed && probe.seen.as_deref().is_some_and(|seen| seen != "meets")
+    };
+    let (_, reasons) = probes.iter().rev().find(|(probe, _)| missed_it(probe))?;
+    let reason = reasons.iter().find(at_limit)?;
+    Some(format!(
+        "the client was at its limit when that was missed, so the store may carry more: {}; {}",
+        reason.text(),
+        reason.advice()
+    ))
+}
+
+fn probe_result(
+    result: &PhaseResult,
+    purpose: &str,
+    asked: Option<f64>,
+    met: Option<Met>,
+) -> ProbeResult {
+    // A histogram that cannot be read has failed the search before.
+    let latency = view::main_row(result).map(|row| row.latency).unwrap_or_default();
+    let word = |seen| match seen {
+        Seen::Meets => "meets",
+        Seen::Misses => "misses",
+        Seen::Overloaded => "overloaded",
+    };
+    ProbeResult {
+        phase: result.name.clone(),
+        purpose: purpose.to_owned(),
+        clients: result.clients(),
+        asked,
+        rate: result.rate(),
+        p50_ns: latency.p50,
+        p99_ns: latency.p99,
+        seen: met.as_ref().map(|met| word(met.seen).to_owned()),
+        why: met.map_or(String::new(), |met| met.why),
+    }
+}
+
+fn fit_result(fit: &Fit) -> FitResult {
+    let peak = fit.peak_seen();
+    FitResult {
+        lambda: fit.scaling.lambda,
+        sigma: fit.scaling.sigma,
+        kappa: fit.scaling.kappa,
+        r2: fit.r2,
+        largest: fit.largest,
+        peak_at: peak.map(|peak| peak.at),
+        peak_rate: peak.map(|peak| peak.rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sweeps_go_from_one_to_the_most() {
+        let networked = |most| counts(most, Threading::Networked);
+        assert_eq!(networked(64), [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(networked(50), [1, 2, 4, 8, 16, 32, 50]);
+        assert_eq!(networked(1), [1]);
+        let threads = |most| counts(most, Threading::InProcess);
+        assert_eq!(threads(4), [1, 2, 3, 4]);
+        assert_eq!(threads(32), [1, 2, 3, 4, 5, 6, 7, 8, 16, 32]);
+    }
+}

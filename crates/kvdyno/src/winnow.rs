@@ -1,0 +1,194 @@
+//! `kvdyno winnow`: which stores meet the requirements at all. Each store is put through the suite that
+//! its requirements and its capabilities make; the cells are judged from its result.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use kvdyno_core::cost::Prices;
+use kvdyno_core::measure;
+use kvdyno_core::suite::{EXAMPLE_PRICES, Overrides, Requirements};
+use kvdyno_report::folder::{ResultFolder, new_parent};
+use kvdyno_report::result::RunResult;
+use kvdyno_report::winnow::{self, Column, Standing};
+
+use crate::args::{DataPolicy, WinnowArguments};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::run::{OpenStore, Target, conduct, session_number};
+use crate::session::Session;
+use crate::setting::Setting;
+use crate::signals;
+use crate::stamps;
+use crate::terminal_style::style_of_terminal;
+use crate::testbed::{self, Around};
+
+/// `kvdyno winnow`.
+///
+/// # Errors
+/// [`Failure`] if the requirements, a price or the name of a store is wrong, or a report cannot be
+/// written.
+pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
+    let file = arguments.requirements.to_string_lossy();
+    let required = Requirements::load(&file).map_err(Failure::suite)?;
+    let costs = Costs::of(&required)?;
+    let targets = targets(arguments)?;
+    let folder = new_parent(arguments.out.as_deref(), "winnow", SystemTime::now());
+    let folder = folder.map_err(Failure::usage)?;
+    let interrupt = signals::watch().map_err(Failure::internal)?;
+    let mut columns = Vec::new();
+    for (number, target) in targets.into_iter().enumerate() {
+        let store = target.words().to_owned();
+        let place = folder.join(format!("{}-{}", number + 1, plain(&store)));
+        let (result, cells) = match measured(&required, &target, arguments, &place, &interrupt) {
+            Ok(result) => {
+                let run = result.runs.first().ok_or_else(|| Failure::internal("no run"))?;
+                let month = costs.month(&run.store.name)?;
+                let cells = winnow::judge(&required, run, month).map_err(Failure::internal)?;
+                let name = place.file_name().map(|name| name.to_string_lossy().into_owned());
+                (name.unwrap_or_default(), cells)
+            }
+            Err(failure) => {
+                failure.tell();
+                (String::new(), winnow::unrun(&required, &failure.to_string()))
+            }
+        };
+        columns.push(Column { store, result, cells });
+        if interrupt.is_raised() {
+            break;
+        }
+    }
+    write(&folder, &required, &columns)?;
+    say!("{}", winnow::terminal(title(&required), &columns, style_of_terminal()));
+    say!("Report: {}", folder.join("winnow.html").display());
+    if interrupt.is_raised() {
+        return Ok(Exit::Interrupted);
+    }
+    Ok(exit_of(&columns))
+}
+
+/// Some store meets all; every store fails one; or it is not decided.
+fn exit_of(columns: &[Column]) -> Exit {
+    let any = |standing| columns.iter().any(|column| column.standing() == standing);
+    match () {
+        () if any(Standing::Met) => Exit::Done,
+        () if any(Standing::NotShown) => Exit::Undecided,
+        () => Exit::Failed,
+    }
+}
+
+fn title(required: &Requirements) -> &str {
+    if required.title.is_empty() { &required.name } else { &required.title }
+}
+
+fn targets(arguments: &WinnowArguments) -> Result<Vec<Target>, Failure> {
+    let testbeds = arguments.testbed.iter().cloned().map(Target::Testbed);
+    let targets: Vec<Target> =
+        arguments.store.iter().cloned().map(Target::Store).chain(testbeds).collect();
+    if targets.is_empty() {
+        return Err(Failure::usage(
+            "name the stores to winnow: --store URL (`kvdyno stores` lists them) or --testbed NAME \
+             (`kvdyno testbed kinds`)",
+        ));
+    }
+    for target in &targets {
+        if let Target::Testbed(words) = target {
+            testbed::check(words)?;
+        }
+    }
+    Ok(targets)
+}
+
+/// Runs the suite of the requirements against one store.
+fn measured(
+    required: &Requirements,
+    target: &Target,
+    arguments: &WinnowArguments,
+    place: &Path,
+    interrupt: &std::sync::Arc<kvdyno_core::load::Interrupt>,
+) -> Result<RunResult, Failure> {
+    let around = match target {
+        Target::Store(_) => None,
+        Target::Testbed(words) => Some(Around::start(words, false, interrupt)?),
+    };
+    let url = around.as_ref().map_or(target.words(), |around| &around.description().url);
+    let OpenStore { url, store } = OpenStore::open(url)?;
+    let profile = store.profile().map_err(|error| Failure::of_load(&url, &error))?;
+    let suite = required.suite(&profile.capabilities, around.is_some()).map_err(Failure::suite)?;
+    let overrides = Overrides { threads: arguments.carrying.threads, ..Overrides::default() };
+    let plan = suite.plan(&overrides).map_err(Failure::suite)?;
+    let setting = Setting {
+        plan: &plan,
+        conduct: conduct(&plan, &arguments.carrying, None),
+        interrupt: std::sync::Arc::clone(interrupt),
+        data: DataPolicy::Fresh,
+        verify: true,
+        session: session_number(),
+        unseen: stamps::cannot_see(&plan)?,
+    };
+    let session = Session::open(&setting, store, url)?;
+    let (started, origin) = (SystemTime::now(), measure::now());
+    let command = std::env::args().collect::<Vec<_>>();
+    let result = RunResult::begin(&plan, &command, started);
+    let folder = ResultFolder::create(Some(place), &plan.suite, started, origin);
+    let folder = folder.map_err(Failure::usage)?;
+    let mut output = Output::new(folder, result, origin, arguments.quiet, false);
+    let exit = match &around {
+        Some(around) => {
+            let disclosed = testbed::disclosed(around.description());
+            session.on_testbed(disclosed, around.keeper()).run(&mut output)
+        }
+        None => session.run(&mut output),
+    };
+    Ok(output.finish(exit == Exit::Interrupted).0)
+}
+
+fn write(folder: &Path, required: &Requirements, columns: &[Column]) -> Result<(), Failure> {
+    let title = title(required);
+    let page = winnow::html(title, columns).map_err(Failure::internal)?;
+    let json = serde_json::to_string_pretty(columns).map_err(Failure::internal)?;
+    let files = [
+        ("winnow.md", winnow::markdown(title, columns)),
+        ("winnow.html", page),
+        ("winnow.json", json + "\n"),
+    ];
+    for (name, text) in files {
+        let path: PathBuf = folder.join(name);
+        std::fs::write(&path, text)
+            .map_err(|error| Failure::internal(format!("{}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// A name for a folder.
+fn plain(words: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    words.chars().map(plain).take(40).collect::<String>().trim_matches('-').to_owned()
+}
+
+/// What the servers of each system cost in a month.
+struct Costs<'a> {
+    prices: Option<Prices>,
+    required: &'a Requirements,
+}
+
+impl Costs<'_> {
+    /// Reads the prices and holds every system's servers against them, before anything is run.
+    fn of(required: &Requirements) -> Result<Costs<'_>, Failure> {
+        let prices = match required.budget.as_ref().map(|budget| &budget.prices) {
+            None => None,
+            Some(None) => Some(Prices::parse("prices.toml of kvdyno", EXAMPLE_PRICES)),
+            Some(Some(file)) => Some(Prices::load(file)),
+        };
+        let costs = Costs { prices: prices.transpose().map_err(Failure::suite)?, required };
+        for system in required.budget.iter().flat_map(|budget| budget.servers.keys()) {
+            costs.month(system)?;
+        }
+        Ok(costs)
+    }
+
+    fn month(&self, system: &str) -> Result<Option<f64>, Failure> {
+        let servers = self.required.budget.as_ref().and_then(|b| b.servers.get(system));
+        let Some((prices, servers)) = self.prices.as_ref().zip(servers) else { return Ok(None) };
+        prices.bill(servers).map(|bill| Some(bill.monthly())).map_err(Failure::usage)
+    }
+}

@@ -1,0 +1,230 @@
+//! What the servers cost and what one gets for it, in sentences; and how many servers a load needs,
+//! from what was measured.
+
+use kvdyno_core::capacity::Fit;
+use kvdyno_core::cost::{per_million, rate_per_hourly, servers_needed};
+
+use crate::lines::{grouped, significant};
+use crate::result::{CostResult, RunResult, StoreRun};
+
+/// A rate that a store carried: what it is, requests a second, and the most it may have been.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carried {
+    /// Where it was measured.
+    pub what: String,
+    /// Operations a second.
+    pub rate: f64,
+    /// It may have been up to this.
+    pub upper: f64,
+}
+
+/// The rates that a cost is divided by: the capacities that were found, else what each measured
+/// phase reached.
+#[must_use]
+pub fn carried(run: &StoreRun) -> Vec<Carried> {
+    let found: Vec<Carried> = (run.capacity.iter())
+        .filter_map(|capacity| {
+            let what = format!("{} at its capacity", capacity.phase);
+            let rate = capacity.carried?;
+            Some(Carried { what, rate, upper: capacity.missed.unwrap_or(rate) })
+        })
+        .collect();
+    if !found.is_empty() {
+        return found;
+    }
+    let measured = run.phases.iter().filter(|phase| !phase.prepares() && phase.probe.is_none());
+    let of_phase = |phase: &crate::result::PhaseResult| {
+        let rate = phase.rate().filter(|rate| *rate > 0.0)?;
+        Some(Carried { what: phase.label.clone(), rate, upper: rate })
+    };
+    measured.filter_map(of_phase).collect()
+}
+
+/// What the servers of a run cost, and what each rate of `run` costs with them. Without prices
+/// nothing.
+#[must_use]
+pub fn cost_lines(result: &RunResult, run: &StoreRun) -> Vec<String> {
+    result.cost.as_ref().map_or_else(Vec::new, |cost| lines_with(cost, run))
+}
+
+/// [`cost_lines`] with the prices of `cost`.
+#[must_use]
+pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
+    let currency = &cost.currency;
+    let servers: Vec<String> = (cost.servers.iter())
+        .map(|kind| {
+            format!(
+                "{} × {} at {} an hour ({}, {})",
+                kind.count, kind.kind, kind.hourly, kind.source, kind.date
+            )
+        })
+        .collect();
+    let mut lines = vec![format!(
+        "cost: {} {currency} an hour, {} {currency} a month of {} hours: {}",
+        money(cost.hourly()),
+        money(cost.monthly()),
+        cost.hours_a_month,
+        servers.join(", ")
+    )];
+    for Carried { what, rate, .. } in carried(run) {
+        lines.push(format!(
+            "cost of {what}, {}/s: {} {currency} per million operations, {} operations a second per \
+             {currency} an hour",
+            grouped(rate.round()),
+            small(per_million(cost.hourly(), rate)),
+            grouped(rate_per_hourly(cost.hourly(), rate).round()),
+        ));
+    }
+    lines
+}
+
+/// How many servers carry `load`, from the run that is given last; runs of several numbers of
+/// servers tell how they scale.
+#[must_use]
+pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) -> Vec<String> {
+    let Some(run) = runs.last() else { return Vec::new() };
+    let Some(best) = carried(run).into_iter().max_by(|a, b| a.rate.total_cmp(&b.rate)) else {
+        return vec![format!("servers for {}/s: no rate was measured", grouped(load.round()))];
+    };
+    let nodes = |run: &StoreRun| run.testbed.as_ref().map_or(1, |t| t.nodes.len().max(1)) as f64;
+    let points: Vec<(f64, f64)> = (runs.iter())
+        .filter_map(|run| {
+            let same = carried(run).into_iter().find(|carried| carried.what == best.what)?;
+            Some((nodes(run), same.rate))
+        })
+        .collect();
+    let fit = Fit::of(&points).ok().filter(Fit::is_good);
+    let measured = nodes(run);
+    let load_text = format!("{}/s", grouped(load.round()));
+    let needed = servers_needed(load, (best.rate, best.upper), measured, fit.as_ref());
+    let Some(needed) = needed else {
+        return vec![format!(
+            "servers for {load_text}: more than any number carries, by the law fitted to {} measured \
+             numbers of servers",
+            points.len()
+        )];
+    };
+    let span = match needed.least < needed.servers {
+        true => format!("{} to {}", grouped(needed.least), grouped(needed.servers)),
+        false => grouped(needed.servers),
+    };
+    let basis = match &fit {
+        Some(fit) => {
+            format!("the law fitted to {} numbers of servers, R² {:.3}", points.len(), fit.r2)
+        }
+        None => format!("{} on {measured}, each taken to carry as much as the next", best.what),
+    };
+    let mut lines = vec![format!("servers for {load_text}: {span}, from {basis}")];
+    if needed.extrapolates {
+        let known = fit.map_or(measured, |fit| fit.largest);
+        lines.push(format!(
+            "warning: that goes beyond the {} server(s) measured; measure more of them (runs of \
+             several numbers of servers, at least four, are fitted) before you buy",
+            grouped(known)
+        ));
+    }
+    if let Some(cost) = cost {
+        let each = cost.hourly() / measured;
+        lines.push(format!(
+            "their cost: {} {} an hour, {} a month",
+            money(each * needed.servers),
+            cost.currency,
+            money(each * needed.servers * cost.hours_a_month)
+        ));
+    }
+    lines
+}
+
+/// An amount of money: two places, more where that shows nothing.
+fn money(amount: f64) -> String {
+    match amount {
+        large if large >= 1_000.0 => {
+            let cents = (large * 100.0).round();
+            format!("{}.{:02.0}", grouped((cents / 100.0).trunc()), cents % 100.0)
+        }
+        fine if fine >= 1.0 => format!("{fine:.2}"),
+        fine => small(fine),
+    }
+}
+
+/// Three significant digits of something below 1.
+pub(crate) fn small(amount: f64) -> String {
+    match amount {
+        tiny if tiny > 0.0 && tiny < 0.001 => format!("{tiny:.2e}"),
+        other => significant(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{CapacityResult, PricedServers, TestbedNode, TestbedResult};
+    use crate::sample;
+
+    fn prices() -> CostResult {
+        CostResult {
+            currency: "USD".into(),
+            hours_a_month: 740.0,
+            servers: vec![PricedServers {
+                kind: "n1-standard-8".into(),
+                count: 20,
+                hourly: 0.304,
+                source: "a list".into(),
+                date: "2015".into(),
+            }],
+        }
+    }
+
+    fn run(nodes: usize, carried: f64) -> StoreRun {
+        let mut run = sample::two_stores().runs.remove(0);
+        let nodes = vec![TestbedNode::default(); nodes];
+        run.testbed = Some(TestbedResult { nodes, ..TestbedResult::default() });
+        run.capacity = vec![CapacityResult {
+            phase: "run".into(),
+            carried: Some(carried),
+            missed: Some(carried * 1.05),
+            ..CapacityResult::default()
+        }];
+        run
+    }
+
+    #[test]
+    fn cost_is_told_with_what_it_rests_on() {
+        let lines = lines_with(&prices(), &run(20, 4e6));
+        assert_eq!(
+            lines,
+            [
+                "cost: 6.08 USD an hour, 4,499.20 USD a month of 740 hours: 20 × n1-standard-8 at \
+                 0.304 an hour (a list, 2015)",
+                "cost of run at its capacity, 4,000,000/s: 4.22e-4 USD per million operations, \
+                 657,895 operations a second per USD an hour",
+            ]
+        );
+        let mut without = run(1, 1.0);
+        without.capacity.clear();
+        let lines = lines_with(&prices(), &without);
+        assert!(lines.len() > 1 && !lines[1].contains("capacity"), "{lines:?}");
+        assert!(cost_lines(&sample::two_stores(), &without).is_empty());
+    }
+
+    #[test]
+    fn servers_are_counted_and_extrapolation_is_a_warning() {
+        let one = run(1, 90_000.0);
+        let lines = needed_lines(1e6, &[&one], Some(&prices()));
+        assert!(lines[0].starts_with("servers for 1,000,000/s: 11 to 12, from"), "{lines:?}");
+        assert!(lines[1].starts_with("warning: that goes beyond the 1 server(s)"), "{lines:?}");
+        let enough = needed_lines(50_000.0, &[&one], None);
+        assert_eq!(enough.len(), 1, "{enough:?}");
+    }
+
+    #[test]
+    fn runs_of_several_numbers_of_servers_are_fitted() {
+        let law = |n: f64| 10_000.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.002 * n * (n - 1.0));
+        let runs = [1, 2, 4, 8].map(|n| run(n, law(n as f64)));
+        let all: Vec<&StoreRun> = runs.iter().collect();
+        let lines = needed_lines(40_000.0, &all, None);
+        assert!(lines[0].contains("5, from the law fitted to 4 numbers"), "{lines:?}");
+        assert_eq!(lines.len(), 1, "within what was measured: {lines:?}");
+        assert!(needed_lines(1e9, &all, None)[0].contains("more than any number carries"));
+    }
+}

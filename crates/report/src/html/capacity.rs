@@ -1,0 +1,71 @@
+//! The data of the charts of searches: latency against throughput, and throughput against clients.
+
+use kvdyno_core::capacity::Scaling;
+use serde::Serialize;
+
+use crate::result::{CapacityResult, ProbeResult, RunResult};
+
+use super::charts::rounded;
+
+/// Points of a fitted curve.
+const STEPS: u32 = 60;
+
+/// A search of one store. Rates are operations a second, latencies µs.
+#[derive(Serialize)]
+pub(super) struct CapacityCharts {
+    /// Index in the charts' stores.
+    store: usize,
+    title: String,
+    open: Vec<ProbePoint>,
+    sweep: Vec<ProbePoint>,
+    /// The fitted law, no further than the sweep.
+    law: Vec<(f64, Option<f64>)>,
+}
+
+#[derive(Serialize)]
+struct ProbePoint {
+    clients: u32,
+    rate: Option<f64>,
+    p50: Option<f64>,
+    p99: Option<f64>,
+    met: bool,
+    why: String,
+}
+
+impl CapacityCharts {
+    pub(super) fn all(result: &RunResult) -> Vec<CapacityCharts> {
+        let runs = result.runs.iter().enumerate();
+        let searches = runs.flat_map(|(store, run)| run.capacity.iter().map(move |c| (store, c)));
+        searches.map(|(store, capacity)| CapacityCharts::new(store, capacity)).collect()
+    }
+
+    fn new(store: usize, capacity: &CapacityResult) -> CapacityCharts {
+        let mut open: Vec<ProbePoint> = capacity.probes.iter().map(point).collect();
+        open.sort_by(|a, b| a.rate.unwrap_or(0.0).total_cmp(&b.rate.unwrap_or(0.0)));
+        let law = capacity.fit.as_ref().map_or_else(Vec::new, |fit| {
+            let law = Scaling { lambda: fit.lambda, sigma: fit.sigma, kappa: fit.kappa };
+            let step = (fit.largest - 1.0) / f64::from(STEPS);
+            let at = (0..=STEPS).map(|n| 1.0 + f64::from(n) * step);
+            at.map(|n| ((n * 100.0).round() / 100.0, rounded(law.rate(n)))).collect()
+        });
+        CapacityCharts {
+            store,
+            title: capacity.phase.clone(),
+            open,
+            sweep: capacity.sweep.iter().map(point).collect(),
+            law,
+        }
+    }
+}
+
+fn point(probe: &ProbeResult) -> ProbePoint {
+    let micros = |nanos: Option<f64>| nanos.and_then(|nanos| rounded(nanos / 1e3));
+    ProbePoint {
+        clients: probe.clients,
+        rate: probe.rate.and_then(rounded),
+        p50: micros(probe.p50_ns),
+        p99: micros(probe.p99_ns),
+        met: probe.seen.as_deref() == Some("meets"),
+        why: probe.why.clone(),
+    }
+}

@@ -1,0 +1,329 @@
+//! Requirements against stores: each cell met, not met or not shown, judged from the run that shows
+//! it, and the table of all of them.
+
+mod table;
+
+use kvdyno_core::capacity::Seen;
+use kvdyno_core::store::Durability;
+use kvdyno_core::suite::Requirements;
+use kvdyno_core::suite::requirements::{LatencyRequirement, adds_nodes, can, phases};
+use kvdyno_core::workload::Kind;
+use serde::Serialize;
+
+use crate::lines::grouped;
+use crate::objective::met;
+use crate::result::{HistogramError, Level, PhaseResult, Status, StoreRun};
+
+pub use table::{html, markdown, terminal};
+
+/// Whether a requirement is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// A run shows that it is.
+    Met,
+    /// A run shows that it is not, or the store itself says so.
+    NotMet,
+    /// Nothing shows it.
+    NotShown,
+}
+
+impl Standing {
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Met => "met",
+            Standing::NotMet => "not met",
+            Standing::NotShown => "not shown",
+        }
+    }
+}
+
+/// One requirement against one store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cell {
+    /// What is required.
+    pub requirement: String,
+    /// Whether it is met.
+    pub standing: Standing,
+    /// What shows it, or why nothing does.
+    pub why: String,
+    /// Phase that shows it; empty if none does.
+    pub phase: String,
+}
+
+/// A store with its cells, in the order of the requirements.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Column {
+    /// The store.
+    pub store: String,
+    /// Folder of its run; empty if there was none.
+    pub result: String,
+    /// One for each requirement.
+    pub cells: Vec<Cell>,
+}
+
+impl Column {
+    /// The worst of its cells: not met, then not shown.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let any = |standing| self.cells.iter().any(|cell| cell.standing == standing);
+        match () {
+            () if any(Standing::NotMet) => Standing::NotMet,
+            () if any(Standing::NotShown) => Standing::NotShown,
+            () => Standing::Met,
+        }
+    }
+}
+
+/// What is required, in the order of the rows.
+#[must_use]
+pub fn rows(required: &Requirements) -> Vec<String> {
+    let mut rows: Vec<String> =
+        required.operations.iter().map(|kind| format!("operation {}", kind.name())).collect();
+    let mut row = |wanted: Option<String>| rows.extend(wanted);
+    row(required.consistency.map(|level| format!("consistency: {}", level.describe())));
+    row(required.durability.map(|level| format!("durability: {}", level.describe())));
+    row(required.ttl.map(|ttl| format!("time to live of {ttl:?}")));
+    row(required.latency.as_ref().map(latency_text));
+    row(required.survives_killed_node.then(|| "survives a killed node".to_owned()));
+    row(required.nodes_added_live.then(|| "nodes added live".to_owned()));
+    row(required.budget.as_ref().map(|budget| format!("at most {} a month", budget.month)));
+    rows
+}
+
+fn latency_text(latency: &LatencyRequirement) -> String {
+    let conditions: Vec<String> = latency.conditions.iter().map(ToString::to_string).collect();
+    let rate = kvdyno_core::suite::units::format_rate(latency.rate);
+    format!("{} at {rate}", conditions.join(", "))
+}
+
+/// The cells of a store that could not be run at all: nothing is shown.
+#[must_use]
+pub fn unrun(required: &Requirements, why: &str) -> Vec<Cell> {
+    let cell = |requirement| Cell {
+        requirement,
+        standing: Standing::NotShown,
+        why: why.to_owned(),
+        phase: String::new(),
+    };
+    rows(required).into_iter().map(cell).collect()
+}
+
+/// What decides a cell: its standing, why, and the phase.
+type Decided = (Standing, String, &'static str);
+
+/// Judges a store's run. `month` is what its servers cost a month, where that is stated.
+///
+/// # Errors
+/// [`HistogramError`] if a histogram of the run cannot be decoded.
+pub fn judge(
+    required: &Requirements,
+    run: &StoreRun,
+    month: Option<f64>,
+) -> Result<Vec<Cell>, HistogramError> {
+    let mut decided: Vec<(Standing, String, String)> = Vec::new();
+    for kind in &required.operations {
+        let name = format!("{}{}", phases::OPERATION, kind.name());
+        let (standing, why) = operation(run, *kind, phase(run, &name));
+        decided.push((standing, why, name));
+    }
+    let mut add = |wanted: bool, judged: &dyn Fn() -> Decided| {
+        if wanted {
+            let (standing, why, phase) = judged();
+            decided.push((standing, why, phase.to_owned()));
+        }
+    };
+    add(required.consistency.is_some(), &|| consistency(required, run));
+    add(required.durability.is_some(), &|| durability(required, run));
+    add(required.ttl.is_some(), &|| time_to_live(run));
+    let latency = match &required.latency {
+        Some(latency) => Some(at_rate(latency, run)?),
+        None => None,
+    };
+    add(latency.is_some(), &|| latency.clone().unwrap_or_else(|| not_run(run, phases::LATENCY)));
+    add(required.survives_killed_node, &|| killed(run));
+    add(required.nodes_added_live, &|| added(run));
+    add(required.budget.is_some(), &|| budget(required, month));
+    let rows = rows(required).into_iter().zip(decided);
+    Ok(rows
+        .map(|(requirement, (standing, why, phase))| Cell { requirement, standing, why, phase })
+        .collect())
+}
+
+fn phase<'a>(run: &'a StoreRun, name: &str) -> Option<&'a PhaseResult> {
+    run.phases.iter().find(|phase| phase.name == name)
+}
+
+fn not_run(run: &StoreRun, phase: &'static str) -> Decided {
+    let why = match &run.status {
+        Status::Failed { message } => format!("the run ended before it: {message}"),
+        _ => "its phase did not run".to_owned(),
+    };
+    (Standing::NotShown, why, phase)
+}
+
+/// Wrong reads of a phase, but those that the store's consistency allows.
+fn wrong(phase: &PhaseResult) -> u64 {
+    phase.tally.as_ref().map_or(0, kvdyno_core::verify::Tally::illegal)
+}
+
+fn operation(run: &StoreRun, kind: Kind, phase: Option<&PhaseResult>) -> (Standing, String) {
+    if !can(&run.store.capabilities, kind) {
+        return (Standing::NotMet, "the store has none such".to_owned());
+    }
+    let Some(phase) = phase else {
+        let (standing, why, _) = not_run(run, "");
+        return (standing, why);
+    };
+    let (ok, errors, wrong) = (phase.ok(), phase.unsuccessful(), wrong(phase));
+    let told = format!("{} done, {errors} errors, {wrong} wrong reads", grouped(ok as f64));
+    match ok > 0 && errors == 0 && wrong == 0 {
+        true => (Standing::Met, told),
+        false => (Standing::NotMet, told),
+    }
+}
+
+fn consistency(required: &Requirements, run: &StoreRun) -> Decided {
+    let promise = run.store.consistency;
+    let told = promise.level.describe();
+    if required.consistency.is_some_and(|level| promise.level < level) {
+        return (Standing::NotMet, format!("the store promises {told}"), "");
+    }
+    let tally = run.tally().unwrap_or_default();
+    if tally.illegal() > 0 {
+        return (Standing::NotMet, format!("{} reads broke it", tally.illegal()), "");
+    }
+    let judged = grouped(tally.judged as f64);
+    match promise.checked && tally.judged > 0 {
+        true => {
+            (Standing::Met, format!("{told}, read back; {judged} reads judged, none wrong"), "")
+        }
+        false => {
+            let why = format!("{told} is declared, unchecked; {judged} reads judged, none wrong");
+            (Standing::NotShown, why, "")
+        }
+    }
+}
+
+fn durability(required: &Requirements, run: &StoreRun) -> Decided {
+    let promise = run.store.durability;
+    let told = promise.level.describe();
+    match required.durability {
+        Some(level) if promise.level < level => {
+            (Standing::NotMet, format!("the store promises: {told}"), "")
+        }
+        Some(Durability::PowerLoss) => {
+            (Standing::NotShown, format!("promised: {told}; no power was taken away"), "")
+        }
+        Some(Durability::ProcessKill) => killed(run),
+        Some(Durability::None) | None => (Standing::Met, told.to_owned(), ""),
+    }
+}
+
+fn time_to_live(run: &StoreRun) -> Decided {
+    if !run.store.capabilities.ttl {
+        return (Standing::NotMet, "the store has none".to_owned(), "");
+    }
+    let Some(phase) = phase(run, phases::TTL) else { return not_run(run, phases::TTL) };
+    let tally = phase.tally.clone().unwrap_or_default();
+    let there = phase.ok().saturating_sub(phase.series.iter().map(|series| series.missing).sum());
+    let told = format!(
+        "{} reads found the record, {} found it gone, {} were wrong",
+        grouped(there as f64),
+        grouped(tally.legal_misses as f64),
+        grouped(tally.illegal() as f64)
+    );
+    let standing = match (tally.illegal(), tally.legal_misses) {
+        (0, 0) => Standing::NotShown,
+        (0, _) if there > 0 => Standing::Met,
+        (0, _) => Standing::NotShown,
+        _ => Standing::NotMet,
+    };
+    (standing, told, phases::TTL)
+}
+
+fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Result<Decided, HistogramError> {
+    let Some(phase) = phase(run, phases::LATENCY) else { return Ok(not_run(run, phases::LATENCY)) };
+    let found = met(&latency.conditions, phase)?;
+    let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
+    let invalid = reasons.into_iter().find(|reason| {
+        reason.level == Level::Invalid && reason.phase.as_deref() == Some(phases::LATENCY)
+    });
+    Ok(match (found.seen, invalid) {
+        (Seen::Meets, Some(reason)) => {
+            (Standing::NotShown, format!("not to be believed: {}", reason.text), phases::LATENCY)
+        }
+        (Seen::Meets, None) => (Standing::Met, "the conditions held".to_owned(), phases::LATENCY),
+        (_, _) => (Standing::NotMet, found.why, phases::LATENCY),
+    })
+}
+
+/// Whether a node was killed, everything acknowledged is there, and the load went on.
+fn killed(run: &StoreRun) -> Decided {
+    let Some(phase) = phase(run, phases::KILLED) else {
+        let nodes = run.testbed.is_some();
+        let why = if nodes { not_run(run, "").1 } else { "the store is no testbed".to_owned() };
+        return (Standing::NotShown, why, phases::KILLED);
+    };
+    let done = |what: &str| phase.faults.iter().find(|f| f.what == what && f.error.is_none());
+    let Some(kill) = done("kill") else {
+        return (Standing::NotShown, "no node was killed".to_owned(), phases::KILLED);
+    };
+    let back = format!("{}:read-back", phases::KILLED);
+    let lost = run.phases.iter().filter(|p| p.name == phases::KILLED || p.name == back).map(wrong);
+    let lost: u64 = lost.sum();
+    let read_back = run.phases.iter().any(|phase| phase.name == back);
+    let errors = phase.unsuccessful();
+    let told = format!(
+        "{} killed, {} writes acknowledged, {} failed or may have, {lost} lost or wrong",
+        kill.node,
+        grouped(phase.ok() as f64),
+        grouped(errors as f64),
+    );
+    let last = phase.errors.iter().map(|error| error.last_at_ns).max().unwrap_or(0);
+    // Errors until the end: it never came back.
+    let went_on =
+        run.status == Status::Complete && last < phase.wall_ns.saturating_sub(500_000_000);
+    let standing = match (lost, read_back, went_on) {
+        (0, true, true) => Standing::Met,
+        (0, false, true) => Standing::NotShown,
+        _ => Standing::NotMet,
+    };
+    (standing, told, phases::KILLED)
+}
+
+fn added(run: &StoreRun) -> Decided {
+    let Some(phase) = phase(run, phases::ADDED) else {
+        let why = match (&run.testbed, adds_nodes()) {
+            (None, _) => "the store is no testbed".to_owned(),
+            (_, false) => "this build adds no nodes under load".to_owned(),
+            (Some(_), true) => not_run(run, "").1,
+        };
+        return (Standing::NotShown, why, phases::ADDED);
+    };
+    match phase.faults.iter().find(|fault| fault.what == "add") {
+        None => (Standing::NotShown, "no node was added".to_owned(), phases::ADDED),
+        Some(fault) => match (&fault.error, phase.unsuccessful(), wrong(phase)) {
+            (Some(error), ..) => (Standing::NotMet, error.clone(), phases::ADDED),
+            (None, 0, 0) => (Standing::Met, "added without an error".to_owned(), phases::ADDED),
+            (None, errors, wrong) => {
+                let why = format!("added with {errors} errors and {wrong} wrong reads");
+                (Standing::NotMet, why, phases::ADDED)
+            }
+        },
+    }
+}
+
+fn budget(required: &Requirements, month: Option<f64>) -> Decided {
+    let most = required.budget.as_ref().map_or(0.0, |budget| budget.month);
+    match month {
+        None => (Standing::NotShown, "no servers are stated for this store".to_owned(), ""),
+        Some(month) if month <= most => (Standing::Met, format!("{month:.2} a month"), ""),
+        Some(month) => (Standing::NotMet, format!("{month:.2} a month"), ""),
+    }
+}
+
+#[cfg(test)]
+mod tests;
