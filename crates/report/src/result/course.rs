@@ -353,6 +353,7 @@ mod tests {
             began_ns: 9 * SECOND + SECOND / 2,
             ended_ns: 9 * SECOND + SECOND / 2,
             error: None,
+            used: None,
         };
         let sample = |second: u64, steal: u64| Sample {
             at: START + second * SECOND,
