@@ -7,7 +7,9 @@ mod seeds;
 
 use std::path::Path;
 
-use kvdyno_core::suite::{Overrides, Suite};
+use kvdyno_core::cost::Prices;
+use kvdyno_core::store::Capabilities;
+use kvdyno_core::suite::{Overrides, Requirements, Suite};
 use kvdyno_report::result::RunResult;
 use kvdyno_stores::{StoreUrl, couchbase, memcached, redis, rest, riak};
 
@@ -30,13 +32,15 @@ pub struct Target {
 }
 
 /// Every parser that reads what kvdyno did not write itself.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
     Target { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
     Target { name: "rest_reply", run: rest_reply, seeds: seeds::rest_replies },
     Target { name: "couchbase_reply", run: couchbase_reply, seeds: seeds::couchbase_replies },
     Target { name: "riak_reply", run: riak_reply, seeds: seeds::riak_replies },
     Target { name: "suite_file", run: suite_file, seeds: seeds::suites },
+    Target { name: "requirements_file", run: requirements_file, seeds: seeds::requirements },
+    Target { name: "prices_file", run: prices_file, seeds: seeds::prices },
     Target { name: "ycsb_file", run: ycsb_file, seeds: seeds::ycsb_files },
     Target { name: "result_file", run: result_file, seeds: seeds::results },
     Target { name: "store_url", run: store_url, seeds: seeds::store_urls },
@@ -181,6 +185,43 @@ pub fn suite_file(data: &[u8]) {
 /// If that does not hold.
 pub fn ycsb_file(data: &[u8]) {
     planned(Suite::parse_ycsb("workload", &String::from_utf8_lossy(data)));
+}
+
+/// A file of requirements: they become a suite for any store, or an error that says something.
+///
+/// # Panics
+/// If that does not hold.
+pub fn requirements_file(data: &[u8]) {
+    match Requirements::parse("requirements.toml", &String::from_utf8_lossy(data)) {
+        Ok(required) => {
+            for nodes in [false, true] {
+                let suite = required.suite(&Capabilities::default(), nodes);
+                suite.expect("what fits a store that can do all fits one that can do less");
+            }
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            let _ = error.excerpt();
+        }
+    }
+}
+
+/// A file of prices: every published cost can be computed again, or an error that says something.
+///
+/// # Panics
+/// If that does not hold.
+pub fn prices_file(data: &[u8]) {
+    match Prices::parse("prices.toml", &String::from_utf8_lossy(data)) {
+        Ok(prices) => {
+            for statement in &prices.statements {
+                statement.recomputed(&prices).expect("its servers have prices");
+            }
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            let _ = error.excerpt();
+        }
+    }
 }
 
 fn planned(suite: Result<Suite, kvdyno_core::suite::SuiteError>) {

@@ -98,6 +98,17 @@ pub(crate) fn suites() -> Vec<Vec<u8>> {
     files("../suites")
 }
 
+pub(crate) fn requirements() -> Vec<Vec<u8>> {
+    let manual = include_str!("../../docs/WINNOW.md");
+    let examples = manual.split("```toml\n").skip(1);
+    let examples = examples.map(|rest| rest.split("```").next().unwrap_or_default());
+    examples.map(|example| example.as_bytes().to_vec()).collect()
+}
+
+pub(crate) fn prices() -> Vec<Vec<u8>> {
+    vec![kvdyno_core::suite::EXAMPLE_PRICES.as_bytes().to_vec()]
+}
+
 pub(crate) fn ycsb_files() -> Vec<Vec<u8>> {
     files("../suites/ycsb")
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{Failure, bench, checks, fuzz, readme, testing};
+use xtask::{Failure, alarms, bench, checks, fuzz, readme, testing};
 
 /// Developer chores.
 #[derive(Debug, Parser)]
@@ -25,6 +25,8 @@ enum Chore {
     Fuzz(fuzz::Options),
     /// Run the commands that README.md shows
     Readme,
+    /// Repeat runs on healthy testbeds and count what is said against them
+    Alarms(alarms::Options),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::bench(&options),
         Chore::Fuzz(options) => fuzz::fuzz(&options),
         Chore::Readme => readme::run(),
+        Chore::Alarms(options) => alarms::alarms(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -16,12 +16,14 @@ struct Need {
 }
 
 /// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
-const PROGRAMS: [Need; 4] = [
+const PROGRAMS: [Need; 5] = [
     // The library of the example plug-in, which its tests build.
     Need {
         packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
         present: "test -e /usr/include/sqlite3.h",
     },
+    // The checker of histories that ours is held against.
+    Need { packages: &["golang-go"], present: "command -v go" },
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {

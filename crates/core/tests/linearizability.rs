@@ -5,7 +5,7 @@ mod histories;
 
 use std::collections::HashSet;
 
-use histories::{FROM, correct, history, mutate};
+use histories::{FROM, correct, history, mutate, recorded};
 use kvdyno_core::verify::linearizability::{Answer, check, judge};
 use kvdyno_core::verify::{Action, Call, Content, History, RecordHistory, WriteEnd};
 use kvdyno_core::workload::Random;
@@ -155,6 +155,32 @@ fn well_known_histories_get_their_answer() {
     // A value is read before it is written, or was never.
     assert_eq!(violated(&[read(0, 1, 8), write(2, 3, 8)]), 2);
     assert_eq!(violated(&[read(0, 1, 8)]), 1);
+}
+
+/// The answer to what a run exported, and what of it shows that.
+fn of_recorded(name: &str) -> Option<Vec<Action>> {
+    let history = History { records: recorded(name) };
+    assert!(history.records.iter().map(|record| record.calls.len()).sum::<usize>() > 100);
+    match judge(&history) {
+        Answer::Ok => None,
+        Answer::Violated(violation) => {
+            Some(violation.calls.into_iter().map(|call| call.action).collect())
+        }
+        Answer::Unknown(why) => panic!("{name}: {why}"),
+    }
+}
+
+/// Runs of kvdyno on its own bench, as they were exported: writes that timed out and were made at
+/// once, late or never; reads of old versions; a primary that was paused, replaced, and answered
+/// again until it heard of that.
+#[test]
+fn recorded_histories_get_their_answer() {
+    assert_eq!(of_recorded("timeouts"), None);
+    let [first, second] = [1, 2].map(Content::Version);
+    let old = of_recorded("stale-reads").unwrap();
+    assert_eq!(old, [Action::Write(first), Action::Write(second), Action::Read(first)]);
+    let lost = of_recorded("paused-primary").unwrap();
+    assert!(matches!(lost.last(), Some(Action::Read(_))), "{lost:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use histories::{correct, mutate};
+use histories::{correct, mutate, recorded};
 use kvdyno_core::verify::linearizability::{Answer, judge};
 use kvdyno_core::verify::{History, RecordHistory};
 use kvdyno_core::workload::Random;
@@ -61,6 +61,11 @@ fn porcupine_agrees_on_every_history() {
             Answer::Violated(_) => "violated",
             Answer::Unknown(why) => panic!("{number}: {why}"),
         });
+    }
+    for name in ["timeouts", "stale-reads", "paused-primary"] {
+        let history = History { records: recorded(name) };
+        let _ = writeln!(text, "{}---", history.edn());
+        ours.push(if judge(&history) == Answer::Ok { "ok" } else { "violated" });
     }
     let theirs = porcupine(&text);
     assert_eq!(theirs.len(), ours.len());

@@ -106,7 +106,9 @@ fn published(prices: &Prices) -> Result<Exit, Failure> {
 pub fn of_servers(arguments: &PriceArguments) -> Result<Option<CostResult>, Failure> {
     let Some(servers) = &arguments.servers else {
         return match &arguments.prices {
-            Some(file) => prices_of(file).map(|_| None),
+            Some(_) => Err(Failure::usage(
+                "--prices does nothing without --servers: write --servers KIND=N",
+            )),
             None => Ok(None),
         };
     };

@@ -2,6 +2,7 @@
 //! only ever touches keys that it would write itself.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use kvdyno_core::load::{AnyStore, Context, Job, Observer, Progress};
 use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason};
@@ -20,6 +21,11 @@ const PROBES: u64 = 1_000;
 const AT_MOST: u64 = 100_000;
 /// Clients that look and delete.
 const CLIENTS: u32 = 8;
+
+/// Reads that a store must answer before it counts as repaired.
+const ANSWERS: u64 = 200;
+/// Longest wait for that.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Number of the phases that look and delete: no phase of a plan has it.
 const PHASE: u16 = u16::MAX;
@@ -72,6 +78,29 @@ pub fn prepare(
             wipe(setting, store, url, context, records)?;
             Ok(Existing::None)
         }
+    }
+}
+
+/// Waits until the store answers every one of some reads, for as long as [`PATIENCE`]. What comes
+/// after a fault is to see the store as it is then, not the end of its repair.
+pub fn wait_until_it_answers(store: &Arc<dyn AnyStore>, context: &Context, records: u64) {
+    let give_up = Instant::now() + PATIENCE;
+    let records = records.max(1);
+    let pass = Pass {
+        keys: Distribution::Uniform,
+        requests: records.min(ANSWERS),
+        ..Pass::over_all("wait", Kind::Get, records, CLIENTS)
+    };
+    let mut phase = pass.phase("Wait", PHASE);
+    phase.verify = false;
+    while Instant::now() < give_up && !context.interrupt.is_raised() {
+        let Ok(job) = Job::new(phase.clone(), context.clone()) else { return };
+        let mut watcher = OnlyProgress(ProgressLine::new(&context.profile.store, &phase, true));
+        let answered = Arc::clone(store).load(&Arc::new(job), &mut watcher);
+        if answered.is_ok_and(|measure| measure.errors.is_empty()) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(200));
     }
 }
 

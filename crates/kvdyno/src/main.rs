@@ -3,6 +3,7 @@
 #[macro_use]
 mod say;
 
+mod account;
 mod added;
 mod args;
 mod check;

@@ -6,13 +6,16 @@ use std::time::SystemTime;
 
 use kvdyno_core::load::{Observer, Progress};
 use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
-use kvdyno_core::verdict;
+use kvdyno_core::suite::Plan;
+use kvdyno_core::verdict::{self, Standing};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::folder::{FolderError, Place, ResultFolder};
 use kvdyno_report::result::{
-    CapacityResult, PhaseResult, RunResult, Status, StoreRun, Verdict, Watched, rfc3339,
+    CapacityResult, PhaseResult, RunResult, Status, StoreRun, Verdict, Watched, WriteAccount,
+    rfc3339,
 };
 
+use crate::exit::Exit;
 use crate::progress::ProgressLine;
 
 /// The result of a run in the making.
@@ -118,6 +121,30 @@ impl Output {
         let Some(run) = self.result.runs.last() else { return };
         let place = Place::new(number, &run.store.name, phase);
         self.trouble.tell(self.folder.add_resources(place, resources, nodes));
+    }
+
+    /// What became of the writes until `phase` of the store that began last.
+    pub fn account_for(&mut self, phase: &str, writes: WriteAccount) {
+        let run = self.result.runs.last_mut();
+        if let Some(phase) = run.and_then(|run| run.phases.iter_mut().find(|p| p.name == phase)) {
+            phase.writes = Some(writes);
+        }
+        self.save();
+    }
+
+    /// Judges the suite's claims by what the store that began last did; how the run ends for them.
+    pub fn judge_claims(&mut self, plan: &Plan) -> Exit {
+        let Some(run) = self.result.runs.last_mut() else { return Exit::Done };
+        run.claims = kvdyno_report::claims::judge(plan, run);
+        let exit = run.claims.iter().fold(Exit::Done, |exit, claim| {
+            exit.worse(match claim.standing {
+                Standing::Confirmed => Exit::Done,
+                Standing::Inconclusive => Exit::Undecided,
+                Standing::Refuted => Exit::Failed,
+            })
+        });
+        self.save();
+        exit
     }
 
     /// The store that began last is done with.

@@ -2,6 +2,7 @@
 
 mod search;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +18,7 @@ use kvdyno_report::result::{
     FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
 };
 
+use crate::account::Accounting;
 use crate::added::Pass;
 use crate::args::DataPolicy;
 use crate::device::DeviceLimit;
@@ -47,6 +49,10 @@ pub struct Session<'a> {
     existing: Existing,
     /// Of the device under the store, where the plan wants it.
     device: Option<DeviceLimit>,
+    /// What became of the writes.
+    accounting: Accounting,
+    /// Throughput of each phase that has ended, operations a second, by its name.
+    reached: BTreeMap<String, f64>,
     /// Records that exist by now.
     records: u64,
     ran: Vec<Ran>,
@@ -100,6 +106,8 @@ impl<'a> Session<'a> {
             context,
             existing,
             device: None,
+            accounting: Accounting::new(existing == Existing::None),
+            reached: BTreeMap::new(),
             records: existing::planned_records(setting.plan),
             ran: Vec::new(),
             reasons: Vec::new(),
@@ -143,11 +151,12 @@ impl<'a> Session<'a> {
                 }
                 continue;
             }
+            if !self.calibrate(&mut phase) {
+                break;
+            }
             self.phase(&phase, output);
             if phase.read_back && self.setting.verify && self.status == Status::Complete {
-                let number = self.next_index();
-                let pass = Pass::reading_back(&phase, self.records);
-                self.phase(&pass.phase("Read back", number), output);
+                self.read_back(&phase, output);
             }
             if self.status != Status::Complete {
                 break;
@@ -167,17 +176,58 @@ impl<'a> Session<'a> {
         if self.ran.is_empty() { planned } else { self.records }
     }
 
-    fn phase(&mut self, phase: &PhasePlan, output: &mut Output) {
+    /// Gives a phase its rate where that is a share of what an earlier one reached; `false` if that
+    /// was not run.
+    fn calibrate(&mut self, phase: &mut PhasePlan) -> bool {
+        let name = phase.name.clone();
+        for share in self.setting.plan.shares.iter().filter(|share| share.phase == name) {
+            let Some(&reached) = self.reached.get(&share.of) else {
+                let line = format!(
+                    "phase {} goes {}, which was not run because its records are there: give --rate, \
+                     or --data wipe",
+                    share.phase,
+                    share.describe()
+                );
+                self.exit = self.exit.worse(Exit::Usage);
+                self.status = Status::Failed { message: line };
+                return false;
+            };
+            share.apply(phase, reached * f64::from(self.context.conduct.part.count));
+        }
+        true
+    }
+
+    /// Reads every record back and accounts for every write so far. After faults the store first gets
+    /// time to answer again.
+    fn read_back(&mut self, phase: &PhasePlan, output: &mut Output) {
+        if !phase.faults.is_empty() {
+            existing::wait_until_it_answers(&self.store, &self.context, self.records);
+        }
+        if let Some(ledger) = &self.context.ledger {
+            self.accounting.before_reading(ledger, self.records);
+        }
+        let number = self.next_index();
+        let pass = Pass::reading_back(phase, self.records);
+        if let Some(measure) = self.phase(&pass.phase("Read back", number), output)
+            && self.status == Status::Complete
+        {
+            output.account_for(&phase.name, self.accounting.account(&self.context, &measure));
+        }
+    }
+
+    /// Carries a phase out; `None` if it could not begin.
+    fn phase(&mut self, phase: &PhasePlan, output: &mut Output) -> Option<PhaseMeasure> {
         let Loaded { measure, resources, faults } = match self.load(phase, output) {
             Ok(loaded) => loaded,
             Err(error) => {
                 let failure = Failure::of_load(&self.url, &error);
                 self.exit = self.exit.worse(failure.exit);
                 self.status = Status::Failed { message: failure.to_string() };
-                return;
+                return None;
             }
         };
         self.records = measure.records;
+        self.note(phase, &measure, &faults);
         self.status = status_after(&self.url, phase, &measure);
         if let Status::Failed { .. } = self.status {
             self.exit = self.exit.worse(match measure.stopped {
@@ -193,13 +243,22 @@ impl<'a> Session<'a> {
         }
         let summary = resources.as_ref().map(|resources| &resources.summary);
         let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
-        result.faults = faults;
+        result.disturb(&measure, faults);
         let nodes = self.sampled().1;
         let known = Known { faults: &result.faults, resources: resources.as_ref(), nodes: &nodes };
         result.course = output.watched().course(measure.start, result.open(), known);
         result.limit = summary.map(|used| self.limit(&measure, used, output.processors()));
         result.publish(self.setting.plan, &self.context.profile.store);
         output.add_phase(phase, &measure, result);
+        Some(measure)
+    }
+
+    /// Keeps what later phases and the account need of one.
+    fn note(&mut self, phase: &PhasePlan, measure: &PhaseMeasure, faults: &[FaultResult]) {
+        self.accounting.add(phase, measure, faults);
+        let ok: u64 = measure.series.iter().map(|(_, series)| series.ok).sum();
+        let seconds = measure.end.saturating_sub(measure.start) as f64 / 1e9;
+        self.reached.insert(phase.name.clone(), ok as f64 / seconds.max(1e-9));
     }
 
     fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {
@@ -304,7 +363,7 @@ impl<'a> Session<'a> {
             warn_user!("kvdyno: {message}");
         }
         output.end_store(&verdict, self.status);
-        self.exit
+        self.exit.worse(output.judge_claims(self.setting.plan))
     }
 }
 

@@ -186,7 +186,7 @@ fn several_servers_are_killed_and_started_again_at_one_moment() {
 
 #[test]
 fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
-    let suite = LOAD.replace("duration = \"4s\"", "duration = \"30s\"");
+    let suite = LOAD.replace("duration = \"4s\"", "duration = \"20s\"");
     let fault = "[[phase.fault]]\ndo = \"add\"\nat = \"500ms\"\n\
         [[phase.fault]]\ndo = \"remove\"\nnode = \"redis-4\"\nat = \"600ms\"\n";
     let target = ["--testbed", "redis-cluster:3?replicas=0"];

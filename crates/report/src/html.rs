@@ -1,6 +1,7 @@
 //! The report: one self-contained page that works offline. Everything that comes from outside is
 //! escaped: text by the template engine, chart data as JSON without a `<`.
 
+mod account;
 mod capacity;
 mod charts;
 mod page;

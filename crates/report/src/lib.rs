@@ -2,7 +2,9 @@
 //! report lines ([`lines`]) feed the terminal, HTML and Markdown alike, so that no two of them tell
 //! different figures.
 
+pub mod account;
 pub mod capacity;
+pub mod claims;
 pub mod compare;
 pub mod cost;
 pub mod folder;

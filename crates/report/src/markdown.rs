@@ -1,12 +1,17 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
+use crate::account::lines::{
+    ACCOUNT_LINES, PLACE_LABELS, lost_text, rows as rows_of_faults, stale_text, writes_text,
+};
 use crate::happenings::course_lines;
 use crate::lines::{
     LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, findings, shows_published,
 };
-use crate::result::{HistogramError, RunResult, StoreRun};
+use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun};
 use crate::standing::{Standing, store_labels};
-use crate::terminal::{heading_cells, histories, promises, row_cells, verification_line};
+use crate::terminal::{
+    condition_text, heading_cells, histories, promises, reach_text, row_cells, verification_line,
+};
 use crate::view::rows;
 
 /// The result as Markdown: for each store a heading, the verdict, the table and the verification.
@@ -26,6 +31,9 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
              Latencies in {}.\n\n",
             unit.name()
         ));
+        for claim in &run.claims {
+            text.push_str(&claim_text(claim));
+        }
         text.push_str(&line(&heading_cells()));
         text.push_str(&format!("|---|{}\n", "---:|".repeat(REPORT_LINES.len())));
         for phase in &run.phases {
@@ -57,6 +65,35 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
     Ok(text)
 }
 
+/// A claim with its conditions, and a blank line.
+fn claim_text(claim: &ClaimResult) -> String {
+    let mut text = format!("**{}**: {}\n\n", claim.standing.name(), escaped(&claim.says));
+    for condition in &claim.conditions {
+        text.push_str(&format!("- {}\n", escaped(&condition_text(condition))));
+    }
+    text + &format!("- {}\n\n", escaped(&reach_text(claim)))
+}
+
+/// What the faults of a phase cost, as a table, and what became of its writes.
+fn account(phase: &PhaseResult) -> String {
+    let mut text = String::new();
+    if !phase.account.is_empty() {
+        let labels = PLACE_LABELS.iter().copied().chain(ACCOUNT_LINES.iter().map(|l| l.label));
+        let labels: Vec<String> = labels.map(str::to_owned).collect();
+        text.push_str(&format!("\n{}|{}\n", line(&labels), "---|".repeat(labels.len())));
+        rows_of_faults(&phase.account).iter().for_each(|row| text.push_str(&line(row)));
+        text.push('\n');
+    }
+    let writes = phase.writes.as_ref();
+    let sentences = (phase.stale.as_ref().map(stale_text).into_iter())
+        .chain(writes.map(writes_text))
+        .chain(writes.iter().flat_map(|w| &w.examples).map(|w| format!("lost: {}", lost_text(w))));
+    for sentence in sentences {
+        text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&sentence)));
+    }
+    text
+}
+
 /// A list of what the histories say, what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
 fn happenings(run: &StoreRun) -> String {
     let mut text = String::new();
@@ -64,6 +101,7 @@ fn happenings(run: &StoreRun) -> String {
         text.push_str(&format!("- {}\n", escaped(&line)));
     }
     for phase in &run.phases {
+        text.push_str(&account(phase));
         for line in course_lines(run, phase) {
             text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&line)));
         }

@@ -1,7 +1,9 @@
 //! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
 //! again. Its shape is published as `docs/result.schema.json`.
 
+mod account;
 mod capacity;
+mod claim;
 mod cost;
 mod course;
 mod fault;
@@ -24,7 +26,12 @@ use kvdyno_core::workload::{Dataset, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use account::{
+    FaultAccount, LOST_SHOWN, LostWrite, Recovery, SideAccount, StaleAccount, StretchResult,
+    Unavailable, WriteAccount,
+};
 pub use capacity::{CapacityResult, FitResult, ProbeResult};
+pub use claim::{ClaimResult, ConditionResult};
 pub use cost::{CostResult, PricedServers};
 pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
 pub use fault::FaultResult;
@@ -176,6 +183,9 @@ pub struct StoreRun {
     /// What its figures leave open, one sentence each: what short values cannot show.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// How the suite's claims stand.
+    #[serde(default)]
+    pub claims: Vec<ClaimResult>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
     /// What searches for the highest rate found.
@@ -343,6 +353,7 @@ impl StoreRun {
             dataset,
             verdict: None,
             notes: Vec::new(),
+            claims: Vec::new(),
             phases: Vec::new(),
             capacity: Vec::new(),
         }

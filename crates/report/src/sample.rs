@@ -21,8 +21,9 @@ use kvdyno_core::workload::{
 
 use crate::folder::{Place, ResultFolder};
 use crate::result::{
-    Build, Host, Level, PhaseResult, Published, Reason, RunResult, SCHEMA_VERSION, Status,
-    StoreResult, StoreRun, SuiteResult, TestbedNode, TestbedResult, TestbedStep, Verdict, rfc3339,
+    Build, CapacityResult, FitResult, Host, Level, PhaseResult, ProbeResult, Published, Reason,
+    RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun, SuiteResult, TestbedNode,
+    TestbedResult, TestbedStep, Verdict, rfc3339,
 };
 
 const ORIGIN: Nanos = 5_000_000_000;
@@ -92,6 +93,48 @@ pub fn two_stores() -> RunResult {
         merged_from: Vec::new(),
         cost: None,
         runs: vec![run(0), run(1)],
+    }
+}
+
+/// What a search found: a sweep over four numbers of clients, three rates, the law.
+#[must_use]
+pub fn capacity() -> CapacityResult {
+    let probe = |clients, asked: Option<f64>, rate, seen: Option<&str>| ProbeResult {
+        phase: "run".into(),
+        purpose: asked.map_or("sweep", |_| "bracket").into(),
+        clients,
+        asked,
+        rate: Some(rate),
+        p50_ns: Some(210_000.0),
+        p99_ns: Some(rate * 200.0),
+        seen: seen.map(str::to_owned),
+        why: String::new(),
+    };
+    CapacityResult {
+        phase: "run".into(),
+        conditions: "p99 < 10ms".into(),
+        step: 0.05,
+        carried: Some(30_000.0),
+        missed: Some(31_500.0),
+        client_limited: None,
+        sweep: [(1, 9e3), (2, 17e3), (4, 28e3), (8, 36e3)]
+            .map(|(n, x)| probe(n, None, x, None))
+            .to_vec(),
+        probes: vec![
+            probe(8, Some(31_500.0), 31_000.0, Some("misses")),
+            probe(8, Some(20_000.0), 20_000.0, Some("meets")),
+            probe(8, Some(30_000.0), 30_000.0, Some("meets")),
+        ],
+        fit: Some(FitResult {
+            lambda: 9_000.0,
+            sigma: 0.1,
+            kappa: 0.002,
+            r2: 0.99,
+            largest: 8.0,
+            peak_at: None,
+            peak_rate: None,
+        }),
+        no_fit: None,
     }
 }
 
@@ -346,6 +389,7 @@ impl Shape {
             offered: started + self.backlog,
             started,
             unstarted: (self.backlog > 0).then_some(unstarted),
+            course: kvdyno_core::measure::Course::default(),
             send_lag: None,
             errors: if failed > 0 { vec![timeouts(failed, start)] } else { Vec::new() },
             workers: vec![WorkerUse { clients: 4, ..WorkerUse::default() }],

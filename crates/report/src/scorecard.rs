@@ -44,7 +44,7 @@ pub fn criteria(result: &RunResult, run: &StoreRun) -> Vec<Criterion> {
         of("replication and persistence on", replicated(run)),
         of("mixed load", mixed(&phases)),
         of("scaled out", scaled_out(run)),
-        of("repeated", (false, "one trial".to_owned())),
+        of("repeated", repeated(result)),
         of("response time from due time", response_time(&phases)),
         of("every read checked", checked(run)),
     ]
@@ -190,6 +190,13 @@ fn scaled_out(run: &StoreRun) -> (bool, String) {
     match nodes {
         0 => (false, "number of servers not known".to_owned()),
         nodes => (nodes > 1, format!("{nodes} server process(es)")),
+    }
+}
+
+fn repeated(result: &RunResult) -> (bool, String) {
+    match result.trial {
+        Some(trial) => (trial.of > 1, format!("trial {} of {}", trial.number, trial.of)),
+        None => (false, "one trial".to_owned()),
     }
 }
 

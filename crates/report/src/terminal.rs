@@ -1,6 +1,7 @@
 //! A result on the terminal: for each store the verdict, then the table, then what verification
 //! saw; after several stores, which is ahead.
 
+mod account;
 pub(crate) mod layout;
 
 use kvdyno_core::store::Certainty;
@@ -17,8 +18,8 @@ use crate::result::{
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
-use crate::winnow;
 
+pub(crate) use account::{condition_text, reach_text};
 use layout::{columns, printable, wrapped};
 
 /// How to print.
@@ -42,23 +43,18 @@ impl Style {
         self.paint("1", text)
     }
 
-    /// A word about a requirement in the colour of how it stands.
-    pub(crate) fn standing(self, standing: winnow::Standing, word: &str) -> String {
-        let code = match standing {
-            winnow::Standing::Met => "1;32",
-            winnow::Standing::NotShown => "1;33",
-            winnow::Standing::NotMet => "1;31",
-        };
-        self.paint(code, word)
-    }
-
-    fn level(self, level: Level) -> String {
+    /// A word in the colour of what it says: good, doubtful or bad, as levels of a verdict are.
+    pub(crate) fn rated(self, level: Level, word: &str) -> String {
         let code = match level {
             Level::Valid => "1;32",
             Level::Suspect => "1;33",
             Level::Invalid => "1;31",
         };
-        self.paint(code, &level.name().to_uppercase())
+        self.paint(code, word)
+    }
+
+    fn level(self, level: Level) -> String {
+        self.rated(level, &level.name().to_uppercase())
     }
 }
 
@@ -89,6 +85,7 @@ pub fn render_store(
     style: Style,
 ) -> Result<String, HistogramError> {
     let mut text = verdict(run, style);
+    text.push_str(&account::claims(run, style));
     text.push('\n');
     text.push_str(&table(result, run, style)?);
     if let Some(stamp) = difference_stamp(result) {
@@ -127,6 +124,7 @@ pub fn render_store(
             let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(fault)));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
+        text.push_str(&account::of_phase(phase, style));
         for error in &phase.errors {
             text.push_str(&error_line(&phase.name, error, style));
         }

@@ -38,6 +38,16 @@ impl Standing {
             Standing::NotShown => "not shown",
         }
     }
+
+    /// How it is to be looked upon.
+    #[must_use]
+    pub fn level(self) -> Level {
+        match self {
+            Standing::Met => Level::Valid,
+            Standing::NotShown => Level::Suspect,
+            Standing::NotMet => Level::Invalid,
+        }
+    }
 }
 
 /// One requirement against one store.
@@ -306,7 +316,7 @@ fn added(run: &StoreRun) -> Decided {
     match phase.faults.iter().find(|fault| fault.what == "add") {
         None => (Standing::NotShown, "no node was added".to_owned(), phases::ADDED),
         Some(fault) => match (&fault.error, phase.unsuccessful(), wrong(phase)) {
-            (Some(error), ..) => (Standing::NotMet, error.clone(), phases::ADDED),
+            (Some(error), ..) => (Standing::NotShown, error.clone(), phases::ADDED),
             (None, 0, 0) => (Standing::Met, "added without an error".to_owned(), phases::ADDED),
             (None, errors, wrong) => {
                 let why = format!("added with {errors} errors and {wrong} wrong reads");

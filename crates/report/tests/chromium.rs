@@ -76,6 +76,19 @@ fn every_chart_is_drawn_without_an_error_or_a_request() {
 }
 
 #[test]
+fn what_a_search_found_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut result = sample::written(folder.path());
+    result.runs.iter_mut().for_each(|run| run.capacity = vec![sample::capacity()]);
+    let rendered = render(&result, folder.path());
+    assert_clean(&rendered);
+    for chart in ["capacity-latency", "capacity-scaling"] {
+        let at = rendered.page.find(&format!("id=\"{chart}\"")).unwrap();
+        assert!(rendered.page[at..at + 4_000].contains("main-svg"), "{chart} is empty");
+    }
+}
+
+#[test]
 fn a_result_without_files_and_one_without_phases_are_pages_too() {
     let folder = tempfile::tempdir().unwrap();
     let mut result = sample::two_stores();

@@ -1,6 +1,7 @@
 //! A Cassandra cluster, each node on an address of its own.
 
 mod cql;
+mod nodetool;
 
 use std::collections::HashMap;
 use std::fs;
@@ -76,7 +77,12 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&CASSANDRA, &JAVA],
     deploy,
-    changes: Changes { add: Some(add), ..Changes::NONE },
+    changes: Changes {
+        add: Some(add),
+        remove: Some(remove),
+        compact: Some(nodetool::compact),
+        ..Changes::NONE
+    },
 };
 
 /// For a node to start, or to join, with everything else running on two processors.
@@ -155,6 +161,16 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
     wait_for_ring(site)
 }
 
+/// A node gives its data to the others and leaves the ring.
+fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
+    if site.nodes().len() == 1 {
+        return Err(TestbedError::Node("the last node cannot leave".to_owned()));
+    }
+    nodetool::run(site, index, &["decommission"])?;
+    site.end_node(index);
+    wait_for_ring(site)
+}
+
 fn number(name: &str) -> Option<u16> {
     name.rsplit_once('-')?.1.parse().ok()
 }
@@ -171,6 +187,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
     let yaml = site.write(&name, "cassandra.yaml", &yaml(site, address, &settings, &tls))?;
     let log = site.write(&name, "logback.xml", LOG)?;
     let request = site.request();
+    let jmx = nodetool::choose_port(site, &name, number)?;
     let heap = request.bytes("memory").unwrap_or(256 << 20).div_ceil(1 << 20).max(64);
     let folder = folder.display().to_string();
     let java = Java::class(&library, "org.apache.cassandra.service.CassandraDaemon")
@@ -184,6 +201,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .property("cassandra.storagedir", &folder)
         .property("cassandra.logdir", &folder)
         .property("cassandra-foreground", "yes")
+        .property("cassandra.jmx.local.port", &jmx.to_string())
         .property("cassandra.superuser_setup_delay_ms", "0")
         .opens(&OPENS)
         .exports(&EXPORTS);

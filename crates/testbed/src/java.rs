@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
@@ -100,9 +101,22 @@ impl Java {
     /// # Errors
     /// [`TestbedError::NotInstalled`] if there is no Java.
     pub fn launch(self, address: SocketAddr) -> Result<Launch, TestbedError> {
-        let home = std::env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
-        let java = home.filter(|java| java.exists()).or_else(|| process::look_up("java"));
-        let java = java.ok_or_else(|| JAVA.missing("java"))?;
-        Ok(Launch::new(java, address).arguments(self.options).arguments(self.program))
+        Ok(Launch::new(machine()?, address).arguments(self.options).arguments(self.program))
     }
+
+    /// As a tool to be run to its end; the program's own arguments are to be added.
+    ///
+    /// # Errors
+    /// [`TestbedError::NotInstalled`] if there is no Java.
+    pub fn command(self) -> Result<Command, TestbedError> {
+        let mut command = Command::new(machine()?);
+        command.args(self.options).args(self.program);
+        Ok(command)
+    }
+}
+
+fn machine() -> Result<PathBuf, TestbedError> {
+    let home = std::env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
+    let java = home.filter(|java| java.exists()).or_else(|| process::look_up("java"));
+    java.ok_or_else(|| JAVA.missing("java"))
 }

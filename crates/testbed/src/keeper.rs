@@ -164,10 +164,14 @@ impl Keeper {
 
     fn ask(&mut self, order: &Order) -> Result<Report, TestbedError> {
         self.send(order)?;
-        match self.reports.recv() {
-            Ok(Report::Failed(failed)) => Err(failed.into()),
-            Ok(report) => Ok(report),
-            Err(_) => Err(gone()),
+        loop {
+            match self.reports.recv() {
+                // Of a node that is added, or leaves: only the end of it is of interest.
+                Ok(Report::Step(_)) => {}
+                Ok(Report::Failed(failed)) => return Err(failed.into()),
+                Ok(report) => return Ok(report),
+                Err(_) => return Err(gone()),
+            }
         }
     }
 }

@@ -362,6 +362,17 @@ impl Server {
         }
     }
 
+    /// Runs a tool to its end in the network of this server; what it printed.
+    ///
+    /// # Errors
+    /// [`TestbedError::Refused`] with the last of its words if it fails.
+    pub(crate) fn run_beside(&self, mut tool: Command) -> Result<String, TestbedError> {
+        if let Some(namespace) = &self.launch.network {
+            network::run_within(&mut tool, namespace);
+        }
+        process::run_command(tool.current_dir(&self.folder))
+    }
+
     /// Lets a paused process go on (SIGCONT).
     ///
     /// # Errors

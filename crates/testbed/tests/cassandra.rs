@@ -3,15 +3,16 @@
 #![cfg(feature = "server-tests")]
 
 use std::net::TcpStream;
+use std::path::Path;
 
-use kvdyno_testbed::{Deployment, Request, Role, Testbed, install, registry};
+use kvdyno_testbed::{Action, Deployment, Request, Role, Testbed, install, process, registry};
 
 fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 #[test]
-fn a_ring_takes_another_node_and_goes_whole() {
+fn a_ring_takes_another_node_merges_gives_one_up_and_goes_whole() {
     let software = registry::kind("cassandra").unwrap().software;
     install::install(software, &|_| {}).unwrap_or_else(|error| panic!("{error}"));
     let words = "cassandra?ring=vnodes&sync=batch&replication=2&memory=300MiB&jit=quick";
@@ -29,6 +30,23 @@ fn a_ring_takes_another_node_and_goes_whole() {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["cassandra-1", "cassandra-2"]);
     assert!(nodes.iter().all(|node| node.running && node.role == Some(Role::Peer)));
+    // Files of data in the folder that has most of them; a folder is a table's.
+    let most = |testbed: &Deployment| {
+        let find = "find . -name '*-Data.db' -printf '%h\\n' | sort | uniq -c | sort -n | tail -1";
+        let script =
+            format!("cd {} && {find}", testbed.site().nodes()[0].server.folder().display());
+        let counted = process::run(Path::new("sh"), ["-c", &script]).unwrap();
+        counted.split_whitespace().next().map_or(0, |count| count.parse::<u32>().unwrap())
+    };
+    let used = testbed.act("cassandra-1", Action::Compact);
+    assert_eq!(used.unwrap_or_else(|error| panic!("{error}")), "cassandra's own command");
+    assert_eq!(most(&testbed), 1, "each table is merged into one file");
+    let log = std::fs::read_to_string(testbed.site().nodes()[0].server.log()).unwrap();
+    assert!(log.contains("Compacted ("), "{log}");
+    testbed.act("cassandra-2", Action::Remove).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(testbed.nodes().len(), 1);
+    let error = testbed.act("cassandra-1", Action::Remove).unwrap_err().to_string();
+    assert_eq!(error, "the last node cannot leave");
     let folder = testbed.site().root().to_owned();
     drop(testbed);
     assert!(!folder.exists());

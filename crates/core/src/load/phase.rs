@@ -12,7 +12,8 @@ use super::layout::lay_out;
 use super::recheck::recheck;
 use super::threads::{self, Assignment, Ended, Gate, Report};
 use crate::measure::{
-    self, Batch, Collector, ErrorSummary, Interval, Nanos, PhaseMeasure, StopReason, WorkerUse, now,
+    self, Batch, Chronicle, Collector, ErrorSummary, Interval, Nanos, PhaseMeasure, StopReason,
+    WorkerUse, now,
 };
 use crate::store::{Store, Threading};
 use crate::verify::linearizability::{self, Answer, Examined};
@@ -166,6 +167,7 @@ fn start_time(asked: Option<SystemTime>) -> (Nanos, SystemTime) {
 struct Watch {
     started: Started,
     collector: Collector,
+    chronicle: Chronicle,
     timeline: Vec<Interval>,
     ended: Vec<Ended>,
     stopped: Option<StopReason>,
@@ -175,7 +177,11 @@ impl Watch {
     fn new(started: Started, job: &Job) -> Self {
         let collector =
             Collector::new(started.start, job.interval(), started.workers, job.is_open());
-        Watch { started, collector, timeline: Vec::new(), ended: Vec::new(), stopped: None }
+        let first = job.plan.faults.iter().map(|fault| fault.at).min();
+        let first = first.map(|at| started.start + at.as_nanos() as Nanos);
+        let chronicle = Chronicle::new(started.start, first);
+        let (timeline, ended) = (Vec::new(), Vec::new());
+        Watch { started, collector, chronicle, timeline, ended, stopped: None }
     }
 
     fn until_the_end(&mut self, job: &Job, observer: &mut dyn Observer) {
@@ -204,6 +210,7 @@ impl Watch {
 
     fn collect(&mut self, observer: &mut dyn Observer) {
         for batch in self.started.batches.try_iter() {
+            self.chronicle.add(&batch);
             self.collector.add(batch);
         }
         for ended in &self.ended {
@@ -211,6 +218,7 @@ impl Watch {
         }
         for mut interval in self.collector.closed() {
             observer.interval(&interval);
+            self.chronicle.interval(&interval);
             interval.series.clear();
             self.timeline.push(interval);
         }
@@ -252,7 +260,7 @@ impl Watch {
     }
 
     fn into_measure(self, job: &Job) -> PhaseMeasure {
-        let Watch { started, collector, timeline, mut ended, stopped } = self;
+        let Watch { started, collector, mut chronicle, timeline, mut ended, stopped } = self;
         ended.sort_by_key(|ended| ended.worker);
         let reached_deadline = job.plan.duration.is_some() && now() >= job.controls.deadline();
         let by_plan = if reached_deadline { StopReason::Duration } else { StopReason::Requests };
@@ -261,6 +269,7 @@ impl Watch {
         let complete = ended.len() == started.workers;
         let mut sum = Sum::new(job);
         for worker in ended {
+            chronicle.ended(&worker.remains.silences);
             sum.add(worker, &collector);
         }
         PhaseMeasure {
@@ -274,6 +283,7 @@ impl Watch {
             offered,
             started: begun,
             unstarted: sum.unstarted,
+            course: chronicle.finish(),
             send_lag: sum.lag,
             errors: sum.errors,
             workers: sum.workers,

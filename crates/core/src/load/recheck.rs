@@ -10,7 +10,9 @@ use super::crew::Crew;
 use super::job::Job;
 use crate::measure::{self, Nanos, PhaseMeasure};
 use crate::store::{Client, Connection, Consistency, OperationId, Reading, Store};
-use crate::verify::{Anomaly, AnomalyKind, AnsweredRead, Examiner, ReadTickets, Tally};
+use crate::verify::{
+    Anomaly, AnomalyKind, AnsweredRead, Examiner, RIGHT_AGAIN, ReadTickets, Tally,
+};
 
 /// Records read again at most; further suspects keep the name that their first read gave them.
 const RECORDS: usize = 10_000;
@@ -177,7 +179,7 @@ fn name(
             Some(Look::Answered(wrong)) => {
                 let still = wrong.iter().find(|wrong| wrong.field == anomaly.field);
                 anomaly.again = still.map_or_else(
-                    || "right when read again".to_owned(),
+                    || RIGHT_AGAIN.to_owned(),
                     |wrong| format!("still {}", wrong.kind.name()),
                 );
                 still

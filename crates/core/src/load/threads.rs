@@ -156,6 +156,8 @@ impl<S: Store> Assignment<S> {
             self.job.interval(),
             self.batches.clone(),
         );
+        let faults = !self.job.plan.faults.is_empty();
+        let recorder = if faults { recorder.with_slots() } else { recorder };
         Some((start, Worker::new(Arc::clone(&self.job), lanes.collect(), recorder)))
     }
 

@@ -9,7 +9,9 @@ use hdrhistogram::Histogram;
 
 use super::job::Job;
 use super::lane::Lane;
-use crate::measure::{Ending, ErrorSummary, Nanos, Recorder, Series, Timing, latency_histogram};
+use crate::measure::{
+    Ending, ErrorSummary, Nanos, Recorder, Series, Silences, Timing, latency_histogram,
+};
 use crate::store::{Certainty, ErrorClass, Fault};
 use crate::verify::Examiner;
 
@@ -29,6 +31,8 @@ pub(super) struct Remains {
     pub errors: Vec<ErrorSummary>,
     pub lag: Option<Histogram<u64>>,
     pub unstarted: Option<Histogram<u64>>,
+    /// When nothing succeeded, of reads and of writes.
+    pub silences: [Silences; 2],
     /// For each lane: number of the group, and one more than its highest id given out.
     pub issued: Vec<(u16, u64)>,
 }
@@ -156,12 +160,14 @@ impl Worker {
             }
             recorder.hand_over(self.offered_before(stop));
         }
+        let issued = self.lanes.iter().map(|lane| (lane.group, lane.issued())).collect();
         Remains {
+            silences: self.recorder.into_inner().into_silences(),
             examiner: self.examiner.into_inner(),
             errors: self.errors.into_inner().into_values().collect(),
             lag: self.lag.into_inner(),
             unstarted,
-            issued: self.lanes.iter().map(|lane| (lane.group, lane.issued())).collect(),
+            issued,
         }
     }
 }

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
+use super::course::Course;
 use super::series::{KindMeasure, Series};
 use crate::store::{Certainty, ErrorClass, Figure, Profile};
 use crate::verify::linearizability::Examined;
@@ -109,6 +110,8 @@ pub struct PhaseMeasure {
     pub unstarted: Option<Histogram<u64>>,
     /// How much later than due requests were sent although a client was free, ns; open only.
     pub send_lag: Option<Histogram<u64>>,
+    /// How success and failure went over its time.
+    pub course: Course,
     /// Errors by class, most frequent first.
     pub errors: Vec<ErrorSummary>,
     /// Each worker's use of time.

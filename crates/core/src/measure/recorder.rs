@@ -5,6 +5,7 @@
 use std::sync::mpsc::Sender;
 
 use super::clock::Nanos;
+use super::course::{Listener, Side, Silences, Slot, Slots};
 use super::series::{Ending, KindMeasure, Series};
 use crate::workload::Kind;
 
@@ -25,6 +26,9 @@ pub struct Batch {
     pub in_store: Nanos,
     /// Each series that had an operation.
     pub series: Vec<(Series, KindMeasure<u32>)>,
+    /// What ended in each slot of 20 ms that had an operation, with its number in the phase; reads and
+    /// writes. Only in a phase with faults.
+    pub slots: Vec<(u32, [Slot; 2])>,
 }
 
 /// The timing of one operation.
@@ -50,6 +54,10 @@ pub struct Recorder {
     in_store: Nanos,
     /// By group and kind: group × number of kinds + kind.
     series: Vec<KindMeasure<u32>>,
+    /// Of reads and of writes.
+    listeners: [Listener; 2],
+    slots: Option<Slots>,
+    start: Nanos,
     sink: Sender<Batch>,
 }
 
@@ -76,8 +84,23 @@ impl Recorder {
             last_end: 0,
             in_store: 0,
             series,
+            listeners: [Listener::new(start), Listener::new(start)],
+            slots: None,
+            start,
             sink,
         }
+    }
+
+    /// Counts by slots, too: the phase has faults.
+    #[must_use]
+    pub fn with_slots(self) -> Recorder {
+        Recorder { slots: Some(Slots::new(self.start)), ..self }
+    }
+
+    /// When nothing succeeded, of reads and of writes.
+    #[must_use]
+    pub fn into_silences(self) -> [Silences; 2] {
+        self.listeners.map(Listener::into_silences)
     }
 
     /// Whether the interval is over at `when`: the caller then hands it over before going on.
@@ -106,6 +129,13 @@ impl Recorder {
         let response = timing.due.map(|due| timing.done.saturating_sub(due));
         let slot = usize::from(series.group) * KINDS + series.kind as usize;
         self.series[slot].record(ending, records, service, response);
+        let side = Side::of(series.kind);
+        if matches!(ending, Ending::Ok { .. }) {
+            self.listeners[side as usize].success(timing.done);
+        }
+        if let Some(slots) = &mut self.slots {
+            slots.note(side, ending, timing.done);
+        }
         self.last_end = timing.done;
         self.in_store += service;
     }
@@ -128,6 +158,7 @@ impl Recorder {
             last_end: self.last_end,
             in_store: self.in_store,
             series,
+            slots: self.slots.as_mut().map(Slots::take).unwrap_or_default(),
         };
         // The phase's thread outlives its workers unless it gave up on them; then nobody listens.
         let _ = self.sink.send(batch);

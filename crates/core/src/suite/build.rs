@@ -1,6 +1,8 @@
 //! From a suite file to a plan: what is left unsaid is decided here, records are chained from
 //! phase to phase, and every loop gets its bounds.
 
+mod calibrated;
+
 use std::time::Duration;
 
 use crate::workload::{
@@ -16,6 +18,7 @@ use super::file::{
 use super::overrides::Overrides;
 use super::plan::{Plan, has, inserted, only_inserts, records_after};
 use super::search::SearchPlan;
+use super::shares::{Rate, ShareOfCapacity, UNMEASURED};
 use super::units::{format_count, parse_share};
 
 /// Added to the duration of a phase for the hard bound: time to drain requests in flight.
@@ -42,6 +45,7 @@ pub(super) fn plan(
         phases: Vec::new(),
         searches: Vec::new(),
         needs_nodes: Vec::new(),
+        shares: Vec::new(),
         records: None,
     };
     for (number, step) in steps(spec.sweep.as_ref(), overrides).into_iter().enumerate() {
@@ -55,7 +59,7 @@ pub(super) fn plan(
     }
     let capacity = builder.capacity();
     builder.check_keys(capacity)?;
-    let Builder { mut phases, searches, needs_nodes, .. } = builder;
+    let Builder { mut phases, searches, needs_nodes, shares, .. } = builder;
     read_back(&mut phases, spec, capacity);
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
@@ -71,6 +75,8 @@ pub(super) fn plan(
         needs_nodes,
         scorecard: spec.scorecard,
         published: spec.published.clone(),
+        claims: spec.claims.clone(),
+        shares,
         scale: overrides.scale.filter(|scale| *scale != 1.0),
         seed: spec.seed,
         part: overrides.part.unwrap_or(Part::WHOLE),
@@ -152,6 +158,7 @@ struct Builder<'a> {
     phases: Vec<PhasePlan>,
     searches: Vec<SearchPlan>,
     needs_nodes: Vec<u16>,
+    shares: Vec<ShareOfCapacity>,
     /// Records that exist; none: no phase has said yet.
     records: Option<u64>,
 }
@@ -244,18 +251,13 @@ impl Builder<'_> {
         let mut plan = self.resolve(phase, step)?;
         plan.name = self.name(phase, step);
         self.push(plan, phase)?;
-        let Some(placed) = self.phases.last() else { return Ok(()) };
-        if phase.needs_nodes {
-            self.needs_nodes.push(placed.index);
-        }
-        if let Some(search) = &phase.search {
-            search.check(self.document, placed, self.spec.sweep.is_some())?;
-            self.searches.push(SearchPlan {
-                phase: placed.index,
-                conditions: search.conditions.clone(),
-                step: search.step,
-                clients_named: self.overrides.clients.is_some(),
-            });
+        let placed = self.phases.last();
+        let left_out = placed.filter(|_| phase.needs_nodes);
+        self.needs_nodes.extend(left_out.map(|placed| placed.index));
+        if let Some((search, placed)) = phase.search.as_ref().zip(placed) {
+            let sweeps = self.spec.sweep.is_some();
+            search.check(self.document, placed, sweeps)?;
+            self.searches.push(search.plan(placed, self.overrides.clients.is_some()));
         }
         Ok(())
     }
@@ -325,7 +327,7 @@ impl Builder<'_> {
             let insert = || Mix { parts: vec![(Kind::Insert, 1_000)] };
             outer.mix = phase.clients.mix.clone().or_else(|| Some(insert()));
             outer.requests = phase.clients.requests.or(Some(Requests::Records));
-            outer.rate = phase.clients.rate;
+            outer.rate = phase.clients.rate.clone();
             outer.ramp = phase.clients.ramp;
             outer.arrival = phase.clients.arrival;
         }
@@ -418,7 +420,10 @@ impl Builder<'_> {
 
     fn arrival(&self, draft: &Draft<'_>, mark: Mark) -> Result<Arrival, SuiteError> {
         let settings = draft.settings;
-        let mut rate = settings.rate;
+        let mut rate = settings.rate.as_ref().map(|rate| match rate {
+            Rate::Fixed(rate) => *rate,
+            Rate::Share { .. } => UNMEASURED,
+        });
         let mut word = settings.arrival;
         if let (Some(all), false) = (self.overrides.rate, draft.phase.load) {
             let shares: f64 = draft.own.iter().copied().map(f64::from).sum();
@@ -483,6 +488,7 @@ impl Builder<'_> {
 
     /// Places a phase behind the others: records, numbers, seeds.
     fn push(&mut self, mut plan: PhasePlan, phase: &PhaseSpec) -> Result<(), SuiteError> {
+        self.note_shares(&plan, phase)?;
         let index = u16::try_from(self.phases.len()).map_err(|_| {
             self.conflict(phase.mark, "the suite has more than 65,535 phases".to_owned(), "")
         })?;

@@ -58,6 +58,22 @@ const BUILTINS: &[Builtin] = embedded! {
         "the highest rate that meets a condition, and how the store scales with its clients";
     "standard-1", "standard-1.toml",
         "the standard test: several sizes, a mix at the highest rate, a node killed; with a scorecard";
+    "failover", "failover.toml",
+        "a node is killed under load: reads, writes, and what became of each write";
+    "failover-secondaries", "failover-secondaries.toml",
+        "the primary is killed while secondaries are read";
+    "failover-pause", "failover-pause.toml",
+        "a node stands still for ten seconds under load, and then goes on";
+    "failover-repeat", "failover-repeat.toml",
+        "nodes are killed and started again, again and again";
+    "rolling-restart", "rolling-restart.toml",
+        "each node is restarted in good order, one after the other";
+    "all-nodes-killed", "all-nodes-killed.toml",
+        "every node is killed at once: what survives of the acknowledged inserts";
+    "failover-partition", "failover-partition.toml",
+        "the primary is cut off from the other nodes under load, clients still reach it";
+    "grow", "grow.toml", "a node is added under load and takes its share of the data";
+    "shrink", "shrink.toml", "a node leaves under load and its data moves to the others";
     "ycsb-a", "ycsb/workloada", "YCSB core workload A: half reads, half updates";
     "ycsb-b", "ycsb/workloadb", "YCSB core workload B: 95 % reads, 5 % updates";
     "ycsb-c", "ycsb/workloadc", "YCSB core workload C: reads only";

@@ -92,7 +92,29 @@ impl Plan {
         }
         lines.push(self.describe_records());
         for phase in &self.phases {
-            describe_phase(phase, self.dataset.fields, &mut lines);
+            let mut phase = phase.clone();
+            let shares: Vec<_> = self.shares.iter().filter(|s| s.phase == phase.name).collect();
+            for group in &mut phase.groups {
+                if shares.iter().any(|share| share.group == group.name) {
+                    group.arrival = Arrival::Closed;
+                }
+            }
+            describe_phase(&phase, self.dataset.fields, &mut lines);
+            lines.extend(shares.iter().map(|share| format!("   {}", share.describe())));
+            if let Some(search) = self.search(phase.index) {
+                let (conditions, step) = (search.text(), format_share(search.step));
+                lines.push(format!(
+                    "    a search: repeated for the highest rate with {conditions}, in steps of {step}"
+                ));
+            }
+            if self.needs_nodes.contains(&phase.index) {
+                lines.push("    on testbeds only".to_owned());
+            }
+        }
+        for claim in &self.claims {
+            let conditions: Vec<String> =
+                claim.conditions.iter().map(ToString::to_string).collect();
+            lines.push(format!("claim: {} [{}]", claim.says, conditions.join(", ")));
         }
         lines.push(self.describe_estimate());
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));

@@ -102,6 +102,19 @@ impl Document {
         SuiteError::new(place, problem, hint)
     }
 
+    /// The place of the bytes `part` of the text `text` that stands at `mark`: all of it where the
+    /// text is written otherwise than it reads.
+    pub(super) fn within(&self, mark: Mark, text: &str, part: Range<usize>) -> Mark {
+        let Source::File { text: file, .. } = &self.sources[mark.source] else { return mark };
+        let start = mark.start + 1;
+        match file.get(start..start + text.len()) {
+            Some(written) if written == text => {
+                Mark { start: start + part.start, end: start + part.end, ..mark }
+            }
+            _ => mark,
+        }
+    }
+
     /// Sets the value at `path` below the table at `at` (indices of entries and list elements, from
     /// the root) to what `value` says; `option` is what was typed, for messages.
     pub(super) fn set(

@@ -108,6 +108,7 @@ fn one(value: Value<'_>) -> Result<Aim, SuiteError> {
         "any" => Aim::Any,
         "all" => Aim::All,
         "primary" => Aim::Primary,
+        "primary-or-any" => Aim::PrimaryOrAny,
         "replica" => Aim::Replica,
         "" => {
             let message = "a node has a name".to_owned();
@@ -223,6 +224,7 @@ fn describe_aim(aim: &Aim) -> String {
         Aim::Any => "any node".to_owned(),
         Aim::All => "every node".to_owned(),
         Aim::Primary => "a primary".to_owned(),
+        Aim::PrimaryOrAny => "a primary or any node".to_owned(),
         Aim::Replica => "a replica".to_owned(),
         Aim::Number(number) => format!("node {number}"),
         Aim::Name(name) => name.clone(),

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use crate::verdict::Condition;
+use crate::verdict::{Claim, Condition};
 use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
+use super::claims::claims;
 use super::document::{Document, Item, Mark};
 use super::error::{Problem, SuiteError};
 use super::faults;
@@ -13,6 +14,7 @@ use super::models::{self, SizeUnit};
 use super::published::{Published, published};
 use super::reader::{Fields, Value};
 use super::search;
+use super::shares::{self, Rate};
 
 /// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
 /// the top (for all phases); the nearest counts.
@@ -33,7 +35,7 @@ pub(super) const CLIENT_KEYS: [&str; 14] = [
     "batch",
 ];
 /// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 17] = [
+pub(super) const SUITE_KEYS: [&str; 18] = [
     "name",
     "title",
     "source",
@@ -45,6 +47,7 @@ pub(super) const SUITE_KEYS: [&str; 17] = [
     "sweep",
     "phase",
     "published",
+    "claim",
     "duration",
     "time-limit",
     "verify",
@@ -53,7 +56,7 @@ pub(super) const SUITE_KEYS: [&str; 17] = [
     "scorecard",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 14] = [
+pub(super) const PHASE_KEYS: [&str; 15] = [
     "name",
     "label",
     "group",
@@ -68,6 +71,7 @@ pub(super) const PHASE_KEYS: [&str; 14] = [
     "slo",
     "step",
     "needs-nodes",
+    "claim",
 ];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
@@ -106,6 +110,8 @@ pub(super) struct SuiteSpec {
     pub(super) phases: Vec<PhaseSpec>,
     pub(super) published: Vec<Published>,
     pub(super) scorecard: bool,
+    /// Those of the phases first.
+    pub(super) claims: Vec<Claim>,
 }
 
 /// The phases are repeated with each number of clients.
@@ -143,6 +149,7 @@ pub(super) struct PhaseSpec {
     /// At least one; a phase without `[[phase.group]]` has one of its own name.
     pub(super) groups: Vec<GroupSpec>,
     pub(super) faults: Vec<FaultPlan>,
+    pub(super) claims: Vec<Claim>,
     pub(super) search: Option<SearchSpec>,
     /// Left out where the store has no nodes to do anything to.
     pub(super) needs_nodes: bool,
@@ -204,7 +211,7 @@ pub(super) struct ClientSpec {
     pub(super) keys: Option<Distribution>,
     pub(super) value: ValueSpec,
     pub(super) requests: Option<Requests>,
-    pub(super) rate: Option<f64>,
+    pub(super) rate: Option<Rate>,
     pub(super) arrival: Option<ArrivalWord>,
     pub(super) ramp: Option<Ramp>,
     pub(super) ttl: Option<Duration>,
@@ -230,7 +237,7 @@ impl ClientSpec {
                 compressible: self.value.compressible.or(wider.value.compressible),
             },
             requests: self.requests.or(wider.requests),
-            rate: if own_rate { self.rate } else { wider.rate },
+            rate: if own_rate { self.rate.clone() } else { wider.rate.clone() },
             ramp: if own_rate { self.ramp } else { wider.ramp },
             arrival: match (self.arrival, wider.arrival) {
                 (Some(word), _) => Some(word),
@@ -259,7 +266,7 @@ impl ClientSpec {
             keys: fields.read("keys", models::distribution)?,
             value: fields.read("value", value)?.unwrap_or_default(),
             requests: fields.read("requests", requests)?,
-            rate: fields.read("rate", |v| v.rate())?,
+            rate: fields.read("rate", shares::rate)?,
             arrival: fields.read("arrival", |v| v.word("an arrival", &words))?,
             ramp: fields.read("ramp", ramp)?,
             ttl: fields.read("ttl", |v| v.some_time())?,
@@ -386,6 +393,7 @@ impl SuiteSpec {
             clients: ClientSpec::read(&top)?,
             published: published_of(&top, &phases, sweep.as_ref())?,
             scorecard: top.read("scorecard", |v| v.flag())?.unwrap_or(false),
+            claims: claims_of(&top, &phases)?,
             sweep,
             phases,
         })
@@ -423,6 +431,15 @@ fn published_of(
     list.into_iter().map(|table| published(table, &names, known)).collect()
 }
 
+/// The claims of all phases, then those about the whole.
+fn claims_of(top: &Fields<'_>, phases: &[PhaseSpec]) -> Result<Vec<Claim>, SuiteError> {
+    let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+    // Of a sweep, any number of clients will do.
+    let known = |name: &str| names.contains(&name.split('@').next().unwrap_or(name));
+    let of_phases = phases.iter().flat_map(|phase| phase.claims.iter().cloned());
+    Ok(of_phases.chain(claims(top, None, &names, &known)?).collect())
+}
+
 impl PhaseSpec {
     fn read(phase: Value<'_>, before: &[PhaseSpec]) -> Result<PhaseSpec, SuiteError> {
         let keys = [&PHASE_KEYS[..], &CLIENT_KEYS[..]].concat();
@@ -455,7 +472,6 @@ impl PhaseSpec {
         Ok(PhaseSpec {
             mark,
             label: fields.read("label", |v| v.line())?.unwrap_or_else(|| name.clone()),
-            name,
             duration: fields.read("duration", |v| v.some_time())?,
             time_limit: fields.read("time-limit", |v| v.some_time())?,
             verify: fields.read("verify", |v| v.flag())?,
@@ -468,6 +484,8 @@ impl PhaseSpec {
             faults: faults::faults(&fields)?,
             search: search::search(&fields)?,
             needs_nodes: flag("needs-nodes")?,
+            claims: claims(&fields, Some(&name), &[&name], &|other| other == name)?,
+            name,
         })
     }
 }

@@ -5,6 +5,7 @@
 
 mod build;
 mod builtin;
+mod claims;
 mod describe;
 mod document;
 mod error;
@@ -18,6 +19,7 @@ mod published;
 mod reader;
 pub mod requirements;
 mod search;
+mod shares;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -35,6 +37,7 @@ pub use prices::EXAMPLE_PRICES;
 pub use published::{Published, PublishedRow};
 pub use requirements::Requirements;
 pub use search::SearchPlan;
+pub use shares::ShareOfCapacity;
 pub use suggest::hint;
 
 use document::Document;

@@ -3,10 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::Claim;
 use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel};
 
 use super::published::Published;
 use super::search::SearchPlan;
+use super::shares::ShareOfCapacity;
 
 /// A suite with everything decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +39,13 @@ pub struct Plan {
     pub scorecard: bool,
     /// Published figures.
     pub published: Vec<Published>,
+    /// Groups whose rate is a share of what an earlier phase will reach: the rate in their arrival is
+    /// not known yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareOfCapacity>,
+    /// Sentences that the run is to confirm or refute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
     /// Part of the suite's records and requests; none at full scale.
     pub scale: Option<f64>,
     /// Seed of the run.

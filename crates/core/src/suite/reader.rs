@@ -97,6 +97,20 @@ impl<'a> Value<'a> {
         self.document.error(self.node.mark, problem, hint)
     }
 
+    /// An error at the bytes `part` of this text.
+    pub(super) fn error_within(
+        &self,
+        part: std::ops::Range<usize>,
+        problem: Problem,
+        hint: impl Into<String>,
+    ) -> SuiteError {
+        let mark = match &self.node.item {
+            Item::Text(text) => self.document.within(self.node.mark, text, part),
+            _ => self.node.mark,
+        };
+        self.document.error(mark, problem, hint)
+    }
+
     /// "must be …, not …".
     pub(super) fn wrong_type(&self, expected: &'static str) -> SuiteError {
         let (key, found) = (self.key.to_owned(), self.node.item.describe());

@@ -8,13 +8,13 @@ use crate::store::{Capabilities, Consistency, Durability};
 use crate::verdict::Condition;
 use crate::workload::{FaultKind, Kind, Mix};
 
-use super::Suite;
 use super::document::Document;
 use super::error::{Problem, SuiteError};
 use super::models;
 use super::reader::{Fields, Value};
 use super::search::conditions;
 use super::units::{format_count, format_duration, format_rate};
+use super::{Overrides, Suite};
 
 /// Keys of the file.
 pub(super) const REQUIREMENT_KEYS: [&str; 14] = [
@@ -138,7 +138,14 @@ impl Requirements {
             budget: top.read("budget", budget)?,
         };
         // What the sizes do not fit is found here, and not when the first store is up.
-        found.suite(&Capabilities { scan: true, ttl: true, ..Capabilities::default() }, true)?;
+        let all = Capabilities {
+            scan: true,
+            batch_get: true,
+            batch_put: true,
+            ttl: true,
+            ..Capabilities::default()
+        };
+        found.suite(&all, true)?.plan(&Overrides::default())?;
         Ok(found)
     }
 

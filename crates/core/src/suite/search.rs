@@ -73,6 +73,12 @@ fn step(value: Value<'_>) -> Result<f64, SuiteError> {
 }
 
 impl SearchSpec {
+    /// The search that `phase` is.
+    pub(super) fn plan(&self, phase: &PhasePlan, clients_named: bool) -> SearchPlan {
+        let (conditions, step) = (self.conditions.clone(), self.step);
+        SearchPlan { phase: phase.index, conditions, step, clients_named }
+    }
+
     /// Refuses a phase that cannot be repeated at one rate after the other.
     pub(super) fn check(
         &self,

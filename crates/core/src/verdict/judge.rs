@@ -57,6 +57,11 @@ impl Evidence<'_> {
         self.plan.groups.iter().any(|group| group.arrival.is_open())
     }
 
+    /// The phase has faults: the store is meant to falter.
+    fn is_disturbed(&self) -> bool {
+        !self.plan.faults.is_empty()
+    }
+
     fn clients(&self) -> u32 {
         self.plan.groups.iter().map(|group| group.clients).sum()
     }
@@ -93,7 +98,11 @@ fn cut_short(evidence: &Evidence<'_>) -> Option<Reason> {
     Some(Reason::CutShort { stopped: evidence.measure.stopped })
 }
 
+/// Errors under a fault are what the phase is there to measure.
 fn error_ratio(evidence: &Evidence<'_>) -> Option<Reason> {
+    if evidence.is_disturbed() {
+        return None;
+    }
     let (failed, completed) = evidence.failed_and_completed();
     Some(Reason::ErrorRatio { failed, completed })
 }
@@ -127,7 +136,8 @@ fn harness_share(evidence: &Evidence<'_>) -> Option<Reason> {
 fn missed_schedule(evidence: &Evidence<'_>) -> Option<Reason> {
     let PhaseMeasure { offered, started, .. } = *evidence.measure;
     let span = evidence.span();
-    evidence.open().then_some(Reason::MissedSchedule { offered, started, span })
+    let told = evidence.open() && !evidence.is_disturbed();
+    told.then_some(Reason::MissedSchedule { offered, started, span })
 }
 
 fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {
@@ -146,6 +156,9 @@ fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {
 /// From verification; without it from the answers, where the mix itself makes no misses.
 fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
     let tally = &evidence.measure.tally;
+    if evidence.is_disturbed() {
+        return None;
+    }
     if evidence.plan.verify {
         return Some(Reason::UnexpectedMisses {
             missed: tally.unexpected_misses,
@@ -190,7 +203,7 @@ fn too_short(evidence: &Evidence<'_>) -> Option<Reason> {
 
 /// Closed arrivals only: with open ones the schedule gives the throughput.
 fn drift(evidence: &Evidence<'_>) -> Option<Reason> {
-    if evidence.open() {
+    if evidence.open() || evidence.is_disturbed() {
         return None;
     }
     let (first, second) = drift::halves_that_differ(&evidence.measure.timeline)?;

@@ -4,6 +4,7 @@
 //! Whether the *store* did right is another question: anomalies are told first as well, but they
 //! are findings about the store, and make no measurement less valid.
 
+mod claim;
 mod condition;
 mod drift;
 mod judge;
@@ -11,6 +12,7 @@ mod reason;
 
 use serde::{Deserialize, Serialize};
 
+pub use claim::{Claim, Standing};
 pub use condition::{
     Amount, Condition, ConditionError, Dimension, FIGURES, Figure as ConditionFigure, KnownFigure,
     Measured, Operations, Operator, Subject,

@@ -10,6 +10,9 @@ use crate::store::OperationId;
 /// Anomalies kept with their details in a phase; further ones are counted.
 pub const ANOMALIES_KEPT: usize = 100_000;
 
+/// What [`Anomaly::again`] says of a record that was right when it was read again.
+pub const RIGHT_AGAIN: &str = "right when read again";
+
 /// What is wrong with a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -11,6 +11,7 @@
 //! begins, no two forward zones overlap, and no backward zone lies within a forward zone.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::history::{Action, Call, Content, History, RecordHistory};
 use super::judgement::WriteEnd;
@@ -168,13 +169,15 @@ fn clusters(history: &RecordHistory, calls: &[usize]) -> Result<HashMap<Content,
         if let Some(&write) = failed.get(&content) {
             return Err(("a read found what a failed write wrote", vec![write, index]));
         }
-        if !clusters.contains_key(&content) {
-            if !history.is_from_before(content) {
+        let cluster = match clusters.entry(content) {
+            Entry::Occupied(cluster) => cluster.into_mut(),
+            Entry::Vacant(place) if history.is_from_before(content) => {
+                place.insert(Cluster::before(history))
+            }
+            Entry::Vacant(_) => {
                 return Err(("a read found what nobody had written", vec![index]));
             }
-            clusters.insert(content, Cluster::before(history));
-        }
-        let cluster = clusters.get_mut(&content).expect("it was just put there");
+        };
         if call.ended < cluster.written {
             let calls = cluster.write.into_iter().chain([index]).collect();
             return Err(("a read ended before what it found was written", calls));

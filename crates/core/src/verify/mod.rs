@@ -10,7 +10,7 @@ pub mod linearizability;
 mod overlap;
 pub mod stamp;
 
-pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
+pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, RIGHT_AGAIN, Tally};
 pub use examiner::{AnsweredRead, Examination, Examiner, ReadTickets, WriteSlot};
 pub use history::{Action, Call, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};

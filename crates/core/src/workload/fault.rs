@@ -82,6 +82,8 @@ pub enum Aim {
     All,
     /// Those that take writes and pass them on.
     Primary,
+    /// The same; where no node is a primary, as in a store of peers, those that run and hold data.
+    PrimaryOrAny,
     /// Those that get their data from a primary.
     Replica,
     /// The one of this number, from 1.

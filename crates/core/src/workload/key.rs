@@ -8,8 +8,6 @@ use super::random::{GOLDEN, Permutation, derive_seed, mix64, unmix64};
 const WORD: usize = 16;
 /// Decimal digits written at once.
 const EIGHT: usize = 8;
-/// Most digits of a 64-bit number, rounded up to whole writes.
-const DECIMAL_DIGITS: usize = 24;
 
 /// Purposes of the seeds that a dataset's number gives.
 const START: u64 = 1;
@@ -147,16 +145,20 @@ impl KeyWriter {
     }
 }
 
-/// Eight digits a time from the end on; `key` is at least that long.
+/// Eight digits a time from the end on, for as long as there are any but zeros; of a number too long
+/// for `key` the upper digits are lost.
 #[inline]
 fn write_decimal(record: u64, key: &mut [u8]) {
-    let (zeros, digits) = key.split_at_mut(key.len().saturating_sub(DECIMAL_DIGITS));
-    zeros.fill(b'0');
-    let mut left = record;
-    for eight in digits.rchunks_mut(EIGHT) {
-        let written = eight_digits((left % 100_000_000) as u32);
-        eight.copy_from_slice(&written[EIGHT - eight.len()..]);
-        left /= 100_000_000;
+    let (mut end, mut left) = (key.len(), record);
+    while left > 0 && end >= EIGHT {
+        key[end - EIGHT..end].copy_from_slice(&eight_digits((left % 100_000_000) as u32));
+        (end, left) = (end - EIGHT, left / 100_000_000);
+    }
+    let first = &mut key[..end];
+    if left > 0 {
+        first.copy_from_slice(&eight_digits((left % 100_000_000) as u32)[EIGHT - end..]);
+    } else {
+        first.fill(b'0');
     }
 }
 

@@ -1,6 +1,10 @@
 //! Histories of a register to hold checkers against each other: of one that works, and the same
 //! with something changed in them; and the reading of histories from files.
 
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::collections::BTreeMap;
+
 use kvdyno_core::verify::{Action, Call, Content, RecordHistory, WriteEnd};
 use kvdyno_core::workload::Random;
 
@@ -114,4 +118,59 @@ pub fn mutate(random: &mut Random, history: &mut RecordHistory) {
         }
     }
     history.calls.sort_by_key(|call| (call.begun, call.ended));
+}
+
+/// The histories in a file as kvdyno exports it (see [`kvdyno_core::verify::History::edn`]), one for
+/// each record.
+pub fn recorded(name: &str) -> Vec<RecordHistory> {
+    let path = format!("{}/tests/histories/{name}.edn", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut calls: BTreeMap<u64, Vec<Call>> = BTreeMap::new();
+    let mut open: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
+    for line in text.lines() {
+        // {:index 7, :type :ok, :process 1, :time 31, :f :read, :value [62 1]}
+        let words: Vec<&str> = line.split([' ', ',', '{', '}', '[', ']']).collect();
+        let word = |name: &str| {
+            let at = words.iter().position(|word| *word == name).expect(name);
+            words[at + 1]
+        };
+        let at = words.iter().position(|word| *word == ":value").unwrap();
+        let record = words[at + 2].parse().unwrap();
+        let content = match words[at + 3] {
+            "nil" => Content::Nothing,
+            version => Content::Version(version.parse().unwrap()),
+        };
+        let action = match word(":f") {
+            ":write" => Action::Write(content),
+            _ => Action::Read(content),
+        };
+        let time = word(":time").parse().unwrap();
+        let of_record = calls.entry(record).or_default();
+        match word(":type") {
+            ":invoke" => {
+                open.insert(word(":process"), (record, of_record.len()));
+                let end = WriteEnd::Indeterminate;
+                of_record.push(Call { begun: time, ended: u64::MAX, action, end });
+            }
+            kind => {
+                let (_, at) = open.remove(word(":process")).expect("it was invoked before");
+                let call = &mut of_record[at];
+                call.action = action;
+                (call.ended, call.end) = match kind {
+                    ":ok" => (time, WriteEnd::Acknowledged),
+                    ":fail" => (time, WriteEnd::Failed),
+                    _ => (u64::MAX, WriteEnd::Indeterminate),
+                };
+            }
+        }
+    }
+    let history = |(record, calls)| RecordHistory {
+        record,
+        from: 0,
+        first_version: 0,
+        settled: true,
+        cut: None,
+        calls,
+    };
+    calls.into_iter().map(history).collect()
 }

@@ -1,5 +1,5 @@
 module kvdyno.invalid/porcupine
 
-go 1.21
+go 1.18
 
 require github.com/anishathalye/porcupine v1.3.1

@@ -13,7 +13,7 @@ pub fn choose<'a>(
     random: &mut Random,
 ) -> Vec<&'a NodeDescription> {
     let mut meant = meant(nodes, &fault.aim);
-    let described = matches!(fault.aim, Aim::Any | Aim::Primary | Aim::Replica);
+    let described = matches!(fault.aim, Aim::Any | Aim::Primary | Aim::PrimaryOrAny | Aim::Replica);
     let all = meant.len();
     let count = fault.count.map_or(if described { 1 } else { all }, |count| count as usize);
     // The first places of a shuffle (Fisher and Yates).
@@ -33,6 +33,10 @@ fn meant<'a>(nodes: &'a [NodeDescription], aim: &Aim) -> Vec<&'a NodeDescription
     match aim {
         Aim::Any | Aim::All => nodes.iter().filter(holds_data).collect(),
         Aim::Primary => with(Role::Primary).collect(),
+        Aim::PrimaryOrAny => match with(Role::Primary).collect::<Vec<_>>() {
+            none if none.is_empty() => nodes.iter().filter(holds_data).collect(),
+            primaries => primaries,
+        },
         Aim::Replica => with(Role::Replica).collect(),
         Aim::Number(number) => nodes.get(*number as usize - 1).into_iter().collect(),
         Aim::Name(name) => nodes.iter().filter(|node| node.name == *name).collect(),
@@ -55,7 +59,7 @@ pub fn few(fault: &FaultPlan) -> String {
 /// Its end.
 pub fn wanted(aim: &Aim) -> String {
     match aim {
-        Aim::Any | Aim::All => "up with data".to_owned(),
+        Aim::Any | Aim::All | Aim::PrimaryOrAny => "up with data".to_owned(),
         Aim::Primary => "a primary".to_owned(),
         Aim::Replica => "a replica".to_owned(),
         Aim::Number(number) => format!("number {number}"),
@@ -163,6 +167,7 @@ mod tests {
         assert_eq!(names(Aim::All, None), ["a", "b"]);
         assert_eq!(names(Aim::Primary, None), ["a"]);
         assert_eq!(names(Aim::Replica, None), ["b"]);
+        assert_eq!(names(Aim::PrimaryOrAny, None), ["a"]);
         assert_eq!(names(Aim::Number(4), None), ["d"], "whoever is named is meant");
         let named = |name: &str| Aim::Name(name.to_owned());
         assert_eq!(names(named("c"), None), ["c"]);

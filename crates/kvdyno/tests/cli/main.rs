@@ -2,6 +2,7 @@
 
 mod support;
 
+mod capacity;
 mod comparing;
 mod folders;
 #[cfg(feature = "server-tests")]

@@ -40,8 +40,9 @@ impl CapacityCharts {
     }
 
     fn new(store: usize, capacity: &CapacityResult) -> CapacityCharts {
-        let mut open: Vec<ProbePoint> = capacity.probes.iter().map(point).collect();
-        open.sort_by(|a, b| a.rate.unwrap_or(0.0).total_cmp(&b.rate.unwrap_or(0.0)));
+        let mut probes: Vec<&ProbeResult> = capacity.probes.iter().collect();
+        probes.sort_by(|a, b| a.asked.unwrap_or(0.0).total_cmp(&b.asked.unwrap_or(0.0)));
+        let open = probes.into_iter().map(point).collect();
         let law = capacity.fit.as_ref().map_or_else(Vec::new, |fit| {
             let law = Scaling { lambda: fit.lambda, sigma: fit.sigma, kappa: fit.kappa };
             let step = (fit.largest - 1.0) / f64::from(STEPS);
@@ -67,5 +68,24 @@ fn point(probe: &ProbeResult) -> ProbePoint {
         p99: micros(probe.p99_ns),
         met: probe.seen.as_deref() == Some("meets"),
         why: probe.why.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn probes_are_in_the_order_of_their_rates_and_the_law_ends_with_the_sweep() {
+        let mut result = sample::two_stores();
+        result.runs[1].capacity = vec![sample::capacity()];
+        let charts = CapacityCharts::all(&result);
+        let [found] = &charts[..] else { panic!("one search, {} charts", charts.len()) };
+        assert_eq!(found.store, 1);
+        let rates: Vec<_> = found.open.iter().map(|point| point.rate).collect();
+        assert!(rates.is_sorted() && rates.len() == 3, "{rates:?}");
+        assert_eq!(found.law.last().map(|point| point.0), Some(8.0));
+        assert_eq!(found.open.iter().filter(|point| point.met).count(), 2);
     }
 }

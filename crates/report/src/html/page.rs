@@ -4,6 +4,7 @@ use askama::Template;
 use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 
+use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
 use crate::lines::{
     LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
@@ -18,6 +19,7 @@ use crate::terminal::{
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 
+use super::account::{ClaimCard, claims, costs, outcomes};
 use super::charts::Charts;
 use super::testbed::TestbedCard;
 use super::{page_style, script_json};
@@ -55,6 +57,10 @@ pub(super) struct Page {
     columns: &'static [ReportLine],
     stores: Vec<StoreCard>,
     standing: Option<Standing>,
+    claims: Vec<ClaimCard>,
+    cost_columns: &'static [AccountLine],
+    costs: Vec<Vec<String>>,
+    outcomes: Vec<[String; 3]>,
     happenings: Vec<[String; 3]>,
     faults: Vec<[String; 3]>,
     figures: Vec<[String; 6]>,
@@ -139,6 +145,10 @@ impl Page {
             columns: &REPORT_LINES,
             stores,
             standing: Standing::of(result)?,
+            claims: claims(result, &labels),
+            cost_columns: &ACCOUNT_LINES,
+            costs: costs(result, &labels),
+            outcomes: outcomes(result, &labels),
             happenings: happenings(result, &labels),
             faults: faults(result, &labels),
             figures: figures(result, &labels),

@@ -352,6 +352,7 @@ mod tests {
             role: None,
             began_ns: 9 * SECOND + SECOND / 2,
             ended_ns: 9 * SECOND + SECOND / 2,
+            used: None,
             error: None,
             used: None,
         };

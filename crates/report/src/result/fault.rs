@@ -23,3 +23,15 @@ pub struct FaultResult {
     /// Why it could not be done.
     pub error: Option<String>,
 }
+
+/// What repairs a fault, as [`FaultResult::what`] tells it.
+const REPAIRS: [&str; 5] =
+    ["resume", "start again", "reconnect", "network as before", "disk freed"];
+
+impl FaultResult {
+    /// It puts right what a fault did.
+    #[must_use]
+    pub fn repairs(&self) -> bool {
+        REPAIRS.contains(&self.what.as_str())
+    }
+}

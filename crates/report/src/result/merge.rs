@@ -85,12 +85,21 @@ pub fn merge(parts: &[RunResult], absent: Absent) -> Result<RunResult, MergeErro
         whole.kvdyno.debug |= other.kvdyno.debug;
     }
     set_offsets(&mut whole);
+    judge_claims(&mut whole);
     whole.part = Part::WHOLE;
     whole.merged_from = parts
         .iter()
         .map(|p| MergedPart { part: p.part, started: p.started.clone(), host: p.host.clone() })
         .collect();
     Ok(whole)
+}
+
+/// What the parts claim together is judged by what they measured together.
+fn judge_claims(whole: &mut RunResult) {
+    let Ok(plan) = serde_json::from_value(whole.suite.plan.clone()) else { return };
+    for run in &mut whole.runs {
+        run.claims = crate::claims::judge(&plan, run);
+    }
 }
 
 fn check_parts(parts: &[RunResult], absent: Absent) -> Result<(), MergeError> {
@@ -180,6 +189,11 @@ fn merge_phase(phase: &mut PhaseResult, other: &PhaseResult) -> Result<(), Histo
     // keep both.
     phase.resources = None;
     phase.figures.clear();
+    // Each part saw its own clients only: when nobody succeeded cannot be told of all of them.
+    (phase.unavailable, phase.stale) = (None, None);
+    phase.account.clear();
+    phase.writes =
+        phase.writes.take().zip(other.writes.as_ref()).map(|(mine, theirs)| mine.and(theirs));
     Ok(())
 }
 

@@ -13,11 +13,13 @@ use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
 use super::course::CourseResult;
 use super::fault::FaultResult;
 use super::latency::{Latency, finite};
 use super::linearizability::LinearizabilityResult;
 use super::rfc3339;
+use crate::account;
 
 /// Anomalies that a phase keeps in `result.json`; all of them are in `anomalies.jsonl`.
 pub const ANOMALIES_SHOWN: usize = 100;
@@ -85,6 +87,18 @@ pub struct PhaseResult {
     /// What was done to the testbed meanwhile, in order.
     #[serde(default)]
     pub faults: Vec<FaultResult>,
+    /// Longest times without success, where they were recorded.
+    #[serde(default)]
+    pub unavailable: Option<Unavailable>,
+    /// What followed each fault and each repair.
+    #[serde(default)]
+    pub account: Vec<FaultAccount>,
+    /// How far stale reads were behind.
+    #[serde(default)]
+    pub stale: Option<StaleAccount>,
+    /// What became of the writes, where every record was read back after this phase.
+    #[serde(default)]
+    pub writes: Option<WriteAccount>,
     /// When it settled, and where throughput or latency left their level; `None` of short phases.
     #[serde(default)]
     pub course: Option<CourseResult>,
@@ -328,10 +342,21 @@ impl PhaseResult {
                 .as_ref()
                 .map(|examined| LinearizabilityResult::new(examined, measure.start)),
             faults: Vec::new(),
+            unavailable: account::unavailable(measure),
+            account: Vec::new(),
+            // What is old when records are read back is in the account of the writes.
+            stale: account::stale(measure).filter(|_| !plan.load),
+            writes: None,
             course: None,
             limit: None,
             published: Vec::new(),
         }
+    }
+
+    /// Enters what was done to the testbed meanwhile and what followed.
+    pub fn disturb(&mut self, measure: &PhaseMeasure, faults: Vec<FaultResult>) {
+        self.account = account::of_faults(measure, &faults);
+        self.faults = faults;
     }
 
     /// Sets the figures that `plan` has for this phase beside it: those published for `store`, or

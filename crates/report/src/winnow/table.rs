@@ -26,7 +26,7 @@ pub fn terminal(title: &str, columns: &[Column], style: Style) -> String {
         for column in columns {
             let standing = column.cells[row].standing;
             let word = format!("{:width$}", standing.name(), width = width(column));
-            text += &format!("  {}", style.standing(standing, &word));
+            text += &format!("  {}", style.rated(standing.level(), &word));
         }
         text.push('\n');
     }

@@ -77,6 +77,19 @@ fn mistakes_in_faults_are_told() {
     }
 }
 
+/// The page for users.
+const PAGE: &str = include_str!("../../../../../docs/FAULTS.md");
+
+#[test]
+fn the_page_names_every_fault_and_its_example_works() {
+    for (name, _) in FaultKind::ALL {
+        assert!(PAGE.contains(&format!("\n| `{name}` | ")), "docs/FAULTS.md lacks `{name}`");
+    }
+    let example = PAGE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let faults = plan(example.expect("an example")).phases.pop().expect("a phase").faults;
+    assert_eq!(faults.len(), 2);
+}
+
 #[test]
 fn plans_of_older_results_are_still_read() {
     let text = suite("do = \"kill\"\nnode = \"primary\"\nat = \"2s\"");

@@ -1,5 +1,6 @@
 //! docs/SUITES.md says everything that a suite can say, and its examples work.
 
+use crate::suite::claims::CLAIM_KEYS;
 use crate::suite::faults::FAULT_KEYS;
 use crate::suite::file::{CLIENT_KEYS, PHASE_KEYS, RAMP_KEYS, SUITE_KEYS, SWEEP_KEYS, VALUE_KEYS};
 use crate::suite::models::{DISTRIBUTION_KEYS, KEY_KEYS, LOG_NORMAL_KEYS, SIZE_KEYS};
@@ -19,6 +20,7 @@ fn the_manual_names_every_key() {
         &RAMP_KEYS[..],
         &SWEEP_KEYS[..],
         &FAULT_KEYS[..],
+        &CLAIM_KEYS[..],
         &KEY_KEYS[..],
         &LOG_NORMAL_KEYS[..],
         &SIZE_KEYS[..],
@@ -37,8 +39,20 @@ fn the_manual_names_every_key() {
         assert!(MANUAL.contains(&format!("`{key}`")), "docs/SUITES.md lacks `{key}`");
     }
     for option in [
-        "scale", "records", "clients", "threads", "rate", "duration", "requests", "seed", "set",
-        "part", "value", "mix", "keys",
+        "scale",
+        "records",
+        "clients",
+        "threads",
+        "rate",
+        "duration",
+        "requests",
+        "seed",
+        "set",
+        "part",
+        "value",
+        "mix",
+        "keys",
+        "linearizability",
     ] {
         assert!(MANUAL.contains(&format!("`--{option}")), "docs/SUITES.md lacks --{option}");
     }

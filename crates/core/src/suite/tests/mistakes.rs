@@ -133,6 +133,21 @@ fn what_cannot_run_is_refused() {
             ),
             "100000001 records have not enough keys of 8 bytes",
         ),
+        (
+            phase("mix = { get = 50, delete = 50 }\nrequests = 5\nlinearizability = true"),
+            "linearizability of phase `a` cannot be judged: it deletes records",
+        ),
+        (
+            phase("mix = \"update\"\nrequests = 5\nttl = \"1s\"\nlinearizability = true"),
+            "cannot be judged: its records have a time to live",
+        ),
+        (
+            format!(
+                "value = {{ size = \"32B\", fields = 4 }}\n{}",
+                phase("mix = \"update\"\nrequests = 5\none-field = true\nlinearizability = true")
+            ),
+            "cannot be judged: it writes one field of several",
+        ),
         ("name = \"s\"\nphase = []".to_owned(), "a suite has 1 to 1,000 phases"),
         ("name = \"s\"".to_owned(), "the suite lacks `phase`"),
     ] {

@@ -1,5 +1,6 @@
 //! Tests of suites as a whole: from text to plan.
 
+mod claims;
 mod faults;
 mod hostile;
 mod manual;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Overrides, SMALL, plan, plan_with};
+use super::{Overrides, SMALL, mistake, plan, plan_with};
 use crate::suite::{Plan, QuickForm, builtins, records_after};
 use crate::workload::{Arrival, Kind, Part, PhasePlan};
 
@@ -400,4 +400,45 @@ fn the_description_tells_what_will_be_done() {
              (10 s at 100k/s, 100 s at 10k/s); at least 100 MB written",
         ]
     );
+}
+
+#[test]
+fn a_rate_may_be_a_share_of_what_an_earlier_phase_reaches() {
+    let text = r#"
+name = "t"
+records = 1000
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "read"
+mix = "get"
+rate = "50% of load"
+duration = "1s"
+"#;
+    let plan = plan(text);
+    let shares: Vec<_> =
+        plan.shares.iter().map(|s| (s.phase.as_str(), s.share, s.of.as_str())).collect();
+    assert_eq!(shares, [("read:warm-up", 0.5, "load"), ("read", 0.5, "load")]);
+    let mut phase = plan.phases[2].clone();
+    plan.shares[1].apply(&mut phase, 3_000.0);
+    assert_eq!(phase.groups[0].arrival, Arrival::Constant { rate: 1_500.0 });
+    let told = plan.describe().join("\n");
+    assert!(told.contains("read: 1s; ") && told.contains("at 50% of what load reaches"), "{told}");
+    assert!(!told.contains("100k/s;"), "the rate is not known: {told}");
+    let fixed = Overrides { rate: Some(70.0), ..Overrides::default() };
+    let plan = plan_with(text, &fixed);
+    assert!(plan.shares.is_empty());
+    assert_eq!(plan.phases[2].groups[0].arrival, Arrival::Constant { rate: 70.0 });
+    for (wrong, part) in [
+        ("50% of laod", "name a phase that comes before it"),
+        ("0% of load", "above 0"),
+        ("150% of load", "not between 0 and 100 %"),
+        ("half of load", "does not begin with a number"),
+    ] {
+        let error = mistake(&text.replace("50% of load", wrong)).to_string();
+        assert!(error.contains(part), "{error}");
+    }
+    let open = mistake(&text.replace("load = true", "load = true\nrate = \"1k/s\"")).to_string();
+    assert!(open.contains("does not show what is possible"), "{open}");
 }

@@ -99,6 +99,7 @@ fn measure() -> PhaseMeasure {
         offered: 100_000,
         started: 100_000,
         unstarted: None,
+        course: crate::measure::Course::default(),
         send_lag: None,
         errors: vec![],
         workers: vec![worker],

@@ -80,6 +80,33 @@ fn whole(drawer: &mut Drawer, id: u64) -> (Operation, Vec<u64>) {
 }
 
 #[test]
+fn one_operation_in_a_hundred_goes_to_the_sample_and_all_others_where_they_went() {
+    let parts = [(Kind::Get, 500), (Kind::Update, 300), (Kind::Insert, 100), (Kind::Scan, 100)];
+    let mut asks = plan(&parts, Distribution::Uniform);
+    let mut before = workload(&asks).drawer();
+    asks.linearizability = true;
+    let mut after = workload(&asks).drawer();
+    let sampled = Sampled::of(asks.records);
+    let mut moved = 0;
+    for id in 0..100_000 {
+        let (mut old, new) = (before.draw(id), after.draw(id));
+        if old.record != new.record {
+            assert!(matches!(new.kind, Kind::Get | Kind::Update), "{new:?}");
+            assert!(sampled.number(new.record).is_some(), "{new:?}");
+            (moved, old.record) = (moved + 1, new.record);
+        }
+        assert_eq!(old, new);
+    }
+    // Four operations in five can be aimed; chance sends one in 625 there anyway.
+    assert!((700..=860).contains(&moved), "{moved}");
+    let part = Part { index: 0, count: 2 };
+    let mut of_part = Workload::new(&asks, &DATASET, part).unwrap().drawer();
+    asks.linearizability = false;
+    let mut plain = Workload::new(&asks, &DATASET, part).unwrap().drawer();
+    assert!((0..10_000).step_by(2).all(|id| of_part.draw(id) == plain.draw(id)));
+}
+
+#[test]
 fn an_id_gives_the_same_operation_from_any_drawer_in_any_order() {
     let dataset = Dataset { fields: 10, ..DATASET };
     for keys in distributions() {

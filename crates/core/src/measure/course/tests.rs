@@ -1,0 +1,136 @@
+//! Stretches without success against a check of all successes, and the bounds of what is kept.
+
+use super::*;
+use crate::measure::Series;
+use crate::workload::Random;
+
+/// The longest stretch between neighbours of all successes, from 0 on.
+fn by_hand(successes: &[Nanos]) -> Stretch {
+    let mut all = successes.to_vec();
+    all.push(0);
+    all.sort_unstable();
+    let pairs = all.windows(2).map(|pair| Stretch { from: pair[0], to: pair[1] });
+    pairs.max_by_key(|stretch| stretch.length()).unwrap()
+}
+
+#[test]
+fn the_overlap_of_all_workers_is_what_a_single_one_would_have_heard() {
+    for seed in 0..50 {
+        let mut random = Random::new(seed, 0);
+        let mut all = Vec::new();
+        let mut chronicle = Chronicle::new(0, None);
+        for _ in 0..4 {
+            let mut listener = Listener::new(0);
+            let mut at = 0;
+            for _ in 0..400 {
+                at += random.next_u64() % 20_000_000;
+                if (1_500_000_000..1_740_000_000).contains(&at) {
+                    continue;
+                }
+                listener.success(at);
+                all.push(at);
+            }
+            let never = Silences::total(0);
+            chronicle.ended(&[listener.into_silences(), never]);
+        }
+        let [reads, writes] = chronicle.finish().silences.unwrap();
+        let (first_end, last) = (reads.stretches.last().unwrap().from, *all.iter().max().unwrap());
+        assert_eq!(first_end, last, "after the last success there is silence");
+        assert_eq!(reads.longest(0, last), by_hand(&all), "seed {seed}");
+        assert!(reads.longest(0, last).length() >= 240_000_000);
+        assert_eq!(writes.longest(0, last), Stretch { from: 0, to: last });
+        assert_eq!(reads.and(&writes), reads, "all operations: the writes never succeeded");
+    }
+}
+
+#[test]
+fn a_slow_phase_keeps_the_longest_and_says_what_it_may_have_missed() {
+    let mut listener = Listener::new(0);
+    let mut at = 0;
+    for number in 1..=50_000_u64 {
+        at += 600_000 + number % 7_000 * 100;
+        listener.success(at + if number > 30_000 { 5_000_000_000 } else { 0 });
+    }
+    let silences = listener.into_silences();
+    assert!(silences.stretches.len() <= MOST_KEPT + 1);
+    let longest = silences.longest(0, at);
+    assert!((5_000_000_000..5_002_000_000).contains(&longest.length()), "{longest:?}");
+    let early = silences.longest(0, 1_000_000_000);
+    assert!(early.length() >= 1_000_000, "no shorter than it was: {early:?}");
+    assert!(silences.least > LEAST && early.length() <= silences.least.max(1_300_000));
+}
+
+#[test]
+fn slots_tell_what_ended_when_and_are_merged_when_there_are_too_many() {
+    let mut slots = Slots::new(100);
+    let ok = Ending::Ok { found: true };
+    slots.note(Side::Reads, ok, 100);
+    slots.note(Side::Reads, Ending::Failed, 100 + SLOT - 1);
+    slots.note(Side::Writes, Ending::Indeterminate, 100 + 3 * SLOT);
+    slots.note(Side::Writes, Ending::Failed, 107 + 3 * SLOT);
+    let taken = slots.take();
+    assert_eq!(taken.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [0, 3]);
+    let batch = |slots| Batch {
+        worker: 0,
+        interval: 0,
+        started: 0,
+        offered: 0,
+        last_end: 0,
+        in_store: 0,
+        series: Vec::new(),
+        slots,
+    };
+    let mut chronicle = Chronicle::new(100, Some(0));
+    chronicle.add(&batch(taken.clone()));
+    chronicle.add(&batch(taken));
+    chronicle.add(&batch(vec![(2 * MOST_SLOTS as u32, [Slot { ok: 9, ..Slot::default() }; 2])]));
+    let course = chronicle.finish();
+    assert_eq!(course.slot, 4 * SLOT);
+    let first = course.slots[0];
+    let at = |from, to| Some(Stretch { from, to });
+    assert_eq!(
+        first[0],
+        Slot { ok: 2, failed: 2, indeterminate: 0, errors: at(99 + SLOT, 99 + SLOT) }
+    );
+    assert_eq!(first[1].errors, at(100 + 3 * SLOT, 107 + 3 * SLOT));
+    assert_eq!((first[1].failed, first[1].indeterminate), (2, 2));
+    assert_eq!(course.slots[MOST_SLOTS / 2][1].ok, 9);
+}
+
+#[test]
+fn what_failed_took_for_ever() {
+    let mut latencies = latency_histogram::<u64>();
+    (1..=99).for_each(|ms| latencies.record(ms * 1_000_000).unwrap());
+    let at = |unsuccessful, quantile| percentile(Some(&latencies), unsuccessful, quantile).unwrap();
+    assert!((at(0, 0.5) / 1e6 - 50.0).abs() < 0.1);
+    assert!((at(1, 0.99) / 1e6 - 99.0).abs() < 0.1, "the 99th of 100");
+    assert_eq!(at(2, 0.99), f64::INFINITY);
+    assert_eq!(percentile(None, 3, 0.5), Some(f64::INFINITY));
+    assert_eq!(percentile(None, 0, 0.5), None);
+}
+
+#[test]
+fn former_percentiles_are_those_of_the_intervals_before_the_first_fault() {
+    let mut chronicle = Chronicle::new(0, Some(2_000));
+    for (index, latency) in [(0, 10), (1, 10), (2, 5_000)] {
+        let mut measure = KindMeasure::<u32>::default();
+        (0..100).for_each(|_| measure.record(Ending::Ok { found: true }, 1, latency, None));
+        let series = vec![(Series { group: 0, kind: Kind::Insert }, measure)];
+        let (start, end) = (u64::from(index) * 1_000, u64::from(index + 1) * 1_000);
+        chronicle.interval(&Interval {
+            index,
+            start,
+            end,
+            offered: 0,
+            started: 0,
+            completed: 0,
+            failed: 0,
+            backlog: 0,
+            series,
+        });
+    }
+    let course = chronicle.finish();
+    assert_eq!(course.former_p99, [None, Some(10.0)]);
+    assert_eq!(course.calm.len(), 3);
+    assert!(course.calm[2].p99[1] > Some(4_990.0));
+}

@@ -1,0 +1,76 @@
+//! Reading of `[[claim]]` and `[[phase.claim]]`: a sentence and the conditions on which it rests.
+
+use crate::verdict::{Amount, Claim, Condition};
+
+use super::document::Item;
+use super::error::{Problem, SuiteError};
+use super::reader::{Fields, Value};
+
+/// Keys of `[[claim]]`.
+pub(super) const CLAIM_KEYS: [&str; 3] = ["says", "holds", "store"];
+
+/// The claims of a table, in the order in which they stand. `phase`: all of them are about that one.
+/// `known` says whether there is a phase of that name.
+pub(super) fn claims(
+    table: &Fields<'_>,
+    phase: Option<&str>,
+    phases: &[&str],
+    known: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Claim>, SuiteError> {
+    let list = table.read("claim", |v| v.list())?.unwrap_or_default();
+    list.into_iter().map(|value| claim(value, phase, phases, known)).collect()
+}
+
+fn claim(
+    value: Value<'_>,
+    phase: Option<&str>,
+    phases: &[&str],
+    known: &dyn Fn(&str) -> bool,
+) -> Result<Claim, SuiteError> {
+    let fields = value.fields("[[claim]]", &CLAIM_KEYS)?;
+    let says = fields.need("says")?;
+    let sentence = says.line()?;
+    if sentence.is_empty() {
+        return Err(says.out_of_range("empty", "a sentence"));
+    }
+    let holds = fields.need("holds")?;
+    let texts = match holds.item() {
+        Item::List(_) => holds.list()?,
+        _ => vec![holds],
+    };
+    let mut conditions = Vec::new();
+    for text in texts {
+        for mut condition in read(text)? {
+            match (&condition.subject.phase, phase) {
+                (Some(name), Some(phase)) if name != phase => {
+                    let message = format!("the claim stands in phase `{phase}`, not in `{name}`");
+                    let hint = "leave out `in`, or write it as [[claim]] at the end of the file";
+                    return Err(text.error(Problem::Conflict(message), hint));
+                }
+                (Some(name), _) if !known(name) => {
+                    return Err(text.unknown(name, "a phase of this suite", phases));
+                }
+                (None, Some(phase)) => condition.subject.phase = Some(phase.to_owned()),
+                _ => {}
+            }
+            conditions.push(condition);
+        }
+    }
+    if conditions.is_empty() {
+        return Err(holds.out_of_range("empty", "at least one condition"));
+    }
+    Ok(Claim { says: sentence, store: fields.read("store", |v| v.line())?, conditions })
+}
+
+fn read(value: Value<'_>) -> Result<Vec<Condition>, SuiteError> {
+    let text = value.text()?;
+    let conditions = Condition::parse_list(text).map_err(|error| {
+        let problem = Problem::Conflict(error.problem.clone());
+        value.error_within(error.start..error.end, problem, error.hint.clone())
+    })?;
+    if conditions.iter().any(|condition| matches!(condition.bound, Amount::Change(_))) {
+        let message = "a claim is about one result: there is nothing to change from".to_owned();
+        return Err(value.error(Problem::Conflict(message), "write an amount without a sign"));
+    }
+    Ok(conditions)
+}

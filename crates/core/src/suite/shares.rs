@@ -1,0 +1,76 @@
+//! Rates that are a share of what an earlier phase reached: `rate = "50% of load"`. A fault is to meet
+//! a store that has room left, whatever machine it runs on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::{Arrival, PhasePlan};
+
+use super::document::Item;
+use super::error::{Problem, SuiteError};
+use super::reader::Value;
+use super::units::{format_share, parse_share};
+
+/// Stands in a plan for a rate that is not known yet, requests a second. It bounds the records of
+/// phases that insert until a time is over.
+pub(super) const UNMEASURED: f64 = 100_000.0;
+
+/// What `rate` says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Rate {
+    /// Requests a second.
+    Fixed(f64),
+    /// A share of the throughput of phase `of`.
+    Share { share: f64, of: String },
+}
+
+/// `"50k/s"`, or `"50% of load"`.
+pub(super) fn rate(value: Value<'_>) -> Result<Rate, SuiteError> {
+    let Item::Text(text) = value.item() else { return value.rate().map(Rate::Fixed) };
+    let Some((share, of)) = text.split_once(" of ") else { return value.rate().map(Rate::Fixed) };
+    let share = parse_share(share).map_err(|error| {
+        value.error(
+            Problem::Quantity { key: value.key.to_owned(), error },
+            "such as \"50% of load\"",
+        )
+    })?;
+    if share <= 0.0 {
+        return Err(value.out_of_range(format_share(share), "above 0 and at most 100%"));
+    }
+    Ok(Rate::Share { share, of: of.trim().to_owned() })
+}
+
+/// A group whose rate is a share of what an earlier phase reached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShareOfCapacity {
+    /// Name of the group's phase.
+    pub phase: String,
+    /// Name of the group.
+    pub group: String,
+    /// The share, above 0 and at most 1.
+    pub share: f64,
+    /// Name of the phase before it whose throughput is meant.
+    pub of: String,
+}
+
+impl ShareOfCapacity {
+    /// Sets the group's rate in `plan`, a phase of this name, where `reached` is the throughput of the
+    /// phase that it is a share of, in operations a second.
+    pub fn apply(&self, plan: &mut PhasePlan, reached: f64) {
+        // A schedule needs a rate above 0.
+        let share = (self.share * reached).max(1e-3);
+        for group in plan.groups.iter_mut().filter(|group| group.name == self.group) {
+            match &mut group.arrival {
+                Arrival::Constant { rate } | Arrival::Poisson { rate } => *rate = share,
+                Arrival::Closed | Arrival::Ramp { .. } => {}
+            }
+        }
+    }
+
+    /// In words, for the plan.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let place =
+            if self.group == self.phase { String::new() } else { format!("{}: ", self.group) };
+        format!("{place}at {} of what {} reaches", format_share(self.share), self.of)
+    }
+}

@@ -1,0 +1,72 @@
+//! Claims: sentences that a suite states about a store, each with conditions on reported figures. A
+//! claim is confirmed, refuted or inconclusive; what cannot be told confirms nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::condition::Condition;
+
+/// A sentence and what must hold for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The sentence.
+    pub says: String,
+    /// Name of the store that it is about; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// All of these must hold. One that names no phase is about each measured phase.
+    pub conditions: Vec<Condition>,
+}
+
+/// How a claim stands. Ordered from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// What was measured is as it says.
+    Confirmed,
+    /// What was measured does not decide it.
+    Inconclusive,
+    /// What was measured is otherwise.
+    Refuted,
+}
+
+impl Standing {
+    /// The word used in results and on the terminal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Confirmed => "confirmed",
+            Standing::Inconclusive => "inconclusive",
+            Standing::Refuted => "refuted",
+        }
+    }
+
+    /// How something stands that holds, does not, or is not decided.
+    #[must_use]
+    pub fn of(holds: Option<bool>) -> Standing {
+        match holds {
+            Some(true) => Standing::Confirmed,
+            Some(false) => Standing::Refuted,
+            None => Standing::Inconclusive,
+        }
+    }
+
+    /// How all of them together stand: as the worst does. Nothing at all decides nothing.
+    pub fn of_all(all: impl IntoIterator<Item = Standing>) -> Standing {
+        all.into_iter().max().unwrap_or(Standing::Inconclusive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_refutation_outweighs_all() {
+        use Standing::{Confirmed, Inconclusive, Refuted};
+        assert_eq!(Standing::of_all([Confirmed, Confirmed]), Confirmed);
+        assert_eq!(Standing::of_all([Confirmed, Inconclusive]), Inconclusive);
+        assert_eq!(Standing::of_all([Inconclusive, Refuted, Confirmed]), Refuted);
+        assert_eq!(Standing::of_all([]), Inconclusive, "nothing was looked at");
+        assert_eq!([None, Some(true)].map(Standing::of), [Inconclusive, Confirmed]);
+    }
+}

@@ -1,0 +1,235 @@
+//! Accounts for every write of a run: what was acknowledged, and what of it was there when all records
+//! were read back. docs/FAILOVER.md says what each figure means.
+
+use kvdyno_core::load::Context;
+use kvdyno_core::measure::{Nanos, PhaseMeasure};
+use kvdyno_core::store::Consistency;
+use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, RIGHT_AGAIN, Tally};
+use kvdyno_core::workload::{KeyWriter, Kind, PhasePlan};
+use kvdyno_report::lines::duration_text;
+use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostWrite, WriteAccount};
+
+/// What is known of the writes so far.
+#[derive(Debug)]
+pub struct Accounting {
+    acknowledged: u64,
+    failed: u64,
+    indeterminate: u64,
+    /// No record can have been written twice, and none was there before.
+    exact: bool,
+    /// The last phase with faults: its begin, and what was done.
+    disturbed: Option<(Nanos, Vec<FaultResult>)>,
+    /// How the records stood before they were read back.
+    before: Before,
+}
+
+/// What the ledger says before all records are read back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    /// Records of which no write was acknowledged and some may have been applied.
+    unclear: u64,
+    /// Records that hold nothing for certain.
+    empty: u64,
+}
+
+impl Accounting {
+    /// Nothing was written yet. `fresh`: no record was there before.
+    pub fn new(fresh: bool) -> Self {
+        let (acknowledged, failed, indeterminate) = (0, 0, 0);
+        let before = Before::default();
+        Accounting { acknowledged, failed, indeterminate, exact: fresh, disturbed: None, before }
+    }
+
+    /// A phase of the plan was carried out.
+    pub fn add(&mut self, plan: &PhasePlan, measure: &PhaseMeasure, faults: &[FaultResult]) {
+        let tally = &measure.tally;
+        self.acknowledged += tally.writes_acknowledged;
+        self.failed += tally.writes_failed;
+        self.indeterminate += tally.writes_indeterminate;
+        let twice = |kind: Kind| !kind.read_only() && !kind.inserts();
+        let mut kinds = plan.groups.iter().flat_map(|group| &group.mix.parts);
+        let vanishes = plan.groups.iter().any(|group| group.ttl.is_some());
+        self.exact &= !kinds.any(|&(kind, _)| twice(kind)) && !plan.from_empty && !vanishes;
+        if !faults.is_empty() {
+            self.disturbed = Some((measure.start, faults.to_vec()));
+        }
+    }
+
+    /// All records are about to be read back.
+    pub fn before_reading(&mut self, ledger: &Ledger, records: u64) {
+        self.before = Before::default();
+        // Only writes without a certain end make a difference: else no word need be looked at.
+        if self.indeterminate == 0 {
+            return;
+        }
+        for slot in 0..ledger.slots().min(records) {
+            let state = ledger.state(slot);
+            match state.presence {
+                Presence::MayBeEither if !state.acknowledged => self.before.unclear += 1,
+                Presence::NeverWritten | Presence::MustBeAbsent => self.before.empty += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// All records were read back, which gave `measure`.
+    pub fn account(&self, context: &Context, measure: &PhaseMeasure) -> WriteAccount {
+        let tally = &measure.tally;
+        let gone = |anomaly: &&Anomaly| match anomaly.kind {
+            AnomalyKind::Lost => true,
+            // Not read again, for there were too many: it was read once, and after the load.
+            AnomalyKind::Stale => anomaly.again != RIGHT_AGAIN,
+            _ => false,
+        };
+        let right = |a: &&Anomaly| a.kind == AnomalyKind::Stale && a.again == RIGHT_AGAIN;
+        let late = measure.anomalies.iter().filter(right).count() as u64;
+        let once = tally.of(AnomalyKind::Stale).saturating_sub(late);
+        // An eventually consistent store may still have come right.
+        let settles = context.profile.consistency.level == Consistency::Eventual;
+        let unread: u64 = measure.errors.iter().map(|error| error.count).sum();
+        let lost: Vec<&Anomaly> = measure.anomalies.iter().filter(gone).collect();
+        WriteAccount {
+            acknowledged: self.acknowledged,
+            failed: self.failed,
+            indeterminate: self.indeterminate,
+            exact: self.exact && !context.fields_apart,
+            lost: tally.of(AnomalyKind::Lost) + if settles { 0 } else { once },
+            recovered: self.recovered(tally, unread),
+            resurrected: tally.of(AnomalyKind::Resurrected),
+            corrupt: tally.of(AnomalyKind::Corrupt),
+            phantom: tally.of(AnomalyKind::Phantom),
+            late,
+            unknown: tally.unknown + unread + if settles { once } else { 0 },
+            read: tally.reads,
+            how: how(context),
+            examples: spread(&lost).map(|anomaly| self.history(context, anomaly)).collect(),
+        }
+    }
+
+    /// Records without an acknowledged write that held one all the same. What was not answered may be
+    /// one of them, and is not counted.
+    fn recovered(&self, tally: &Tally, unread: u64) -> u64 {
+        let missing = tally.early + tally.legal_misses.saturating_sub(self.before.empty);
+        self.before.unclear.saturating_sub(missing + unread)
+    }
+
+    fn history(&self, context: &Context, anomaly: &Anomaly) -> LostWrite {
+        let mut key = Vec::new();
+        if let Ok(keys) = KeyWriter::new(context.dataset.key, context.dataset.id) {
+            keys.write(anomaly.record, &mut key);
+        }
+        let at = anomaly.behind.map(|behind| {
+            anomaly.sent.saturating_sub(behind.as_nanos().try_into().unwrap_or(Nanos::MAX))
+        });
+        let (acknowledged_ns, relation) = match (&self.disturbed, at) {
+            (Some((start, faults)), Some(at)) => {
+                (at.checked_sub(*start), relation(at, *start, faults))
+            }
+            _ => (None, String::new()),
+        };
+        LostWrite {
+            record: anomaly.record,
+            key: String::from_utf8_lossy(&key).into_owned(),
+            field: anomaly.field,
+            version: anomaly.floor,
+            writer: anomaly.writer.map(|writer| (writer.phase, writer.group, writer.id)),
+            acknowledged_ns,
+            relation,
+            found: anomaly.seen,
+            again: anomaly.again.clone(),
+        }
+    }
+}
+
+/// At most [`LOST_SHOWN`] of all, from the first to the last.
+fn spread<'a>(all: &[&'a Anomaly]) -> impl Iterator<Item = &'a Anomaly> {
+    let shown = all.len().min(LOST_SHOWN);
+    let last = all.len().saturating_sub(1);
+    (0..shown).map(move |n| n * last / shown.saturating_sub(1).max(1)).map(|at| all[at])
+}
+
+/// How the records were read back, and what that leaves open.
+fn how(context: &Context) -> String {
+    let level = context.profile.consistency.level;
+    let settled = match level {
+        Consistency::Eventual => {
+            let settle = context.conduct.settle.as_nanos() as f64;
+            format!(", the wrong ones again for {}", duration_text(settle))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "as the run reads ({}){settled}; whether single replicas agree is not shown",
+        level.describe()
+    )
+}
+
+/// A moment in relation to the nearest fault, such as `3.20 ms before kill node-1`.
+fn relation(at: Nanos, start: Nanos, faults: &[FaultResult]) -> String {
+    let done = faults.iter().filter(|fault| fault.error.is_none());
+    let nearest = done.min_by_key(|fault| at.abs_diff(start + fault.began_ns));
+    nearest.map_or(String::new(), |fault| {
+        let began = start + fault.began_ns;
+        let side = if at < began { "before" } else { "after" };
+        let (what, node) = (&fault.what, &fault.node);
+        format!("{} {side} {what} {node}", duration_text(at.abs_diff(began) as f64))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::verify::{Initial, LedgerConfig, WriteEnd, WriteKind};
+
+    use super::*;
+
+    #[test]
+    fn what_is_there_without_an_answer_is_recovered() {
+        let ledger = Ledger::new(LedgerConfig {
+            slots: 20,
+            linearizable: true,
+            staleness: std::time::Duration::ZERO,
+            may_forget: false,
+            overlap_capacity: 64,
+            initial: Initial::Never,
+            expiry: None,
+            may_apply_again: false,
+        });
+        let ledger = ledger.unwrap();
+        // Five acknowledged, three without an answer, two that failed, and ten never sent.
+        let ends = [(0..5, WriteEnd::Acknowledged), (5..8, WriteEnd::Indeterminate)];
+        for (slots, end) in ends.into_iter().chain([(8..10, WriteEnd::Failed)]) {
+            for slot in slots {
+                let ticket = ledger.begin_write(slot, WriteKind::Put);
+                ledger.end_write(slot, ticket, end, 1_000_000);
+            }
+        }
+        let mut accounting = Accounting { indeterminate: 3, ..Accounting::new(true) };
+        accounting.before_reading(&ledger, 20);
+        assert_eq!((accounting.before.unclear, accounting.before.empty), (3, 12));
+        // Of the three one is not there; nothing is where nothing was written.
+        let tally = Tally { early: 1, legal_misses: 12, ..Tally::default() };
+        assert_eq!(accounting.recovered(&tally, 0), 2);
+        assert_eq!(accounting.recovered(&tally, 1), 1, "one was not answered");
+    }
+
+    #[test]
+    fn a_moment_is_told_by_the_nearest_thing_that_was_done() {
+        let fault = |what: &str, began_ns, error: Option<&str>| FaultResult {
+            what: what.to_owned(),
+            node: "node-1".to_owned(),
+            began_ns,
+            error: error.map(str::to_owned),
+            ..FaultResult::default()
+        };
+        let faults = [
+            fault("kill", 1_000_000_000, None),
+            fault("pause", 1_500_000_000, Some("no")),
+            fault("start again", 3_000_000_000, None),
+        ];
+        let told = |at: u64| relation(7 + at, 7, &faults);
+        assert_eq!(told(996_800_000), "3.20 ms before kill node-1");
+        assert_eq!(told(1_500_000_000), "500 ms after kill node-1");
+        assert_eq!(told(2_990_000_000), "10.0 ms before start again node-1");
+        assert_eq!(relation(7, 7, &[]), "");
+    }
+}

@@ -1,0 +1,234 @@
+//! What a result says of time without success, of lost writes and of claims, against `sim:`, which logs
+//! each thing that it does wrong.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use support::{Bench, Id, Outcome, number_at, same};
+
+const INSERTS: &str = r#"
+records = 20000
+clients = 4
+[[phase]]
+name = "insert"
+mix = "insert"
+requests = "records"
+"#;
+
+fn writes<'a>(run: &'a Outcome, phase: &str) -> &'a Value {
+    let writes = &run.phase(phase)["writes"];
+    assert!(writes.is_object(), "no account of writes: {}", run.stderr);
+    writes
+}
+
+fn claim<'a>(run: &'a Outcome, says: &str) -> &'a Value {
+    let claims = run.result["runs"][0]["claims"].as_array().unwrap();
+    claims.iter().find(|claim| claim["says"] == says).unwrap_or_else(|| panic!("no claim {says}"))
+}
+
+#[test]
+fn a_stall_is_told_to_50_ms() {
+    let suite = r#"
+records = 2000
+clients = 4
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "mix"
+mix = { get = 50, insert = 50 }
+duration = "3s"
+"#;
+    // Another process may hold this one up for longer than that; hardly thrice.
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let run = Bench::new().sim("service=1ms&stall=900ms&at=3s", suite);
+        let stalled = &run.phase("mix")["unavailable"];
+        let ms = |side: &str| number_at(&stalled[side], "length_ns") as f64 / 1e6;
+        for side in ["all", "reads", "writes"] {
+            assert!(ms(side) >= 895.0, "{side}: no shorter than it was: {stalled}");
+        }
+        assert!(run.phase("mix")["account"].as_array().unwrap().is_empty(), "no fault was done");
+        if ms("all") <= 950.0 {
+            return;
+        }
+        told.push(ms("all"));
+    }
+    panic!("900 ms were told as {told:?}");
+}
+
+#[test]
+fn every_acknowledged_insert_that_is_gone_is_counted_and_ten_are_traced() {
+    let suite = format!(
+        "{INSERTS}
+[[claim]]
+says = \"nothing is lost\"
+holds = \"acked_lost == 0\"
+[[claim]]
+says = \"all were acknowledged\"
+holds = \"acked == 20k, recovered == 0\"
+"
+    );
+    let run = Bench::new().sim("lie=100", &suite);
+    let writes = writes(&run, "insert");
+    let lies = run.logged("lie");
+    assert_eq!(number_at(writes, "lost"), lies.len() as u64, "{writes}");
+    assert_eq!((number_at(writes, "acknowledged"), number_at(writes, "read")), (20_000, 20_000));
+    assert_eq!((&writes["exact"], number_at(writes, "unknown")), (&Value::Bool(true), 0));
+    let examples = writes["examples"].as_array().unwrap();
+    let traced: BTreeSet<Id> = examples.iter().map(writer).collect();
+    assert_eq!(traced.len(), 10);
+    assert!(traced.is_subset(&lies), "{traced:?}");
+    assert!(examples.iter().all(|lost| lost["found"].is_null() && lost["version"] == 1));
+    assert_eq!(claim(&run, "nothing is lost")["standing"], "refuted");
+    assert_eq!(claim(&run, "all were acknowledged")["standing"], "confirmed");
+    assert_eq!(run.code, 1);
+    let lost = lies.len();
+    for part in [
+        "REFUTED: nothing is lost".to_owned(),
+        format!("acked_lost == 0 in insert: NO, {lost}"),
+        "CONFIRMED: all were acknowledged".to_owned(),
+        "reaches no fault was injected".to_owned(),
+        format!("20,000 writes acknowledged, {lost} of these lost"),
+        "written by operation 0/0/".to_owned(),
+    ] {
+        assert!(run.stdout.contains(&part), "no {part:?} in {}", run.stdout);
+    }
+}
+
+fn writer(lost: &Value) -> Id {
+    let part = |at: usize| lost["writer"][at].as_u64().unwrap_or_else(|| panic!("{lost}"));
+    (part(0), part(1), part(2))
+}
+
+#[test]
+fn writes_without_an_answer_that_are_there_are_recovered() {
+    let run = Bench::new().sim("timeout=50&timeout-after=1ms&late=3ms", INSERTS);
+    let writes = writes(&run, "insert");
+    let applied: BTreeSet<Id> =
+        run.logged("timeout-applied").union(&run.logged("timeout-late")).copied().collect();
+    // Reads time out as well: what those would have found is not known.
+    let unread = run.phase("insert:read-back")["errors"].as_array().unwrap();
+    let unread: u64 = unread.iter().map(|error| number_at(error, "count")).sum();
+    assert_eq!(number_at(writes, "unknown"), unread);
+    let recovered = number_at(writes, "recovered");
+    let applied_count = applied.len() as u64;
+    assert!(recovered <= applied_count && recovered + unread >= applied_count, "{writes}");
+    let indeterminate = applied.len() + run.logged("timeout-never").len();
+    assert_eq!(number_at(writes, "indeterminate"), indeterminate as u64);
+    let acknowledged = number_at(writes, "acknowledged");
+    assert_eq!(acknowledged + number_at(writes, "indeterminate"), 20_000);
+    assert_eq!(number_at(writes, "lost"), 0);
+}
+
+#[test]
+fn what_was_written_over_may_have_been_lost_too() {
+    let suite = r#"
+records = 2000
+clients = 4
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "rewrite"
+mix = "update"
+keys = "sequential"
+requests = "records"
+[[phase.claim]]
+says = "nothing is lost"
+holds = "acked_lost == 0"
+"#;
+    let clean = Bench::new().sim("service=0ns", suite);
+    assert_eq!(writes(&clean, "rewrite")["exact"], false);
+    let claimed = claim(&clean, "nothing is lost");
+    assert_eq!(claimed["standing"], "inconclusive", "{claimed}");
+    assert_eq!(clean.code, 2);
+    let lying = Bench::new().sim("lie=100", suite);
+    assert_eq!(claim(&lying, "nothing is lost")["standing"], "refuted");
+    assert!(lying.stdout.contains("at least"), "{}", lying.stdout);
+}
+
+#[test]
+fn a_healthy_store_has_no_account_and_raises_no_alarm() {
+    let suite = format!(
+        "{INSERTS}
+[[claim]]
+says = \"all is well\"
+holds = [\"acked_lost == 0, anomalies == 0\", \"errors == 0, unknown == 0, stale_versions == 0\"]
+"
+    );
+    let run = Bench::new().sim("service=10us", &suite);
+    run.is_clean();
+    assert_eq!(claim(&run, "all is well")["standing"], "confirmed", "{}", run.stdout);
+    assert!(run.phases().iter().all(|phase| phase["account"].as_array().unwrap().is_empty()));
+    assert!(!run.stdout.contains("What the faults"), "{}", run.stdout);
+    assert_eq!(number_at(writes(&run, "insert"), "lost"), 0);
+}
+
+#[test]
+fn what_cannot_be_told_is_not_decided() {
+    let suite = format!(
+        "{INSERTS}
+[[phase.claim]]
+says = \"errors end\"
+holds = \"last_error < 10s\"
+"
+    );
+    let run = Bench::new().sim("service=0ns", &suite);
+    assert_eq!(claim(&run, "errors end")["standing"], "inconclusive");
+    assert_eq!(run.code, 2);
+    let told = "last_error in insert < 10s: not known: no fault was done";
+    assert!(run.stdout.contains(told), "{}", run.stdout);
+}
+
+#[test]
+fn stale_reads_are_told_by_versions() {
+    // One client writes each record over and over, so that the log tells how old a read is.
+    let suite = r#"
+records = 50
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "mix"
+mix = { get = 50, update = 50 }
+requests = 20000
+[[phase.claim]]
+says = "nothing old is read"
+holds = "stale_versions == 0"
+"#;
+    let run = Bench::new().sim("stale=20&stale-age=50ms", suite);
+    let stale = &run.phase("mix")["stale"];
+    let in_mix = || run.anomalies.iter().filter(|anomaly| anomaly["phase_name"] == "mix");
+    assert_eq!(number_at(stale, "reads"), in_mix().count() as u64);
+    let behind = |anomaly: &Value| number_at(anomaly, "floor") - number_at(anomaly, "seen");
+    let versions: Vec<u64> = in_mix().map(behind).collect();
+    assert_eq!(Some(number_at(stale, "most_versions")), versions.iter().copied().max());
+    assert_eq!(Some(number_at(stale, "least_versions")), versions.iter().copied().min());
+    assert_eq!(claim(&run, "nothing old is read")["standing"], "refuted");
+    same(&run.readers("stale"), &run.logged("stale"));
+}
+
+#[test]
+fn half_of_what_a_phase_reached_is_what_the_next_one_asks_for() {
+    let suite = r#"
+records = 2000
+clients = 4
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "read"
+mix = "get"
+rate = "50% of load"
+requests = 500
+"#;
+    let bench = Bench::new();
+    let run = bench.sim("service=1ms", suite);
+    let load = run.phase("load");
+    let reached = 2_000.0 / (number_at(load, "wall_ns") as f64 / 1e9);
+    let asked = run.phase("read")["groups"][0]["rate"].as_f64().unwrap();
+    assert!((asked / reached - 0.5).abs() < 1e-6, "{asked} of {reached}");
+}

@@ -1,0 +1,147 @@
+//! Faults on real servers whose outcome is known: what survives, what does not, and that the account
+//! says so.
+#![cfg(feature = "server-tests")]
+
+mod support;
+
+use serde_json::Value;
+use support::{Bench, Outcome, number_at};
+
+/// Inserts and reads at a fixed rate; `FAULT` befalls them.
+const SUITE: &str = r#"
+records = 2000
+clients = 8
+[[phase]]
+name = "load"
+load = true
+[[phase]]
+name = "mix"
+mix = { get = 50, insert = 50 }
+rate = "800/s"
+duration = "SECONDSs"
+read-back = true
+[[phase.fault]]
+FAULT
+[[phase.claim]]
+says = "nothing is lost"
+holds = "acked_lost == 0"
+[[phase.claim]]
+says = "it goes on"
+holds = "unavailable < 15s"
+"#;
+
+fn run(testbed: &str, seconds: u32, fault: &str) -> Outcome {
+    let suite = SUITE.replace("SECONDS", &seconds.to_string()).replace("FAULT", fault);
+    let bench = Bench::new();
+    let suite = bench.suite(&suite);
+    bench.run(&["run", &suite, "--testbed", testbed, "--quiet"])
+}
+
+fn told(run: &Outcome) -> String {
+    format!("{}{}", run.stdout, run.stderr)
+}
+
+fn writes(run: &Outcome) -> &Value {
+    let writes = &run.phase("mix")["writes"];
+    assert!(writes.is_object(), "{}", told(run));
+    writes
+}
+
+/// What followed the first fault, for reads or for writes.
+fn side<'a>(run: &'a Outcome, side: &str) -> &'a Value {
+    let side = &run.phase("mix")["account"][0][side];
+    assert!(side.is_object(), "{}", told(run));
+    side
+}
+
+fn standing<'a>(run: &'a Outcome, says: &str) -> &'a str {
+    let claims = run.result["runs"][0]["claims"].as_array().unwrap();
+    let claim = claims.iter().find(|claim| claim["says"] == says).unwrap();
+    claim["standing"].as_str().unwrap()
+}
+
+const ALL_KILLED: &str = "do = \"kill\"\nnode = \"all\"\nat = \"2s\"\nrepair = \"1s\"";
+const PRIMARY_KILLED: &str = "do = \"kill\"\nnode = \"primary\"\nat = \"4s\"\nrepair = \"12s\"";
+
+#[test]
+fn without_persistence_all_is_lost_that_was_written_before_the_kill() {
+    let run = run("redis?persistence=none", 6, ALL_KILLED);
+    let writes = writes(&run);
+    // 2,000 were loaded and 400 a second inserted for two seconds.
+    let lost = number_at(writes, "lost");
+    assert!((2_400..=3_200).contains(&lost), "{lost}: {}", told(&run));
+    assert_eq!(writes["exact"], true);
+    let examples = writes["examples"].as_array().unwrap();
+    assert_eq!(examples.len(), 10);
+    assert!(examples.iter().all(|lost| lost["writer"].is_array()), "{examples:?}");
+    let relations = examples.iter().map(|lost| lost["relation"].as_str().unwrap());
+    assert!(relations.into_iter().all(|text| text.contains(" before kill redis-1")), "{writes}");
+    assert_eq!((standing(&run, "nothing is lost"), run.code), ("refuted", 1));
+    let side = side(&run, "writes");
+    assert!(number_at(side, "unavailable_ns") >= 1_000_000_000, "{side}");
+    assert!(number_at(side, "failed") + number_at(side, "indeterminate") > 0, "{side}");
+}
+
+#[test]
+fn with_every_write_on_disk_nothing_is_lost() {
+    let run = run("redis?persistence=aof-always", 6, ALL_KILLED);
+    let writes = writes(&run);
+    assert_eq!((number_at(writes, "lost"), number_at(writes, "unknown")), (0, 0), "{}", told(&run));
+    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", told(&run));
+    assert_ne!(run.code, 1, "{}", told(&run));
+    let reach = run.result["runs"][0]["claims"][0]["reach"].as_str().unwrap();
+    assert!(reach.contains("proves nothing about a loss of power"), "{reach}");
+}
+
+/// A replica takes over; what the old primary had not passed on may be gone, and is traced.
+fn a_replica_takes_over(testbed: &str) {
+    let run = run(testbed, 20, PRIMARY_KILLED);
+    let writes = writes(&run);
+    assert_eq!(number_at(writes, "unknown"), 0, "{}", told(&run));
+    let (lost, examples) = (number_at(writes, "lost"), writes["examples"].as_array().unwrap());
+    assert_eq!(examples.len() as u64, lost.min(10));
+    assert!(lost < 200, "what was on its way, no more: {}", told(&run));
+    assert_eq!(standing(&run, "nothing is lost") == "refuted", lost > 0, "{}", told(&run));
+    assert_eq!(standing(&run, "it goes on"), "confirmed", "{}", told(&run));
+    let side = side(&run, "writes");
+    assert!(side["first_error_ns"].is_u64() && side["former_rate"].is_f64(), "{side}");
+    let recovered = side["recoveries"].as_array().unwrap().iter().find(|r| r["share"] == 0.5);
+    let after = recovered.unwrap()["after_ns"].as_u64();
+    assert!(after.is_some_and(|ns| ns < 12_000_000_000), "before the repair: {}", told(&run));
+}
+
+#[test]
+fn sentinel_promotes_a_replica() {
+    a_replica_takes_over("redis-sentinel:3");
+}
+
+#[test]
+fn a_cluster_promotes_a_replica() {
+    a_replica_takes_over("redis-cluster:6");
+}
+
+#[cfg(feature = "etcd")]
+#[test]
+fn etcd_elects_once_and_loses_nothing() {
+    let run = run("etcd:3", 20, PRIMARY_KILLED);
+    let writes = writes(&run);
+    assert_eq!((number_at(writes, "lost"), number_at(writes, "unknown")), (0, 0), "{}", told(&run));
+    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", told(&run));
+    let side = side(&run, "writes");
+    let gap = number_at(side, "unavailable_ns");
+    assert!((100_000_000..15_000_000_000).contains(&gap), "an election takes time: {side}");
+}
+
+#[cfg(feature = "cassandra")]
+#[test]
+fn cassandra_at_quorum_loses_nothing_and_fails_no_more_than_was_in_flight() {
+    let fault = "do = \"kill\"\nnode = 2\nat = \"4s\"\nrepair = \"30s\"";
+    let run = run("cassandra:3?memory=256MiB", 12, fault);
+    let writes = writes(&run);
+    assert_eq!(number_at(writes, "lost"), 0, "{}", told(&run));
+    for name in ["reads", "writes"] {
+        let side = side(&run, name);
+        let errors = number_at(side, "failed") + number_at(side, "indeterminate");
+        assert!(errors <= 8 * 4, "{errors} errors with eight clients: {}", told(&run));
+    }
+}

@@ -1,0 +1,260 @@
+//! Reads off a phase's course what each fault cost: errors, time without success, time until the load
+//! goes as it did before. Reads and writes apart; docs/FAILOVER.md says what each figure means.
+
+pub(crate) mod lines;
+#[cfg(test)]
+mod tests;
+
+use kvdyno_core::measure::{Course, Nanos, PhaseMeasure, Side, Slot, Stretch};
+use kvdyno_core::verify::AnomalyKind;
+
+use crate::result::{
+    FaultAccount, FaultResult, Recovery, SideAccount, StaleAccount, StretchResult, Unavailable,
+};
+
+/// Shares of the former throughput whose return is told.
+pub const SHARES: [f64; 5] = [0.5, 0.8, 0.9, 0.95, 0.99];
+/// Throughput is looked at over windows of this length, ns.
+const WINDOW: u64 = 1_000_000_000;
+/// A window begins in a stretch that works: in its first part at least half of what is expected.
+const HEAD: u64 = 100_000_000;
+/// The load takes so long to get going, ns: left out of what was before.
+const GETTING_GOING: u64 = 1_000_000_000;
+/// Windows with fewer operations tell nothing of a throughput.
+const FEWEST: f64 = 20.0;
+/// Equal things done within this time of each other are one: all nodes at once, ns.
+const AT_ONCE: u64 = 1_000_000_000;
+
+/// The longest stretches without success of a phase; `None` if nothing was recorded.
+pub(crate) fn unavailable(measure: &PhaseMeasure) -> Option<Unavailable> {
+    let [reads, writes] = measure.course.silences.as_ref()?;
+    let longest = |silences: &kvdyno_core::measure::Silences| {
+        let stretch = silences.longest(measure.start, measure.end);
+        let from_ns = stretch.from.saturating_sub(measure.start);
+        StretchResult { from_ns, length_ns: stretch.length() }
+    };
+    let has = |side| measure.series.iter().any(|(series, _)| Side::of(series.kind) == side);
+    Some(Unavailable {
+        all: longest(&reads.and(writes)),
+        reads: has(Side::Reads).then(|| longest(reads)),
+        writes: has(Side::Writes).then(|| longest(writes)),
+    })
+}
+
+/// How far stale reads were behind; `None` if there was none.
+pub(crate) fn stale(measure: &PhaseMeasure) -> Option<StaleAccount> {
+    let reads = measure.tally.of(AnomalyKind::Stale);
+    let of_kind = measure.anomalies.iter().filter(|anomaly| anomaly.kind == AnomalyKind::Stale);
+    let behind = |seen: Option<u32>, floor: u32| u64::from(floor.saturating_sub(seen.unwrap_or(0)));
+    let versions: Vec<u64> = of_kind.clone().map(|a| behind(a.seen, a.floor)).collect();
+    (reads > 0).then(|| StaleAccount {
+        reads,
+        examined: versions.len() as u64,
+        least_versions: versions.iter().copied().min().unwrap_or(0),
+        most_versions: versions.iter().copied().max().unwrap_or(0),
+        most_behind_ns: of_kind.filter_map(|a| Some(a.behind?.as_nanos() as u64)).max(),
+    })
+}
+
+/// What followed each fault of a phase until the next one, and each repair until anything was done, in order. Nothing for what could not be done.
+pub(crate) fn of_faults(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccount> {
+    let wall = measure.end.saturating_sub(measure.start);
+    let mut accounts: Vec<FaultAccount> = Vec::new();
+    let done = faults.iter().filter(|fault| fault.error.is_none() && fault.began_ns < wall);
+    for fault in done {
+        match accounts.last_mut() {
+            Some(last)
+                if last.what == fault.what
+                    && fault.began_ns < last.ended_ns + AT_ONCE
+                    && !last.nodes.contains(&fault.node) =>
+            {
+                last.nodes.push(fault.node.clone());
+                last.ended_ns = last.ended_ns.max(fault.ended_ns);
+            }
+            _ => accounts.push(FaultAccount {
+                what: fault.what.clone(),
+                nodes: vec![fault.node.clone()],
+                began_ns: fault.began_ns,
+                ended_ns: fault.ended_ns,
+                ..FaultAccount::default()
+            }),
+        }
+    }
+    let repairs = |what: &str| faults.iter().any(|fault| fault.what == what && fault.repairs());
+    let begins: Vec<(u64, bool)> =
+        accounts.iter().map(|account| (account.began_ns, repairs(&account.what))).collect();
+    let Some(&(first, _)) = begins.first() else { return accounts };
+    for (number, account) in accounts.iter_mut().enumerate() {
+        // A fault is watched beyond its repair; a repair until anything is done.
+        let (_, repair) = begins[number];
+        let next = begins[number + 1..].iter().find(|(_, repairs)| repair || !repairs);
+        account.until_ns = next.map_or(wall, |(began, _)| *began);
+        let span = Stretch { from: account.began_ns, to: account.until_ns };
+        let of = |side| {
+            let has = measure.series.iter().any(|(series, _)| Side::of(series.kind) == side);
+            has.then(|| Sight { course: &measure.course, side, first, span, wall }.account())
+        };
+        (account.reads, account.writes) = (of(Side::Reads), of(Side::Writes));
+    }
+    accounts
+}
+
+/// What is looked at: one side of a phase from a fault to whatever came next. Times count from the
+/// begin of the phase.
+struct Sight<'a> {
+    course: &'a Course,
+    side: Side,
+    /// When the first fault of the phase was begun.
+    first: u64,
+    span: Stretch,
+    wall: u64,
+}
+
+/// How the throughput was before, and from which count on a window counts as low.
+struct Former {
+    rate: f64,
+    /// Scatter of windows of [`WINDOW`] that is not to be taken for a fault's.
+    scatter: f64,
+}
+
+impl Sight<'_> {
+    fn account(&self) -> SideAccount {
+        let slots = self.slots(self.span.from, self.span.to);
+        let sum = |count: fn(&Slot) -> u64| slots.iter().map(|slot| count(slot)).sum();
+        let (first_error_ns, last_error_ns) = self.errors();
+        let silence = self.silence();
+        let former = self.former().filter(|_| self.span.length() >= WINDOW);
+        let former_p99_ns = self.course.former_p99[self.side as usize].filter(|p| p.is_finite());
+        SideAccount {
+            ok: sum(|slot| slot.ok),
+            failed: sum(|slot| slot.failed),
+            indeterminate: sum(|slot| slot.indeterminate),
+            first_error_ns,
+            last_error_ns,
+            unavailable_ns: silence.length(),
+            unavailable_from_ns: silence.from,
+            former_rate: former.as_ref().map(|former| former.rate),
+            recoveries: former.iter().flat_map(|former| self.recoveries(former)).collect(),
+            former_p99_ns,
+            calm_ns: former_p99_ns.and_then(|former| self.calm(2.0 * former)),
+        }
+    }
+
+    /// The slots that begin in `from..to`, and the one in which `from` lies.
+    fn slots(&self, from: u64, to: u64) -> Vec<Slot> {
+        let width = self.course.slot.max(1);
+        let range = (from / width) as usize..to.div_ceil(width) as usize;
+        let slots = self.course.slots.iter().map(|slot| slot[self.side as usize]);
+        let known: Vec<Slot> = slots.skip(range.start).take(range.len()).collect();
+        // Nothing ended in those behind the last one that is known.
+        let missing = range.len() - known.len();
+        known.into_iter().chain(std::iter::repeat_n(Slot::default(), missing)).collect()
+    }
+
+    /// First and last error, since the fault.
+    fn errors(&self) -> (Option<u64>, Option<u64>) {
+        let Stretch { from, to } = self.span;
+        let since = |at: Nanos| at.saturating_sub(self.course.start);
+        let slots = self.slots(from, to);
+        let errors = slots.iter().filter_map(|slot| slot.errors);
+        let within: Vec<(u64, u64)> = errors
+            .map(|errors| (since(errors.from), since(errors.to)))
+            .filter(|&(begin, end)| end >= from && begin < to)
+            .map(|(begin, end)| (begin.max(from) - from, end.min(to) - from))
+            .collect();
+        (within.iter().map(|e| e.0).min(), within.iter().map(|e| e.1).max())
+    }
+
+    /// The longest stretch without success that reaches into the span.
+    fn silence(&self) -> Stretch {
+        let Some(silences) = &self.course.silences else { return Stretch { from: 0, to: 0 } };
+        let start = self.course.start;
+        let (from, to) = (start + self.span.from, start + self.wall);
+        // A stretch may last beyond the next thing that was done.
+        let begun: Vec<Stretch> = silences[self.side as usize]
+            .stretches
+            .iter()
+            .filter(|stretch| stretch.from < start + self.span.to)
+            .copied()
+            .collect();
+        let least = silences[self.side as usize].least;
+        let begun = kvdyno_core::measure::Silences { least, stretches: begun };
+        let Stretch { from, to } = begun.longest(from, to);
+        Stretch { from: from.saturating_sub(start), to: to.saturating_sub(start) }
+    }
+
+    fn former(&self) -> Option<Former> {
+        let begin = GETTING_GOING.min(self.first / 2);
+        let slots = self.slots(begin, self.first);
+        let whole = &slots[1.min(slots.len())..slots.len().saturating_sub(1)];
+        let seconds = whole.len() as f64 * self.course.slot as f64 / 1e9;
+        let rate = whole.iter().map(|slot| slot.ok).sum::<u64>() as f64 / seconds;
+        if !(seconds >= 0.5 && rate >= FEWEST) {
+            return None;
+        }
+        let width = (WINDOW / self.course.slot.max(1)).max(1) as usize;
+        let windows: Vec<f64> = whole
+            .chunks_exact(width)
+            .map(|window| window.iter().map(|slot| slot.ok).sum::<u64>() as f64)
+            .collect();
+        let scatter = match windows.len() {
+            // As of events by chance: nothing better is known.
+            0..3 => rate.sqrt(),
+            count => {
+                let mean = windows.iter().sum::<f64>() / count as f64;
+                let squares: f64 = windows.iter().map(|window| (window - mean).powi(2)).sum();
+                (squares / (count - 1) as f64).sqrt()
+            }
+        };
+        Some(Former { rate, scatter })
+    }
+
+    fn recoveries(&self, former: &Former) -> Vec<Recovery> {
+        let slots = self.slots(self.span.from, self.span.to);
+        let width = self.course.slot.max(1);
+        let (window, head) = ((WINDOW / width).max(1) as usize, (HEAD / width).max(1) as usize);
+        let mut sums = vec![0];
+        sums.extend(slots.iter().scan(0, |sum, slot| {
+            *sum += slot.ok;
+            Some(*sum)
+        }));
+        let count = |from: usize, slots: usize| (sums[from + slots] - sums[from]) as f64;
+        let expected = |slots: usize| former.rate * slots as f64 * width as f64 / 1e9;
+        let begins = (slots.len() + 1).saturating_sub(window);
+        let recovery = |share: f64| {
+            let enough = share * expected(window) - 3.0 * former.scatter;
+            let low = (0..begins).rev().find(|&at| count(at, window) < enough);
+            let works = |at: &usize| count(*at, head) >= 0.5 * share * expected(head);
+            let after = match low {
+                None => Some(0),
+                // From the first success on: a burst after an outage makes its window look well early.
+                Some(low) => (low + 1..begins)
+                    .find(works)
+                    .map(|at| (at..slots.len()).find(|&at| slots[at].ok > 0).unwrap_or(at)),
+            };
+            // The first slot began a little before the fault.
+            let begin = self.span.from / width * width;
+            let since = |at: usize| (begin + at as u64 * width).saturating_sub(self.span.from);
+            Recovery { share, after_ns: after.map(since) }
+        };
+        SHARES.into_iter().map(recovery).collect()
+    }
+
+    /// Until the 99th percentile stayed below `most`.
+    fn calm(&self, most: f64) -> Option<u64> {
+        let since = |at: Nanos| at.saturating_sub(self.course.start);
+        let within: Vec<_> = (self.course.calm.iter())
+            .filter(|c| {
+                since(c.stretch.to) > self.span.from && since(c.stretch.from) < self.span.to
+            })
+            .collect();
+        let restless = |p99: Option<f64>| p99.is_none_or(|p99| p99 > most);
+        let side = self.side as usize;
+        match within.iter().rposition(|calm| restless(calm.p99[side])) {
+            None if within.is_empty() => None,
+            None => Some(0),
+            Some(last) if last + 1 == within.len() => None,
+            Some(last) => Some(since(within[last].stretch.to) - self.span.from),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The one list of what is told of a fault: the terminal's table and the page are made from it.
+
+use crate::lines::{duration_text, grouped, significant};
+use crate::result::{FaultAccount, LostWrite, SideAccount, StaleAccount, WriteAccount};
+
+/// Share of the former throughput whose return the tables tell.
+const SHOWN: f64 = 0.95;
+
+/// A column of the account.
+pub(crate) struct AccountLine {
+    /// Heading.
+    pub label: &'static str,
+    /// What it is, for the page's hints.
+    pub meaning: &'static str,
+    /// The value; `-` where there is none.
+    pub text: fn(&FaultAccount, &SideAccount) -> String,
+}
+
+/// Every column after the fault, its time and the kind of operations.
+pub(crate) const ACCOUNT_LINES: [AccountLine; 9] = [
+    AccountLine {
+        label: "OK",
+        meaning: "operations that succeeded from the fault to the next one, from a repair to whatever was done next",
+        text: |_, side| grouped(side.ok as f64),
+    },
+    AccountLine {
+        label: "Failed",
+        meaning: "operations surely not applied",
+        text: |_, side| grouped(side.failed as f64),
+    },
+    AccountLine {
+        label: "Unclear",
+        meaning: "operations perhaps applied: indeterminate",
+        text: |_, side| grouped(side.indeterminate as f64),
+    },
+    AccountLine {
+        label: "First err",
+        meaning: "from the fault to the first error",
+        text: |_, side| time(side.first_error_ns),
+    },
+    AccountLine {
+        label: "Last err",
+        meaning: "from the fault to the last error",
+        text: |_, side| time(side.last_error_ns),
+    },
+    AccountLine {
+        label: "No success",
+        meaning: "longest time without success",
+        text: |_, side| time(Some(side.unavailable_ns)),
+    },
+    AccountLine {
+        label: "Former/s",
+        meaning: "operations that succeeded a second before the first fault",
+        text: |_, side| side.former_rate.map_or("-".to_owned(), significant),
+    },
+    AccountLine {
+        label: "To 95 %",
+        meaning: "from the fault until 95 % of the former throughput was reached and kept",
+        text: |fault, side| match side.recovered(SHOWN) {
+            Some(after) => after.map_or_else(|| not_within(fault), |ns| time(Some(ns))),
+            None => "-".to_owned(),
+        },
+    },
+    AccountLine {
+        label: "To 2×p99",
+        meaning: "from the fault until the 99th percentile stayed below twice the former one",
+        text: |fault, side| match (side.former_p99_ns, side.calm_ns) {
+            (Some(_), None) => not_within(fault),
+            (None, _) => "-".to_owned(),
+            (_, calm) => time(calm),
+        },
+    },
+];
+
+fn time(ns: Option<u64>) -> String {
+    ns.map_or("-".to_owned(), |ns| match ns {
+        0 => "0".to_owned(),
+        ns => duration_text(ns as f64),
+    })
+}
+
+fn not_within(fault: &FaultAccount) -> String {
+    format!("> {}", duration_text(fault.until_ns.saturating_sub(fault.began_ns) as f64))
+}
+
+/// The first cells of a row: the fault, when it was begun, which operations.
+pub(crate) const PLACE_LABELS: [&str; 3] = ["Fault", "At", "Of"];
+
+/// The rows of a phase's account.
+pub(crate) fn rows(accounts: &[FaultAccount]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for fault in accounts {
+        for (number, (name, side)) in fault.sides().enumerate() {
+            // What is the same for both stands once.
+            let place = match number {
+                0 => [fault.name(), format!("{:.3} s", fault.began_ns as f64 / 1e9)],
+                _ => [String::new(), String::new()],
+            };
+            let mut row = Vec::from(place);
+            row.push(name.to_owned());
+            row.extend(ACCOUNT_LINES.iter().map(|line| (line.text)(fault, side)));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// What became of the writes, in one sentence.
+pub(crate) fn writes_text(writes: &WriteAccount) -> String {
+    let count = |n: u64| grouped(n as f64);
+    let lost = match (writes.exact, writes.lost) {
+        (true, lost) => format!("{} of these lost", count(lost)),
+        (false, lost) => {
+            format!(
+                "at least {} of these lost (what was written over cannot be missed)",
+                count(lost)
+            )
+        }
+    };
+    let mut parts = vec![format!("{} writes acknowledged", count(writes.acknowledged)), lost];
+    for (number, what) in [
+        (writes.failed, "failed"),
+        (writes.indeterminate, "indeterminate"),
+        (writes.recovered, "there though never acknowledged"),
+        (writes.resurrected, "deletes undone"),
+        (writes.corrupt, "corrupt"),
+        (writes.phantom, "that nobody wrote"),
+        (writes.late, "late"),
+        (writes.unknown, "unknown"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {what}", count(number)));
+        }
+    }
+    format!("{}; {} records read back {}", parts.join(", "), count(writes.read), writes.how)
+}
+
+/// The history of a write that is gone, in one sentence.
+pub(crate) fn lost_text(lost: &LostWrite) -> String {
+    let field = if lost.field == 0 { String::new() } else { format!(" field {}", lost.field) };
+    let writer = match lost.writer {
+        Some((phase, group, id)) => format!(" written by operation {phase}/{group}/{id}"),
+        None => String::new(),
+    };
+    let when = match (lost.acknowledged_ns, lost.relation.as_str()) {
+        (Some(ns), "") => format!(", acknowledged at {:.3} s", ns as f64 / 1e9),
+        (Some(ns), relation) => {
+            format!(", acknowledged at {:.3} s ({relation})", ns as f64 / 1e9)
+        }
+        (None, "") => ", acknowledged".to_owned(),
+        (None, relation) => format!(", acknowledged {relation}"),
+    };
+    let found = match lost.found {
+        Some(version) => format!("version {version}"),
+        None => "nothing".to_owned(),
+    };
+    let (record, key, version) = (lost.record, &lost.key, lost.version);
+    let again = if lost.again.is_empty() { String::new() } else { format!(", {}", lost.again) };
+    format!(
+        "record {record} ({key}){field}: version {version}{writer}{when}; there is {found}{again}"
+    )
+}
+
+/// How far stale reads were behind, in one sentence.
+pub(crate) fn stale_text(stale: &StaleAccount) -> String {
+    let versions = match (stale.least_versions, stale.most_versions) {
+        (least, most) if least == most => format!("{most}"),
+        (least, most) => format!("{least} to {most}"),
+    };
+    let behind = stale.most_behind_ns.map_or(String::new(), |ns| {
+        format!(", the stalest at least {} old", duration_text(ns as f64))
+    });
+    let examined = match stale.examined < stale.reads {
+        true => format!(" (of {} of them)", grouped(stale.examined as f64)),
+        false => String::new(),
+    };
+    let plural = |n: u64| if n == 1 { "" } else { "s" };
+    let (reads, each) = (plural(stale.reads), plural(stale.most_versions));
+    let count = grouped(stale.reads as f64);
+    format!("{count} stale read{reads}, {versions} version{each} behind{behind}{examined}")
+}

@@ -1,0 +1,160 @@
+//! Accounts of faults whose cost is known, because the course was made up.
+
+use kvdyno_core::measure::{Calm, KindMeasure, Series, Silences};
+use kvdyno_core::workload::Kind;
+
+use super::*;
+use crate::sample;
+
+const SECOND: u64 = 1_000_000_000;
+const SLOT: u64 = 20_000_000;
+
+/// A phase of 30 s that began at 7 s of the clock, with 1,000 writes a second; `rate` says how many
+/// there are in a slot from that time on.
+fn phase(rate: impl Fn(u64) -> u64) -> PhaseMeasure {
+    let start = 7 * SECOND;
+    let mut course = Course { start, slot: SLOT, ..Course::default() };
+    for slot in 0..30 * SECOND / SLOT {
+        let ok = rate(slot * SLOT);
+        let writes = Slot { ok, ..Slot::default() };
+        course.slots.push([Slot::default(), writes]);
+    }
+    for second in 0..30 {
+        let stretch = Stretch { from: start + second * SECOND, to: start + (second + 1) * SECOND };
+        course.calm.push(Calm { stretch, p99: [None, Some(1e6)] });
+    }
+    course.former_p99 = [None, Some(1e6)];
+    course.silences = Some([Silences::total(start), Silences { least: 1, stretches: vec![] }]);
+    let mut measure = sample::recordings(0).remove(0).measure;
+    measure.anomalies.clear();
+    let series = Series { group: 0, kind: Kind::Insert };
+    measure.series = vec![(series, KindMeasure { ok: 30_000, ..KindMeasure::default() })];
+    (measure.start, measure.end, measure.course) = (start, start + 30 * SECOND, course);
+    measure
+}
+
+fn fault(what: &str, node: &str, began_ns: u64) -> FaultResult {
+    let (what, node) = (what.to_owned(), node.to_owned());
+    FaultResult { what, node, began_ns, ended_ns: began_ns + 1_000_000, ..FaultResult::default() }
+}
+
+fn writes(account: &FaultAccount) -> &SideAccount {
+    account.writes.as_ref().unwrap()
+}
+
+/// Nothing from 10 s on for two seconds, and then what had piled up within half a second.
+fn outage(at: u64) -> u64 {
+    match at {
+        at if (10 * SECOND..12 * SECOND).contains(&at) => 0,
+        at if (12 * SECOND..12 * SECOND + SECOND / 2).contains(&at) => 100,
+        _ => 20,
+    }
+}
+
+#[test]
+fn an_outage_is_told_to_the_slot() {
+    let mut measure = phase(outage);
+    let (from, to) = (measure.start + 10 * SECOND - 999_000, measure.start + 12 * SECOND + 1_000);
+    measure.course.silences.as_mut().unwrap()[1].stretches.push(Stretch { from, to });
+    for slot in 501..600 {
+        let at = measure.start + slot * SLOT;
+        let slot = &mut measure.course.slots[slot as usize][1];
+        (slot.failed, slot.indeterminate) = (2, 1);
+        slot.errors = Some(Stretch { from: at + 5, to: at + 9 });
+    }
+    for second in [10, 11, 12] {
+        measure.course.calm[second].p99[1] = Some(f64::INFINITY);
+    }
+    let kill = fault("kill", "node-1", 10 * SECOND);
+    let accounts = of_faults(&measure, &[kill, fault("start again", "node-1", 20 * SECOND)]);
+    let [killed, repaired] = &accounts[..] else { panic!("{accounts:?}") };
+    assert_eq!((killed.until_ns, repaired.until_ns), (30 * SECOND, 30 * SECOND));
+    assert!(killed.reads.is_none());
+    let side = writes(killed);
+    assert_eq!((side.ok, side.failed, side.indeterminate), (20_000, 198, 99));
+    assert_eq!(side.first_error_ns, Some(SLOT + 5));
+    assert_eq!(side.last_error_ns, Some(99 * SLOT + 9));
+    assert_eq!(side.unavailable_ns, 2 * SECOND + 1_000_000);
+    assert_eq!(side.unavailable_from_ns, 10 * SECOND - 999_000);
+    assert!((side.former_rate.unwrap() - 1_000.0).abs() < 1e-6);
+    for share in SHARES {
+        let after = side.recovered(share).unwrap().unwrap();
+        assert!((2 * SECOND..=2 * SECOND + SLOT).contains(&after), "{share}: {after}");
+    }
+    assert_eq!(side.recovered(0.97), None);
+    assert_eq!(side.calm_ns, Some(3 * SECOND));
+    let side = writes(repaired);
+    assert_eq!((side.failed, side.first_error_ns, side.recovered(0.95)), (0, None, Some(Some(0))));
+    assert_eq!(side.calm_ns, Some(0));
+}
+
+#[test]
+fn a_fault_that_costs_nothing_costs_nothing() {
+    let measure = phase(|at| 20 + at / SLOT % 3);
+    let account = of_faults(&measure, &[fault("kill", "node-2", 10 * SECOND)]);
+    let side = writes(&account[0]);
+    assert_eq!((side.errors(), side.first_error_ns, side.last_error_ns), (0, None, None));
+    assert!(side.recoveries.iter().all(|r| r.after_ns == Some(0)), "{:?}", side.recoveries);
+    assert_eq!(side.calm_ns, Some(0));
+    assert!(side.unavailable_ns <= 1, "{side:?}");
+}
+
+#[test]
+fn what_does_not_come_back_is_not_said_to() {
+    let measure = phase(|at| if at < 10 * SECOND { 20 } else { 14 });
+    let account = of_faults(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
+    let side = writes(&account[0]);
+    let after: Vec<_> = side.recoveries.iter().map(|r| (r.share, r.after_ns)).collect();
+    assert_eq!(after, [(0.5, Some(0)), (0.8, None), (0.9, None), (0.95, None), (0.99, None)]);
+    let row = &lines::rows(&account)[0];
+    assert_eq!(row[..3], ["kill node-1", "10.000 s", "writes"]);
+    assert!(row.contains(&"> 20.0 s".to_owned()), "{row:?}");
+}
+
+#[test]
+fn without_a_before_nothing_is_compared() {
+    let measure = phase(|_| 20);
+    let side = of_faults(&measure, &[fault("kill", "node-1", 0)]).remove(0).writes.unwrap();
+    assert_eq!((side.former_rate, side.recoveries.len()), (None, 0));
+    let side = of_faults(&measure, &[fault("kill", "node-1", 29 * SECOND + 500_000_000)]);
+    assert_eq!(writes(&side[0]).former_rate, None, "too short afterwards");
+}
+
+#[test]
+fn all_nodes_at_once_are_one_fault_and_what_was_not_done_is_none() {
+    let measure = phase(|_| 20);
+    let mut faults: Vec<_> = (1..=3)
+        .map(|n| fault("kill", &format!("node-{n}"), 10 * SECOND + n * 50_000_000))
+        .collect();
+    faults.push(fault("kill", "node-1", 10 * SECOND + 400_000_000));
+    faults
+        .push(FaultResult { error: Some("no node".to_owned()), ..fault("pause", "", 15 * SECOND) });
+    faults.push(fault("start again", "node-1", 31 * SECOND));
+    let accounts = of_faults(&measure, &faults);
+    let names: Vec<String> = accounts.iter().map(FaultAccount::name).collect();
+    assert_eq!(names, ["kill node-1 node-2 node-3", "kill node-1"]);
+    assert_eq!(accounts[0].ended_ns, 10 * SECOND + 151_000_000);
+    assert!(of_faults(&measure, &[]).is_empty(), "no fault, no account");
+}
+
+#[test]
+fn stale_reads_are_told_by_versions_and_time() {
+    let mut measure = phase(|_| 20);
+    assert_eq!(stale(&measure), None);
+    for (seen, behind) in [(Some(3), 7), (Some(1), 40), (None, 9)] {
+        let mut recordings = sample::recordings(1).into_iter();
+        let mut anomaly = recordings.find_map(|r| r.measure.anomalies.first().cloned()).unwrap();
+        anomaly.kind = AnomalyKind::Stale;
+        (anomaly.seen, anomaly.floor) = (seen, 4);
+        anomaly.behind = Some(std::time::Duration::from_millis(behind));
+        measure.anomalies.push(anomaly);
+    }
+    measure.tally.anomalies[AnomalyKind::Stale as usize] = 5;
+    let told = stale(&measure).unwrap();
+    assert_eq!((told.reads, told.examined), (5, 3));
+    assert_eq!((told.least_versions, told.most_versions), (1, 4));
+    let text = lines::stale_text(&told);
+    let expected = "5 stale reads, 1 to 4 versions behind, the stalest at least 40.0 ms old (of 3 of \
+                    them)";
+    assert_eq!(text, expected);
+}

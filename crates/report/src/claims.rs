@@ -1,0 +1,199 @@
+//! Judges claims by what a run's result holds, and nothing else: whoever has the result can judge
+//! them again. What cannot be told leaves a claim open; it confirms nothing.
+
+mod figures;
+#[cfg(test)]
+mod tests;
+
+use kvdyno_core::measure::StopReason;
+use kvdyno_core::suite::Plan;
+use kvdyno_core::verdict::{
+    Claim, Condition, ConditionFigure as Figure, Dimension, Level, Measured, Standing,
+};
+
+use crate::lines::{duration_text, grouped, significant};
+use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
+
+/// How each claim of `plan` that is about the run's store stands.
+#[must_use]
+pub fn judge(plan: &Plan, run: &StoreRun) -> Vec<ClaimResult> {
+    let about = |claim: &&Claim| claim.store.as_ref().is_none_or(|store| *store == run.store.name);
+    let judge = Judge { plan, run };
+    plan.claims.iter().filter(about).map(|claim| judge.claim(claim)).collect()
+}
+
+struct Judge<'a> {
+    plan: &'a Plan,
+    run: &'a StoreRun,
+}
+
+impl<'a> Judge<'a> {
+    fn claim(&self, claim: &Claim) -> ClaimResult {
+        let judged: Vec<_> = claim.conditions.iter().flat_map(|c| self.condition(c)).collect();
+        let phases: Vec<&PhaseResult> = judged.iter().filter_map(|(_, phase)| *phase).collect();
+        let conditions: Vec<ConditionResult> = judged.into_iter().map(|(c, _)| c).collect();
+        ClaimResult {
+            says: claim.says.clone(),
+            standing: Standing::of_all(conditions.iter().map(|condition| condition.standing)),
+            conditions,
+            reach: reach(&phases),
+        }
+    }
+
+    /// The condition in each phase that it is about.
+    fn condition(&self, condition: &Condition) -> Vec<(ConditionResult, Option<&'a PhaseResult>)> {
+        let phases = self.phases(condition);
+        if phases.is_empty() {
+            let why = match &condition.subject.phase {
+                Some(phase) => format!("phase {phase} did not come to its end"),
+                None if is_of_writes(&condition.subject.figure) => {
+                    "no phase was read back".to_owned()
+                }
+                None => "no measured phase came to its end".to_owned(),
+            };
+            return vec![(told(condition, None, Err(why)), None)];
+        }
+        let of = |phase: &'a PhaseResult| {
+            let measured = self.measured(condition, phase);
+            (told(condition, Some(phase), measured), Some(phase))
+        };
+        phases.into_iter().map(of).collect()
+    }
+
+    /// The phases that a condition is about.
+    fn phases(&self, condition: &Condition) -> Vec<&'a PhaseResult> {
+        let named = |phase: &PhaseResult, name: &str| {
+            phase.name == name || phase.name.split('@').next() == Some(name)
+        };
+        let phases = self.run.phases.iter();
+        let of_writes = is_of_writes(&condition.subject.figure);
+        match &condition.subject.phase {
+            // What a phase has written is accounted for when it is read back, or a later one is.
+            Some(name) if of_writes => {
+                let from = self.run.phases.iter().position(|phase| named(phase, name));
+                let later = from.map(|from| &self.run.phases[from..]).unwrap_or_default();
+                later.iter().find(|phase| phase.writes.is_some()).into_iter().collect()
+            }
+            Some(name) => phases.filter(|phase| named(phase, name)).collect(),
+            None if of_writes => phases.filter(|phase| phase.writes.is_some()).collect(),
+            None => phases.filter(|phase| !phase.prepares()).collect(),
+        }
+    }
+
+    /// What is known of a figure in a phase, or why nothing is.
+    fn measured(&self, condition: &Condition, phase: &PhaseResult) -> Result<Measured, String> {
+        self.fault_was_done(phase)?;
+        let figure = &condition.subject.figure;
+        if is_of_speed(figure) {
+            self.is_believed(phase)?;
+        }
+        let measured = figures::measured(self.run, phase, &condition.subject)?;
+        let whole = matches!(phase.stopped, StopReason::Requests | StopReason::Duration);
+        if !whole && condition.holds(measured) == Some(true) {
+            return Err("the phase was cut short".to_owned());
+        }
+        Ok(measured)
+    }
+
+    /// A claim about a fault is empty if the fault never was.
+    fn fault_was_done(&self, phase: &PhaseResult) -> Result<(), String> {
+        let planned = self.plan.phases.iter().find(|planned| planned.name == phase.name);
+        if planned.is_none_or(|planned| planned.faults.is_empty()) {
+            return Ok(());
+        }
+        match phase.faults.iter().find(|fault| fault.error.is_some()) {
+            Some(fault) => {
+                let error = fault.error.as_deref().unwrap_or_default();
+                Err(format!("{} was not done: {error}", fault.what))
+            }
+            None if phase.faults.is_empty() => Err("no fault was done".to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    fn is_believed(&self, phase: &PhaseResult) -> Result<(), String> {
+        let reasons = self.run.verdict.iter().flat_map(|verdict| &verdict.reasons);
+        let about = |name: &Option<String>| name.as_ref().is_none_or(|name| *name == phase.name);
+        match reasons.into_iter().find(|r| r.level == Level::Invalid && about(&r.phase)) {
+            Some(reason) => Err(format!("the measurement is invalid: {}", reason.name)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn told(
+    condition: &Condition,
+    phase: Option<&PhaseResult>,
+    measured: Result<Measured, String>,
+) -> ConditionResult {
+    let holds = measured.as_ref().ok().and_then(|measured| condition.holds(*measured));
+    let text = measured.as_ref().map_or(String::new(), |measured| {
+        measured_text(*measured, condition.subject.figure.dimension())
+    });
+    let why = match (&measured, holds) {
+        (Err(why), _) => why.clone(),
+        (Ok(_), None) => "there may be more".to_owned(),
+        (Ok(_), Some(_)) => String::new(),
+    };
+    ConditionResult {
+        condition: condition.to_string(),
+        phase: phase.map(|phase| phase.name.clone()),
+        standing: Standing::of(holds),
+        measured: text,
+        why,
+    }
+}
+
+fn measured_text(measured: Measured, dimension: Dimension) -> String {
+    let (value, prefix) = match measured {
+        Measured::Exactly(value) => (value, ""),
+        Measured::AtLeast(value) => (value, "at least "),
+    };
+    let text = match dimension {
+        _ if value.is_infinite() => return "never: too many did not succeed".to_owned(),
+        Dimension::Time => duration_text(value),
+        Dimension::Rate => format!("{}/s", significant(value)),
+        Dimension::Share => format!("{} %", significant(value * 100.0)),
+        Dimension::Count => grouped(value),
+        Dimension::Any => significant(value),
+    };
+    format!("{prefix}{text}")
+}
+
+/// It is read off the account of writes, which takes in all phases before.
+fn is_of_writes(figure: &Figure) -> bool {
+    matches!(figure, Figure::Acked | Figure::AckedLost | Figure::Recovered)
+}
+
+/// A measurement that is not to be believed decides nothing about it.
+fn is_of_speed(figure: &Figure) -> bool {
+    matches!(
+        figure,
+        Figure::Rate
+            | Figure::Percentile(_)
+            | Figure::Max
+            | Figure::Mean
+            | Figure::Recovery(_)
+            | Figure::Calm
+    )
+}
+
+/// What was done to the store in the phases, and what that proves nothing of.
+fn reach(phases: &[&PhaseResult]) -> String {
+    let mut done: Vec<String> = Vec::new();
+    for fault in phases.iter().flat_map(|phase| &phase.faults) {
+        let known = done.contains(&fault.what) || fault.repairs();
+        if fault.error.is_none() && !known {
+            done.push(fault.what.clone());
+        }
+    }
+    if done.is_empty() {
+        return "no fault was injected: it says nothing of failures".to_owned();
+    }
+    let killed = ["kill", "restart", "stop"].iter().any(|what| done.iter().any(|d| d == what));
+    let beyond = match killed {
+        true => "a process that ends proves nothing about a loss of power",
+        false => "it says nothing of other failures",
+    };
+    format!("as far as {}: {beyond}", done.join(", "))
+}

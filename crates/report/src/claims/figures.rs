@@ -1,0 +1,252 @@
+//! The value of each figure that a condition may be about, from a result. An operation that did not
+//! succeed took for ever, in every latency here.
+
+use hdrhistogram::Histogram;
+use kvdyno_core::measure::percentile;
+use kvdyno_core::store::FigureUnit;
+use kvdyno_core::verdict::{ConditionFigure as Figure, Measured, Operations, Subject};
+use kvdyno_core::verify::{AnomalyKind, Tally};
+
+use crate::result::{
+    Latency, PhaseResult, SeriesResult, SideAccount, StoreRun, StretchResult, WriteAccount, add,
+};
+
+/// What is known of a figure, or why it is not known.
+pub(super) fn measured(
+    run: &StoreRun,
+    phase: &PhaseResult,
+    subject: &Subject,
+) -> Result<Measured, String> {
+    let of = subject.operations;
+    match &subject.figure {
+        Figure::Rate => {
+            let ok = sum(phase, of, |series| series.ok)?;
+            Ok(Measured::Exactly(ok / (phase.wall_ns as f64 / 1e9)))
+        }
+        Figure::Percentile(_) | Figure::Max | Figure::Mean => latency(phase, subject),
+        Figure::Operations => sum(phase, of, completed).map(Measured::Exactly),
+        Figure::Errors => sum(phase, of, unsuccessful).map(Measured::Exactly),
+        Figure::Failed => sum(phase, of, |series| series.failed).map(Measured::Exactly),
+        Figure::Indeterminate => {
+            sum(phase, of, |series| series.indeterminate).map(Measured::Exactly)
+        }
+        Figure::ErrorRatio => {
+            let all = sum(phase, of, completed)?;
+            Ok(Measured::Exactly(sum(phase, of, unsuccessful)? / all.max(1.0)))
+        }
+        Figure::Misses => tally(phase, |tally| tally.unexpected_misses),
+        Figure::Anomalies => tally(phase, Tally::illegal),
+        Figure::Stale => tally(phase, |tally| tally.of(AnomalyKind::Stale)),
+        Figure::Corrupt => tally(phase, |tally| tally.of(AnomalyKind::Corrupt)),
+        Figure::Phantom => tally(phase, |tally| tally.of(AnomalyKind::Phantom)),
+        Figure::Resurrected => tally(phase, |tally| tally.of(AnomalyKind::Resurrected)),
+        Figure::Unknown => {
+            let after = phase.writes.as_ref().map_or(0, |writes| writes.unknown);
+            tally(phase, |tally| tally.unknown.saturating_add(after))
+        }
+        Figure::Acked | Figure::AckedLost | Figure::Recovered => writes(run, phase, subject),
+        Figure::Unavailable => unavailable(phase, of),
+        Figure::FirstError | Figure::LastError | Figure::Recovery(_) | Figure::Calm => {
+            after_faults(phase, subject)
+        }
+        Figure::StaleVersions | Figure::StaleFor => stale(phase, &subject.figure),
+        Figure::Noticed(name) => noticed(phase, name),
+    }
+}
+
+fn completed(series: &SeriesResult) -> u64 {
+    series.ok.saturating_add(unsuccessful(series))
+}
+
+fn unsuccessful(series: &SeriesResult) -> u64 {
+    series.failed.saturating_add(series.indeterminate)
+}
+
+/// The series that are meant.
+fn included(phase: &PhaseResult, of: Operations) -> Result<Vec<&SeriesResult>, String> {
+    let series: Vec<_> = phase.series.iter().filter(|series| of.include(series.kind)).collect();
+    match (series.is_empty(), of) {
+        (false, _) => Ok(series),
+        (true, Operations::All) => Err("nothing was done in the phase".to_owned()),
+        (true, of) => Err(format!("the phase has no {}", of.name())),
+    }
+}
+
+fn sum(
+    phase: &PhaseResult,
+    of: Operations,
+    count: fn(&SeriesResult) -> u64,
+) -> Result<f64, String> {
+    let counts = included(phase, of)?.into_iter().map(count);
+    Ok(counts.fold(0, u64::saturating_add) as f64)
+}
+
+fn latency(phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
+    let included = included(phase, subject.operations)?;
+    let mut latencies: Option<Histogram<u64>> = None;
+    let mut merge = |latency: &Latency| -> Result<(), String> {
+        let histogram = latency.decode().map_err(|error| error.to_string())?;
+        match &mut latencies {
+            Some(sum) => add(sum, &histogram),
+            None => latencies = Some(histogram),
+        }
+        Ok(())
+    };
+    for series in &included {
+        series.response.as_ref().or(series.service.as_ref()).map_or(Ok(()), &mut merge)?;
+    }
+    // Never started, so of no kind: in the figures of all operations at their age.
+    if let (Some(unstarted), Operations::All) = (&phase.unstarted, subject.operations) {
+        merge(unstarted)?;
+    }
+    let failed = included.into_iter().map(unsuccessful).fold(0, u64::saturating_add);
+    let known = |value: Option<f64>| value.ok_or_else(|| "nothing was done".to_owned());
+    let value = match (&subject.figure, &latencies) {
+        (Figure::Percentile(part), _) => {
+            known(percentile(latencies.as_ref(), failed, f64::from(*part) / 100_000.0))?
+        }
+        (_, _) if failed > 0 => f64::INFINITY,
+        (Figure::Max, Some(latencies)) => latencies.max() as f64,
+        (_, Some(latencies)) => latencies.mean(),
+        (_, None) => known(None)?,
+    };
+    // Infinity is no lower bound of anything more.
+    match phase.unstarted.is_some() && value.is_finite() {
+        true => Ok(Measured::AtLeast(value)),
+        false => Ok(Measured::Exactly(value)),
+    }
+}
+
+fn tally(phase: &PhaseResult, count: impl Fn(&Tally) -> u64) -> Result<Measured, String> {
+    match &phase.tally {
+        Some(tally) => Ok(Measured::Exactly(count(tally) as f64)),
+        None => Err("verification was off".to_owned()),
+    }
+}
+
+fn writes(run: &StoreRun, phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
+    let Some(writes) = &phase.writes else {
+        return Err("the records were not read back".to_owned());
+    };
+    let WriteAccount { acknowledged, lost, recovered, .. } = *writes;
+    match subject.figure {
+        Figure::Acked => Ok(Measured::Exactly(acknowledged as f64)),
+        _ if run.store.capabilities.may_forget => {
+            Err("the store may forget records: what is gone need not be lost".to_owned())
+        }
+        Figure::AckedLost if writes.exact && writes.unknown == 0 => {
+            Ok(Measured::Exactly(lost as f64))
+        }
+        Figure::AckedLost => Ok(Measured::AtLeast(lost as f64)),
+        _ if writes.exact => Ok(Measured::Exactly(recovered as f64)),
+        _ => Ok(Measured::AtLeast(recovered as f64)),
+    }
+}
+
+fn unavailable(phase: &PhaseResult, of: Operations) -> Result<Measured, String> {
+    let Some(unavailable) = &phase.unavailable else {
+        return Err("times without success were not recorded".to_owned());
+    };
+    let stretch = match of {
+        Operations::All => Some(unavailable.all),
+        Operations::Reads => unavailable.reads,
+        Operations::Writes => unavailable.writes,
+        Operations::Kind(_) => {
+            return Err("it is told for reads and for writes, not for one kind".to_owned());
+        }
+    };
+    match stretch {
+        Some(StretchResult { length_ns, .. }) => Ok(Measured::Exactly(length_ns as f64)),
+        None => Err(format!("the phase has no {}", of.name())),
+    }
+}
+
+/// The worst that any fault of the phase, or its repair, has led to.
+fn after_faults(phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
+    if phase.account.is_empty() {
+        return Err("no fault was done".to_owned());
+    }
+    let of = subject.operations;
+    if matches!(of, Operations::Kind(_)) {
+        return Err("it is told for reads and for writes, not for one kind".to_owned());
+    }
+    let mut worst: Option<Measured> = None;
+    for fault in &phase.account {
+        let watched = fault.until_ns.saturating_sub(fault.began_ns);
+        for (name, side) in fault.sides() {
+            if of == Operations::All || of.name() == name {
+                let measured = after_fault(side, watched, &subject.figure)?;
+                worst = [worst, measured].into_iter().flatten().max_by(order);
+            }
+        }
+    }
+    match (worst, &subject.figure) {
+        (Some(worst), _) => Ok(worst),
+        (None, Figure::LastError) => Ok(Measured::Exactly(0.0)),
+        (None, Figure::FirstError) => Err("there was no error".to_owned()),
+        (None, _) => Err(format!("the phase has no {}", of.name())),
+    }
+}
+
+fn order(a: &Measured, b: &Measured) -> std::cmp::Ordering {
+    let value = |measured: &Measured| match *measured {
+        // Of two alike the open end is the worse.
+        Measured::Exactly(value) => (value, 0),
+        Measured::AtLeast(value) => (value, 1),
+    };
+    value(a).partial_cmp(&value(b)).unwrap_or(std::cmp::Ordering::Equal)
+}
+
+fn after_fault(
+    side: &SideAccount,
+    watched: u64,
+    figure: &Figure,
+) -> Result<Option<Measured>, String> {
+    let exactly = |ns: u64| Measured::Exactly(ns as f64);
+    let or_longer = |ns: Option<u64>| ns.map_or(Measured::AtLeast(watched as f64), exactly);
+    match figure {
+        Figure::FirstError => Ok(side.first_error_ns.map(exactly)),
+        Figure::LastError => Ok(side.last_error_ns.map(exactly)),
+        Figure::Calm if side.former_p99_ns.is_none() => {
+            Err("there is no percentile from before the fault".to_owned())
+        }
+        Figure::Calm => Ok(Some(or_longer(side.calm_ns))),
+        Figure::Recovery(_) if side.former_rate.is_none() => {
+            Err("the time before or after a fault was too short to tell a throughput".to_owned())
+        }
+        Figure::Recovery(share) => match side.recovered(*share) {
+            Some(after) => Ok(Some(or_longer(after))),
+            None => Err("it is told for 50, 80, 90, 95 and 99 %".to_owned()),
+        },
+        _ => Ok(None),
+    }
+}
+
+fn stale(phase: &PhaseResult, figure: &Figure) -> Result<Measured, String> {
+    tally(phase, |_| 0)?;
+    let Some(stale) = &phase.stale else { return Ok(Measured::Exactly(0.0)) };
+    match (figure, stale.most_behind_ns) {
+        (Figure::StaleVersions, _) if stale.examined == stale.reads => {
+            Ok(Measured::Exactly(stale.most_versions as f64))
+        }
+        (Figure::StaleVersions, _) => Ok(Measured::AtLeast(stale.most_versions as f64)),
+        (_, Some(behind)) => Ok(Measured::AtLeast(behind as f64)),
+        (_, None) => Err("how far behind they were is not known".to_owned()),
+    }
+}
+
+fn noticed(phase: &PhaseResult, name: &str) -> Result<Measured, String> {
+    let figure = phase.figures.iter().find(|figure| figure.name == name);
+    let Some(figure) = figure else {
+        let known: Vec<&str> = phase.figures.iter().map(|figure| figure.name.as_str()).collect();
+        return Err(match known.is_empty() {
+            true => "the store's driver noticed nothing".to_owned(),
+            false => format!("the store's driver noticed: {}", known.join(", ")),
+        });
+    };
+    match (figure.value, figure.unit) {
+        (Some(value), _) => Ok(Measured::Exactly(value)),
+        (None, FigureUnit::Seconds) => Err("no time was measured".to_owned()),
+        (None, _) => Err("it has no value".to_owned()),
+    }
+}

@@ -1,0 +1,197 @@
+//! Claims against results whose figures are known.
+
+use kvdyno_core::suite::{Overrides, Suite};
+use kvdyno_core::verdict::Standing::{Confirmed, Inconclusive, Refuted};
+
+use super::*;
+use crate::result::{
+    FaultAccount, FaultResult, FigureResult, Recovery, SideAccount, StretchResult, Unavailable,
+    WriteAccount,
+};
+use crate::sample;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The sample's first store, with a fault in its second phase; and a plan with the claim.
+fn judged(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimResult {
+    let mut run = sample::two_stores().runs.remove(0);
+    let names: Vec<String> = run.phases.iter().map(|phase| phase.name.clone()).collect();
+    let phases: String = names
+        .iter()
+        .map(|name| {
+            let fault = if *name == names[1] { "[[phase.fault]]\ndo = \"kill\"\n" } else { "" };
+            format!("[[phase]]\nname = \"{name}\"\nmix = \"get\"\nduration = \"9s\"\n{fault}")
+        })
+        .collect();
+    let text = format!(
+        "name = \"t\"\nrecords = 9\nwarmup = false\n{phases}[[claim]]\nsays = \"it is so\"\nholds = \
+         \"{holds}\"\n"
+    );
+    let plan = Suite::parse("t.toml", &text).unwrap().plan(&Overrides::default()).unwrap();
+    let phase = &mut run.phases[1];
+    phase.faults = vec![FaultResult { what: "kill".to_owned(), ..FaultResult::default() }];
+    change(&mut run);
+    judge(&plan, &run).remove(0)
+}
+
+fn standing(holds: &str, change: impl FnOnce(&mut StoreRun)) -> Standing {
+    judged(holds, change).standing
+}
+
+#[test]
+fn conditions_without_a_phase_are_about_every_measured_one() {
+    let all = judged("operations > 0", |_| {});
+    let run = sample::two_stores().runs.remove(0);
+    let measured: Vec<_> = run.phases.iter().filter(|phase| !phase.prepares()).collect();
+    assert_eq!(all.conditions.len(), measured.len());
+    assert_eq!(all.standing, Confirmed);
+    let one = judged(&format!("rate in {} > 1M/s", measured[0].name), |_| {});
+    assert_eq!((one.conditions.len(), one.standing), (1, Refuted));
+    assert!(one.conditions[0].measured.ends_with("/s"), "{one:?}");
+}
+
+#[test]
+fn what_failed_took_for_ever() {
+    let name = |run: &StoreRun| run.phases[1].name.clone();
+    let phase = name(&sample::two_stores().runs.remove(0));
+    let calm = |run: &mut StoreRun| {
+        run.phases[1].series.iter_mut().for_each(|s| (s.failed, s.indeterminate) = (0, 0));
+        run.phases[1].unstarted = None;
+    };
+    let holds = format!("p99 in {phase} < 1h, max in {phase} < 1h");
+    assert_eq!(standing(&holds, calm), Confirmed);
+    let failing = judged(&holds, |run| {
+        calm(run);
+        let many = run.phases[1].series[0].ok;
+        run.phases[1].series[0].failed = many;
+    });
+    assert_eq!(failing.standing, Refuted);
+    assert!(failing.conditions[0].measured.starts_with("never"), "{failing:?}");
+}
+
+#[test]
+fn loss_is_judged_by_what_was_read_back() {
+    let back = |lost, exact, unknown| {
+        move |run: &mut StoreRun| {
+            let writes =
+                WriteAccount { acknowledged: 9, lost, exact, unknown, ..Default::default() };
+            run.phases.last_mut().unwrap().writes = Some(writes);
+        }
+    };
+    let none = judged("acked_lost == 0", |_| {});
+    assert_eq!(
+        (none.standing, none.conditions[0].why.as_str()),
+        (Inconclusive, "no phase was read back")
+    );
+    assert_eq!(standing("acked_lost == 0", back(0, true, 0)), Confirmed);
+    assert_eq!(standing("acked_lost == 0", back(3, true, 0)), Refuted);
+    assert_eq!(standing("acked_lost == 0", back(3, false, 0)), Refuted);
+    assert_eq!(standing("acked_lost == 0", back(0, false, 0)), Inconclusive, "it may be more");
+    assert_eq!(standing("acked_lost == 0", back(0, true, 1)), Inconclusive, "one is unknown");
+    assert_eq!(standing("acked == 9", back(0, true, 0)), Confirmed);
+    let forgets = |run: &mut StoreRun| {
+        back(0, true, 0)(run);
+        run.store.capabilities.may_forget = true;
+    };
+    assert_eq!(standing("acked_lost == 0", forgets), Inconclusive);
+    // A phase's writes are read back after a later one.
+    let first = sample::two_stores().runs[0].phases[0].name.clone();
+    assert_eq!(standing(&format!("acked_lost in {first} == 0"), back(0, true, 0)), Confirmed);
+}
+
+fn side() -> SideAccount {
+    SideAccount {
+        ok: 1,
+        first_error_ns: Some(5),
+        last_error_ns: Some(2 * SECOND),
+        former_rate: Some(1_000.0),
+        recoveries: vec![Recovery { share: 0.95, after_ns: Some(3 * SECOND) }],
+        former_p99_ns: Some(1.0),
+        ..SideAccount::default()
+    }
+}
+
+#[test]
+fn the_worst_fault_decides() {
+    let phase = sample::two_stores().runs[0].phases[1].name.clone();
+    let account = |run: &mut StoreRun| {
+        run.verdict = None;
+        let quick =
+            SideAccount { recoveries: vec![Recovery { share: 0.95, after_ns: Some(0) }], ..side() };
+        let fault = |reads, writes| FaultAccount {
+            until_ns: 10 * SECOND,
+            reads: Some(reads),
+            writes: Some(writes),
+            ..FaultAccount::default()
+        };
+        run.phases[1].account = vec![fault(quick.clone(), side()), fault(quick.clone(), quick)];
+        run.phases[1].unavailable = Some(Unavailable {
+            all: StretchResult { from_ns: 0, length_ns: SECOND },
+            reads: None,
+            writes: Some(StretchResult { from_ns: 0, length_ns: 2 * SECOND }),
+        });
+    };
+    for (holds, expected) in [
+        ("recovers in PHASE to 95% within 3s", Confirmed),
+        ("recovers in PHASE to 95% within 2s", Refuted),
+        ("recovers(reads) in PHASE to 95% within 1s", Confirmed),
+        ("recovers in PHASE to 70% within 9s", Inconclusive),
+        ("calm in PHASE < 9s", Refuted),
+        ("calm in PHASE < 11s", Inconclusive),
+        ("last_error in PHASE <= 2s", Confirmed),
+        ("first_error in PHASE < 1ms", Confirmed),
+        ("unavailable in PHASE < 2s", Confirmed),
+        ("unavailable(writes) in PHASE < 2s", Refuted),
+        ("unavailable(reads) in PHASE < 2s", Inconclusive),
+        ("unavailable(get) in PHASE < 2s", Inconclusive),
+    ] {
+        let claim = judged(&holds.replace("PHASE", &phase), account);
+        assert_eq!(claim.standing, expected, "{holds}: {claim:?}");
+        assert_eq!(expected == Inconclusive, !claim.conditions[0].why.is_empty(), "{claim:?}");
+    }
+    let claim = judged(&format!("errors in {phase} >= 0"), account);
+    let reach = "as far as kill: a process that ends proves nothing about a loss of power";
+    assert_eq!(claim.reach, reach);
+}
+
+#[test]
+fn a_fault_that_was_not_done_confirms_nothing() {
+    let phase = sample::two_stores().runs[0].phases[1].name.clone();
+    let holds = format!("operations in {phase} > 0");
+    assert_eq!(standing(&holds, |_| {}), Confirmed);
+    let refused = judged(&holds, |run| {
+        run.phases[1].faults[0].error = Some("no node is a primary now".to_owned());
+    });
+    assert_eq!(refused.standing, Inconclusive);
+    assert!(refused.conditions[0].why.contains("no node is a primary now"), "{refused:?}");
+    assert_eq!(standing(&holds, |run| run.phases[1].faults.clear()), Inconclusive);
+    let gone = judged(&holds, |run| run.phases.truncate(1));
+    assert!(gone.conditions[0].why.contains("did not come to its end"), "{gone:?}");
+    let cut = |run: &mut StoreRun| run.phases[1].stopped = StopReason::StoreLost;
+    assert_eq!(standing(&holds, cut), Inconclusive);
+}
+
+#[test]
+fn what_drivers_noticed_can_be_claimed() {
+    let phase = sample::two_stores().runs[0].phases[1].name.clone();
+    let noticed = |run: &mut StoreRun| {
+        run.phases[1].figures = vec![FigureResult {
+            name: "hit ratio".to_owned(),
+            value: Some(0.932),
+            unit: kvdyno_core::store::FigureUnit::Share,
+            detail: String::new(),
+            warning: None,
+        }];
+    };
+    assert_eq!(standing(&format!("figure(hit ratio) in {phase} > 90%"), noticed), Confirmed);
+    let unknown = judged(&format!("figure(hits) in {phase} > 90%"), noticed);
+    assert!(unknown.conditions[0].why.contains("hit ratio"), "{unknown:?}");
+    let about = |store: &str| {
+        let text = format!(
+            "name=\"t\"\nrecords=1\n[[phase]]\nname=\"p\"\nmix=\"get\"\nduration=\"1s\"\n[[claim]]\nsays=\"x\"\nholds=\"errors == 0\"\nstore=\"{store}\""
+        );
+        let plan = Suite::parse("t", &text).unwrap().plan(&Overrides::default()).unwrap();
+        judge(&plan, &sample::two_stores().runs[0]).len()
+    };
+    assert_eq!((about("nosuch"), about(&sample::two_stores().runs[0].store.name)), (0, 1));
+}

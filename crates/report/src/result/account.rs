@@ -1,0 +1,218 @@
+//! What a fault under load cost and what became of the writes: the shape in which results hold it.
+//! Times are ns; where nothing else is said they count from the begin of the phase.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A stretch of a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StretchResult {
+    /// Its begin.
+    pub from_ns: u64,
+    /// How long it was.
+    pub length_ns: u64,
+}
+
+/// The longest stretches of a phase in which nothing succeeded, from its begin, one success to the
+/// next, or its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unavailable {
+    /// No operation did.
+    pub all: StretchResult,
+    /// No operation that only reads did; `None` if there was none.
+    pub reads: Option<StretchResult>,
+    /// No operation that writes did; `None` if there was none.
+    pub writes: Option<StretchResult>,
+}
+
+/// What followed something that was done to the testbed: a fault, or its repair.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FaultAccount {
+    /// What was done.
+    pub what: String,
+    /// To which nodes, at about the same time.
+    pub nodes: Vec<String>,
+    /// When the first of it was begun.
+    pub began_ns: u64,
+    /// When the last of it was done.
+    pub ended_ns: u64,
+    /// Until when its consequences were watched: a fault's until the next fault, a repair's until
+    /// anything was done, at the latest when the phase was over.
+    pub until_ns: u64,
+    /// Operations that only read.
+    pub reads: Option<SideAccount>,
+    /// Operations that write.
+    pub writes: Option<SideAccount>,
+}
+
+/// What followed a fault, for reads or for writes. Times count from the fault's begin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SideAccount {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations surely not applied.
+    pub failed: u64,
+    /// Operations perhaps applied.
+    pub indeterminate: u64,
+    /// The first operation that ended without success; `None` if all succeeded.
+    pub first_error_ns: Option<u64>,
+    /// The last such operation.
+    pub last_error_ns: Option<u64>,
+    /// Longest time without success.
+    pub unavailable_ns: u64,
+    /// When that began, since the phase began: it may have been before the fault.
+    pub unavailable_from_ns: u64,
+    /// Operations that succeeded a second, before the first fault of the phase; `None` if that was
+    /// too short, or what followed was.
+    pub former_rate: Option<f64>,
+    /// Until each share of that was reached again, and kept for as long as was watched.
+    pub recoveries: Vec<Recovery>,
+    /// 99th percentile before the first fault of the phase, what failed counted as infinite; `None`
+    /// if there is none.
+    pub former_p99_ns: Option<f64>,
+    /// Until it was below twice that again and stayed there, in whole intervals; `None` if it did not
+    /// come to that.
+    pub calm_ns: Option<u64>,
+}
+
+/// When a share of the former throughput was reached again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recovery {
+    /// The share; 1 is all of it.
+    pub share: f64,
+    /// Since the fault's begin; 0 if throughput never fell below it, `None` if it did not come back.
+    pub after_ns: Option<u64>,
+}
+
+/// Reads of something older than what had been acknowledged before they were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StaleAccount {
+    /// How many.
+    pub reads: u64,
+    /// Of how many of them the following is told.
+    pub examined: u64,
+    /// Fewest versions behind.
+    pub least_versions: u64,
+    /// Most versions behind.
+    pub most_versions: u64,
+    /// The stalest was at least so long behind, ns; `None` where that is not known.
+    pub most_behind_ns: Option<u64>,
+}
+
+/// What became of all writes that the run had made by then: every record was read back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WriteAccount {
+    /// Writes that were acknowledged.
+    pub acknowledged: u64,
+    /// Writes that surely were not applied.
+    pub failed: u64,
+    /// Writes that may have been applied.
+    pub indeterminate: u64,
+    /// No record was written twice, so that every write that is gone is seen to be gone. If not, what
+    /// was written over before the fault cannot be missed: there may be more.
+    pub exact: bool,
+    /// Acknowledged writes that are gone.
+    pub lost: u64,
+    /// Records that hold a write though none of theirs was acknowledged.
+    pub recovered: u64,
+    /// Records whose acknowledged delete was undone.
+    pub resurrected: u64,
+    /// Records that hold bytes which nobody wrote there.
+    pub corrupt: u64,
+    /// Records that hold a version which nobody sent, or whose write surely failed.
+    pub phantom: u64,
+    /// Records that held something old at first and what is right later.
+    pub late: u64,
+    /// Records of which it cannot be told: not judged, or not answered.
+    pub unknown: u64,
+    /// Records that were read back.
+    pub read: u64,
+    /// How they were read, and what that cannot show.
+    pub how: String,
+    /// Some of the writes that are gone.
+    pub examples: Vec<LostWrite>,
+}
+
+/// An acknowledged write that is gone, and its history.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LostWrite {
+    /// Number of the record.
+    pub record: u64,
+    /// Its key.
+    pub key: String,
+    /// Number of the field.
+    pub field: u16,
+    /// Version that must be there.
+    pub version: u32,
+    /// Phase, group and number of the operation that wrote it, where it can be told.
+    pub writer: Option<(u16, u16, u64)>,
+    /// When it was acknowledged, since the phase that was disturbed began, to 1 ms; `None` where it is
+    /// not known or was before that phase.
+    pub acknowledged_ns: Option<u64>,
+    /// That in relation to the faults, in words: `3.20 ms before kill node-1`.
+    pub relation: String,
+    /// Version that is there; `None`: nothing.
+    pub found: Option<u32>,
+    /// What reading it again gave.
+    pub again: String,
+}
+
+/// Most examples of writes that are gone.
+pub const LOST_SHOWN: usize = 10;
+
+impl WriteAccount {
+    /// This account and that of another part of the load, which has written other records.
+    #[must_use]
+    pub fn and(mut self, other: &WriteAccount) -> WriteAccount {
+        for (mine, theirs) in [
+            (&mut self.acknowledged, other.acknowledged),
+            (&mut self.failed, other.failed),
+            (&mut self.indeterminate, other.indeterminate),
+            (&mut self.lost, other.lost),
+            (&mut self.recovered, other.recovered),
+            (&mut self.resurrected, other.resurrected),
+            (&mut self.corrupt, other.corrupt),
+            (&mut self.phantom, other.phantom),
+            (&mut self.late, other.late),
+            (&mut self.unknown, other.unknown),
+            (&mut self.read, other.read),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.exact &= other.exact;
+        self.examples.extend(other.examples.iter().cloned());
+        self.examples.truncate(LOST_SHOWN);
+        self
+    }
+}
+
+impl SideAccount {
+    /// Operations that did not succeed.
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        self.failed.saturating_add(self.indeterminate)
+    }
+
+    /// When `share` of the former throughput was reached again: `Some(None)` if it was not, `None` if
+    /// that cannot be told.
+    #[must_use]
+    pub fn recovered(&self, share: f64) -> Option<Option<u64>> {
+        self.former_rate?;
+        let found = self.recoveries.iter().find(|r| (r.share - share).abs() < 1e-9)?;
+        Some(found.after_ns)
+    }
+}
+
+impl FaultAccount {
+    /// What was done and to whom.
+    #[must_use]
+    pub fn name(&self) -> String {
+        [std::slice::from_ref(&self.what), &self.nodes].concat().join(" ").trim_end().to_owned()
+    }
+
+    /// Reads and writes, those that there are.
+    pub fn sides(&self) -> impl Iterator<Item = (&'static str, &SideAccount)> {
+        let sides = [("reads", &self.reads), ("writes", &self.writes)];
+        sides.into_iter().filter_map(|(name, side)| Some((name, side.as_ref()?)))
+    }
+}

@@ -1,0 +1,35 @@
+//! How a suite's claims stand against one store.
+
+use kvdyno_core::verdict::Standing;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A claim and how it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimResult {
+    /// The sentence.
+    pub says: String,
+    /// `confirmed`, `inconclusive` or `refuted`: as the worst of its conditions.
+    #[schemars(with = "String")]
+    pub standing: Standing,
+    /// Each condition in each phase that it is about.
+    pub conditions: Vec<ConditionResult>,
+    /// How far it reaches: what was done to the store meanwhile, and what that says nothing of.
+    pub reach: String,
+}
+
+/// A condition in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionResult {
+    /// The condition.
+    pub condition: String,
+    /// Name of the phase; `None` if there was none that it is about.
+    pub phase: Option<String>,
+    /// `confirmed`, `inconclusive` or `refuted`.
+    #[schemars(with = "String")]
+    pub standing: Standing,
+    /// What was measured, in words: `3.20 ms`, `at least 12`, `never`.
+    pub measured: String,
+    /// Why it is not decided; empty if it is.
+    pub why: String,
+}

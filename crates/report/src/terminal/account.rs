@@ -1,0 +1,92 @@
+//! On the terminal: how the claims stand, and what each fault cost.
+
+use kvdyno_core::verdict::{Level, Standing};
+
+use crate::account::lines::{
+    ACCOUNT_LINES, PLACE_LABELS, lost_text, rows, stale_text, writes_text,
+};
+use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
+
+use super::Style;
+use super::layout::{columns, printable, wrapped};
+
+/// The claims, each with how it stands; nothing if there are none.
+pub(super) fn claims(run: &StoreRun, style: Style) -> String {
+    let mut text = String::new();
+    for claim in &run.claims {
+        let word = standing_text(claim.standing, style);
+        text.push_str(&wrapped(&printable(&claim.says), &format!("{word}: "), "  ", style.width));
+        for condition in &claim.conditions {
+            let line = condition_text(condition);
+            text.push_str(&wrapped(&printable(&line), "  - ", "    ", style.width));
+        }
+        text.push_str(&wrapped(&printable(&reach_text(claim)), "    ", "    ", style.width));
+    }
+    text
+}
+
+fn standing_text(standing: Standing, style: Style) -> String {
+    let level = match standing {
+        Standing::Confirmed => Level::Valid,
+        Standing::Inconclusive => Level::Suspect,
+        Standing::Refuted => Level::Invalid,
+    };
+    style.rated(level, &standing.name().to_uppercase())
+}
+
+/// A condition with what was measured, such as `errors == 0: 12 in killed`.
+pub(crate) fn condition_text(condition: &ConditionResult) -> String {
+    let ConditionResult { condition: asked, phase, standing, measured, why } = condition;
+    // What names its phase itself need not be told it again.
+    let place = phase.as_ref().filter(|phase| !asked.contains(&format!(" in {phase}")));
+    let place = place.map_or(String::new(), |phase| format!(" in {phase}"));
+    let measured = if measured.is_empty() { "not known" } else { measured };
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    match standing {
+        Standing::Confirmed => format!("{asked}{place}: {measured}"),
+        Standing::Refuted => format!("{asked}{place}: NO, {measured}"),
+        Standing::Inconclusive => format!("{asked}{place}: {measured}{why}"),
+    }
+}
+
+/// How far a claim reaches, in a sentence.
+pub(crate) fn reach_text(claim: &ClaimResult) -> String {
+    format!("reaches {}", claim.reach)
+}
+
+/// What each fault of a phase cost, how far stale reads were behind and what became of the writes.
+/// Nothing for a phase without faults whose writes are all there.
+pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
+    let mut text = String::new();
+    let name = printable(&phase.name);
+    if !phase.account.is_empty() {
+        let labels = PLACE_LABELS.iter().copied().chain(ACCOUNT_LINES.iter().map(|l| l.label));
+        let mut cells = vec![labels.map(str::to_owned).collect::<Vec<_>>()];
+        cells.extend(rows(&phase.account));
+        cells.iter_mut().flatten().for_each(|cell| *cell = printable(cell));
+        text.push_str(&format!("{}\n", style.bold(&format!("What the faults of {name} cost"))));
+        for line in columns(&cells, style.width) {
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    if let Some(stale) = &phase.stale {
+        let line = format!("{name}: {}", stale_text(stale));
+        text.push_str(&wrapped(&line, "", "  ", style.width));
+    }
+    let Some(writes) = &phase.writes else { return text };
+    let quiet =
+        phase.account.is_empty() && writes.lost + writes.unknown + writes.indeterminate == 0;
+    if !quiet {
+        let line = format!("{name}: {}", printable(&writes_text(writes)));
+        let line = wrapped(&line, "", "  ", style.width);
+        text.push_str(&if writes.lost > 0 {
+            style.paint("1;31", line.trim_end()) + "\n"
+        } else {
+            line
+        });
+    }
+    for lost in &writes.examples {
+        text.push_str(&wrapped(&printable(&lost_text(lost)), "  lost: ", "    ", style.width));
+    }
+    text
+}

@@ -1,0 +1,174 @@
+//! `cargo xtask alarms`: runs a load without faults on healthy testbeds, again and again, and counts what
+//! kvdyno says against them. There must be nothing: neither a wrong read, nor one that it could not
+//! judge. Its table stands in docs/FAILOVER.md.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::steps::{self, Failure, root};
+
+/// What to run, and how often.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Testbeds, as `kvdyno run --testbed` takes them
+    #[arg(default_values_t = DEFAULT.map(str::to_owned))]
+    testbeds: Vec<String>,
+    /// Runs of each
+    #[arg(long, default_value_t = 20)]
+    runs: u32,
+    /// A kvdyno that is built already; else one is built with all drivers
+    #[arg(long)]
+    binary: Option<PathBuf>,
+}
+
+/// The clusters whose failovers are tested.
+const DEFAULT: [&str; 4] = ["redis-sentinel:3", "redis-cluster:6", "etcd:3", "cassandra:3"];
+
+/// Few records, so that reads and writes meet; all is read back at the end.
+const SUITE: &str = r#"
+name = "healthy"
+records = 2000
+clients = 8
+warmup = false
+
+[[phase]]
+name = "load"
+label = "Load"
+load = true
+
+[[phase]]
+name = "mix"
+label = "Mix"
+mix = { get = 50, update = 30, insert = 20 }
+duration = "5s"
+read-back = true
+"#;
+
+/// What all runs of a testbed told.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sum {
+    runs: u64,
+    reads: u64,
+    alarms: u64,
+    unknown: u64,
+    errors: u64,
+    longest_ns: u64,
+}
+
+/// Runs each testbed as often as was asked, and prints the table.
+///
+/// # Errors
+/// If a build or a run fails, and if anything was said against a testbed.
+pub fn alarms(options: &Options) -> Result<(), Failure> {
+    let folder = root().join("target/alarms");
+    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    let suite = folder.join("healthy.toml");
+    std::fs::write(&suite, SUITE).map_err(Failure::file(&suite))?;
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => {
+            let build = ["build", "--release", "--package", "kvdyno", "--features", "full"];
+            steps::run(steps::cargo().args(build))?;
+            root().join("target/release/kvdyno")
+        }
+    };
+    let mut sums = Vec::new();
+    for testbed in &options.testbeds {
+        let mut sum = Sum::default();
+        for _ in 0..options.runs {
+            sum.add(&healthy(&binary, &suite, &folder, testbed)?);
+        }
+        println!("{}", row(testbed, &sum));
+        sums.push((testbed, sum));
+    }
+    println!("\n{}", table(&sums));
+    match sums.iter().find(|(_, sum)| sum.alarms + sum.unknown > 0) {
+        Some((testbed, _)) => {
+            Err(Failure::Found(format!("something was said against {testbed}, which is healthy")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// One run; its result.
+fn healthy(binary: &Path, suite: &Path, folder: &Path, testbed: &str) -> Result<Value, Failure> {
+    let out = folder.join("result");
+    if out.exists() {
+        std::fs::remove_dir_all(&out).map_err(Failure::file(&out))?;
+    }
+    let mut run = Command::new(binary);
+    run.arg("run").arg(suite).args(["--testbed", testbed, "--quiet", "--out"]).arg(&out);
+    let ended = run.output().map_err(|source| steps::start_failure(&run, source))?;
+    let path = out.join("result.json");
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let result: Value = serde_json::from_str(&text).unwrap_or_default();
+    // 1 tells of alarms, which are counted; 2 of a machine that is too busy.
+    match ended.status.code() {
+        Some(0..=2) if !result["runs"][0]["phases"].is_null() => Ok(result),
+        _ => {
+            eprint!("{}", String::from_utf8_lossy(&ended.stderr));
+            Err(steps::failure(&run, &ended.status.to_string()))
+        }
+    }
+}
+
+impl Sum {
+    /// Adds what one result tells.
+    fn add(&mut self, result: &Value) {
+        self.runs += 1;
+        let phases = result["runs"][0]["phases"].as_array();
+        for phase in phases.into_iter().flatten() {
+            let count = |value: &Value| value.as_u64().unwrap_or(0);
+            let all = |values: &Value| values.as_array().map_or(0, |v| v.iter().map(count).sum());
+            let tally = &phase["tally"];
+            self.reads += count(&tally["reads"]);
+            self.unknown += count(&tally["unknown"]) + count(&phase["writes"]["unknown"]);
+            let illegal: u64 = all(&tally["anomalies"]);
+            let accounts = phase["account"].as_array().map_or(0, Vec::len) as u64;
+            self.alarms += illegal + accounts + count(&phase["writes"]["lost"]);
+            let errors = phase["errors"].as_array();
+            self.errors += errors.into_iter().flatten().map(|e| count(&e["count"])).sum::<u64>();
+            self.longest_ns = self.longest_ns.max(count(&phase["unavailable"]["all"]["length_ns"]));
+        }
+    }
+}
+
+fn table(sums: &[(&String, Sum)]) -> String {
+    let rows: Vec<String> = sums.iter().map(|(testbed, sum)| row(testbed, sum)).collect();
+    format!(
+        "| testbed | runs | reads | false alarms | unknown | errors | longest time without success |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n{}",
+        rows.join("\n")
+    )
+}
+
+fn row(testbed: &str, sum: &Sum) -> String {
+    let Sum { runs, reads, alarms, unknown, errors, longest_ns } = sum;
+    let longest = longest_ns / 1_000_000;
+    format!("| `{testbed}` | {runs} | {reads} | {alarms} | {unknown} | {errors} | {longest} ms |")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_speaks_against_a_store_is_counted() {
+        let phase = serde_json::json!({
+            "tally": { "reads": 10, "unknown": 2, "anomalies": [0, 0, 0, 3, 1] },
+            "writes": { "unknown": 1, "lost": 5 },
+            "account": [{}],
+            "errors": [{ "count": 7 }],
+            "unavailable": { "all": { "length_ns": 25_000_000 } },
+        });
+        let mut sum = Sum::default();
+        sum.add(&serde_json::json!({ "runs": [{ "phases": [phase, { "tally": null }] }] }));
+        let told =
+            Sum { runs: 1, reads: 10, alarms: 10, unknown: 3, errors: 7, longest_ns: 25_000_000 };
+        assert_eq!(sum, told);
+        assert_eq!(row("redis", &sum), "| `redis` | 1 | 10 | 10 | 3 | 7 | 25 ms |");
+    }
+}
