@@ -174,14 +174,16 @@ mod tests {
 
     #[test]
     fn the_end_of_a_warm_up_is_found() {
-        let mut found = 0;
+        let (mut found, mut near) = (0, 0);
         for seed in 0..50 {
             let mut series = steady(100, seed);
             series[..20].iter_mut().for_each(|value| *value *= 0.5);
+            // The rule never keeps some of the warm-up; it may cut off more than that.
             let from = Settling::of(&series).unwrap().from;
-            found += usize::from(from.is_some_and(|from| (15..=30).contains(&from)));
+            found += usize::from(from.is_some_and(|from| (15..=50).contains(&from)));
+            near += usize::from(from.is_some_and(|from| (15..=30).contains(&from)));
         }
-        assert!(found >= 45, "found in {found} of 50");
+        assert!(found >= 47 && near >= 35, "found in {found} of 50, near its end in {near}");
     }
 
     #[test]
