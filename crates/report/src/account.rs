@@ -120,7 +120,7 @@ struct Former {
 impl Sight<'_> {
     fn account(&self) -> SideAccount {
         let slots = self.slots(self.span.from, self.span.to);
-        let sum = |count: fn(&Slot) -> u64| slots.iter().map(|slot| count(slot)).sum();
+        let sum = |count: fn(&Slot) -> u64| slots.iter().map(count).sum();
         let (first_error_ns, last_error_ns) = self.errors();
         let silence = self.silence();
         let former = self.former().filter(|_| self.span.length() >= WINDOW);
