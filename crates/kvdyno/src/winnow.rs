@@ -10,6 +10,7 @@ use kvdyno_core::suite::{EXAMPLE_PRICES, Overrides, Requirements};
 use kvdyno_report::folder::{ResultFolder, new_parent};
 use kvdyno_report::result::RunResult;
 use kvdyno_report::winnow::{self, Column, Standing};
+use kvdyno_testbed::is_file;
 
 use crate::args::{DataPolicy, WinnowArguments};
 use crate::exit::{Exit, Failure};
@@ -31,7 +32,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
     let file = arguments.requirements.to_string_lossy();
     let required = Requirements::load(&file).map_err(Failure::suite)?;
     let costs = Costs::of(&required)?;
-    let targets = targets(arguments)?;
+    let targets = targets(arguments, &required)?;
     let folder = new_parent(arguments.out.as_deref(), "winnow", SystemTime::now());
     let folder = folder.map_err(Failure::usage)?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
@@ -80,7 +81,7 @@ fn title(required: &Requirements) -> &str {
     if required.title.is_empty() { &required.name } else { &required.title }
 }
 
-fn targets(arguments: &WinnowArguments) -> Result<Vec<Target>, Failure> {
+fn targets(arguments: &WinnowArguments, required: &Requirements) -> Result<Vec<Target>, Failure> {
     let testbeds = arguments.testbed.iter().cloned().map(Target::Testbed);
     let targets: Vec<Target> =
         arguments.store.iter().cloned().map(Target::Store).chain(testbeds).collect();
@@ -92,6 +93,13 @@ fn targets(arguments: &WinnowArguments) -> Result<Vec<Target>, Failure> {
     }
     for target in &targets {
         if let Target::Testbed(words) = target {
+            if is_file(words) && required.harms_nodes() {
+                return Err(Failure::usage(format!(
+                    "{words} describes servers of your own, and these requirements kill or add nodes: \
+                     winnow does that to testbeds only; leave out durability, survives-killed-node and \
+                     nodes-added-live"
+                )));
+            }
             testbed::check(words)?;
         }
     }

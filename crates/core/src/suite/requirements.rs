@@ -157,6 +157,16 @@ impl Requirements {
         Requirements::parse(path, &super::read(path)?)
     }
 
+    fn kills_a_node(&self) -> bool {
+        self.survives_killed_node || self.durability > Some(Durability::None)
+    }
+
+    /// Something is done to nodes: one is killed, or one is added.
+    #[must_use]
+    pub fn harms_nodes(&self) -> bool {
+        self.kills_a_node() || self.nodes_added_live
+    }
+
     /// The suite that shows what can be shown of them on a store with these capabilities; `nodes`:
     /// something can be done to its nodes.
     ///
@@ -197,8 +207,7 @@ impl Requirements {
                 phases::ADDED
             );
         }
-        let killed = self.survives_killed_node || self.durability > Some(Durability::None);
-        if killed && nodes {
+        if self.kills_a_node() && nodes {
             text += &format!(
                 "[[phase]]\nname = \"{}\"\nmix = \"insert\"\nrate = \"500/s\"\nduration = \"30s\"\n\
                  read-back = true\n[[phase.fault]]\ndo = \"kill\"\nat = \"5s\"\nrepair = \"8s\"\n",

@@ -135,4 +135,7 @@ fn mistakes_are_told_in_one_line() {
     assert!(ended.err.contains("p.toml:4:1") && ended.err.contains("did you mean `hour`?"));
     scratch.write("good.toml", "name = 'r'\n");
     scratch.kvdyno("winnow good.toml").expect_line(64, &["--store URL"]);
+    scratch.write("kills.toml", "name = 'r'\nsurvives-killed-node = true\n");
+    let own = "winnow kills.toml --testbed servers.toml";
+    scratch.kvdyno(own).expect_line(64, &["servers of your own", "survives-killed-node"]);
 }
