@@ -354,7 +354,6 @@ mod tests {
             ended_ns: 9 * SECOND + SECOND / 2,
             used: None,
             error: None,
-            used: None,
         };
         let sample = |second: u64, steal: u64| Sample {
             at: START + second * SECOND,
