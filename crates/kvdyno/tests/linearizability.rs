@@ -19,6 +19,18 @@ linearizability = true
 requests = 200000
 "#;
 
+/// A claim of the phase `mix`.
+const CLAIM: &str = r#"
+[[phase.claim]]
+says = "some order explains every history"
+holds = "violations == 0"
+"#;
+
+/// How that claim stands.
+fn standing(run: &Outcome) -> &serde_json::Value {
+    &run.result["runs"][0]["claims"][0]["standing"]
+}
+
 /// What a run says of its phase `mix`.
 fn answer(run: &Outcome) -> serde_json::Value {
     run.phase("mix")["linearizability"].clone()
@@ -31,9 +43,10 @@ fn history(bench: &Bench) -> String {
 #[test]
 fn old_values_served_on_purpose_are_found_and_shown() {
     let bench = Bench::new();
-    let run = bench.sim("stale=20", BUSY);
+    let run = bench.sim("stale=20", &format!("{BUSY}{CLAIM}"));
     let told = answer(&run);
     assert_eq!(told["answer"], "violated", "{told}");
+    assert_eq!(standing(&run), "refuted");
     let requests = told["violation"]["requests"].as_array().unwrap();
     assert!((2..=6).contains(&requests.len()), "{told}");
     assert_eq!(run.code, 1);
@@ -46,9 +59,11 @@ fn old_values_served_on_purpose_are_found_and_shown() {
 fn a_map_is_linearizable_every_time() {
     for _ in 0..5 {
         let bench = Bench::new();
-        let run = bench.run(&["run", &bench.suite(BUSY), "--store", "map:", "--quiet"]);
+        let suite = bench.suite(&format!("{BUSY}{CLAIM}"));
+        let run = bench.run(&["run", &suite, "--store", "map:", "--quiet"]);
         let told = answer(&run);
         assert_eq!(told["answer"], "ok", "{told}");
+        assert_eq!(standing(&run), "confirmed");
         run.is_no_failure();
         assert_eq!(told["records"], 16);
         let requests = told["requests"].as_u64().unwrap();
@@ -80,12 +95,14 @@ fn a_store_that_promises_less_is_measured_and_not_failed() {
 #[test]
 fn without_being_asked_nothing_is_kept_and_the_flag_asks() {
     let bench = Bench::new();
-    let suite = bench.suite(&BUSY.replace("linearizability = true", ""));
+    let suite = bench.suite(&format!("{}{CLAIM}", BUSY.replace("linearizability = true", "")));
     let run = bench.run(&["run", &suite, "--store", "map:", "--quiet"]);
     assert!(answer(&run).is_null());
+    assert_eq!(standing(&run), "inconclusive");
     assert!(!bench.path("out-0/history-0-mix.edn").exists());
     let run = bench.run(&["run", &suite, "--store", "map:", "--quiet", "--linearizability"]);
     assert_eq!(answer(&run)["answer"], "ok");
+    assert_eq!(standing(&run), "confirmed");
     assert!(bench.path("out-1/history-0-mix.edn").exists());
     let arguments = ["run", &suite, "--store", "map:", "--quiet", "--linearizability"];
     let run = bench.run(&[&arguments[..], &["--no-verify"]].concat());

@@ -2,6 +2,7 @@
 //! phase to phase, and every loop gets its bounds.
 
 mod calibrated;
+mod kinds;
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use crate::workload::{
     ValueModel,
 };
 
+use self::kinds::{needs_records, quietened, reads_something};
 use super::document::{Document, Mark};
 use super::error::{Problem, SuiteError};
 use super::file::{
@@ -573,29 +575,4 @@ fn most_requests(arrival: Arrival, duration: Duration) -> u64 {
     };
     let requests = (rate * duration.as_secs_f64()).min(MOST as f64) as u64 + 1;
     if arrival.is_open() { requests } else { requests.max(LEAST_BOUND) }
-}
-
-/// The operation goes to a record that exists.
-fn needs_records(kind: Kind) -> bool {
-    !kind.inserts() && kind != Kind::GetAbsent
-}
-
-/// The operation brings back what was written.
-fn reads_something(kind: Kind) -> bool {
-    needs_records(kind) && !matches!(kind, Kind::Update | Kind::Delete | Kind::PutBatch)
-}
-
-/// Takes inserts and deletes out of a mix and makes the rest a whole; false if nothing is left.
-fn quietened(mix: &mut Mix) -> bool {
-    mix.parts.retain(|(kind, _)| !kind.inserts() && *kind != Kind::Delete);
-    let sum: u32 = mix.parts.iter().map(|(_, part)| u32::from(*part)).sum();
-    let (mut before, mut given) = (0u32, 0u32);
-    for (_, part) in &mut mix.parts {
-        before += u32::from(*part);
-        let up_to = before * 1_000 / sum;
-        *part = (up_to - given) as u16;
-        given = up_to;
-    }
-    mix.parts.retain(|(_, part)| *part > 0);
-    sum > 0
 }

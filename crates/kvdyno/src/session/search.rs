@@ -14,7 +14,6 @@ use kvdyno_report::result::{CapacityResult, FitResult, PhaseResult, ProbeResult,
 use kvdyno_report::view;
 
 use super::Session;
-use crate::added::Pass;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -47,9 +46,7 @@ impl Session<'_> {
         });
         self.probing = false;
         if let (Ok(()), true) = (&searched, phase.read_back && self.setting.verify) {
-            let pass = Pass::reading_back(&phase, self.records);
-            let number = self.next_index();
-            self.phase(&pass.phase("Read back", number), output);
+            self.read_back(&phase, output);
         }
         if searched.is_ok() && found.carried.is_none() {
             self.exit = self.exit.worse(Exit::Undecided);

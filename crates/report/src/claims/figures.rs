@@ -8,7 +8,8 @@ use kvdyno_core::verdict::{ConditionFigure as Figure, Measured, Operations, Subj
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::result::{
-    Latency, PhaseResult, SeriesResult, SideAccount, StoreRun, StretchResult, WriteAccount, add,
+    Latency, LinearizabilityAnswer, PhaseResult, SeriesResult, SideAccount, StoreRun,
+    StretchResult, WriteAccount, add,
 };
 
 /// What is known of a figure, or why it is not known.
@@ -50,6 +51,7 @@ pub(super) fn measured(
             after_faults(phase, subject)
         }
         Figure::StaleVersions | Figure::StaleFor => stale(phase, &subject.figure),
+        Figure::Violations => violations(phase),
         Figure::Noticed(name) => noticed(phase, name),
     }
 }
@@ -232,6 +234,18 @@ fn stale(phase: &PhaseResult, figure: &Figure) -> Result<Measured, String> {
         (Figure::StaleVersions, _) => Ok(Measured::AtLeast(stale.most_versions as f64)),
         (_, Some(behind)) => Ok(Measured::AtLeast(behind as f64)),
         (_, None) => Err("how far behind they were is not known".to_owned()),
+    }
+}
+
+/// One violation is told, and there may be more.
+fn violations(phase: &PhaseResult) -> Result<Measured, String> {
+    let Some(told) = &phase.linearizability else {
+        return Err("the phase keeps no histories: it lacks `linearizability = true`".to_owned());
+    };
+    match told.answer {
+        LinearizabilityAnswer::Ok => Ok(Measured::Exactly(0.0)),
+        LinearizabilityAnswer::Violated => Ok(Measured::AtLeast(1.0)),
+        LinearizabilityAnswer::Unknown => Err(told.why.clone()),
     }
 }
 

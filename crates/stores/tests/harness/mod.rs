@@ -58,9 +58,9 @@ pub async fn drive<F: Future>(transport: &mut impl Transport, request: F) -> F::
 
 /// One request on each connection, every second one a write; then does `harm` while all are in
 /// flight. Gives the connections back, each with its answer.
-pub async fn in_flight_on_each<C: Client, T: Transport>(
+pub async fn in_flight_on_each<C: Client, T: Transport, H>(
     connections: Vec<Connection<C, T>>,
-    harm: impl FnOnce(),
+    harm: impl FnOnce() -> H,
 ) -> Vec<(Connection<C, T>, Answer<()>)> {
     let mut requests: Vec<_> = connections.into_iter().enumerate().collect();
     let mut into: Vec<Reading> = requests.iter().map(|_| Reading::default()).collect();
@@ -197,10 +197,10 @@ pub fn names(prefix: &str, count: usize) -> Vec<String> {
 
 /// One request for each of `keys`, each on a slot of its own: reads and writes by turns. Sends them,
 /// does `harm` when they have left, and gives what became of them.
-pub async fn in_flight<C: Client, T: Transport>(
+pub async fn in_flight<C: Client, T: Transport, H>(
     connection: &mut Connection<C, T>,
     keys: &[String],
-    harm: impl FnOnce(),
+    harm: impl FnOnce() -> H,
 ) -> Vec<Answer<()>> {
     let mut readings: Vec<Reading> = keys.iter().map(|_| Reading::default()).collect();
     let slots = connection.clients.iter_mut().zip(keys.iter().zip(&mut readings)).enumerate();

@@ -86,8 +86,10 @@ impl Node {
         if state.role == Role::Primary || state.heard != heard {
             return;
         }
-        let seen = peers.iter().map(|peer| peer.term).chain([state.term]).max();
-        state.term = seen.unwrap_or(0) + 1;
+        let seen = peers.iter().map(|peer| peer.term).fold(state.term, u64::max);
+        // No two nodes ever have the same term, so that one of two primaries gives way.
+        let nodes = self.settings.nodes.len() as u64;
+        state.term = (seen / nodes + 1) * nodes + self.settings.number as u64;
         state.role = Role::Primary;
         let term = state.term;
         self.truth.note("takes-over", json!({ "term": term, "sequence": state.sequence }));

@@ -59,6 +59,8 @@ pub enum Figure {
     StaleVersions,
     /// How long at least the stalest read was behind.
     StaleFor,
+    /// Histories of sampled records that are not linearizable.
+    Violations,
     /// What the store's driver noticed, by its name.
     Noticed(String),
 }
@@ -104,7 +106,7 @@ const fn known(
 
 /// Every figure with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …),
 /// `recovers … to SHARE` and `figure(NAME)`.
-pub const FIGURES: [KnownFigure; 24] = [
+pub const FIGURES: [KnownFigure; 25] = [
     known("rate", Dimension::Rate, false, || Figure::Rate, "operations that succeeded, a second"),
     known("max", Dimension::Time, true, || Figure::Max, "the longest latency"),
     known("mean", Dimension::Time, true, || Figure::Mean, "the mean latency"),
@@ -177,6 +179,13 @@ pub const FIGURES: [KnownFigure; 24] = [
         || Figure::StaleFor,
         "how long the stalest read was behind",
     ),
+    known(
+        "violations",
+        Dimension::Count,
+        true,
+        || Figure::Violations,
+        "histories that are not linearizable",
+    ),
 ];
 
 impl Figure {
@@ -244,6 +253,7 @@ impl Figure {
                 | Figure::Recovered
                 | Figure::StaleVersions
                 | Figure::StaleFor
+                | Figure::Violations
         )
     }
 
