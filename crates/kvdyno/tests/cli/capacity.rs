@@ -34,7 +34,7 @@ fn the_capacity_of_a_known_store_is_found_and_told_everywhere() {
     let found = &result["runs"][0]["capacity"][0];
     let rate = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found:#}"));
     let (carried, missed) = (rate("carried"), rate("missed"));
-    assert!(carried <= COMPUTED * 1.05 && carried >= COMPUTED * 0.6, "{carried}: {found:#}");
+    assert!((COMPUTED * 0.6..=COMPUTED * 1.05).contains(&carried), "{carried}: {found:#}");
     assert!(missed > carried, "{found:#}");
     let sweep = found["sweep"].as_array().expect("a sweep");
     let clients: Vec<u64> = sweep.iter().filter_map(|probe| probe["clients"].as_u64()).collect();

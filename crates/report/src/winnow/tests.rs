@@ -74,7 +74,8 @@ fn each_cell_can_fail() {
         change(&mut run);
         judge(&required(), &run, Some(101.0)).unwrap().remove(number).standing
     };
-    let cases: [(usize, &dyn Fn(&mut StoreRun)); 8] = [
+    type Change<'a> = &'a dyn Fn(&mut StoreRun);
+    let cases: [(usize, Change<'_>); 8] = [
         (0, &|run| run.phases[0].series[0].failed = 1),
         (1, &|run| run.store.capabilities.scan = false),
         (2, &|run| run.store.consistency = Promise::checked(Consistency::Eventual)),
