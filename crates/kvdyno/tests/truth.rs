@@ -232,9 +232,10 @@ rate = "1k/s"
 requests = "records"
 "#;
 
-/// What befalls the primary after three seconds.
+/// What befalls the primary after three seconds; all is well again before the inserts end.
 fn with_fault(fault: &str) -> String {
-    format!("{INSERTS}\n[[phase.fault]]\nnode = \"primary\"\nat = \"3s\"\n{fault}\n")
+    let inserts = INSERTS.replace("5000", "8000");
+    format!("{inserts}\n[[phase.fault]]\nnode = \"primary\"\nat = \"3s\"\n{fault}\n")
 }
 
 #[test]
