@@ -30,9 +30,8 @@ pub fn run(
         ));
     }
     let started = SystemTime::now();
-    let parent =
-        folder::create_trials_folder(arguments.out.as_deref(), &setting.plan.suite, started)
-            .map_err(Failure::usage)?;
+    let parent = folder::new_parent(arguments.out.as_deref(), &setting.plan.suite, started)
+        .map_err(Failure::usage)?;
     let (mut exit, mut done) = (Exit::Done, Vec::new());
     let mut setting = setting;
     for number in 1..=arguments.trials {
@@ -52,7 +51,7 @@ pub fn run(
         }
     }
     if done.is_empty() {
-        folder::discard_trials_folder(&parent);
+        folder::discard_parent(&parent);
         return Ok(exit);
     }
     tell(&done, arguments, &parent)?;

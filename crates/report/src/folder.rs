@@ -289,16 +289,17 @@ pub fn write_report(folder: &Path, result: &RunResult, to: &Path) -> Result<Path
     Ok(to.to_owned())
 }
 
-/// Makes the folder of several trials; each gets one of its own in it.
+/// Makes a folder for several results, each of which gets one of its own in it: `out`, or a new one under
+/// [`DEFAULT_PARENT`] that is named after the moment and `what`.
 ///
 /// # Errors
 /// [`FolderError`] if it cannot be made or holds results already.
-pub fn create_trials_folder(
+pub fn new_parent(
     out: Option<&Path>,
-    suite: &str,
+    what: &str,
     started: SystemTime,
 ) -> Result<PathBuf, FolderError> {
-    let Some(path) = out else { return new_folder(Path::new(DEFAULT_PARENT), suite, started) };
+    let Some(path) = out else { return new_folder(Path::new(DEFAULT_PARENT), what, started) };
     let path = named_folder(path)?;
     let entries = fs::read_dir(&path).into_iter().flatten().flatten();
     if entries.map(|entry| entry.path()).any(|entry| entry.join(RESULT_FILE).exists()) {
@@ -307,8 +308,8 @@ pub fn create_trials_folder(
     Ok(path)
 }
 
-/// Removes a folder of trials of which none began.
-pub fn discard_trials_folder(path: &Path) {
+/// Removes a folder for several results that got none.
+pub fn discard_parent(path: &Path) {
     let _ = fs::remove_dir(path);
     if path.parent() == Some(Path::new(DEFAULT_PARENT)) {
         let _ = fs::remove_dir(DEFAULT_PARENT);
@@ -336,22 +337,6 @@ pub fn write_trials_page(trials: &Trials, to: &Path) -> Result<(), FolderError> 
     let page =
         trials.html().map_err(|source| FolderError::Trials { path: to.to_owned(), source })?;
     replace(to, page.as_bytes())
-}
-
-/// Makes a folder for several results: `out`, or a new one under [`DEFAULT_PARENT`] that is named after
-/// the moment and `what`.
-///
-/// # Errors
-/// [`FolderError`] if it cannot be made or holds a result itself.
-pub fn new_parent(
-    out: Option<&Path>,
-    what: &str,
-    started: SystemTime,
-) -> Result<PathBuf, FolderError> {
-    match out {
-        Some(path) => named_folder(path),
-        None => new_folder(Path::new(DEFAULT_PARENT), what, started),
-    }
 }
 
 fn named_folder(path: &Path) -> Result<PathBuf, FolderError> {
