@@ -44,7 +44,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
             Ok(result) => {
                 let run = result.runs.first().ok_or_else(|| Failure::internal("no run"))?;
                 let month = costs.month(&run.store.name)?;
-                let cells = winnow::judge(&required, run, month).map_err(Failure::internal)?;
+                let cells = winnow::judge(&required, run, month);
                 let name = place.file_name().map(|name| name.to_string_lossy().into_owned());
                 (name.unwrap_or_default(), cells)
             }

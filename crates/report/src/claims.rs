@@ -1,7 +1,6 @@
 //! Judges claims by what a run's result holds, and nothing else: whoever has the result can judge
 //! them again. What cannot be told leaves a claim open; it confirms nothing.
 
-mod figures;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +10,7 @@ use kvdyno_core::verdict::{
     Claim, Condition, ConditionFigure as Figure, Dimension, Level, Measured, Standing,
 };
 
+use crate::figures;
 use crate::lines::{duration_text, grouped, significant};
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
 
@@ -87,7 +87,8 @@ impl<'a> Judge<'a> {
         if is_of_speed(figure) {
             self.is_believed(phase)?;
         }
-        let measured = figures::measured(self.run, phase, &condition.subject)?;
+        let measured =
+            figures::measured(phase, &condition.subject, self.run.store.capabilities.may_forget)?;
         let whole = matches!(phase.stopped, StopReason::Requests | StopReason::Duration);
         if !whole && condition.holds(measured) == Some(true) {
             return Err("the phase was cut short".to_owned());

@@ -7,6 +7,7 @@ pub mod capacity;
 pub mod claims;
 pub mod compare;
 pub mod cost;
+mod figures;
 pub mod folder;
 pub mod happenings;
 pub mod html;

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::lines::grouped;
 use crate::objective::met;
-use crate::result::{HistogramError, Level, PhaseResult, Status, StoreRun};
+use crate::result::{Level, PhaseResult, Status, StoreRun};
 
 pub use table::{html, markdown, terminal};
 
@@ -125,14 +125,8 @@ pub fn unrun(required: &Requirements, why: &str) -> Vec<Cell> {
 type Decided = (Standing, String, &'static str);
 
 /// Judges a store's run. `month` is what its servers cost a month, where that is stated.
-///
-/// # Errors
-/// [`HistogramError`] if a histogram of the run cannot be decoded.
-pub fn judge(
-    required: &Requirements,
-    run: &StoreRun,
-    month: Option<f64>,
-) -> Result<Vec<Cell>, HistogramError> {
+#[must_use]
+pub fn judge(required: &Requirements, run: &StoreRun, month: Option<f64>) -> Vec<Cell> {
     let mut decided: Vec<(Standing, String, String)> = Vec::new();
     for kind in &required.operations {
         let name = format!("{}{}", phases::OPERATION, kind.name());
@@ -148,18 +142,15 @@ pub fn judge(
     add(required.consistency.is_some(), &|| consistency(required, run));
     add(required.durability.is_some(), &|| durability(required, run));
     add(required.ttl.is_some(), &|| time_to_live(run));
-    let latency = match &required.latency {
-        Some(latency) => Some(at_rate(latency, run)?),
-        None => None,
-    };
-    add(latency.is_some(), &|| latency.clone().unwrap_or_else(|| not_run(run, phases::LATENCY)));
+    if let Some(latency) = &required.latency {
+        add(true, &|| at_rate(latency, run));
+    }
     add(required.survives_killed_node, &|| killed(run));
     add(required.nodes_added_live, &|| added(run));
     add(required.budget.is_some(), &|| budget(required, month));
     let rows = rows(required).into_iter().zip(decided);
-    Ok(rows
-        .map(|(requirement, (standing, why, phase))| Cell { requirement, standing, why, phase })
-        .collect())
+    rows.map(|(requirement, (standing, why, phase))| Cell { requirement, standing, why, phase })
+        .collect()
 }
 
 fn phase<'a>(run: &'a StoreRun, name: &str) -> Option<&'a PhaseResult> {
@@ -254,20 +245,20 @@ fn time_to_live(run: &StoreRun) -> Decided {
     (standing, told, phases::TTL)
 }
 
-fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Result<Decided, HistogramError> {
-    let Some(phase) = phase(run, phases::LATENCY) else { return Ok(not_run(run, phases::LATENCY)) };
-    let found = met(&latency.conditions, phase)?;
+fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
+    let Some(phase) = phase(run, phases::LATENCY) else { return not_run(run, phases::LATENCY) };
+    let found = met(&latency.conditions, phase, run.store.capabilities.may_forget);
     let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     let invalid = reasons.into_iter().find(|reason| {
         reason.level == Level::Invalid && reason.phase.as_deref() == Some(phases::LATENCY)
     });
-    Ok(match (found.seen, invalid) {
+    match (found.seen, invalid) {
         (Seen::Meets, Some(reason)) => {
             (Standing::NotShown, format!("not to be believed: {}", reason.text), phases::LATENCY)
         }
         (Seen::Meets, None) => (Standing::Met, "the conditions held".to_owned(), phases::LATENCY),
         (_, _) => (Standing::NotMet, found.why, phases::LATENCY),
-    })
+    }
 }
 
 /// Whether a node was killed, everything acknowledged is there, and the load went on.

@@ -14,7 +14,7 @@ use kvdyno_report::result::{CapacityResult, FitResult, PhaseResult, ProbeResult,
 use kvdyno_report::view;
 
 use super::Session;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::output::Output;
 
 /// How many times as long as a probe the confirmation is.
@@ -115,6 +115,7 @@ impl Session<'_> {
     ) -> Result<(), Ended> {
         let search = Search { first, most: MOST, step: order.step };
         let length = length(phase);
+        let may_forget = self.context.profile.capabilities.may_forget;
         let mut probes: Vec<(ProbeResult, Vec<Reason>)> = Vec::new();
         let searched = search.run(|rate, purpose| {
             let confirms = purpose == Purpose::Confirm;
@@ -125,7 +126,7 @@ impl Session<'_> {
             let asked = Asked::Rate(rate);
             let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
             let (result, reasons) = self.try_one(&plan, purpose.name(), output)?;
-            let met = met(&order.conditions, &result).map_err(|error| self.fail(&error))?;
+            let met = met(&order.conditions, &result, may_forget);
             if confirms && met.seen == Seen::Meets {
                 // The figure that is reported is the one whose measurement is judged.
                 self.reasons.push((plan.name.clone(), reasons.clone()));
@@ -162,13 +163,6 @@ impl Session<'_> {
         let Some(result) = result else { return Err(Ended) };
         result.probe = Some(purpose.to_owned());
         Ok((result.clone(), rest))
-    }
-
-    fn fail(&mut self, error: &dyn std::error::Error) -> Ended {
-        let failure = Failure::internal(error);
-        self.exit = self.exit.worse(failure.exit);
-        self.status = Status::Failed { message: failure.to_string() };
-        Ended
     }
 }
 

@@ -55,7 +55,7 @@ fn run() -> StoreRun {
 }
 
 fn standings(run: &StoreRun, month: Option<f64>) -> Vec<Standing> {
-    let cells = judge(&required(), run, month).unwrap();
+    let cells = judge(&required(), run, month);
     cells.iter().map(|cell| cell.standing).collect()
 }
 
@@ -72,7 +72,7 @@ fn each_cell_can_fail() {
     let cell = |number: usize, change: &dyn Fn(&mut StoreRun)| {
         let mut run = run();
         change(&mut run);
-        judge(&required(), &run, Some(101.0)).unwrap().remove(number).standing
+        judge(&required(), &run, Some(101.0)).remove(number).standing
     };
     type Change<'a> = &'a dyn Fn(&mut StoreRun);
     let cases: [(usize, Change<'_>); 8] = [
@@ -109,7 +109,7 @@ fn nothing_is_met_that_no_run_shows() {
 
 #[test]
 fn the_table_is_the_same_everywhere_and_outside_text_stays_text() {
-    let cells = judge(&required(), &run(), None).unwrap();
+    let cells = judge(&required(), &run(), None);
     let column = |store: &str| Column {
         store: store.to_owned(),
         result: "1-redis".to_owned(),

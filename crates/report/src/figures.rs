@@ -1,5 +1,5 @@
-//! The value of each figure that a condition may be about, from a result. An operation that did not
-//! succeed took for ever, in every latency here.
+//! The value of each figure that a condition may be about, from a phase of a result: claims, searches and
+//! requirements ask here. An operation that did not succeed took for ever, in every latency here.
 
 use hdrhistogram::Histogram;
 use kvdyno_core::measure::percentile;
@@ -8,21 +8,22 @@ use kvdyno_core::verdict::{ConditionFigure as Figure, Measured, Operations, Subj
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::result::{
-    Latency, LinearizabilityAnswer, PhaseResult, SeriesResult, SideAccount, StoreRun,
-    StretchResult, WriteAccount, add,
+    Latency, LinearizabilityAnswer, PhaseResult, SeriesResult, SideAccount, StretchResult,
+    WriteAccount, add, rate,
 };
 
-/// What is known of a figure, or why it is not known.
-pub(super) fn measured(
-    run: &StoreRun,
+/// What is known of a figure, or why it is not known. `may_forget`: the store may evict.
+pub(crate) fn measured(
     phase: &PhaseResult,
     subject: &Subject,
+    may_forget: bool,
 ) -> Result<Measured, String> {
     let of = subject.operations;
     match &subject.figure {
         Figure::Rate => {
             let ok = sum(phase, of, |series| series.ok)?;
-            Ok(Measured::Exactly(ok / (phase.wall_ns as f64 / 1e9)))
+            let rate = rate(ok as u64, phase.wall_ns).ok_or_else(|| "no time passed".to_owned())?;
+            Ok(Measured::Exactly(rate))
         }
         Figure::Percentile(_) | Figure::Max | Figure::Mean => latency(phase, subject),
         Figure::Operations => sum(phase, of, completed).map(Measured::Exactly),
@@ -45,7 +46,7 @@ pub(super) fn measured(
             let after = phase.writes.as_ref().map_or(0, |writes| writes.unknown);
             tally(phase, |tally| tally.unknown.saturating_add(after))
         }
-        Figure::Acked | Figure::AckedLost | Figure::Recovered => writes(run, phase, subject),
+        Figure::Acked | Figure::AckedLost | Figure::Recovered => writes(phase, subject, may_forget),
         Figure::Unavailable => unavailable(phase, of),
         Figure::FirstError | Figure::LastError | Figure::Recovery(_) | Figure::Calm => {
             after_faults(phase, subject)
@@ -83,40 +84,52 @@ fn sum(
     Ok(counts.fold(0, u64::saturating_add) as f64)
 }
 
+/// What was due and never started is of no kind: it counts against each, as never answered, so a
+/// percentile may come out too high and never too low. Where it falls among them their ages at the end
+/// are its lower bound.
 fn latency(phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
     let included = included(phase, subject.operations)?;
     let mut latencies: Option<Histogram<u64>> = None;
-    let mut merge = |latency: &Latency| -> Result<(), String> {
-        let histogram = latency.decode().map_err(|error| error.to_string())?;
-        match &mut latencies {
-            Some(sum) => add(sum, &histogram),
-            None => latencies = Some(histogram),
-        }
-        Ok(())
-    };
     for series in &included {
-        series.response.as_ref().or(series.service.as_ref()).map_or(Ok(()), &mut merge)?;
-    }
-    // Never started, so of no kind: in the figures of all operations at their age.
-    if let (Some(unstarted), Operations::All) = (&phase.unstarted, subject.operations) {
-        merge(unstarted)?;
+        if let Some(latency) = series.response.as_ref().or(series.service.as_ref()) {
+            merge(&mut latencies, latency)?;
+        }
     }
     let failed = included.into_iter().map(unsuccessful).fold(0, u64::saturating_add);
-    let known = |value: Option<f64>| value.ok_or_else(|| "nothing was done".to_owned());
-    let value = match (&subject.figure, &latencies) {
-        (Figure::Percentile(part), _) => {
-            known(percentile(latencies.as_ref(), failed, f64::from(*part) / 100_000.0))?
-        }
-        (_, _) if failed > 0 => f64::INFINITY,
-        (Figure::Max, Some(latencies)) => latencies.max() as f64,
-        (_, Some(latencies)) => latencies.mean(),
-        (_, None) => known(None)?,
+    let unstarted = phase.unstarted.as_ref().map_or(0, |unstarted| unstarted.count);
+    let share = match &subject.figure {
+        Figure::Percentile(part) => f64::from(*part) / 100_000.0,
+        Figure::Max => 1.0,
+        _ if failed > 0 => return Ok(Measured::Exactly(f64::INFINITY)),
+        _ => return mean(latencies, phase),
     };
+    let without = failed.saturating_add(unstarted);
+    let nothing = || "nothing was done".to_owned();
+    let value = percentile(latencies.as_ref(), without, share).ok_or_else(nothing)?;
+    let Some(ages) = phase.unstarted.as_ref().filter(|_| value.is_infinite()) else {
+        return Ok(Measured::Exactly(value));
+    };
+    merge(&mut latencies, ages)?;
+    let value = percentile(latencies.as_ref(), failed, share).ok_or_else(nothing)?;
     // Infinity is no lower bound of anything more.
-    match phase.unstarted.is_some() && value.is_finite() {
-        true => Ok(Measured::AtLeast(value)),
-        false => Ok(Measured::Exactly(value)),
+    Ok(if value.is_finite() { Measured::AtLeast(value) } else { Measured::Exactly(value) })
+}
+
+fn mean(mut latencies: Option<Histogram<u64>>, phase: &PhaseResult) -> Result<Measured, String> {
+    if let Some(ages) = &phase.unstarted {
+        merge(&mut latencies, ages)?;
     }
+    let mean = latencies.ok_or_else(|| "nothing was done".to_owned())?.mean();
+    Ok(if phase.unstarted.is_some() { Measured::AtLeast(mean) } else { Measured::Exactly(mean) })
+}
+
+fn merge(sum: &mut Option<Histogram<u64>>, latency: &Latency) -> Result<(), String> {
+    let histogram = latency.decode().map_err(|error| error.to_string())?;
+    match sum {
+        Some(sum) => add(sum, &histogram),
+        None => *sum = Some(histogram),
+    }
+    Ok(())
 }
 
 fn tally(phase: &PhaseResult, count: impl Fn(&Tally) -> u64) -> Result<Measured, String> {
@@ -126,14 +139,14 @@ fn tally(phase: &PhaseResult, count: impl Fn(&Tally) -> u64) -> Result<Measured,
     }
 }
 
-fn writes(run: &StoreRun, phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
+fn writes(phase: &PhaseResult, subject: &Subject, may_forget: bool) -> Result<Measured, String> {
     let Some(writes) = &phase.writes else {
         return Err("the records were not read back".to_owned());
     };
     let WriteAccount { acknowledged, lost, recovered, .. } = *writes;
     match subject.figure {
         Figure::Acked => Ok(Measured::Exactly(acknowledged as f64)),
-        _ if run.store.capabilities.may_forget => {
+        _ if may_forget => {
             Err("the store may forget records: what is gone need not be lost".to_owned())
         }
         Figure::AckedLost if writes.exact && writes.unknown == 0 => {
