@@ -186,7 +186,8 @@ impl Sight<'_> {
     fn former(&self) -> Option<Former> {
         let begin = GETTING_GOING.min(self.first / 2);
         let slots = self.slots(begin, self.first);
-        let whole = &slots[1.min(slots.len())..slots.len().saturating_sub(1)];
+        let end = slots.len().saturating_sub(1);
+        let whole = &slots[end.min(1)..end];
         let seconds = whole.len() as f64 * self.course.slot as f64 / 1e9;
         let rate = whole.iter().map(|slot| slot.ok).sum::<u64>() as f64 / seconds;
         if !(seconds >= 0.5 && rate >= FEWEST) {

@@ -114,8 +114,11 @@ fn what_does_not_come_back_is_not_said_to() {
 #[test]
 fn without_a_before_nothing_is_compared() {
     let measure = phase(|_| 20);
-    let side = of_faults(&measure, &[fault("kill", "node-1", 0)]).remove(0).writes.unwrap();
-    assert_eq!((side.former_rate, side.recoveries.len()), (None, 0));
+    // At once, and within the first slots of 20 ms.
+    for at in [0, 5_000_000, 25_000_000, 45_000_000] {
+        let side = of_faults(&measure, &[fault("kill", "node-1", at)]).remove(0).writes.unwrap();
+        assert_eq!((side.former_rate, side.recoveries.len()), (None, 0));
+    }
     let side = of_faults(&measure, &[fault("kill", "node-1", 29 * SECOND + 500_000_000)]);
     assert_eq!(writes(&side[0]).former_rate, None, "too short afterwards");
 }
