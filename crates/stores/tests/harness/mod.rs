@@ -5,7 +5,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, ErrorClass, Fault, FieldSpan, Put, Reading, Rows,
@@ -175,19 +175,35 @@ impl<C: Client, T: Transport> Single<C, T> {
     /// Sets a key again and again until that succeeds: each failure must be one that the outage
     /// explains.
     pub async fn set_until_it_succeeds(&mut self, key: &str, value: &[u8]) {
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         while let Err(fault) = self.set(key, value).await {
-            let transient = [
-                ErrorClass::Refused,
-                ErrorClass::Disconnected,
-                ErrorClass::Timeout,
-                ErrorClass::Unavailable,
-            ];
-            assert!(transient.contains(&fault.class), "{fault}");
-            assert!(begin.elapsed() < Duration::from_secs(90), "it does not come back: {fault}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            before_another_try(&fault, begin).await;
         }
     }
+
+    /// A node that hears late of a fail-over says for a moment that it serves nobody.
+    pub async fn get_all_once_it_serves(&mut self, keys: &[String]) -> Vec<Option<Vec<u8>>> {
+        let begin = Instant::now();
+        loop {
+            match self.get_all(keys).await {
+                Ok(found) => return found,
+                Err(fault) => before_another_try(&fault, begin).await,
+            }
+        }
+    }
+}
+
+/// A fault that passes, in an attempt that goes on since `begin`.
+async fn before_another_try(fault: &Fault, begin: Instant) {
+    let transient = [
+        ErrorClass::Refused,
+        ErrorClass::Disconnected,
+        ErrorClass::Timeout,
+        ErrorClass::Unavailable,
+    ];
+    assert!(transient.contains(&fault.class), "{fault}");
+    assert!(begin.elapsed() < Duration::from_secs(90), "it does not come back: {fault}");
+    tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 /// `count` names.
