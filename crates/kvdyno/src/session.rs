@@ -391,7 +391,7 @@ fn ledger_config(setting: &Setting<'_>, context: &Context, existing: Existing) -
             _ => Initial::Unjudged,
         },
         expiry: expiry(setting.plan, profile),
-        may_apply_again: false,
+        may_apply_again: profile.capabilities.may_apply_again,
     }
 }
 

@@ -129,6 +129,11 @@ impl Job {
         }
     }
 
+    /// The driver sends requests again by itself.
+    pub(super) fn may_apply_again(&self) -> bool {
+        self.context.profile.capabilities.may_apply_again
+    }
+
     /// Width of an interval, ns.
     pub(super) fn interval(&self) -> Nanos {
         self.context.conduct.interval.as_nanos() as Nanos

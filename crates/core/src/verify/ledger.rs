@@ -98,7 +98,7 @@ pub struct LedgerConfig {
     pub initial: Initial,
     /// Records vanish by time to live.
     pub expiry: Option<Expiry>,
-    /// The driver may apply a write again after it was answered (`retry=driver`).
+    /// The driver may apply a write again after it was answered.
     pub may_apply_again: bool,
 }
 

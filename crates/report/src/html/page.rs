@@ -310,6 +310,7 @@ fn capabilities(has: Capabilities) -> String {
         (has.pipeline, "pipelining"),
         (has.may_forget, "may forget under memory pressure"),
         (has.fabricates, "stores nothing, makes values up"),
+        (has.may_apply_again, "its driver sends requests again"),
     ];
     let words: Vec<&str> = all.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
     if words.is_empty() {
