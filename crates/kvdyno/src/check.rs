@@ -10,7 +10,7 @@ use kvdyno_stores::bare_load::{BareLoad, Unobserved};
 
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
-use crate::run::OpenStore;
+use crate::target::OpenStore;
 
 /// Operations by which kvdyno's own ceiling is measured: some tenths of a second.
 const OPERATIONS: u64 = 2_000_000;
