@@ -193,8 +193,8 @@ async fn carry_in_process<S: Store>(assignment: Assignment<S>) -> Result<Option<
             run_client(&worker, &worker.lanes()[lane], &pace, client).await;
         }
     }
-    let took = ThreadTime::now().since(begun);
-    Ok(Some(assignment.end(worker, start, took, pace.spun.get())))
+    let (took, spun) = (ThreadTime::now().since(begun), pace.spun.get());
+    Ok(Some(assignment.end(worker, start, took, spun)))
 }
 
 fn wait_for_start(start: Nanos) {
