@@ -7,7 +7,7 @@ mod counting;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Progress};
+use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
 use kvdyno_core::measure::Interval;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
@@ -191,6 +191,7 @@ impl Bench {
                 part: Part::WHOLE,
                 start_at: None,
                 give_up: Duration::from_secs(30),
+                pace: Pacing::Both,
                 settle: Duration::ZERO,
             },
             interrupt: Arc::new(Interrupt::default()),

@@ -37,6 +37,7 @@ pub fn conduct(plan: &Plan, arguments: &CarryingArguments, start_at: Option<f64>
         part: plan.part,
         start_at: start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
         give_up: arguments.give_up,
+        pace: arguments.pace.into(),
         settle: arguments.settle,
     }
 }

@@ -137,7 +137,7 @@ impl Limit {
         processors: usize,
         of_servers: Option<usize>,
     ) -> Limit {
-        let share = |worker: &WorkerUse| worker.cpu.as_secs_f64() / worker.wall.as_secs_f64();
+        let share = |worker: &WorkerUse| worker.wanted();
         let timed = || workers.iter().filter(|worker| !worker.wall.is_zero());
         let busiest = timed().map(share).fold(0.0, f64::max);
         if busiest > FULL_THREAD {
@@ -168,7 +168,7 @@ impl Limit {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         match self {
             Limit::Client { busy } => {
-                format!("the client: a thread of kvdyno worked {} of the time", percent(*busy))
+                format!("the client: a thread of kvdyno had work {} of the time", percent(*busy))
             }
             Limit::Engine { busy } => {
                 format!(
@@ -244,6 +244,7 @@ mod tests {
             own: process(0.5),
             servers: vec![server],
             link: None,
+            others: None,
         }
     }
 

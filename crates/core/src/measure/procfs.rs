@@ -206,7 +206,7 @@ impl ProcessFiles {
 }
 
 /// Clock ticks, the unit of /proc's processor times, as time.
-fn ticks(count: u64) -> Duration {
+pub(super) fn ticks(count: u64) -> Duration {
     // SAFETY: sysconf only looks up a constant of the system.
     let a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     Duration::from_nanos(count.saturating_mul(1_000_000_000 / a_second.max(1) as u64))

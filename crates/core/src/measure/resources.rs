@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bottleneck::Busy;
 use super::clock::{Nanos, now};
+use super::neighbours;
 use super::procfs::{MachineTimes, NotSampled, ProcFile, ProcessCounters, ProcessFiles};
 
 /// Time between two samples, as long as there are few.
@@ -140,6 +141,9 @@ pub struct ResourceSummary {
     /// tells its speed.
     #[serde(default)]
     pub link: Option<f64>,
+    /// Share of all processors' time that other programs took; `None` where that cannot be told.
+    #[serde(default)]
+    pub others: Option<f64>,
 }
 
 /// The samples of a phase and what they come to.
@@ -161,6 +165,7 @@ pub struct Sampler {
     thread: JoinHandle<(Vec<Sample>, Vec<Offspring>)>,
     servers: Arc<[u32]>,
     began: Busy,
+    interrupts: Duration,
 }
 
 impl Sampler {
@@ -175,7 +180,7 @@ impl Sampler {
 
     fn start_every(every: Duration, keep: usize, servers: &[u32]) -> Result<Sampler, NotSampled> {
         let servers: Arc<[u32]> = servers.into();
-        let began = Busy::look(&servers);
+        let (began, interrupts) = (Busy::look(&servers), neighbours::interrupts());
         let mut nursery = Nursery::new(&servers);
         let mut sources = Sources::open(&servers)?;
         let mut samples = Thinned::new(keep, sources.sample()?);
@@ -200,7 +205,7 @@ impl Sampler {
                 }
             }
         });
-        Ok(Sampler { stop, thread, servers, began })
+        Ok(Sampler { stop, thread, servers, began, interrupts })
     }
 
     /// Takes the last sample and sums up.
@@ -218,7 +223,10 @@ impl Sampler {
         for (index, server) in summary.servers.iter_mut().enumerate() {
             server.busiest_thread = self.began.busiest_thread(&ended, index, summary.span);
         }
-        Resources { samples, summary, offspring }
+        let interrupts = neighbours::interrupts().saturating_sub(self.interrupts);
+        let mut found = Resources { samples, summary, offspring };
+        found.summary.others = neighbours::others(&found, interrupts);
+        found
     }
 }
 
@@ -380,6 +388,7 @@ fn summarize(samples: &[Sample], servers: &[u32]) -> ResourceSummary {
             .map(|(index, &pid)| server_use(samples, index, pid))
             .collect(),
         link: None,
+        others: None,
     }
 }
 

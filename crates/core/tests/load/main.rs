@@ -1,12 +1,13 @@
 //! The load loop, driven whole: counts, schedules, stalls, errors, ends.
 
+mod pacing;
 mod stores;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Progress};
+use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
 use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason, now};
 use kvdyno_core::store::{Profile, Threading};
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
@@ -113,6 +114,7 @@ impl Bench {
                 part: Part::WHOLE,
                 start_at: None,
                 give_up: Duration::from_millis(700),
+                pace: Pacing::Both,
                 settle: Duration::ZERO,
             },
             interrupt: Arc::new(Interrupt::default()),
