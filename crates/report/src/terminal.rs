@@ -14,7 +14,7 @@ use crate::lines::{
 };
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
-    StoreRun, TestbedResult,
+    StoreRun, TestbedResult, moments,
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
@@ -120,8 +120,8 @@ pub fn render_store(
             let line = format!("{}: {}", printable(&phase.name), printable(&line));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
-        for fault in &phase.faults {
-            let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(fault)));
+        for fault in moments(&phase.faults) {
+            let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(&fault)));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
         text.push_str(&account::of_phase(phase, style));

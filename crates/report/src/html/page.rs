@@ -10,7 +10,7 @@ use crate::lines::{
     LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
     figure_value, findings, grouped, shows_published,
 };
-use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
+use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{
     bytes_text, certainty_text, histories, is_remark, moment_text, promises, reason_figures,
@@ -381,10 +381,12 @@ fn happenings(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
 /// What was done to the testbeds.
 fn faults(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
     let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
-        run.phases.iter().flat_map(move |p| p.faults.iter().map(move |f| (label, &p.name, f)))
+        run.phases.iter().flat_map(move |p| {
+            moments(&p.faults).into_iter().map(move |fault| (label, &p.name, fault))
+        })
     });
     all.take(FAULTS_ON_PAGE)
-        .map(|(label, phase, fault)| [cut(label), cut(phase), cut(&fault_text(fault))])
+        .map(|(label, phase, fault)| [cut(label), cut(phase), cut(&fault_text(&fault))])
         .collect()
 }
 
