@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use kvdyno_core::suite::units::{self, UnitError};
+use kvdyno_core::suite::units;
 use kvdyno_core::verdict::Condition;
 
+use crate::quantity::hinted;
 use crate::testbed::TestbedArguments;
 
 /// Puts a key-value store on the dynamometer: how fast, how predictable, with every read checked.
@@ -346,13 +347,6 @@ pub struct CheckArguments {
     /// Folder whose disk is looked at.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-}
-
-/// Reads a quantity; what is wrong with it comes with an example of what is right.
-pub fn hinted<T>(
-    read: fn(&str) -> Result<T, UnitError>,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
-    move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
 }
 
 /// Reads conditions.

@@ -7,7 +7,7 @@ use kvdyno_core::suite::units;
 
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
-use crate::run::OpenStore;
+use crate::target::OpenStore;
 
 /// Probes the machine, and the store if one is named.
 ///

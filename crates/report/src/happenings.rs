@@ -1,7 +1,7 @@
 //! What limited a phase and what happened in it, in sentences that the terminal, the page and Markdown
 //! share.
 
-use crate::lines::{duration_text, significant};
+use crate::numbers::{duration_text, significant};
 use crate::result::{CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun, gathered};
 
 /// What a phase was limited by, when it settled and where it left its level, a sentence each without a

@@ -56,10 +56,10 @@ mod again;
 mod overwritten;
 mod reading;
 mod slots;
+mod snapshot;
 pub(super) mod word;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use std::time::Duration;
 
 use super::judgement::{Expiry, Rules, SlotState, Tick, WriteEnd, WriteKind};

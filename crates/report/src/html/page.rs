@@ -6,18 +6,17 @@ use kvdyno_core::store::Capabilities;
 
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
-use crate::lines::{
-    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
-    figure_value, findings, grouped, shows_published,
-};
+use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine, findings};
+use crate::numbers::{bytes_text, duration_text, grouped};
 use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
-use crate::terminal::{
-    bytes_text, certainty_text, histories, is_remark, moment_text, promises, reason_figures,
-    row_cells, verification_line,
-};
+use crate::terminal::row_cells;
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
+use crate::wording::{
+    certainty_text, difference_stamp, fault_text, figure_value, histories, is_remark, moment_text,
+    promises, reason_figures, shows_published, verification_line,
+};
 
 use super::account::{ClaimCard, claims, costs, outcomes};
 use super::charts::Charts;
