@@ -26,7 +26,7 @@ use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::setting::Setting;
-use crate::testbed::{Disturbed, SharedKeeper};
+use crate::testbed::{Disturbed, Roster, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
@@ -45,6 +45,8 @@ pub struct Session<'a> {
     url: String,
     testbed: Option<TestbedResult>,
     keeper: Option<SharedKeeper>,
+    /// Which process each of its nodes is.
+    roster: Roster,
     context: Context,
     existing: Existing,
     /// Of the device under the store, where the plan wants it.
@@ -103,6 +105,7 @@ impl<'a> Session<'a> {
             url,
             testbed: None,
             keeper: None,
+            roster: Roster::default(),
             context,
             existing,
             device: None,
@@ -119,7 +122,8 @@ impl<'a> Session<'a> {
 
     /// The store is a testbed's: it is disclosed, its nodes are sampled, and faults befall it.
     pub fn on_testbed(self, testbed: TestbedResult, keeper: SharedKeeper) -> Self {
-        Session { testbed: Some(testbed), keeper: Some(keeper), ..self }
+        let roster = Roster::of(&testbed.nodes);
+        Session { testbed: Some(testbed), keeper: Some(keeper), roster, ..self }
     }
 
     /// Runs every phase; what was measured is in `output` whatever happens.
@@ -239,12 +243,13 @@ impl<'a> Session<'a> {
             self.exit = self.exit.worse(Exit::Failed);
         }
         if let Some(resources) = &resources {
-            output.add_resources(phase, resources, &self.sampled().1);
+            output.add_resources(phase, resources, &self.roster.names());
+            output.add_nodes(self.roster.later());
         }
         let summary = resources.as_ref().map(|resources| &resources.summary);
         let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
         result.disturb(&measure, faults);
-        let nodes = self.sampled().1;
+        let nodes = self.roster.names();
         let known = Known { faults: &result.faults, resources: resources.as_ref(), nodes: &nodes };
         result.course = output.watched().course(measure.start, result.open(), known);
         result.limit = summary.map(|used| self.limit(&measure, used, output.processors()));
@@ -263,9 +268,9 @@ impl<'a> Session<'a> {
 
     fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {
         let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
-        let sampler = Sampler::start(&self.sampled().0).ok();
+        let sampler = self.roster.sample(self.keeper.as_ref());
         let watching = output.observer(&self.context.profile.store, phase);
-        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), phase);
+        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), &self.roster, phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
         let faults = observer.into_faults();
         let resources = sampler.map(Sampler::stop);
@@ -284,12 +289,6 @@ impl<'a> Session<'a> {
     fn limit(&self, measure: &PhaseMeasure, used: &ResourceSummary, processors: usize) -> Limit {
         let kept_to = self.testbed.iter().find_map(|t| t.server_processors.as_ref().map(Vec::len));
         Limit::of(&measure.workers, self.store.threading(), used, processors, kept_to)
-    }
-
-    /// Process numbers and names of the testbed's nodes that run on this machine.
-    fn sampled(&self) -> (Vec<u32>, Vec<String>) {
-        let nodes = self.testbed.iter().flat_map(|testbed| &testbed.nodes);
-        nodes.filter_map(|node| Some((node.pid?, node.name.clone()))).unzip()
     }
 
     fn judge(

@@ -26,7 +26,7 @@ duration = "4s"
 struct Ran {
     output: Output,
     result: Value,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 fn run(fault: &str, target: [&str; 2]) -> Ran {
@@ -44,7 +44,7 @@ fn run_suite(text: &str, target: [&str; 2]) -> Ran {
         .output()
         .unwrap();
     let text = std::fs::read_to_string(out.join("result.json")).unwrap_or_default();
-    Ran { output, result: serde_json::from_str(&text).unwrap_or_default(), _folder: folder }
+    Ran { output, result: serde_json::from_str(&text).unwrap_or_default(), folder }
 }
 
 impl Ran {
@@ -70,6 +70,24 @@ impl Ran {
         faults.iter().map(|fault| (text(&fault["what"]), text(&fault["node"]))).collect()
     }
 
+    /// Begins of the stretches of a phase over which a process was sampled, s.
+    fn sampled(&self, phase: &str, process: &str) -> Vec<f64> {
+        let path = self.folder.path().join("out/resources.csv");
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        let [phase_at, process_at, start_at] = ["phase_name", "process", "start_s"]
+            .map(|name| names.iter().position(|known| *known == name).unwrap());
+        let of_both = lines.filter(|row| row[phase_at] == phase && row[process_at] == process);
+        of_both.map(|row| row[start_at].parse().unwrap()).collect()
+    }
+
+    /// What is told of a node's processes that came after the testbed was up.
+    fn later(&self) -> Vec<(&str, u64)> {
+        let later = self.result["runs"][0]["testbed"]["later"].as_array().unwrap().iter();
+        later.map(|n| (n["name"].as_str().unwrap(), n["pid"].as_u64().unwrap())).collect()
+    }
+
     fn unsuccessful(&self) -> u64 {
         let series = self.phase("mix")["series"].as_array().unwrap().iter();
         series.map(|s| s["failed"].as_u64().unwrap() + s["indeterminate"].as_u64().unwrap()).sum()
@@ -93,6 +111,14 @@ fn a_killed_server_is_started_again_and_what_it_had_acknowledged_is_there() {
     let began = |at: usize| faults[at]["began_ns"].as_u64().unwrap();
     assert!(began(0) >= 1_000_000_000 && began(1) >= began(0) + 1_000_000_000, "{faults}");
     assert!(ran.told().contains("mix: kill redis-1"), "{}", ran.told());
+    // Its new process is sampled, to the end of this phase and in the next.
+    let [(node, pid)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
+    let server = &ran.phase("mix")["resources"]["servers"][0];
+    assert_eq!((node, &server["pid"], &server["alive"]), ("redis-1", &pid.into(), &true.into()));
+    for phase in ["mix", "mix:read-back"] {
+        let last = |process| ran.sampled(phase, process).last().copied();
+        assert_eq!(last("redis-1"), last("machine"), "{phase}: {}", ran.told());
+    }
 }
 
 #[test]
@@ -188,11 +214,14 @@ fn several_servers_are_killed_and_started_again_at_one_moment() {
 fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
     let suite = LOAD.replace("duration = \"4s\"", "duration = \"20s\"");
     let fault = "[[phase.fault]]\ndo = \"add\"\nat = \"500ms\"\n\
-        [[phase.fault]]\ndo = \"remove\"\nnode = \"redis-4\"\nat = \"600ms\"\n";
+        [[phase.fault]]\ndo = \"remove\"\nnode = \"redis-4\"\nat = \"8s\"\n";
     let target = ["--testbed", "redis-cluster:3?replicas=0"];
     let ran = run_suite(&format!("{suite}\n{fault}"), target);
     assert_eq!(ran.faults(), [("add", "redis-4"), ("remove", "redis-4")]);
     assert_eq!(ran.anomalies(), 0, "{}", ran.told());
+    let [(node, _)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
+    assert_eq!(node, "redis-4");
+    assert!(!ran.sampled("mix", "redis-4").is_empty(), "{}", ran.told());
     assert_eq!(ran.phase("mix:read-back")["tally"]["judged"], 2000, "{}", ran.told());
 }
 

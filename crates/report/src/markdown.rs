@@ -5,7 +5,7 @@ use crate::account::lines::{
 };
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, REPORT_LINES, findings};
-use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun};
+use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{condition_text, heading_cells, reach_text, row_cells};
 use crate::view::rows;
@@ -105,11 +105,11 @@ fn happenings(run: &StoreRun) -> String {
         for line in course_lines(run, phase) {
             text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&line)));
         }
-        for fault in &phase.faults {
+        for fault in moments(&phase.faults) {
             text.push_str(&format!(
                 "- {}: {}\n",
                 escaped(&phase.name),
-                escaped(&fault_text(fault))
+                escaped(&fault_text(&fault))
             ));
         }
         for figure in &phase.figures {

@@ -11,7 +11,7 @@ use crate::lines::{LatencyUnit, REPORT_LINES, findings};
 use crate::numbers::{duration_text, grouped};
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
-    StoreRun,
+    StoreRun, moments,
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
@@ -121,8 +121,8 @@ pub fn render_store(
             let line = format!("{}: {}", printable(&phase.name), printable(&line));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
-        for fault in &phase.faults {
-            let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(fault)));
+        for fault in moments(&phase.faults) {
+            let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(&fault)));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
         text.push_str(&account::of_phase(phase, style));

@@ -31,7 +31,8 @@ pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
 pub use queues::{NetworkDevice, network_devices};
 pub use recorder::{Batch, Recorder, Timing};
 pub use resources::{
-    Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse, thread_cpu,
+    Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse,
+    thread_cpu,
 };
 pub use series::{Ending, KindMeasure, LONGEST, Series, latency_histogram};
 pub use steady::Settling;

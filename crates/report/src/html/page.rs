@@ -8,7 +8,7 @@ use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine, findings};
 use crate::numbers::{bytes_text, duration_text, grouped};
-use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
+use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::row_cells;
 use crate::timeline::Timeline;
@@ -381,10 +381,12 @@ fn happenings(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
 /// What was done to the testbeds.
 fn faults(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
     let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
-        run.phases.iter().flat_map(move |p| p.faults.iter().map(move |f| (label, &p.name, f)))
+        run.phases.iter().flat_map(move |p| {
+            moments(&p.faults).into_iter().map(move |fault| (label, &p.name, fault))
+        })
     });
     all.take(FAULTS_ON_PAGE)
-        .map(|(label, phase, fault)| [cut(label), cut(phase), cut(&fault_text(fault))])
+        .map(|(label, phase, fault)| [cut(label), cut(phase), cut(&fault_text(&fault))])
         .collect()
 }
 
