@@ -192,6 +192,7 @@ pub fn testbed(word: &str) -> TestbedResult {
         request: word.to_owned(),
         kind: "redis".to_owned(),
         version: Some("7.0.15".to_owned()),
+        later: Vec::new(),
         nodes: vec![TestbedNode {
             name: word.to_owned(),
             address: word.to_owned(),
