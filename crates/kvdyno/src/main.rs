@@ -16,6 +16,7 @@ mod exit;
 mod list;
 mod output;
 mod progress;
+mod replicas;
 mod results;
 mod run;
 mod session;

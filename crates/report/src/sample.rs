@@ -379,6 +379,7 @@ impl Shape {
         tally.writes_acknowledged = ok - reads;
         tally.anomalies[AnomalyKind::Stale as usize] = u64::from(stall.is_some());
         PhaseMeasure {
+            unread: 0,
             started_at: started_at(start),
             start,
             end: start + u64::from(INTERVALS) * SECOND,

@@ -16,6 +16,7 @@ use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::retry::FallthroughRetryPolicy;
 
 use super::clock::{CLOCK, MARK_INTERVAL, MARK_KEY};
+use super::copies::OneCopy;
 use super::errors::{self, Effect};
 use super::options::CassandraOptions;
 use super::schema::{self, Schema};
@@ -110,10 +111,13 @@ async fn keep_marking(link: Weak<Link>) {
 
 async fn connect(options: &CassandraOptions) -> Answer<Session> {
     // Each request goes out once: no retries, no speculative execution (the default is none).
-    let profile = ExecutionProfile::builder()
+    let mut profile = ExecutionProfile::builder()
         .request_timeout(Some(options.timeout))
-        .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
-        .build();
+        .retry_policy(Arc::new(FallthroughRetryPolicy::new()));
+    if let Some(number) = options.copy {
+        profile = profile.load_balancing_policy(Arc::new(OneCopy(number)));
+    }
+    let profile = profile.build();
     let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
     let mut builder = SessionBuilder::new()
         .known_nodes(&options.nodes)
