@@ -1,12 +1,13 @@
 //! `cargo xtask bench`: kvdyno beside the floor and beside its peers, in turns on this machine, and
 //! the figures into docs/PERFORMANCE.md.
 
+mod account;
 mod child;
 mod kvdyno;
 mod lmdb;
 mod machine;
 mod null;
-mod page;
+pub(crate) mod page;
 mod pairs;
 mod redis;
 
@@ -37,14 +38,16 @@ enum Subject {
     Lmdb,
     /// Client CPU for each operation, beside redis-benchmark
     Redis,
+    /// Inserts with every write accounted for, and reading them back
+    Account,
 }
 
 /// What a benchmark found, ready for the page.
-struct Section {
+pub(crate) struct Section {
     /// Name of its place on the page.
-    name: &'static str,
+    pub name: &'static str,
     /// Markdown.
-    text: String,
+    pub text: String,
 }
 
 /// Builds kvdyno, runs the benchmarks and writes their sections of the page.
@@ -64,6 +67,7 @@ pub fn bench(options: &Options) -> Result<(), Failure> {
             Subject::Null => null::run(options)?,
             Subject::Lmdb => lmdb::run(options)?,
             Subject::Redis => redis::run(options)?,
+            Subject::Account => account::run(options)?,
         });
     }
     for section in &sections {
