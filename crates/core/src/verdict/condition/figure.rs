@@ -45,6 +45,8 @@ pub enum Figure {
     AckedLost,
     /// Writes that were not acknowledged and are there.
     Recovered,
+    /// Records whose copies differ, each read by itself when the records were read back.
+    CopiesDiffer,
     /// Longest time without success.
     Unavailable,
     /// From the fault to the first error after it.
@@ -106,7 +108,7 @@ const fn known(
 
 /// Every figure with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …),
 /// `recovers … to SHARE` and `figure(NAME)`.
-pub const FIGURES: [KnownFigure; 25] = [
+pub const FIGURES: [KnownFigure; 26] = [
     known("rate", Dimension::Rate, false, || Figure::Rate, "operations that succeeded, a second"),
     known("max", Dimension::Time, true, || Figure::Max, "the longest latency"),
     known("mean", Dimension::Time, true, || Figure::Mean, "the mean latency"),
@@ -142,6 +144,13 @@ pub const FIGURES: [KnownFigure; 25] = [
         false,
         || Figure::Recovered,
         "writes that are there and were not acknowledged",
+    ),
+    known(
+        "copies_differ",
+        Dimension::Count,
+        true,
+        || Figure::CopiesDiffer,
+        "records whose replicas do not agree",
     ),
     known(
         "unavailable",
@@ -251,6 +260,7 @@ impl Figure {
                 | Figure::Acked
                 | Figure::AckedLost
                 | Figure::Recovered
+                | Figure::CopiesDiffer
                 | Figure::StaleVersions
                 | Figure::StaleFor
                 | Figure::Violations
