@@ -515,6 +515,7 @@ pub fn resource_summary() -> ResourceSummary {
         own,
         servers: Vec::new(),
         link: None,
+        others: Some(0.04),
     }
 }
 

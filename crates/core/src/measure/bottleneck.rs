@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::phase::WorkerUse;
-use super::procfs::{ProcessCounters, parse_network_of};
+use super::procfs::{ProcessCounters, family_time, parse_network_of};
 use super::resources::ResourceSummary;
 use crate::store::Threading;
 
@@ -72,13 +72,26 @@ pub enum Limit {
 pub(super) struct Busy {
     /// Processor time of each thread of each server.
     threads: Vec<BTreeMap<u32, Duration>>,
+    /// Processor time of each server and of what it started.
+    families: Vec<Option<Duration>>,
     /// Bytes received and sent by each link whose speed is known, with that speed in bytes a second.
     links: BTreeMap<String, (u64, u64, f64)>,
 }
 
 impl Busy {
     pub(super) fn look(servers: &[u32]) -> Busy {
-        Busy { threads: servers.iter().map(|pid| threads_of(*pid)).collect(), links: links() }
+        Busy {
+            threads: servers.iter().map(|pid| threads_of(*pid)).collect(),
+            families: servers.iter().map(|pid| family_time(*pid)).collect(),
+            links: links(),
+        }
+    }
+
+    /// Processor time that all servers and what they started took since; `None` if one of them was not
+    /// there both times.
+    pub(super) fn of_servers(&self, then: &Busy) -> Option<Duration> {
+        let both = self.families.iter().zip(&then.families);
+        both.map(|(before, after)| Some((*after)?.saturating_sub((*before)?))).sum()
     }
 
     /// Share of `span` that the busiest thread of a server worked since; `None` if it is not the same
@@ -168,35 +181,43 @@ impl Limit {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         match self {
             Limit::Client { busy } => {
-                format!("the client: a thread of kvdyno worked {} of the time", percent(*busy))
+                format!(
+                    "limited by the client: a thread of kvdyno worked {} of the time",
+                    percent(*busy)
+                )
             }
             Limit::Engine { busy } => {
                 format!(
-                    "the processor: a thread in the engine worked {} of the time",
+                    "limited by the processor: a thread in the engine worked {} of the time",
                     percent(*busy)
                 )
             }
             Limit::ServerThread { pid, busy } => {
                 format!(
-                    "one core of {}: a thread worked {} of the time",
+                    "limited by one core of {}: a thread worked {} of the time",
                     name(*pid),
                     percent(*busy)
                 )
             }
             Limit::ServerProcessors { pid, processors } => {
-                format!("the processors of {}: it kept {processors:.2} busy", name(*pid))
+                format!("limited by the processors of {}: it kept {processors:.2} busy", name(*pid))
             }
             Limit::Machine { busy } => {
-                format!("the machine: all its processors worked {} of the time", percent(*busy))
+                format!(
+                    "limited by the machine: all its processors worked {} of the time",
+                    percent(*busy)
+                )
             }
             Limit::Disk { waiting } => format!(
-                "the disk: a processor was idle for want of storage {} of the time",
+                "limited by the disk: a processor was idle for want of storage {} of the time",
                 percent(*waiting)
             ),
             Limit::Network { used } => {
-                format!("the network: a link carried {} of its speed", percent(*used))
+                format!("limited by the network: a link carried {} of its speed", percent(*used))
             }
-            Limit::NoneSeen => "none seen: no thread, processor, disk or link was full".to_owned(),
+            Limit::NoneSeen => {
+                "no limit seen: no thread, processor, disk or link was full".to_owned()
+            }
         }
     }
 }
@@ -218,6 +239,7 @@ fn of_server(used: &ResourceSummary, processors: usize) -> Option<Limit> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::procfs;
     use super::super::resources::{ProcessUse, ServerUse};
     use super::*;
 
@@ -244,6 +266,7 @@ mod tests {
             own: process(0.5),
             servers: vec![server],
             link: None,
+            others: None,
         }
     }
 
@@ -251,6 +274,31 @@ mod tests {
         let wall = Duration::from_secs(10);
         let worker = WorkerUse { wall, cpu: wall.mul_f64(busy), ..WorkerUse::default() };
         Limit::of(&[worker], threading, used, 4, None)
+    }
+
+    #[test]
+    fn a_server_is_all_that_it_started() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "i=0; while :; do i=$((i+1)); done & wait"])
+            .spawn()
+            .unwrap();
+        let servers = [shell.id()];
+        let began = Busy::look(&servers);
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
+        let mut worked = Duration::ZERO;
+        while worked.is_zero() && std::time::Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+            worked = began.of_servers(&Busy::look(&servers)).unwrap();
+        }
+        for child in procfs::children(shell.id()) {
+            let _ = std::process::Command::new("kill").args(["-9", &child.to_string()]).status();
+        }
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert!(!worked.is_zero(), "the loop is its child's");
+        let [nobody, none] = [Busy::look(&[u32::MAX]), Busy::look(&[])];
+        assert_eq!(nobody.of_servers(&nobody), None);
+        assert_eq!(none.of_servers(&none), Some(Duration::ZERO));
     }
 
     #[test]
@@ -277,8 +325,8 @@ mod tests {
     #[test]
     fn limits_are_told_with_their_figure() {
         let text = Limit::ServerThread { pid: 7, busy: 0.97 }.text(|pid| format!("redis-{pid}"));
-        assert_eq!(text, "one core of redis-7: a thread worked 97 % of the time");
-        assert!(Limit::NoneSeen.text(|_| String::new()).starts_with("none seen"));
+        assert_eq!(text, "limited by one core of redis-7: a thread worked 97 % of the time");
+        assert!(Limit::NoneSeen.text(|_| String::new()).starts_with("no limit seen"));
     }
 
     #[test]

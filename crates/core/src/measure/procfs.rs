@@ -1,7 +1,7 @@
 //! Counters that Linux keeps of the machine and of each process, read without allocation: files
 //! stay open and are read again into one buffer. Formats: proc(5).
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ pub struct MachineTimes {
     pub user: Duration,
     /// In the kernel, interrupts included.
     pub system: Duration,
+    /// Of that, in interrupts, which are no process's: the work of the network among them.
+    pub interrupts: Duration,
     /// Nothing to do.
     pub idle: Duration,
     /// Nothing to do but wait for a disk.
@@ -54,6 +56,7 @@ impl MachineTimes {
         MachineTimes {
             user: self.user.saturating_sub(earlier.user),
             system: self.system.saturating_sub(earlier.system),
+            interrupts: self.interrupts.saturating_sub(earlier.interrupts),
             idle: self.idle.saturating_sub(earlier.idle),
             iowait: self.iowait.saturating_sub(earlier.iowait),
             steal: self.steal.saturating_sub(earlier.steal),
@@ -70,6 +73,7 @@ impl MachineTimes {
         Some(MachineTimes {
             user: user + nice,
             system: system + irq + softirq,
+            interrupts: irq + softirq,
             idle,
             iowait,
             steal,
@@ -109,6 +113,36 @@ impl ProcessCounters {
         let pages: u64 = fields.nth(24 - 16)?.parse().ok()?;
         Some(ProcessCounters { user, system, rss: pages * page_bytes(), ..Default::default() })
     }
+}
+
+/// Processor time of a process and of all that it has started, down to their children; `None` if it is not
+/// there.
+pub(super) fn family_time(pid: u32) -> Option<Duration> {
+    let mut all = own_and_ended(pid)?;
+    let mut left = children(pid);
+    while let Some(child) = left.pop() {
+        // One that ended just now is counted by whoever waited for it.
+        all += own_and_ended(child).unwrap_or_default();
+        left.extend(children(child));
+    }
+    Some(all)
+}
+
+/// Processes that a process has started and that are there still.
+pub(super) fn children(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let numbers = |text: String| -> Vec<u32> {
+        text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    };
+    texts.flat_map(numbers).collect()
+}
+
+/// Fields 14 to 17 of /proc/PID/stat: its own time, and that of children it has waited for.
+fn own_and_ended(pid: u32) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace().skip(14 - 3).take(4);
+    fields.map(|field| field.parse().ok().map(ticks)).sum()
 }
 
 /// Reads (`read_bytes`, `write_bytes`) from /proc/PID/io.

@@ -140,6 +140,11 @@ pub struct ResourceSummary {
     /// tells its speed.
     #[serde(default)]
     pub link: Option<f64>,
+    /// Share taken by processes that are neither this one nor servers nor started by these; `None` where
+    /// a server was not there all the time. Of servers that are not known nothing can be told: they are
+    /// among these.
+    #[serde(default)]
+    pub others: Option<f64>,
 }
 
 /// The samples of a phase and what they come to.
@@ -214,6 +219,7 @@ impl Sampler {
         let (samples, offspring) = self.thread.join().expect("the sampling thread does not panic");
         let mut summary = summarize(&samples, &self.servers);
         let ended = Busy::look(&self.servers);
+        summary.others = (self.began.of_servers(&ended)).and_then(|used| others(&samples, used));
         summary.link = self.began.fullest_link(&ended, summary.span);
         for (index, server) in summary.servers.iter_mut().enumerate() {
             server.busiest_thread = self.began.busiest_thread(&ended, index, summary.span);
@@ -380,7 +386,19 @@ fn summarize(samples: &[Sample], servers: &[u32]) -> ResourceSummary {
             .map(|(index, &pid)| server_use(samples, index, pid))
             .collect(),
         link: None,
+        others: None,
     }
+}
+
+/// Share of all processors' time that nobody of the run took, interrupts left out.
+fn others(samples: &[Sample], of_servers: Duration) -> Option<f64> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let machine = last.machine.since(&first.machine);
+    let worked = (machine.user + machine.system).saturating_sub(machine.interrupts);
+    let own = |sample: &Sample| sample.own.user + sample.own.system;
+    let known = own(last).saturating_sub(own(first)) + of_servers;
+    let total = machine.total().as_secs_f64();
+    (total > 0.0).then(|| worked.saturating_sub(known).as_secs_f64() / total)
 }
 
 fn server_use(samples: &[Sample], index: usize, pid: u32) -> ServerUse {
@@ -493,11 +511,15 @@ mod tests {
         last.machine = MachineTimes {
             user: seconds(2),
             system: seconds(1),
+            interrupts: Duration::from_millis(200),
             idle: seconds(5),
             iowait: seconds(1),
             steal: seconds(1),
         };
-        let summary = summarize(&[first, last], &[7]);
+        let summary = summarize(&[first.clone(), last.clone()], &[7]);
         assert_eq!((summary.busy, summary.steal, summary.iowait), (0.3, 0.1, 0.1));
+        // Of three seconds of work 0.2 were interrupts, one was this process's and 0.8 the servers'.
+        let found = others(&[first, last], Duration::from_millis(800));
+        assert!((found.unwrap() - 0.1).abs() < 1e-9, "{found:?}");
     }
 }

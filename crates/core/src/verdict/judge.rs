@@ -43,7 +43,8 @@ pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
         found.extend([missed_schedule(evidence), late_sends(evidence)]);
         found.extend([unexpected_misses(evidence), too_few_samples(evidence)]);
         found.extend([too_short(evidence), drift(evidence), never_settled(evidence)]);
-        found.extend([littles_law(evidence), idle_clients(evidence), disturbed(evidence)]);
+        found.extend([littles_law(evidence), idle_clients(evidence)]);
+        found.extend([disturbed(evidence), neighbours(evidence)]);
     }
     found.into_iter().flatten().filter(|reason| reason.threshold().is_some()).collect()
 }
@@ -243,6 +244,16 @@ fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
 
 fn disturbed(evidence: &Evidence<'_>) -> Option<Reason> {
     evidence.resources.map(|resources| Reason::Disturbed { steal: resources.steal })
+}
+
+/// Where all that serves the run is known: servers reached over the network are not, unless kvdyno set them
+/// up. Too short a phase is counted too coarsely; nodes that a fault brings or takes are not counted at all.
+fn neighbours(evidence: &Evidence<'_>) -> Option<Reason> {
+    let resources = evidence.resources?;
+    let short = Reason::TooShort { span: evidence.span() }.threshold().is_some();
+    let known = evidence.threading == Threading::InProcess || !resources.servers.is_empty();
+    let others = resources.others.filter(|_| known && !short && !evidence.is_disturbed())?;
+    Some(Reason::Neighbours { others })
 }
 
 #[cfg(test)]

@@ -168,6 +168,11 @@ pub enum Reason {
         /// Share of all processors' time.
         steal: f64,
     },
+    /// Processor time went to processes that have no part in the run.
+    Neighbours {
+        /// Share of all processors' time.
+        others: f64,
+    },
     /// The suite ran at another size than the published one.
     Scaled {
         /// Share of the published size.
@@ -209,6 +214,7 @@ impl Reason {
             Reason::LittlesLaw { .. } => "littles-law",
             Reason::IdleClients { .. } => "idle-clients",
             Reason::Disturbed { .. } => "disturbed",
+            Reason::Neighbours { .. } => "neighbours",
             Reason::Scaled { .. } => "scaled",
             Reason::Unjudged { .. } => "unjudged",
             Reason::Anomalies { .. } => "anomalies",
@@ -238,6 +244,7 @@ impl Reason {
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
             Reason::Disturbed { .. } => Bounds::above(0.02, 0.10),
+            Reason::Neighbours { .. } => Bounds::suspect_above(0.10),
             Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
             Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
         }
@@ -268,6 +275,7 @@ impl Reason {
                 (in_flight / f64::from(clients), Unit::Share)
             }
             Reason::Disturbed { steal } => (steal, Unit::Share),
+            Reason::Neighbours { others } => (others, Unit::Share),
             Reason::Scaled { scale } => (scale, Unit::Share),
             Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
             Reason::Anomalies { illegal, .. } => (illegal as f64, Unit::Count),
@@ -341,6 +349,12 @@ impl Reason {
                 let steal = self.percent();
                 format!("{steal} of the processors' time went to other virtual machines (steal)")
             }
+            Reason::Neighbours { .. } => {
+                let others = self.percent();
+                format!(
+                    "processes beside kvdyno and its servers took {others} of the processors' time"
+                )
+            }
             Reason::Scaled { scale } => {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
@@ -395,6 +409,7 @@ impl Reason {
             Reason::Disturbed { .. } => {
                 "run on a machine of your own or at a quieter time, and repeat"
             }
+            Reason::Neighbours { .. } => "end what else runs on this machine, and repeat",
             Reason::Scaled { .. } => {
                 "run it with --scale 1 before you compare with published figures"
             }

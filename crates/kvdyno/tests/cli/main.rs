@@ -12,8 +12,11 @@ mod folders;
 mod harm;
 mod inputs;
 mod options;
+mod reasons;
 #[cfg(feature = "server-tests")]
 mod servers;
 mod signals;
+#[cfg(feature = "server-tests")]
+mod standard;
 #[cfg(feature = "server-tests")]
 mod testbeds;

@@ -138,7 +138,8 @@ fn resources() -> ResourceSummary {
         context_switches: None,
     };
     let span = Duration::from_secs(SECONDS);
-    ResourceSummary { span, busy: 0.6, steal: 0.0, iowait: 0.0, own, servers: vec![], link: None }
+    let (steal, iowait, link, others) = (0.0, 0.0, None, Some(0.05));
+    ResourceSummary { span, busy: 0.6, steal, iowait, own, servers: vec![], link, others }
 }
 
 impl Phase {
@@ -422,6 +423,20 @@ fn processor_time_that_others_took() {
     phase.only("disturbed", Level::Suspect);
     phase.resources.steal = 0.11;
     phase.only("disturbed", Level::Invalid);
+}
+
+#[test]
+fn processor_time_that_neighbours_took() {
+    let mut phase = healthy();
+    phase.resources.others = Some(0.5);
+    // Servers somewhere on this machine may be among them.
+    phase.none();
+    phase.threading = Threading::InProcess;
+    phase.only("neighbours", Level::Suspect);
+    phase.resources.others = Some(0.10);
+    phase.none();
+    phase.resources.others = None;
+    phase.none();
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn each() -> Vec<Reason> {
         Reason::Unjudged { unknown: 4, reads: 10_000 },
         Reason::Anomalies { illegal: 1, counts: [1, 0, 0, 0, 0] },
         Reason::NeverSettled { trend: -0.3 },
+        Reason::Neighbours { others: 0.4 },
     ]
 }
 
@@ -49,6 +50,7 @@ fn position(reason: &Reason) -> usize {
         Reason::Unjudged { .. } => 15,
         Reason::Anomalies { .. } => 16,
         Reason::NeverSettled { .. } => 17,
+        Reason::Neighbours { .. } => 18,
     }
 }
 
@@ -95,6 +97,33 @@ fn every_reason_and_its_advice_is_on_the_page() {
         let row = row.unwrap_or_else(|| panic!("docs/VERDICT.md has no row for {name}"));
         assert!(row.contains(reason.advice()), "docs/VERDICT.md tells {name} other advice");
     }
+}
+
+/// Where each reason is made to happen: (reason, file of its test, name of its test).
+fn made_to_happen() -> Vec<[String; 3]> {
+    let page = include_str!("../../../../../docs/VERDICT.md");
+    let section = page.split("## Each reason made to happen").nth(1).expect("the section");
+    let cells = |line: &str| -> Option<[String; 3]> {
+        let cells: Vec<&str> = line.split('`').collect();
+        let [_, reason, _, file, _, test, ..] = cells[..] else { return None };
+        Some([reason, file, test].map(str::to_owned))
+    };
+    section.lines().filter(|line| line.starts_with("| `")).filter_map(cells).collect()
+}
+
+#[test]
+fn every_reason_has_a_test_that_makes_it_happen() {
+    let rows = made_to_happen();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    for reason in each() {
+        let name = reason.name();
+        let row = rows.iter().find(|[of, ..]| of == name);
+        let [_, file, test] =
+            row.unwrap_or_else(|| panic!("docs/VERDICT.md has no test of {name}"));
+        let text = std::fs::read_to_string(format!("{root}{file}")).unwrap_or_default();
+        assert!(text.contains(&format!("fn {test}()")), "{file} has no test {test}");
+    }
+    assert_eq!(rows.len(), each().len(), "a row is of no reason: {rows:?}");
 }
 
 #[test]
