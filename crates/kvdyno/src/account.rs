@@ -6,7 +6,7 @@ use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, RIGHT_AGAIN, Tally};
 use kvdyno_core::workload::{KeyWriter, Kind, PhasePlan};
-use kvdyno_report::lines::duration_text;
+use kvdyno_report::numbers::duration_text;
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostWrite, WriteAccount};
 
 /// What is known of the writes so far.

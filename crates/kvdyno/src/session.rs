@@ -28,7 +28,7 @@ use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::setting::Setting;
-use crate::testbed::{Disturbed, SharedKeeper};
+use crate::testbed::{Disturbed, Roster, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
@@ -47,6 +47,8 @@ pub struct Session<'a> {
     url: String,
     testbed: Option<TestbedResult>,
     keeper: Option<SharedKeeper>,
+    /// Which process each of its nodes is.
+    roster: Roster,
     context: Context,
     existing: Existing,
     /// Of the device under the store, where the plan wants it.
@@ -105,6 +107,7 @@ impl<'a> Session<'a> {
             url,
             testbed: None,
             keeper: None,
+            roster: Roster::default(),
             context,
             existing,
             device: None,
@@ -121,7 +124,8 @@ impl<'a> Session<'a> {
 
     /// The store is a testbed's: it is disclosed, its nodes are sampled, and faults befall it.
     pub fn on_testbed(self, testbed: TestbedResult, keeper: SharedKeeper) -> Self {
-        Session { testbed: Some(testbed), keeper: Some(keeper), ..self }
+        let roster = Roster::of(&testbed.nodes);
+        Session { testbed: Some(testbed), keeper: Some(keeper), roster, ..self }
     }
 
     /// Runs every phase; what was measured is in `output` whatever happens.
@@ -241,13 +245,14 @@ impl<'a> Session<'a> {
             self.exit = self.exit.worse(Exit::Failed);
         }
         if let Some(resources) = &resources {
-            output.add_resources(phase, resources, &self.sampled().1);
+            output.add_resources(phase, resources, &self.roster.names());
+            output.add_nodes(self.roster.later());
         }
         let summary = resources.as_ref().map(|resources| &resources.summary);
         let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
         result.disturb(&measure, faults);
-        let (nodes, work) = (self.sampled().1, self.work(&measure));
-        let resources = resources.as_ref();
+        let nodes = self.roster.names();
+        let (resources, work) = (resources.as_ref(), self.work(&measure));
         let known = Known { faults: &result.faults, resources, nodes: &nodes, work: &work };
         result.course = output.watched().course(measure.start, result.open(), known);
         result.limit = summary.map(|used| self.limit(&measure, used, output.processors()));
@@ -266,9 +271,9 @@ impl<'a> Session<'a> {
 
     fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {
         let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
-        let sampler = Sampler::start(&self.sampled().0).ok();
+        let sampler = self.roster.sample(self.keeper.as_ref());
         let watching = output.observer(&self.context.profile.store, phase);
-        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), phase);
+        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), &self.roster, phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
         let faults = observer.into_faults();
         let resources = sampler.map(Sampler::stop);
@@ -300,18 +305,11 @@ impl<'a> Session<'a> {
         };
         let own = self.store.work_since(began).into_iter().map(|work| told(work, store));
         let mut all: Vec<EventResult> = own.collect();
-        let (pids, names) = self.sampled();
-        for (pid, name) in pids.into_iter().zip(&names) {
+        for (pid, name) in self.roster.processes() {
             let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
-            all.extend(work_of(kind, pid, began).into_iter().map(|work| told(work, name)));
+            all.extend(work_of(kind, pid, began).into_iter().map(|work| told(work, &name)));
         }
         all
-    }
-
-    /// Process numbers and names of the testbed's nodes that run on this machine.
-    fn sampled(&self) -> (Vec<u32>, Vec<String>) {
-        let nodes = self.testbed.iter().flat_map(|testbed| &testbed.nodes);
-        nodes.filter_map(|node| Some((node.pid?, node.name.clone()))).unzip()
     }
 
     fn judge(
@@ -413,7 +411,7 @@ fn ledger_config(setting: &Setting<'_>, context: &Context, existing: Existing) -
             _ => Initial::Unjudged,
         },
         expiry: expiry(setting.plan, profile),
-        may_apply_again: false,
+        may_apply_again: profile.capabilities.may_apply_again,
     }
 }
 

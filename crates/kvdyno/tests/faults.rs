@@ -19,7 +19,7 @@ fn load(seconds: u32) -> Suite {
 struct Ran {
     output: Output,
     result: Value,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 fn run(suite: &Suite, target: [&str; 2]) -> Ran {
@@ -33,7 +33,7 @@ fn run(suite: &Suite, target: [&str; 2]) -> Ran {
         .output()
         .unwrap();
     let text = std::fs::read_to_string(out.join("result.json")).unwrap_or_default();
-    Ran { output, result: serde_json::from_str(&text).unwrap_or_default(), _folder: folder }
+    Ran { output, result: serde_json::from_str(&text).unwrap_or_default(), folder }
 }
 
 impl Ran {
@@ -59,6 +59,24 @@ impl Ran {
         faults.iter().map(|fault| (text(&fault["what"]), text(&fault["node"]))).collect()
     }
 
+    /// Begins of the stretches of a phase over which a process was sampled, s.
+    fn sampled(&self, phase: &str, process: &str) -> Vec<f64> {
+        let path = self.folder.path().join("out/resources.csv");
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        let [phase_at, process_at, start_at] = ["phase_name", "process", "start_s"]
+            .map(|name| names.iter().position(|known| *known == name).unwrap());
+        let of_both = lines.filter(|row| row[phase_at] == phase && row[process_at] == process);
+        of_both.map(|row| row[start_at].parse().unwrap()).collect()
+    }
+
+    /// What is told of a node's processes that came after the testbed was up.
+    fn later(&self) -> Vec<(&str, u64)> {
+        let later = self.result["runs"][0]["testbed"]["later"].as_array().unwrap().iter();
+        later.map(|n| (n["name"].as_str().unwrap(), n["pid"].as_u64().unwrap())).collect()
+    }
+
     fn unsuccessful(&self) -> u64 {
         let series = self.phase("mix")["series"].as_array().unwrap().iter();
         series.map(|s| s["failed"].as_u64().unwrap() + s["indeterminate"].as_u64().unwrap()).sum()
@@ -82,6 +100,14 @@ fn a_killed_server_is_started_again_and_what_it_had_acknowledged_is_there() {
     let began = |at: usize| faults[at]["began_ns"].as_u64().unwrap();
     assert!(began(0) >= 1_000_000_000 && began(1) >= began(0) + 1_000_000_000, "{faults}");
     assert!(ran.told().contains("mix: kill redis-1"), "{}", ran.told());
+    // Its new process is sampled, to the end of this phase and in the next.
+    let [(node, pid)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
+    let server = &ran.phase("mix")["resources"]["servers"][0];
+    assert_eq!((node, &server["pid"], &server["alive"]), ("redis-1", &pid.into(), &true.into()));
+    for phase in ["mix", "mix:read-back"] {
+        let last = |process| ran.sampled(phase, process).last().copied();
+        assert_eq!(last("redis-1"), last("machine"), "{phase}: {}", ran.told());
+    }
 }
 
 #[test]
@@ -175,11 +201,14 @@ fn several_servers_are_killed_and_started_again_at_one_moment() {
 #[test]
 fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
     let added = load(20).fault("add").set("at", "500ms");
-    let suite = added.fault("remove").set("node", "redis-4").set("at", "600ms");
+    let suite = added.fault("remove").set("node", "redis-4").set("at", "8s");
     let target = ["--testbed", "redis-cluster:3?replicas=0"];
     let ran = run(&suite, target);
     assert_eq!(ran.faults(), [("add", "redis-4"), ("remove", "redis-4")]);
     assert_eq!(ran.anomalies(), 0, "{}", ran.told());
+    let [(node, _)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
+    assert_eq!(node, "redis-4");
+    assert!(!ran.sampled("mix", "redis-4").is_empty(), "{}", ran.told());
     assert_eq!(ran.phase("mix:read-back")["tally"]["judged"], 2000, "{}", ran.told());
 }
 

@@ -11,7 +11,7 @@ use kvdyno_core::verdict::{
 };
 
 use crate::figures;
-use crate::lines::{duration_text, grouped, significant};
+use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
 
 /// How each claim of `plan` that is about the run's store stands.

@@ -1,8 +1,8 @@
 //! What limited a phase and what happened in it, in sentences that the terminal, the page and Markdown
 //! share.
 
-use crate::lines::{duration_text, significant};
-use crate::result::{CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun};
+use crate::numbers::{duration_text, significant};
+use crate::result::{CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun, gathered};
 
 /// What a phase was limited by, when it settled and where it left its level, a sentence each without a
 /// stop; of phases that only prepare nothing.
@@ -46,7 +46,7 @@ fn event_lines(course: &CourseResult) -> Vec<String> {
         let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
         format!("{} from {} to {}", event.what, seconds(event.from_ns), seconds(event.to_ns))
     };
-    course.events.iter().map(told).collect()
+    gathered(course.events.iter()).iter().map(told).collect()
 }
 
 fn excursion_lines(course: &CourseResult) -> Vec<String> {

@@ -33,8 +33,9 @@ pub use account::{
 pub use capacity::{CapacityResult, FitResult, ProbeResult};
 pub use claim::{ClaimResult, ConditionResult};
 pub use cost::{CostResult, PricedServers};
+pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
-pub use fault::FaultResult;
+pub use fault::{FaultResult, moments, several};
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};

@@ -188,6 +188,7 @@ fn used(start: Nanos) -> Resources {
 pub fn testbed(word: &str) -> TestbedResult {
     let pair = || vec![(word.to_owned(), word.to_owned())];
     TestbedResult {
+        later: Vec::new(),
         request: word.to_owned(),
         kind: "redis".to_owned(),
         version: Some("7.0.15".to_owned()),
@@ -515,7 +516,7 @@ pub fn resource_summary() -> ResourceSummary {
         own,
         servers: Vec::new(),
         link: None,
-        others: Some(0.04),
+        others: Some(0.02),
     }
 }
 

@@ -6,8 +6,7 @@ use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
 
-use crate::cost::small;
-use crate::lines::{duration_text, grouped, significant};
+use crate::numbers::{bytes_text, duration_text, grouped, significant, small};
 use crate::result::{PhaseResult, RunResult, StoreRun};
 
 /// Objects that a full test holds.
@@ -114,11 +113,11 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
 fn larger_than_memory(result: &RunResult, run: &StoreRun, plan: Option<&Plan>) -> (bool, String) {
     let Some(plan) = plan else { return (false, "size of the data not known".to_owned()) };
     let data = plan.estimate().stored_bytes;
-    let told = crate::terminal::bytes_text(data as u64);
+    let told = bytes_text(data as u64);
     let here = run.testbed.is_some() || !run.store.url.contains("//");
     match result.host.memory_bytes.filter(|_| here) {
         Some(memory) => {
-            let memory_text = crate::terminal::bytes_text(memory);
+            let memory_text = bytes_text(memory);
             (data > memory as f64, format!("{told} in {memory_text}"))
         }
         None => (false, format!("{told}; the servers' memory is not known")),
@@ -134,7 +133,7 @@ fn sizes(plan: Option<&Plan>) -> (bool, String) {
     let groups = || plan.into_iter().flat_map(|plan| &plan.phases).flat_map(|phase| &phase.groups);
     let mut sizes: Vec<&SizeModel> = Vec::new();
     for group in groups() {
-        let writes = group.mix.parts.iter().any(|(kind, _)| !kind.read_only());
+        let writes = group.mix.has(|kind| !kind.read_only());
         if writes && !sizes.contains(&&group.values.size) {
             sizes.push(&group.values.size);
         }

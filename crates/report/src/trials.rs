@@ -10,12 +10,13 @@ use crate::compare::{
     self, CompareError, Comparison, Report, Source, Unequal, result_folders, sources_of,
 };
 use crate::html::page_style;
-use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine, difference_stamp};
+use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine};
 use crate::markdown::{escaped, line};
 use crate::result::{HistogramError, RunResult};
 use crate::terminal::layout::{columns, printable};
 use crate::terminal::{Style, heading_cells};
 use crate::view::{PhaseView, Scope, rows};
+use crate::wording::difference_stamp;
 
 /// Name of the summary in a folder of trials.
 pub const TRIALS_FILE: &str = "trials.json";

@@ -25,6 +25,7 @@ pub static CASSANDRA: Software = Software {
     version: "5.0.9",
     source: Source::Maven {
         artifacts: &["org.apache.cassandra:cassandra-all:5.0.9"],
+        sums: include_str!("install/sums/cassandra.sha256"),
         prepare: None,
     },
 };
@@ -305,13 +306,7 @@ fn tls(site: &Site, address: SocketAddr, folder: &Path) -> Result<String, Testbe
         return Ok(String::new());
     }
     let files = Certificates::make(folder, address.ip())?;
-    let keys = folder.join("keys.pem");
-    let joined = fs::read_to_string(&files.key).and_then(|key| {
-        let certificate = fs::read_to_string(&files.certificate)?;
-        let authority = fs::read_to_string(&files.authority)?;
-        fs::write(&keys, key + &certificate + &authority)
-    });
-    joined.map_err(TestbedError::system("write", "the keys of cassandra"))?;
+    let keys = files.in_one_file()?;
     Ok(format!(
         "client_encryption_options:\n  \
            enabled: true\n  \

@@ -39,9 +39,9 @@ pub type AddNode = fn(&mut Site) -> Result<(), TestbedError>;
 /// Takes the node of this number (from 0) out of the system in good order, and ends it.
 pub type RemoveNode = fn(&mut Site, usize) -> Result<(), TestbedError>;
 
-/// Has the node of this number (from 0) rewrite its log of writes, or merge its files, and waits until it
-/// is over.
-pub type TidyUp = fn(&Site, usize) -> Result<(), TestbedError>;
+/// Has the nodes of these numbers (from 0) rewrite their logs of writes, or merge their files, and waits
+/// until all are done.
+pub type TidyUp = fn(&Site, &[usize]) -> Result<(), TestbedError>;
 
 /// What a kind of testbed can do while it is up, and tells of. What is absent is refused with a clear
 /// line.

@@ -52,11 +52,25 @@ pub(super) fn run(out: &Path, command: &mut Command) -> Result<Ran, Failure> {
         .ok_or_else(|| Failure::Found(format!("{} does not tell what was done", path.display())))
 }
 
+/// As [`run`]: all that the result says of the measured phase.
+pub(super) fn phase(out: &Path, command: &mut Command) -> Result<Value, Failure> {
+    run(out, command)?;
+    let path = out.join("result.json");
+    let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
+    let result: Option<Value> = serde_json::from_str(&text).ok();
+    let phase = result.as_ref().and_then(measured_phase).cloned();
+    phase.ok_or_else(|| Failure::Found(format!("{} has no phase `run`", path.display())))
+}
+
 /// The phase called `run`: what goes before it loads or warms up, what follows reads back.
+fn measured_phase(result: &Value) -> Option<&Value> {
+    let phases = result["runs"].as_array()?.first()?["phases"].as_array()?;
+    phases.iter().find(|phase| phase["name"] == "run")
+}
+
 fn measured(result: &str) -> Option<Ran> {
     let result: Value = serde_json::from_str(result).ok()?;
-    let phases = result["runs"].as_array()?.first()?["phases"].as_array()?;
-    let phase = phases.iter().find(|phase| phase["name"] == "run")?;
+    let phase = measured_phase(&result)?;
     let own = &phase["resources"]["own"];
     let time = |part: &Value| {
         let nanos = u32::try_from(part["nanos"].as_u64()?).ok()?;

@@ -2,10 +2,13 @@
 //! the figures into docs/PERFORMANCE.md.
 
 mod child;
+pub mod instructions;
 mod kvdyno;
 mod lmdb;
 mod machine;
+mod memory;
 mod null;
+mod open;
 mod page;
 mod pairs;
 mod redis;
@@ -37,6 +40,10 @@ enum Subject {
     Lmdb,
     /// Client CPU for each operation, beside redis-benchmark
     Redis,
+    /// How late requests leave with open arrivals
+    Open,
+    /// The client's memory over runs of different lengths
+    Memory,
 }
 
 /// What a benchmark found, ready for the page.
@@ -64,6 +71,8 @@ pub fn bench(options: &Options) -> Result<(), Failure> {
             Subject::Null => null::run(options)?,
             Subject::Lmdb => lmdb::run(options)?,
             Subject::Redis => redis::run(options)?,
+            Subject::Open => open::run(options)?,
+            Subject::Memory => memory::run(options)?,
         });
     }
     for section in &sections {

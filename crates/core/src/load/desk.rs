@@ -199,8 +199,14 @@ impl<'a> Desk<'a> {
     }
 
     #[inline(always)]
-    fn end_write(&mut self, turn: &Turn, ended: Ended) -> Ended {
+    fn end_write(&mut self, turn: &Turn, mut ended: Ended) -> Ended {
         self.worker.expect(turn.soon);
+        if let Err(fault) = &mut ended.answer
+            && self.worker.job().may_apply_again()
+        {
+            // What the driver says is true of its last attempt only.
+            fault.certainty = Certainty::Indeterminate;
+        }
         let end = match ended.answer.as_ref().map_err(|fault| fault.certainty) {
             Ok(_) => WriteEnd::Acknowledged,
             Err(Certainty::Failed) => WriteEnd::Failed,

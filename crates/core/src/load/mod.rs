@@ -22,5 +22,6 @@ mod worker;
 pub use any_store::AnyStore;
 pub use controls::Interrupt;
 pub use job::{Conduct, Context, Job, LoadError};
+pub use pace::Pacing;
 pub use phase::{Observer, Progress};
 pub use trace::{Ran, Wanted, writers};

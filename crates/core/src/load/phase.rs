@@ -219,7 +219,8 @@ impl Watch {
         for mut interval in self.collector.closed() {
             observer.interval(&interval);
             self.chronicle.interval(&interval);
-            interval.series.clear();
+            // Its histograms were handed over; nothing of them stays, however long the phase lasts.
+            interval.series = Vec::new();
             self.timeline.push(interval);
         }
     }

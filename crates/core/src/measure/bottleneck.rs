@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::phase::WorkerUse;
-use super::procfs::{ProcessCounters, family_time, parse_network_of};
+use super::procfs::{ProcessCounters, parse_network_of};
 use super::resources::ResourceSummary;
 use crate::store::Threading;
 
@@ -72,26 +72,13 @@ pub enum Limit {
 pub(super) struct Busy {
     /// Processor time of each thread of each server.
     threads: Vec<BTreeMap<u32, Duration>>,
-    /// Processor time of each server and of what it started.
-    families: Vec<Option<Duration>>,
     /// Bytes received and sent by each link whose speed is known, with that speed in bytes a second.
     links: BTreeMap<String, (u64, u64, f64)>,
 }
 
 impl Busy {
     pub(super) fn look(servers: &[u32]) -> Busy {
-        Busy {
-            threads: servers.iter().map(|pid| threads_of(*pid)).collect(),
-            families: servers.iter().map(|pid| family_time(*pid)).collect(),
-            links: links(),
-        }
-    }
-
-    /// Processor time that all servers and what they started took since; `None` if one of them was not
-    /// there both times.
-    pub(super) fn of_servers(&self, then: &Busy) -> Option<Duration> {
-        let both = self.families.iter().zip(&then.families);
-        both.map(|(before, after)| Some((*after)?.saturating_sub((*before)?))).sum()
+        Busy { threads: servers.iter().map(|pid| threads_of(*pid)).collect(), links: links() }
     }
 
     /// Share of `span` that the busiest thread of a server worked since; `None` if it is not the same
@@ -150,7 +137,7 @@ impl Limit {
         processors: usize,
         of_servers: Option<usize>,
     ) -> Limit {
-        let share = |worker: &WorkerUse| worker.cpu.as_secs_f64() / worker.wall.as_secs_f64();
+        let share = |worker: &WorkerUse| worker.wanted();
         let timed = || workers.iter().filter(|worker| !worker.wall.is_zero());
         let busiest = timed().map(share).fold(0.0, f64::max);
         if busiest > FULL_THREAD {
@@ -182,7 +169,7 @@ impl Limit {
         match self {
             Limit::Client { busy } => {
                 format!(
-                    "limited by the client: a thread of kvdyno worked {} of the time",
+                    "limited by the client: a thread of kvdyno had work {} of the time",
                     percent(*busy)
                 )
             }
@@ -239,7 +226,6 @@ fn of_server(used: &ResourceSummary, processors: usize) -> Option<Limit> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::procfs;
     use super::super::resources::{ProcessUse, ServerUse};
     use super::*;
 
@@ -274,31 +260,6 @@ mod tests {
         let wall = Duration::from_secs(10);
         let worker = WorkerUse { wall, cpu: wall.mul_f64(busy), ..WorkerUse::default() };
         Limit::of(&[worker], threading, used, 4, None)
-    }
-
-    #[test]
-    fn a_server_is_all_that_it_started() {
-        let mut shell = std::process::Command::new("sh")
-            .args(["-c", "i=0; while :; do i=$((i+1)); done & wait"])
-            .spawn()
-            .unwrap();
-        let servers = [shell.id()];
-        let began = Busy::look(&servers);
-        let deadline = std::time::Instant::now() + Duration::from_secs(30);
-        let mut worked = Duration::ZERO;
-        while worked.is_zero() && std::time::Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(20));
-            worked = began.of_servers(&Busy::look(&servers)).unwrap();
-        }
-        for child in procfs::children(shell.id()) {
-            let _ = std::process::Command::new("kill").args(["-9", &child.to_string()]).status();
-        }
-        shell.kill().unwrap();
-        shell.wait().unwrap();
-        assert!(!worked.is_zero(), "the loop is its child's");
-        let [nobody, none] = [Busy::look(&[u32::MAX]), Busy::look(&[])];
-        assert_eq!(nobody.of_servers(&nobody), None);
-        assert_eq!(none.of_servers(&none), Some(Duration::ZERO));
     }
 
     #[test]

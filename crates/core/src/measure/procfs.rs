@@ -1,7 +1,7 @@
 //! Counters that Linux keeps of the machine and of each process, read without allocation: files
 //! stay open and are read again into one buffer. Formats: proc(5).
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -33,8 +33,6 @@ pub struct MachineTimes {
     pub user: Duration,
     /// In the kernel, interrupts included.
     pub system: Duration,
-    /// Of that, in interrupts, which are no process's: the work of the network among them.
-    pub interrupts: Duration,
     /// Nothing to do.
     pub idle: Duration,
     /// Nothing to do but wait for a disk.
@@ -56,7 +54,6 @@ impl MachineTimes {
         MachineTimes {
             user: self.user.saturating_sub(earlier.user),
             system: self.system.saturating_sub(earlier.system),
-            interrupts: self.interrupts.saturating_sub(earlier.interrupts),
             idle: self.idle.saturating_sub(earlier.idle),
             iowait: self.iowait.saturating_sub(earlier.iowait),
             steal: self.steal.saturating_sub(earlier.steal),
@@ -73,7 +70,6 @@ impl MachineTimes {
         Some(MachineTimes {
             user: user + nice,
             system: system + irq + softirq,
-            interrupts: irq + softirq,
             idle,
             iowait,
             steal,
@@ -103,6 +99,20 @@ pub struct ProcessCounters {
 }
 
 impl ProcessCounters {
+    /// These counts with those of a former process added. Memory is that of this one, and so is the
+    /// network's, which is counted for a network namespace and goes on when its process does not.
+    pub(super) fn on_top_of(&self, former: &ProcessCounters) -> ProcessCounters {
+        let sum = |mine: Option<u64>, its: Option<u64>| Some(mine? + its.unwrap_or_default());
+        ProcessCounters {
+            user: self.user + former.user,
+            system: self.system + former.system,
+            read_bytes: sum(self.read_bytes, former.read_bytes),
+            written_bytes: sum(self.written_bytes, former.written_bytes),
+            context_switches: sum(self.context_switches, former.context_switches),
+            ..*self
+        }
+    }
+
     /// Parses /proc/PID/stat; the name in parentheses may itself hold spaces and parentheses.
     pub(super) fn parse(stat: &str) -> Option<ProcessCounters> {
         let after_name = &stat[stat.rfind(')')? + 1..];
@@ -113,36 +123,6 @@ impl ProcessCounters {
         let pages: u64 = fields.nth(24 - 16)?.parse().ok()?;
         Some(ProcessCounters { user, system, rss: pages * page_bytes(), ..Default::default() })
     }
-}
-
-/// Processor time of a process and of all that it has started, down to their children; `None` if it is not
-/// there.
-pub(super) fn family_time(pid: u32) -> Option<Duration> {
-    let mut all = own_and_ended(pid)?;
-    let mut left = children(pid);
-    while let Some(child) = left.pop() {
-        // One that ended just now is counted by whoever waited for it.
-        all += own_and_ended(child).unwrap_or_default();
-        left.extend(children(child));
-    }
-    Some(all)
-}
-
-/// Processes that a process has started and that are there still.
-pub(super) fn children(pid: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    let numbers = |text: String| -> Vec<u32> {
-        text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-    };
-    texts.flat_map(numbers).collect()
-}
-
-/// Fields 14 to 17 of /proc/PID/stat: its own time, and that of children it has waited for.
-fn own_and_ended(pid: u32) -> Option<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace().skip(14 - 3).take(4);
-    fields.map(|field| field.parse().ok().map(ticks)).sum()
 }
 
 /// Reads (`read_bytes`, `write_bytes`) from /proc/PID/io.
@@ -240,7 +220,7 @@ impl ProcessFiles {
 }
 
 /// Clock ticks, the unit of /proc's processor times, as time.
-fn ticks(count: u64) -> Duration {
+pub(super) fn ticks(count: u64) -> Duration {
     // SAFETY: sysconf only looks up a constant of the system.
     let a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     Duration::from_nanos(count.saturating_mul(1_000_000_000 / a_second.max(1) as u64))

@@ -214,6 +214,14 @@ pub struct Mix {
     pub parts: Vec<(Kind, u16)>,
 }
 
+impl Mix {
+    /// It has a kind of which `test` is true.
+    #[must_use]
+    pub fn has(&self, test: impl Fn(Kind) -> bool) -> bool {
+        self.parts.iter().any(|(kind, _)| test(*kind))
+    }
+}
+
 /// When requests are due.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]

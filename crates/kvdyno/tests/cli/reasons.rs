@@ -211,7 +211,7 @@ fn a_hog_beside_the_store_is_told() {
     let hogs = Hogs::start();
     let told = judged("--store sim:?service=1ms --records 100 --clients 1 --duration 2s");
     drop(hogs);
-    let share = told.told("neighbours", "suspect");
+    let share = told.told("other-load", "suspect");
     assert!(share <= 1.0, "{share}");
 }
 

@@ -1,6 +1,6 @@
 //! The one list of what is told of a fault: the terminal's table and the page are made from it.
 
-use crate::lines::{duration_text, grouped, significant};
+use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{FaultAccount, LostWrite, SideAccount, StaleAccount, WriteAccount};
 
 /// Share of the former throughput whose return the tables tell.

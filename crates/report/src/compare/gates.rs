@@ -1,11 +1,9 @@
 //! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and
 //! requirements (`--needs`), beside which a difference matters or not.
 
+use crate::numbers::{duration_text, grouped, significant, small};
 use kvdyno_core::verdict::{Amount, Condition, ConditionFigure as Figure, Operations, Operator};
 use serde::Serialize;
-
-use crate::cost::small;
-use crate::lines::{duration_text, grouped, significant};
 
 use super::comparison::{Both, Comparison, PhaseComparison};
 use super::difference::{Difference, Shown, interval};

@@ -8,7 +8,7 @@ use kvdyno_core::measure::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fault::FaultResult;
+use super::fault::{FaultResult, moments, several};
 use super::latency::add;
 
 /// A throughput below this share of the usual one is a dip.
@@ -27,6 +27,9 @@ const FEWEST: usize = 8;
 const NEXT: u64 = 250_000_000;
 /// Most dips and excursions that a result keeps of a phase.
 const MOST: usize = 50;
+
+/// Between work and server in [`EventResult::what`].
+const OF: &str = " of ";
 
 /// What happened during a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -219,7 +222,7 @@ impl Known<'_> {
         let event = |child: &Offspring| {
             let node = self.nodes.get(child.server).map_or("a server", String::as_str);
             let since = |at: Nanos| at.saturating_sub(start);
-            let what = format!("{} of {node}", work(child));
+            let what = format!("{}{OF}{node}", work(child));
             EventResult { what, from_ns: since(child.from), to_ns: since(child.to) }
         };
         let children = children.filter(|child| child.to >= start).map(event);
@@ -254,13 +257,14 @@ impl Known<'_> {
         };
         let seconds = |ns: u64| format!("{:.1}", ns as f64 / 1e9);
         let mut found = Vec::new();
-        for fault in self.faults.iter().filter(|f| f.error.is_none()) {
+        for fault in moments(self.faults).iter().filter(|f| f.error.is_none()) {
             if overlaps(fault.began_ns, fault.ended_ns) {
                 let name = format!("{} {}", fault.what, fault.node);
                 found.push(format!("{} at {} s", name.trim_end(), seconds(fault.began_ns)));
             }
         }
-        for event in events.iter().filter(|event| overlaps(event.from_ns, event.to_ns)) {
+        let events = events.iter().filter(|event| overlaps(event.from_ns, event.to_ns));
+        for event in gathered(events) {
             let (from, to) = (seconds(event.from_ns), seconds(event.to_ns));
             found.push(format!("{} from {from} s to {to} s", event.what));
         }
@@ -278,6 +282,33 @@ impl Known<'_> {
         }
         found
     }
+}
+
+/// The same work of several servers at the same time is one.
+pub(crate) fn gathered<'a>(events: impl Iterator<Item = &'a EventResult>) -> Vec<EventResult> {
+    let mut all: Vec<&EventResult> = events.collect();
+    all.sort_by_key(|event| event.from_ns);
+    let mut works: Vec<(&str, Vec<&str>, u64, u64)> = Vec::new();
+    for event in all {
+        let (work, node) = event.what.rsplit_once(OF).unwrap_or((event.what.as_str(), ""));
+        let known =
+            works.iter_mut().rfind(|(known, _, _, to)| *known == work && event.from_ns <= *to);
+        match known {
+            Some((_, nodes, _, to)) => {
+                if !nodes.contains(&node) {
+                    nodes.push(node);
+                }
+                *to = (*to).max(event.to_ns);
+            }
+            None => works.push((work, vec![node], event.from_ns, event.to_ns)),
+        }
+    }
+    let event = |(work, nodes, from_ns, to_ns): (&str, Vec<&str>, u64, u64)| EventResult {
+        what: format!("{work}{OF}{}", several(&nodes)),
+        from_ns,
+        to_ns,
+    };
+    works.into_iter().map(event).collect()
 }
 
 /// What a process that a server started is for, where its name tells.
@@ -321,14 +352,15 @@ mod tests {
     }
 
     fn rewrite() -> Resources {
-        let offspring = Offspring {
-            server: 0,
+        let offspring = |server, from, to| Offspring {
+            server,
             name: "redis-aof-rewrite".into(),
-            from: START + 20 * SECOND,
-            to: START + 23 * SECOND,
+            from: START + from * SECOND,
+            to: START + to * SECOND,
         };
+        let offspring = vec![offspring(0, 20, 22), offspring(1, 21, 23), offspring(0, 40, 41)];
         let summary = crate::sample::resource_summary();
-        Resources { samples: Vec::new(), summary, offspring: vec![offspring] }
+        Resources { samples: Vec::new(), summary, offspring }
     }
 
     const NOTHING: Known<'static> = Known { faults: &[], resources: None, nodes: &[], work: &[] };
@@ -345,18 +377,22 @@ mod tests {
         let mut rates = rates();
         rates[21..24].iter_mut().for_each(|rate| *rate /= 3);
         let p99 = |i: usize| if (21..24).contains(&i) { 900 } else { 100 + jitter(i) };
-        let (resources, nodes) = (rewrite(), ["redis-1".to_owned()]);
+        let (resources, nodes) = (rewrite(), ["redis-1".to_owned(), "redis-2".to_owned()]);
         let known = Known { resources: Some(&resources), nodes: &nodes, ..NOTHING };
         let course = watched(&rates, p99).course(START, false, known).unwrap();
         let whats: Vec<&str> = course.excursions.iter().map(|e| e.what.as_str()).collect();
         assert_eq!(whats, ["throughput", "p99"]);
         for excursion in &course.excursions {
             assert_eq!((excursion.from_ns, excursion.to_ns), (21 * SECOND, 24 * SECOND));
-            let expected = "rewrite of the append-only file of redis-1 from 20.0 s to 23.0 s";
+            let expected =
+                "rewrite of the append-only file of redis-1, redis-2 from 20.0 s to 23.0 s";
             assert_eq!(excursion.beside, [expected]);
         }
-        let event = &course.events[0];
-        assert_eq!((event.from_ns, event.to_ns), (20 * SECOND, 23 * SECOND));
+        let told: Vec<_> = course.events.iter().map(|e| (e.what.as_str(), e.from_ns)).collect();
+        let what = |node: &str| format!("rewrite of the append-only file of {node}");
+        let [first, second] = ["redis-1", "redis-2"].map(what);
+        let expected = [(&first, 20), (&second, 21), (&first, 40)];
+        assert_eq!(told, expected.map(|(what, at)| (what.as_str(), at * SECOND)));
         assert!((0.3..0.4).contains(&course.excursions[0].level), "{:?}", course.excursions[0]);
         assert!((7.0..9.0).contains(&course.excursions[1].level), "{:?}", course.excursions[1]);
     }

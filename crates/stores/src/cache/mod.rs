@@ -177,6 +177,7 @@ fn profile(cache: Profile, store: Profile, settings: Settings) -> Answer<Profile
             pipeline: c.pipeline && s.pipeline,
             may_forget: s.may_forget,
             fabricates: c.fabricates || s.fabricates,
+            may_apply_again: c.may_apply_again || s.may_apply_again,
         },
         durability: store.durability,
         consistency: Promise::declared(consistency(&cache, &store, settings)),

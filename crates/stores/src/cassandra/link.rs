@@ -13,7 +13,7 @@ use scylla::client::PoolSize;
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::{Session, TlsContext};
 use scylla::client::session_builder::SessionBuilder;
-use scylla::policies::retry::FallthroughRetryPolicy;
+use scylla::policies::retry::{DefaultRetryPolicy, FallthroughRetryPolicy, RetryPolicy};
 
 use super::clock::{CLOCK, MARK_INTERVAL, MARK_KEY};
 use super::errors::{self, Effect};
@@ -109,10 +109,14 @@ async fn keep_marking(link: Weak<Link>) {
 }
 
 async fn connect(options: &CassandraOptions) -> Answer<Session> {
-    // Each request goes out once: no retries, no speculative execution (the default is none).
+    // Each request goes out once, unless the URL says otherwise. Speculative execution is off.
+    let retries: Arc<dyn RetryPolicy> = match options.retry {
+        true => Arc::new(DefaultRetryPolicy::new()),
+        false => Arc::new(FallthroughRetryPolicy::new()),
+    };
     let profile = ExecutionProfile::builder()
         .request_timeout(Some(options.timeout))
-        .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
+        .retry_policy(retries)
         .build();
     let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
     let mut builder = SessionBuilder::new()

@@ -54,6 +54,7 @@ pub(super) async fn ask_all(link: &Link, options: &CassandraOptions) -> Answer<P
             ttl: true,
             fields: link.schema.fields > 0,
             pipeline: true,
+            may_apply_again: options.retry,
             ..Capabilities::default()
         },
         durability: Promise { level: durability, checked: every },

@@ -7,7 +7,7 @@ fn each() -> Vec<Reason> {
     let clients = 10;
     let span = Duration::from_millis(400);
     vec![
-        Reason::ClientLimited { worker: 1, busy: 0.95 },
+        Reason::ClientLimited { worker: 1, busy: 0.95, waited: 0.3, server: Some(0.5) },
         Reason::HarnessShare { outside: 0.4 },
         Reason::MissedSchedule { offered: 10_000, started: 9_000, span },
         Reason::LateSends { lag_p99: 300_000, response_p99: 1_000_000 },
@@ -25,7 +25,7 @@ fn each() -> Vec<Reason> {
         Reason::Unjudged { unknown: 4, reads: 10_000 },
         Reason::Anomalies { illegal: 1, counts: [1, 0, 0, 0, 0] },
         Reason::NeverSettled { trend: -0.3 },
-        Reason::Neighbours { others: 0.4 },
+        Reason::OtherLoad { others: 0.4 },
     ]
 }
 
@@ -50,7 +50,7 @@ fn position(reason: &Reason) -> usize {
         Reason::Unjudged { .. } => 15,
         Reason::Anomalies { .. } => 16,
         Reason::NeverSettled { .. } => 17,
-        Reason::Neighbours { .. } => 18,
+        Reason::OtherLoad { .. } => 18,
     }
 }
 
@@ -58,6 +58,23 @@ fn position(reason: &Reason) -> usize {
 fn every_variant_is_tried_here() {
     let order: Vec<_> = each().iter().map(position).collect();
     assert_eq!(order, (0..each().len()).collect::<Vec<_>>());
+}
+
+/// What the client lacked, and what it could still get out of the server.
+#[test]
+fn a_limited_client_tells_by_how_much_more_of_it_would_help() {
+    let text =
+        |waited, server| Reason::ClientLimited { worker: 0, busy: 0.95, waited, server }.text();
+    assert_eq!(
+        text(0.0, None),
+        "client thread 0 worked 95.0 % of the time: kvdyno may be the limit"
+    );
+    let starved = text(0.5, Some(0.25));
+    assert!(starved.contains("(50.0 % of it spent waiting)"), "{starved}");
+    assert!(starved.ends_with(
+        "worked 25.0 %, so that more clients could get up to 4.0 times as much out of it"
+    ));
+    assert!(text(0.0, Some(0.96)).ends_with("so may the server, a thread of which worked 96.0 %"));
 }
 
 #[test]
