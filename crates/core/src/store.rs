@@ -10,16 +10,19 @@ mod fault;
 mod figure;
 mod profile;
 mod transfer;
+mod work;
 
 use std::future::Future;
 use std::path::Path;
 use std::task::Context;
+use std::time::SystemTime;
 
 pub use copies::{Copies, NodeCopy, Place};
 pub use fault::{Certainty, ErrorClass, Fault, Message};
 pub use figure::{Figure, FigureUnit};
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
+pub use work::Work;
 
 /// The answer to one wire request.
 pub type Answer<T> = Result<T, Fault>;
@@ -100,6 +103,12 @@ pub trait Store: Send + Sync + 'static {
             }
         };
         async { Ok(answer) }
+    }
+
+    /// What an engine in this process did beside answering requests, as far as that ended since a
+    /// moment. Asked at the end of each phase.
+    fn work_since(&self, _moment: SystemTime) -> Vec<Work> {
+        Vec::new()
     }
 }
 

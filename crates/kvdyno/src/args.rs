@@ -302,7 +302,7 @@ pub struct CompareArguments {
     /// first store is.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// Exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate < -5%'; may be given
+    /// Exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate < -5%', 'cost > +5%'; may be given
     /// several times.
     #[arg(long, value_name = "CONDITION", value_parser = conditions)]
     pub fail_on: Vec<Conditions>,
@@ -325,6 +325,9 @@ pub struct CompareArguments {
     /// Print the comparison as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
+    /// What the servers of each side cost; without it what their results say.
+    #[command(flatten)]
+    pub price: PriceArguments,
 }
 
 /// What one option asks: conditions that are separated by commas.

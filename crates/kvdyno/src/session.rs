@@ -8,15 +8,17 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
 use kvdyno_core::measure::{Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
-use kvdyno_core::store::{Consistency, ErrorClass, Profile};
+use kvdyno_core::store::{Consistency, ErrorClass, Profile, Work};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::linearizability::Answer;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::result::{
-    FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult, WriteAccount,
+    EventResult, FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
+    WriteAccount,
 };
+use kvdyno_testbed::work_of;
 
 use crate::account::Accounting;
 use crate::added::Pass;
@@ -258,7 +260,8 @@ impl<'a> Session<'a> {
         let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
         result.disturb(&measure, faults);
         let nodes = self.roster.names();
-        let known = Known { faults: &result.faults, resources: resources.as_ref(), nodes: &nodes };
+        let (resources, work) = (resources.as_ref(), self.work(&measure));
+        let known = Known { faults: &result.faults, resources, nodes: &nodes, work: &work };
         result.course = output.watched().course(measure.start, result.open(), known);
         result.limit = summary.map(|used| self.limit(&measure, used, output.processors()));
         result.publish(self.setting.plan, &self.context.profile.store);
@@ -297,6 +300,24 @@ impl<'a> Session<'a> {
     fn limit(&self, measure: &PhaseMeasure, used: &ResourceSummary, processors: usize) -> Limit {
         let kept_to = self.testbed.iter().find_map(|t| t.server_processors.as_ref().map(Vec::len));
         Limit::of(&measure.workers, self.store.threading(), used, processors, kept_to)
+    }
+
+    /// What the store, and the servers of the testbed, tell of their work during a phase.
+    fn work(&self, measure: &PhaseMeasure) -> Vec<EventResult> {
+        let (began, store) = (measure.started_at, &self.context.profile.store);
+        let since = |at: SystemTime| at.duration_since(began).unwrap_or_default().as_nanos() as u64;
+        let told = |work: Work, who: &str| EventResult {
+            what: format!("{} of {who}", work.what),
+            from_ns: since(work.from),
+            to_ns: since(work.to),
+        };
+        let own = self.store.work_since(began).into_iter().map(|work| told(work, store));
+        let mut all: Vec<EventResult> = own.collect();
+        for (pid, name) in self.roster.processes() {
+            let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
+            all.extend(work_of(kind, pid, began).into_iter().map(|work| told(work, &name)));
+        }
+        all
     }
 
     fn judge(

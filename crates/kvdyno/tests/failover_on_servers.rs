@@ -5,33 +5,22 @@
 mod support;
 
 use serde_json::Value;
+use support::suite::Suite;
 use support::{Bench, Outcome, number_at};
 
-/// Inserts and reads at a fixed rate; `FAULT` befalls them.
-const SUITE: &str = r#"
-records = 2000
-clients = 8
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, insert = 50 }
-rate = "800/s"
-duration = "SECONDSs"
-read-back = true
-[[phase.fault]]
-FAULT
-[[phase.claim]]
-says = "nothing is lost"
-holds = "acked_lost == 0"
-[[phase.claim]]
-says = "it goes on"
-holds = "unavailable < 15s"
-"#;
-
+/// Inserts and reads at a fixed rate; `fault` befalls them.
 fn run(testbed: &str, seconds: u32, fault: &str) -> Outcome {
-    let suite = SUITE.replace("SECONDS", &seconds.to_string()).replace("FAULT", fault);
+    let suite = Suite::of(2_000)
+        .set("clients", 8)
+        .load()
+        .phase("mix", "get = 50, insert = 50")
+        .set("rate", "800/s")
+        .set("duration", format!("{seconds}s"))
+        .set("read-back", true)
+        .line("[[phase.fault]]")
+        .line(fault)
+        .phase_claim("nothing is lost", "acked_lost == 0")
+        .phase_claim("it goes on", "unavailable < 15s");
     let bench = Bench::new();
     let suite = bench.suite(&suite);
     bench.run(&["run", &suite, "--testbed", testbed, "--quiet"])

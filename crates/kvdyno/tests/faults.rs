@@ -2,26 +2,19 @@
 //! they cost is counted.
 #![cfg(feature = "server-tests")]
 
+mod support;
+
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use support::suite::{self, Suite};
 
-const LOAD: &str = r#"
-name = "faults"
-records = 2000
-clients = 4
-warmup = false
-
-[[phase]]
-name = "load"
-load = true
-
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-rate = "1k/s"
-duration = "4s"
-"#;
+/// What faults befall: their lines come after these.
+fn load(seconds: u32) -> Suite {
+    let loaded = Suite::of(2_000).set("clients", 4).load();
+    let mix = loaded.phase("mix", "get = 50, update = 50").set("rate", "1k/s");
+    mix.set("duration", format!("{seconds}s"))
+}
 
 struct Ran {
     output: Output,
@@ -29,17 +22,13 @@ struct Ran {
     folder: tempfile::TempDir,
 }
 
-fn run(fault: &str, target: [&str; 2]) -> Ran {
-    run_suite(&format!("{LOAD}\n{fault}"), target)
-}
-
-fn run_suite(text: &str, target: [&str; 2]) -> Ran {
+fn run(suite: &Suite, target: [&str; 2]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
-    let suite = folder.path().join("faults.toml");
-    std::fs::write(&suite, text).unwrap();
+    let path = folder.path().join("faults.toml");
+    suite::write(&path, suite);
     let out = folder.path().join("out");
     let output = Command::new(env!("CARGO_BIN_EXE_kvdyno"))
-        .args(["run", suite.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()])
+        .args(["run", path.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()])
         .args(target)
         .output()
         .unwrap();
@@ -101,8 +90,8 @@ impl Ran {
 
 #[test]
 fn a_killed_server_is_started_again_and_what_it_had_acknowledged_is_there() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\nat = \"1s\"\nrepair = \"1s\"\n";
-    let ran = run(fault, ["--testbed", "redis?persistence=aof-always"]);
+    let suite = load(4).fault("kill").set("at", "1s").set("repair", "1s");
+    let ran = run(&suite, ["--testbed", "redis?persistence=aof-always"]);
     assert_eq!(ran.faults(), [("kill", "redis-1"), ("start again", "redis-1")]);
     assert!(ran.unsuccessful() > 0, "a second without a server: {}", ran.told());
     assert_eq!(ran.anomalies(), 0, "{}", ran.told());
@@ -124,8 +113,8 @@ fn a_killed_server_is_started_again_and_what_it_had_acknowledged_is_there() {
 #[test]
 fn what_a_killed_server_has_forgotten_is_named_lost() {
     // Repaired only when the clients are done.
-    let fault = "[[phase.fault]]\ndo = \"kill\"\nat = \"3s\"\n";
-    let ran = run(fault, ["--testbed", "redis"]);
+    let suite = load(4).fault("kill").set("at", "3s");
+    let ran = run(&suite, ["--testbed", "redis"]);
     assert_eq!(ran.faults(), [("kill", "redis-1"), ("start again", "redis-1")]);
     let lost = ran.phase("mix:read-back")["tally"]["anomalies"].as_array().unwrap();
     let named: u64 = lost.iter().map(|count| count.as_u64().unwrap()).sum();
@@ -135,17 +124,18 @@ fn what_a_killed_server_has_forgotten_is_named_lost() {
 
 #[test]
 fn every_server_rewrites_its_log_while_the_load_goes_on() {
-    let fault = "[[phase.fault]]\ndo = \"rewrite\"\nnode = \"all\"\nat = \"500ms\"\n";
+    let suite = load(4).fault("rewrite").set("node", "all").set("at", "500ms");
     let testbed = "redis-sharded:2?persistence=aof-everysec&rewrites=held-off";
-    let ran = run(fault, ["--testbed", testbed]);
+    let ran = run(&suite, ["--testbed", testbed]);
     assert_eq!(ran.faults(), [("rewrite", "redis-1"), ("rewrite", "redis-2")]);
     assert_eq!((ran.unsuccessful(), ran.anomalies()), (0, 0), "{}", ran.told());
 }
 
 #[test]
 fn a_paused_server_is_resumed_again_and_again() {
-    let fault = "[[phase.fault]]\ndo = \"pause\"\nnode = 1\nat = \"500ms\"\nrepair = \"300ms\"\nevery = \"1s\"\n";
-    let ran = run(fault, ["--testbed", "redis"]);
+    let paused = load(4).fault("pause").set("node", 1).set("at", "500ms");
+    let suite = paused.set("repair", "300ms").set("every", "1s");
+    let ran = run(&suite, ["--testbed", "redis"]);
     let faults = ran.faults();
     assert!(faults.len() >= 4, "{faults:?}");
     for pair in faults.chunks(2) {
@@ -156,16 +146,14 @@ fn a_paused_server_is_resumed_again_and_again() {
 
 #[test]
 fn faults_want_a_testbed() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\n";
-    let ran = run(fault, ["--store", "map:"]);
+    let ran = run(&load(4).fault("kill"), ["--store", "map:"]);
     assert_eq!(ran.output.status.code(), Some(64));
     assert!(ran.told().contains("--testbed NAME"), "{}", ran.told());
 }
 
 #[test]
 fn a_fault_that_cannot_be_done_is_told() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\nnode = \"primary\"\n";
-    let ran = run(fault, ["--testbed", "redis"]);
+    let ran = run(&load(4).fault("kill").set("node", "primary"), ["--testbed", "redis"]);
     let error = ran.phase("mix")["faults"][0]["error"].as_str().unwrap();
     assert!(error.contains("no node is a primary now"), "{error}");
     assert_eq!(ran.unsuccessful(), 0);
@@ -173,9 +161,9 @@ fn a_fault_that_cannot_be_done_is_told() {
 
 #[test]
 fn a_partition_stalls_the_clients_until_it_is_repaired() {
-    let fault =
-        "[[phase.fault]]\ndo = \"partition\"\nwhen = \"rate\"\nat = \"200ms\"\nrepair = \"1s\"\n";
-    let ran = run(fault, ["--testbed", "redis"]);
+    let cut = load(4).fault("partition").set("when", "rate");
+    let suite = cut.set("at", "200ms").set("repair", "1s");
+    let ran = run(&suite, ["--testbed", "redis"]);
     assert_eq!(ran.faults(), [("partition", "redis-1"), ("reconnect", "redis-1")]);
     assert_eq!(ran.result["runs"][0]["testbed"]["request"], "redis?network=own");
     let faults = &ran.phase("mix")["faults"];
@@ -191,10 +179,10 @@ fn a_partition_stalls_the_clients_until_it_is_repaired() {
 
 #[test]
 fn several_servers_are_killed_and_started_again_at_one_moment() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\ncount = 2\nwhen = \"acked >= 500\"\nrepair = \"500ms\"\n\
-        [[phase.fault]]\ndo = \"kill\"\nwhen = \"acked >= 1M\"\n\
-        [[phase.fault]]\ndo = \"kill\"\ncount = 4\n";
-    let ran = run(fault, ["--testbed", "redis-sharded:3?persistence=aof-always"]);
+    let two = load(4).fault("kill").set("count", 2).set("when", "acked >= 500");
+    let never = two.set("repair", "500ms").fault("kill").set("when", "acked >= 1M");
+    let suite = never.fault("kill").set("count", 4);
+    let ran = run(&suite, ["--testbed", "redis-sharded:3?persistence=aof-always"]);
     let faults = ran.phase("mix")["faults"].as_array().unwrap();
     let text = |at: usize, key: &str| faults[at][key].as_str().unwrap_or_default();
     assert!(text(0, "error").contains("fewer than 4 nodes are up with data now"), "{faults:?}");
@@ -212,11 +200,10 @@ fn several_servers_are_killed_and_started_again_at_one_moment() {
 
 #[test]
 fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
-    let suite = LOAD.replace("duration = \"4s\"", "duration = \"20s\"");
-    let fault = "[[phase.fault]]\ndo = \"add\"\nat = \"500ms\"\n\
-        [[phase.fault]]\ndo = \"remove\"\nnode = \"redis-4\"\nat = \"8s\"\n";
+    let added = load(20).fault("add").set("at", "500ms");
+    let suite = added.fault("remove").set("node", "redis-4").set("at", "8s");
     let target = ["--testbed", "redis-cluster:3?replicas=0"];
-    let ran = run_suite(&format!("{suite}\n{fault}"), target);
+    let ran = run(&suite, target);
     assert_eq!(ran.faults(), [("add", "redis-4"), ("remove", "redis-4")]);
     assert_eq!(ran.anomalies(), 0, "{}", ran.told());
     let [(node, _)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
@@ -227,14 +214,14 @@ fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
 
 #[test]
 fn what_a_testbed_cannot_bear_is_refused_before_it_is_started() {
-    for (fault, testbed, said) in [
-        ("do = \"add\"", "redis", "testbed redis cannot take another node while it is up"),
-        ("do = \"remove\"", "redis-sharded", "cannot give up a node while it is up"),
-        ("do = \"compact\"", "etcd", "cannot merge its files when told to"),
-        ("do = \"disk-full\"", "redis", "as in `redis?disk=64MiB`"),
-        ("do = \"lossy\"\nloss = 0.1", "redis?network=host", "leave `network=host` out"),
+    for (suite, testbed, said) in [
+        (load(4).fault("add"), "redis", "testbed redis cannot take another node while it is up"),
+        (load(4).fault("remove"), "redis-sharded", "cannot give up a node while it is up"),
+        (load(4).fault("compact"), "etcd", "cannot merge its files when told to"),
+        (load(4).fault("disk-full"), "redis", "as in `redis?disk=64MiB`"),
+        (load(4).fault("lossy").set("loss", 0.1), "redis?network=host", "leave `network=host` out"),
     ] {
-        let ran = run(&format!("[[phase.fault]]\n{fault}\n"), ["--testbed", testbed]);
+        let ran = run(&suite, ["--testbed", testbed]);
         assert_eq!(ran.output.status.code(), Some(64), "{}", ran.told());
         assert!(ran.told().contains(said), "{said}: {}", ran.told());
     }

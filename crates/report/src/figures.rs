@@ -54,6 +54,9 @@ pub(crate) fn measured(
         }
         Figure::StaleVersions | Figure::StaleFor => stale(phase, &subject.figure),
         Figure::Violations => violations(phase),
+        Figure::Cost => {
+            Err("only `kvdyno compare --servers KIND=N` knows what operations cost".to_owned())
+        }
         Figure::Noticed(name) => noticed(phase, name),
     }
 }

@@ -15,7 +15,7 @@ pub fn course_lines(run: &StoreRun, phase: &PhaseResult) -> Vec<String> {
         let node = run.testbed.as_ref().and_then(|testbed| testbed.node_of(pid));
         node.map_or_else(|| format!("process {pid}"), |node| node.name.clone())
     };
-    let limit = phase.limit.iter().map(|limit| format!("limited by {}", limit.text(name)));
+    let limit = phase.limit.iter().map(|limit| limit.text(name));
     let course = phase.course.iter();
     limit
         .chain(course.flat_map(|course| settled_lines(course, phase.open())))

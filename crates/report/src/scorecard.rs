@@ -93,10 +93,14 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
         }
         (Some(found), _) => found,
     };
-    let kept = match (wrong, node_failed(run).0) {
-        (None, _) => "nothing was checked",
-        (Some(_), true) => "nothing lost when a node was killed",
-        (Some(_), false) => "nothing lost; no node was killed",
+    let unknown = run.phases.iter().filter_map(|phase| Some(phase.writes.as_ref()?.unknown)).max();
+    let kept = match (wrong, node_failed(run).0, unknown.filter(|unknown| *unknown > 0)) {
+        (None, ..) => "nothing was checked".to_owned(),
+        (Some(_), _, Some(unknown)) => {
+            format!("nothing seen lost; of {} records it is not known", grouped(unknown as f64))
+        }
+        (Some(_), true, None) => "nothing lost when a node was killed".to_owned(),
+        (Some(_), false, None) => "nothing lost; no node was killed".to_owned(),
     };
     let price = result.cost.as_ref().map_or(String::new(), |cost| {
         let price = kvdyno_core::cost::per_million(cost.hourly(), rate);
@@ -219,7 +223,7 @@ fn checked(run: &StoreRun) -> (bool, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::CapacityResult;
+    use crate::result::{CapacityResult, WriteAccount};
     use crate::sample;
 
     #[test]
@@ -253,6 +257,11 @@ mod tests {
                 ..CapacityResult::default()
             }];
         }
+        let mut unsure = result.clone();
+        let account = WriteAccount { unknown: 3, ..WriteAccount::default() };
+        unsure.runs[clean].phases[0].writes = Some(account);
+        let text = told(&unsure, clean);
+        assert!(text.contains("nothing seen lost; of 3 records it is not known"), "{text}");
         for (number, run) in result.runs.iter().enumerate() {
             let text = told(&result, number);
             match run.tally().unwrap().illegal() {

@@ -1,6 +1,7 @@
 //! A Cassandra cluster, each node on an address of its own.
 
 mod cql;
+mod journal;
 mod nodetool;
 
 use std::collections::HashMap;
@@ -88,6 +89,7 @@ pub static KIND: Kind = Kind {
         add: Some(add),
         remove: Some(remove),
         compact: Some(nodetool::compact),
+        tells: Some(journal::work),
         ..Changes::NONE
     },
 };
@@ -121,7 +123,7 @@ const EXPORTS: [&str; 3] = [
 
 const LOG: &str = r#"<configuration>
   <appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender">
-    <encoder><pattern>%-5level %date{HH:mm:ss.SSS} [%thread] %logger{20} %msg%n</pattern></encoder>
+    <encoder><pattern>%-5level %date{yyyy-MM-dd'T'HH:mm:ss.SSS, UTC} [%thread] %logger{20} %msg%n</pattern></encoder>
   </appender>
   <root level="INFO"><appender-ref ref="STDOUT"/></root>
 </configuration>

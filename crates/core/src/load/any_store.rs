@@ -3,13 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::copies::{self, Agreement};
 use super::job::{Context, Job, LoadError};
 use super::phase::{self, Observer};
 use super::threads;
 use crate::measure::PhaseMeasure;
-use crate::store::{Profile, Store, Threading};
+use crate::store::{Profile, Store, Threading, Work};
 
 /// Implemented for every [`Store`].
 pub trait AnyStore: Send + Sync {
@@ -18,6 +19,9 @@ pub trait AnyStore: Send + Sync {
 
     /// As [`Store::folder`].
     fn folder(&self) -> Option<&Path>;
+
+    /// As [`Store::work_since`].
+    fn work_since(&self, moment: SystemTime) -> Vec<Work>;
 
     /// As [`Store::profile`]; blocks.
     ///
@@ -52,6 +56,10 @@ impl<S: Store> AnyStore for S {
 
     fn folder(&self) -> Option<&Path> {
         Store::folder(self)
+    }
+
+    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
+        Store::work_since(self, moment)
     }
 
     fn profile(&self) -> Result<Profile, LoadError> {

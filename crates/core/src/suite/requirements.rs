@@ -210,7 +210,8 @@ impl Requirements {
         if self.kills_a_node() && nodes {
             text += &format!(
                 "[[phase]]\nname = \"{}\"\nmix = \"insert\"\nrate = \"500/s\"\nduration = \"30s\"\n\
-                 read-back = true\n[[phase.fault]]\ndo = \"kill\"\nat = \"5s\"\nrepair = \"8s\"\n",
+                 read-back = true\n[[phase.fault]]\ndo = \"kill\"\nnode = \"primary-or-any\"\nat = \"5s\"\n\
+                 repair = \"8s\"\n",
                 phases::KILLED
             );
         }

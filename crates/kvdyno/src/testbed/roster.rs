@@ -56,6 +56,11 @@ impl Roster {
         });
     }
 
+    /// Number of the process and name of each node that runs on this machine.
+    pub fn processes(&self) -> Vec<(u32, String)> {
+        self.with(|state| state.nodes.iter().map(|(name, pid)| (*pid, name.clone())).collect())
+    }
+
     /// Names of the nodes that are sampled, in their order.
     pub fn names(&self) -> Vec<String> {
         self.with(|state| state.nodes.iter().map(|(name, _)| name.clone()).collect())

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::suite::{self, Suite};
 use crate::support::Scratch;
 
 const RUN: &str = "run --store map: --records 200 --requests 500 --clients 2";
@@ -86,10 +87,9 @@ fn waiting_spins_unless_told_to_sleep_only() {
 #[test]
 fn scale_shrinks_records_and_requests_and_is_stamped() {
     let scratch = Scratch::new();
-    let suite = "name = \"s\"\nrecords = \"1k\"\nstores = [\"map:\"]\nwarmup = false\n\
-                 [[phase]]\nname = \"load\"\nload = true\nmix = \"insert\"\n\
-                 [[phase]]\nname = \"run\"\nmix = \"get\"\nrequests = \"3k\"\n";
-    scratch.write("s.toml", suite);
+    let suite = Suite::of(1_000).set("stores", ["map:"]).load();
+    let suite = suite.phase("run", "get").set("requests", "3k");
+    suite::write(&scratch.path("s.toml"), suite);
     let ended = scratch.kvdyno("run s.toml --scale 0.1 --out r").expect_done();
     assert!(ended.out.contains("scaled ×0.1: not comparable"), "{}", ended.out);
     let result = scratch.result("r");

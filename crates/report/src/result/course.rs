@@ -23,6 +23,8 @@ const SHORTLY_BEFORE: u64 = 2_000_000_000;
 const SLIVER: f64 = 0.5;
 /// Fewest intervals in which something stands out.
 const FEWEST: usize = 8;
+/// Work that begins no later than this after its like has ended goes on with it, ns.
+const NEXT: u64 = 250_000_000;
 /// Most dips and excursions that a result keeps of a phase.
 const MOST: usize = 50;
 
@@ -42,7 +44,7 @@ pub struct CourseResult {
     pub trend: f64,
     /// Dips of the throughput and excursions of the latency, in order of time.
     pub excursions: Vec<ExcursionResult>,
-    /// Work that servers were seen to do in processes of its own: snapshots, rewrites.
+    /// Work that servers and engines did beside answering requests: snapshots, rewrites, compactions.
     #[serde(default)]
     pub events: Vec<EventResult>,
 }
@@ -97,6 +99,8 @@ pub struct Known<'a> {
     pub resources: Option<&'a Resources>,
     /// Names of the sampled servers, in their order.
     pub nodes: &'a [String],
+    /// Work that servers and engines tell of.
+    pub work: &'a [EventResult],
 }
 
 impl Watched {
@@ -212,7 +216,7 @@ fn stretches(
 }
 
 impl Known<'_> {
-    /// What servers did in processes of its own.
+    /// What servers did beside, in processes of its own or as they tell; what follows upon its like is one.
     fn events(&self, start: Nanos) -> Vec<EventResult> {
         let children = self.resources.into_iter().flat_map(|resources| &resources.offspring);
         let event = |child: &Offspring| {
@@ -221,7 +225,24 @@ impl Known<'_> {
             let what = format!("{}{OF}{node}", work(child));
             EventResult { what, from_ns: since(child.from), to_ns: since(child.to) }
         };
-        children.filter(|child| child.to >= start).take(MOST).map(event).collect()
+        let children = children.filter(|child| child.to >= start).map(event);
+        let mut all: Vec<EventResult> = self.work.iter().cloned().chain(children).collect();
+        all.sort_by_key(|event| event.from_ns);
+        let mut joined: Vec<EventResult> = Vec::new();
+        for event in all {
+            let near = |last: &&mut EventResult| {
+                last.what == event.what && event.from_ns <= last.to_ns.saturating_add(NEXT)
+            };
+            match joined.iter_mut().rev().find(near) {
+                Some(last) => last.to_ns = last.to_ns.max(event.to_ns),
+                None => joined.push(event),
+            }
+        }
+        // The longest tell most.
+        joined.sort_by_key(|event| std::cmp::Reverse(event.to_ns.saturating_sub(event.from_ns)));
+        joined.truncate(MOST);
+        joined.sort_by_key(|event| event.from_ns);
+        joined
     }
 
     /// What went on during a stretch or shortly before.
@@ -295,6 +316,7 @@ fn work(child: &Offspring) -> &str {
     match child.name.as_str() {
         name if name.contains("aof-rewrite") => "rewrite of the append-only file",
         name if name.contains("rdb-bgsave") => "snapshot",
+        name if name.contains("rdb-to-slaves") => "snapshot for a replica",
         name => name,
     }
 }
@@ -341,7 +363,7 @@ mod tests {
         Resources { samples: Vec::new(), summary, offspring }
     }
 
-    const NOTHING: Known<'static> = Known { faults: &[], resources: None, nodes: &[] };
+    const NOTHING: Known<'static> = Known { faults: &[], resources: None, nodes: &[], work: &[] };
 
     #[test]
     fn a_quiet_phase_has_no_excursion() {
@@ -356,7 +378,7 @@ mod tests {
         rates[21..24].iter_mut().for_each(|rate| *rate /= 3);
         let p99 = |i: usize| if (21..24).contains(&i) { 900 } else { 100 + jitter(i) };
         let (resources, nodes) = (rewrite(), ["redis-1".to_owned(), "redis-2".to_owned()]);
-        let known = Known { faults: &[], resources: Some(&resources), nodes: &nodes };
+        let known = Known { resources: Some(&resources), nodes: &nodes, ..NOTHING };
         let course = watched(&rates, p99).course(START, false, known).unwrap();
         let whats: Vec<&str> = course.excursions.iter().map(|e| e.what.as_str()).collect();
         assert_eq!(whats, ["throughput", "p99"]);
@@ -373,6 +395,22 @@ mod tests {
         assert_eq!(told, expected.map(|(what, at)| (what.as_str(), at * SECOND)));
         assert!((0.3..0.4).contains(&course.excursions[0].level), "{:?}", course.excursions[0]);
         assert!((7.0..9.0).contains(&course.excursions[1].level), "{:?}", course.excursions[1]);
+    }
+
+    #[test]
+    fn compactions_are_joined_and_set_beside_what_they_explain() {
+        let mut rates = rates();
+        rates[21..24].iter_mut().for_each(|rate| *rate /= 3);
+        let compaction = |from: u64, to: u64| EventResult {
+            what: "compaction of rocksdb".to_owned(),
+            from_ns: from * SECOND / 10,
+            to_ns: to * SECOND / 10,
+        };
+        let work = [compaction(212, 230), compaction(205, 211), compaction(400, 410)];
+        let known = Known { work: &work, ..NOTHING };
+        let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+        assert_eq!(course.events, [compaction(205, 230), compaction(400, 410)]);
+        assert_eq!(course.excursions[0].beside, ["compaction of rocksdb from 20.5 s to 23.0 s"]);
     }
 
     #[test]
@@ -404,7 +442,7 @@ mod tests {
         let samples = vec![sample(0, 0), sample(30, 0), sample(31, 500), sample(60, 500)];
         let resources = Resources { samples, offspring: Vec::new(), ..rewrite() };
         let faults = [fault];
-        let known = Known { faults: &faults, resources: Some(&resources), nodes: &[] };
+        let known = Known { faults: &faults, resources: Some(&resources), ..NOTHING };
         let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
         let beside: Vec<&[String]> = course.excursions.iter().map(|e| &e.beside[..]).collect();
         assert_eq!(beside.len(), 3, "{course:#?}");

@@ -63,6 +63,8 @@ pub enum Figure {
     StaleFor,
     /// Histories of sampled records that are not linearizable.
     Violations,
+    /// What a million operations cost, at prices that the user states; only comparisons know them.
+    Cost,
     /// What the store's driver noticed, by its name.
     Noticed(String),
 }
@@ -108,7 +110,7 @@ const fn known(
 
 /// Every figure with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …),
 /// `recovers … to SHARE` and `figure(NAME)`.
-pub const FIGURES: [KnownFigure; 26] = [
+pub const FIGURES: [KnownFigure; 27] = [
     known("rate", Dimension::Rate, false, || Figure::Rate, "operations that succeeded, a second"),
     known("max", Dimension::Time, true, || Figure::Max, "the longest latency"),
     known("mean", Dimension::Time, true, || Figure::Mean, "the mean latency"),
@@ -195,6 +197,7 @@ pub const FIGURES: [KnownFigure; 26] = [
         || Figure::Violations,
         "histories that are not linearizable",
     ),
+    known("cost", Dimension::Any, true, || Figure::Cost, "of a million operations, in comparisons"),
 ];
 
 impl Figure {
@@ -264,6 +267,7 @@ impl Figure {
                 | Figure::StaleVersions
                 | Figure::StaleFor
                 | Figure::Violations
+                | Figure::Cost
         )
     }
 

@@ -116,6 +116,33 @@ fn every_reason_and_its_advice_is_on_the_page() {
     }
 }
 
+/// Where each reason is made to happen: (reason, file of its test, name of its test).
+fn made_to_happen() -> Vec<[String; 3]> {
+    let page = include_str!("../../../../../docs/VERDICT.md");
+    let section = page.split("## Each reason made to happen").nth(1).expect("the section");
+    let cells = |line: &str| -> Option<[String; 3]> {
+        let cells: Vec<&str> = line.split('`').collect();
+        let [_, reason, _, file, _, test, ..] = cells[..] else { return None };
+        Some([reason, file, test].map(str::to_owned))
+    };
+    section.lines().filter(|line| line.starts_with("| `")).filter_map(cells).collect()
+}
+
+#[test]
+fn every_reason_has_a_test_that_makes_it_happen() {
+    let rows = made_to_happen();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    for reason in each() {
+        let name = reason.name();
+        let row = rows.iter().find(|[of, ..]| of == name);
+        let [_, file, test] =
+            row.unwrap_or_else(|| panic!("docs/VERDICT.md has no test of {name}"));
+        let text = std::fs::read_to_string(format!("{root}{file}")).unwrap_or_default();
+        assert!(text.contains(&format!("fn {test}()")), "{file} has no test {test}");
+    }
+    assert_eq!(rows.len(), each().len(), "a row is of no reason: {rows:?}");
+}
+
 #[test]
 fn figures_read_well() {
     assert_eq!(grouped(0), "0");
