@@ -55,7 +55,7 @@ pub static KIND: Kind = Kind {
         },
         Setting {
             name: "tls",
-            meaning: "`yes`: clients may speak TLS, and the URL says so",
+            meaning: "`yes`: REST is served over TLS as well, and the URL of endpoint=rest says so",
             values: Values::Choice(&["no", "yes"]),
             default: "no",
         },
@@ -84,9 +84,9 @@ struct Endpoints {
     memcached: SocketAddr,
 }
 
-/// The same endpoints once more, over TLS.
+/// REST once more, over TLS. The other protocols speak it only where users have passwords.
 struct Secure {
-    at: Endpoints,
+    at: SocketAddr,
     files: Certificates,
     /// Key and certificates, as the server wants them.
     keys: String,
@@ -146,35 +146,21 @@ fn secure(site: &mut Site) -> Result<Option<Secure>, TestbedError> {
     if site.request().text("tls") != "yes" {
         return Ok(None);
     }
-    let at = Endpoints {
-        rest: site.address(1, 11322)?,
-        resp: site.address(1, 11323)?,
-        memcached: site.address(1, 11324)?,
-    };
-    let files = Certificates::make(&site.folder(NODE)?, at.rest.ip())?;
+    let at = site.address(1, 11225)?;
+    let files = Certificates::make(&site.folder(NODE)?, at.ip())?;
     let keys = files.in_one_file()?.display().to_string();
     Ok(Some(Secure { at, files, keys }))
 }
 
 fn url(at: &Endpoints, secure: Option<&Secure>, endpoint: &str) -> String {
-    let (at, s, authority) = match secure {
-        Some(secure) => (&secure.at, "s", format!("ca={}", secure.files.authority.display())),
-        None => (at, "", String::new()),
-    };
-    let (first, next) = match secure {
-        Some(_) => ("?", "&"),
-        None => ("", ""),
-    };
-    match endpoint {
-        "memcached" => format!("memcached{s}://{}?protocol=text{next}{authority}", at.memcached),
-        "rest" => {
-            let rest = at.rest;
-            format!(
-                "rest+http{s}://{rest}/rest/v2/caches/bench/{{key}}?ttl=timeToLiveSeconds{next}\
-                 {authority}"
-            )
+    const PATH: &str = "/rest/v2/caches/bench/{key}?ttl=timeToLiveSeconds";
+    match (endpoint, secure) {
+        ("memcached", _) => format!("memcached://{}?protocol=text", at.memcached),
+        ("rest", None) => format!("rest+http://{}{PATH}", at.rest),
+        ("rest", Some(Secure { at, files, .. })) => {
+            format!("rest+https://{at}{PATH}&ca={}", files.authority.display())
         }
-        _ => format!("redis{s}://{}{first}{authority}", at.resp),
+        _ => format!("redis://{}", at.resp),
     }
 }
 
@@ -189,58 +175,54 @@ fn configuration(at: &Endpoints, secure: Option<&Secure>, records: &str) -> Stri
              <encoding media-type=\"application/octet-stream\"/>{limit}</local-cache>\n"
         )
     };
-    let (bench, resp, memc) = (cache("bench"), cache("resp"), cache("memc"));
-    let bindings = bindings("", at) + &secure.map_or(String::new(), |s| bindings("secure-", &s.at));
-    let endpoints = endpoint("", "")
-        + &secure.map_or(String::new(), |_| endpoint("secure-", r#" security-realm="secure""#));
-    let realm = secure.map_or(String::new(), |secure| realm(&secure.keys));
+    let caches = ["bench", "resp", "memc"].map(cache).concat();
+    let [rest, resp, memcached] = [at.rest, at.resp, at.memcached].map(|address| address.port());
+    let (binding, realm, endpoint) = secure.map(over_tls).unwrap_or_default();
     let ip = at.rest.ip();
     format!(
         r#"<infinispan xmlns="urn:infinispan:config:15.2">
   <cache-container name="default">
-{bench}{resp}{memc}  </cache-container>
+{caches}  </cache-container>
   <server xmlns="urn:infinispan:server:15.2">
     <interfaces>
       <interface name="public"><inet-address value="{ip}"/></interface>
     </interfaces>
     <socket-bindings default-interface="public" port-offset="0">
-{bindings}    </socket-bindings>
+      <socket-binding name="default" port="{rest}"/>
+      <socket-binding name="resp" port="{resp}"/>
+      <socket-binding name="memc" port="{memcached}"/>
+{binding}    </socket-bindings>
 {realm}    <endpoints>
-{endpoints}    </endpoints>
+      <endpoint socket-binding="default">
+        <hotrod-connector/>
+        <rest-connector/>
+        <resp-connector cache="resp" socket-binding="resp"/>
+        <memcached-connector cache="memc" socket-binding="memc"/>
+      </endpoint>
+{endpoint}    </endpoints>
   </server>
 </infinispan>
 "#
     )
 }
 
-fn bindings(prefix: &str, at: &Endpoints) -> String {
-    let binding = |(name, at): (&str, SocketAddr)| {
-        format!("      <socket-binding name=\"{prefix}{name}\" port=\"{}\"/>\n", at.port())
-    };
-    [("default", at.rest), ("resp", at.resp), ("memc", at.memcached)].map(binding).concat()
-}
-
-/// All protocols at the bindings of this prefix.
-fn endpoint(prefix: &str, security: &str) -> String {
-    format!(
-        r#"      <endpoint socket-binding="{prefix}default"{security}>
-        <hotrod-connector name="{prefix}hotrod"/>
-        <rest-connector name="{prefix}rest"/>
-        <resp-connector name="{prefix}resp" cache="resp" socket-binding="{prefix}resp"/>
-        <memcached-connector name="{prefix}memc" cache="memc" socket-binding="{prefix}memc"/>
-      </endpoint>
-"#
-    )
-}
-
-/// A realm of a certificate alone: nobody has to log in.
-fn realm(keys: &str) -> String {
-    format!(
+/// Binding, realm and endpoint of TLS. The realm has a certificate and no users: nobody has to log in.
+/// The server wants a password of the keys, which these do not have.
+fn over_tls(secure: &Secure) -> (String, String, String) {
+    let Secure { at, keys, .. } = secure;
+    let port = at.port();
+    let binding = format!("      <socket-binding name=\"secure\" port=\"{port}\"/>\n");
+    let realm = format!(
         r#"    <security><security-realms><security-realm name="secure">
-      <server-identities><ssl><keystore path="{keys}"/></ssl></server-identities>
+      <server-identities><ssl><keystore path="{keys}" password="none"/></ssl></server-identities>
     </security-realm></security-realms></security>
 "#
-    )
+    );
+    let endpoint = r#"      <endpoint socket-binding="secure" security-realm="secure">
+        <rest-connector name="secure"/>
+      </endpoint>
+"#;
+    (binding, realm, endpoint.to_owned())
 }
 
 fn ask(server: SocketAddr, path: &str) -> Value {
