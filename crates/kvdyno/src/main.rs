@@ -18,6 +18,7 @@ mod measurement;
 mod output;
 mod progress;
 mod quantity;
+mod replicas;
 mod results;
 mod run;
 mod session;

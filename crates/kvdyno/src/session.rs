@@ -16,6 +16,7 @@ use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerC
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::result::{
     EventResult, FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
+    WriteAccount,
 };
 
 use kvdyno_testbed::work_of;
@@ -27,6 +28,7 @@ use crate::device::DeviceLimit;
 use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::replicas;
 use crate::setting::Setting;
 use crate::testbed::{Disturbed, Roster, SharedKeeper};
 
@@ -212,12 +214,19 @@ impl<'a> Session<'a> {
         if let Some(ledger) = &self.context.ledger {
             self.accounting.before_reading(ledger, self.records);
         }
+        // First each copy as it is: a read at a strong level would repair what it finds.
+        let copies = replicas::compare(&self.store, &self.context, self.records, &self.testbed);
+        let (store, how) = replicas::strongest(&self.store, &self.context, self.records);
+        let usual = std::mem::replace(&mut self.store, store);
         let number = self.next_index();
         let pass = Pass::reading_back(phase, self.records);
-        if let Some(measure) = self.phase(&pass.phase("Read back", number), output)
+        let measure = self.phase(&pass.phase("Read back", number), output);
+        self.store = usual;
+        if let Some(measure) = measure
             && self.status == Status::Complete
         {
-            output.account_for(&phase.name, self.accounting.account(&self.context, &measure));
+            let account = self.accounting.account(&self.context, &measure, &how);
+            output.account_for(&phase.name, WriteAccount { copies, ..account });
         }
     }
 

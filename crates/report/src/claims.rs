@@ -163,7 +163,7 @@ fn measured_text(measured: Measured, dimension: Dimension) -> String {
 
 /// It is read off the account of writes, which takes in all phases before.
 fn is_of_writes(figure: &Figure) -> bool {
-    matches!(figure, Figure::Acked | Figure::AckedLost | Figure::Recovered)
+    matches!(figure, Figure::Acked | Figure::AckedLost | Figure::Recovered | Figure::CopiesDiffer)
 }
 
 /// A measurement that is not to be believed decides nothing about it.

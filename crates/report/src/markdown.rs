@@ -1,7 +1,7 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
 use crate::account::lines::{
-    ACCOUNT_LINES, PLACE_LABELS, lost_text, rows as rows_of_faults, stale_text, writes_text,
+    ACCOUNT_LINES, PLACE_LABELS, examples, rows as rows_of_faults, stale_text, writes_text,
 };
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, REPORT_LINES, findings};
@@ -87,7 +87,7 @@ fn account(phase: &PhaseResult) -> String {
     let writes = phase.writes.as_ref();
     let sentences = (phase.stale.as_ref().map(stale_text).into_iter())
         .chain(writes.map(writes_text))
-        .chain(writes.iter().flat_map(|w| &w.examples).map(|w| format!("lost: {}", lost_text(w))));
+        .chain(writes.into_iter().flat_map(examples));
     for sentence in sentences {
         text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&sentence)));
     }

@@ -188,10 +188,10 @@ fn used(start: Nanos) -> Resources {
 pub fn testbed(word: &str) -> TestbedResult {
     let pair = || vec![(word.to_owned(), word.to_owned())];
     TestbedResult {
-        later: Vec::new(),
         request: word.to_owned(),
         kind: "redis".to_owned(),
         version: Some("7.0.15".to_owned()),
+        later: Vec::new(),
         nodes: vec![TestbedNode {
             name: word.to_owned(),
             address: word.to_owned(),
@@ -380,6 +380,7 @@ impl Shape {
         tally.writes_acknowledged = ok - reads;
         tally.anomalies[AnomalyKind::Stale as usize] = u64::from(stall.is_some());
         PhaseMeasure {
+            unread: 0,
             started_at: started_at(start),
             start,
             end: start + u64::from(INTERVALS) * SECOND,

@@ -51,6 +51,12 @@ pub static KIND: Kind = Kind {
             default: "",
         },
         Setting {
+            name: "consistency",
+            meaning: "level of the client's reads and writes, in the store's URL",
+            values: Values::Choice(&["one", "two", "quorum", "local_quorum", "all"]),
+            default: "local_quorum",
+        },
+        Setting {
             name: "ring",
             meaning: "`even`: one token for each node at even distances, all start at once; \
                       `vnodes`: 16 tokens, nodes join one after the other, and more can be added",
@@ -123,6 +129,10 @@ const LOG: &str = r#"<configuration>
 </configuration>
 "#;
 
+/// Where each node is. With the snitch that reads this a node that is asked for what it has answers by
+/// itself, as in production; `SimpleSnitch`, Cassandra's default, would ask another one as gladly.
+const PLACE: &str = "dc=datacenter1\nrack=rack1\n";
+
 /// The superuser that Cassandra makes by itself, and its password.
 const SUPERUSER: (&str, &str) = ("cassandra", "cassandra");
 
@@ -190,6 +200,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
     let settings = settings(site, number);
     let tls = tls(site, address, &folder)?;
     let yaml = site.write(&name, "cassandra.yaml", &yaml(site, address, &settings, &tls))?;
+    let place = site.write(&name, "cassandra-rackdc.properties", PLACE)?;
     let log = site.write(&name, "logback.xml", LOG)?;
     let request = site.request();
     let jmx = nodetool::choose_port(site, &name, number)?;
@@ -202,6 +213,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .option(format!("-javaagent:{}", agent(&library)?.display()))
         .property("java.security.manager", "allow")
         .property("cassandra.config", &format!("file://{}", yaml.display()))
+        .property("cassandra-rackdc.properties", &format!("file://{}", place.display()))
         .property("logback.configurationFile", &log.display().to_string())
         .property("cassandra.storagedir", &folder)
         .property("cassandra.logdir", &folder)
@@ -283,7 +295,7 @@ fn yaml(
     let mut out = format!(
         "cluster_name: kvdyno\n\
          partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
-         endpoint_snitch: SimpleSnitch\n\
+         endpoint_snitch: GossipingPropertyFileSnitch\n\
          listen_address: {ip}\n\
          rpc_address: {ip}\n\
          native_transport_port: {port}\n\
@@ -371,6 +383,7 @@ fn changed(site: &Site) -> Vec<(String, String)> {
     if site.request().text("tls") == "yes" {
         out.push(("client_encryption_options.enabled".to_owned(), "true".to_owned()));
     }
+    out.push(("endpoint_snitch".to_owned(), "GossipingPropertyFileSnitch".to_owned()));
     out.push(("-Xmx".to_owned(), site.request().text("memory").to_owned()));
     out
 }
@@ -383,6 +396,10 @@ fn url(site: &Site) -> Result<String, TestbedError> {
     let mut options = Vec::new();
     if let Some(copies) = site.request().count("replication") {
         options.push(format!("replication={copies}"));
+    }
+    match site.request().text("consistency") {
+        "local_quorum" => {}
+        level => options.push(format!("consistency={level}")),
     }
     let scheme = if site.request().text("tls") == "yes" {
         options.push(format!("ca={}", authorities(site)?.display()));

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: kvdyno beside the floor and beside its peers, in turns on this machine, and
 //! the figures into docs/PERFORMANCE.md.
 
+mod account;
 mod child;
 pub mod instructions;
 mod kvdyno;
@@ -9,7 +10,7 @@ mod machine;
 mod memory;
 mod null;
 mod open;
-mod page;
+pub(crate) mod page;
 mod pairs;
 mod redis;
 
@@ -44,14 +45,16 @@ enum Subject {
     Open,
     /// The client's memory over runs of different lengths
     Memory,
+    /// Inserts with every write accounted for, and reading them back
+    Account,
 }
 
 /// What a benchmark found, ready for the page.
-struct Section {
+pub(crate) struct Section {
     /// Name of its place on the page.
-    name: &'static str,
+    pub name: &'static str,
     /// Markdown.
-    text: String,
+    pub text: String,
 }
 
 /// Builds kvdyno, runs the benchmarks and writes their sections of the page.
@@ -73,6 +76,7 @@ pub fn bench(options: &Options) -> Result<(), Failure> {
             Subject::Redis => redis::run(options)?,
             Subject::Open => open::run(options)?,
             Subject::Memory => memory::run(options)?,
+            Subject::Account => account::run(options)?,
         });
     }
     for section in &sections {

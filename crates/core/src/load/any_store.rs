@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::job::{Job, LoadError};
+use super::copies::{self, Agreement};
+use super::job::{Context, Job, LoadError};
 use super::phase::{self, Observer};
 use super::threads;
 use crate::measure::PhaseMeasure;
@@ -37,6 +38,15 @@ pub trait AnyStore: Send + Sync {
         job: &Arc<Job>,
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError>;
+
+    /// As [`Store::stronger`].
+    fn stronger(&self) -> Vec<(Arc<dyn AnyStore>, String)>;
+
+    /// Reads every copy of records 0..`records` by itself and compares; blocks.
+    ///
+    /// # Errors
+    /// [`LoadError`] if no copy could be looked for.
+    fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError>;
 }
 
 impl<S: Store> AnyStore for S {
@@ -69,5 +79,20 @@ impl<S: Store> AnyStore for S {
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError> {
         phase::run(&self, job, observer)
+    }
+
+    fn stronger(&self) -> Vec<(Arc<dyn AnyStore>, String)> {
+        let forget = |(store, how)| (Arc::new(store) as Arc<dyn AnyStore>, how);
+        Store::stronger(self).into_iter().map(forget).collect()
+    }
+
+    fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError> {
+        let comparing = copies::compare(self, context, records);
+        match Store::threading(self) {
+            Threading::InProcess => threads::block_on_calling_thread(comparing),
+            Threading::Networked => {
+                tokio::task::LocalSet::new().block_on(&threads::runtime()?, comparing)
+            }
+        }
     }
 }

@@ -171,7 +171,10 @@ impl<'a> Desk<'a> {
         let read = self.read_of(turn, turn.operation.record, &self.key, ended);
         let mut examiner = self.worker.examiner();
         match (&ended.answer, turn.operation.kind == Kind::GetAbsent) {
-            (Err(_), false) => examiner.abandon_read(&mut self.reads),
+            (Err(_), false) => {
+                examiner.abandon_read(&mut self.reads);
+                self.worker.note_unread(turn.operation.record);
+            }
             (Err(_), true) => {}
             (&Ok(found), false) => {
                 examiner.end_read(&read, &mut self.reads, found.then_some(&self.reading));

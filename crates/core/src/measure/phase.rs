@@ -138,4 +138,6 @@ pub struct PhaseMeasure {
     pub linearizability: Option<Examined>,
     /// What the store's driver noticed.
     pub figures: Vec<Figure>,
+    /// Of a phase that reads all records back: those that were not answered, nor when asked again.
+    pub unread: u64,
 }

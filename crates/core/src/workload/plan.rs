@@ -312,6 +312,17 @@ impl Part {
     pub const WHOLE: Part = Part { index: 0, count: 1 };
 }
 
+impl PhasePlan {
+    /// It reads records that earlier phases have made, and looks at what they hold: an answer that
+    /// fails to come is asked for again when it is over.
+    #[must_use]
+    pub fn reads_back(&self) -> bool {
+        let only_reads =
+            |group: &GroupPlan| group.mix.parts.iter().all(|(kind, _)| kind.read_only());
+        self.load && self.verify && self.groups.iter().all(only_reads)
+    }
+}
+
 /// A stretch of load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhasePlan {

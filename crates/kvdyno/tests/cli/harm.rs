@@ -190,7 +190,19 @@ fn a_deployment_of_the_users_is_harmed_only_with_leave() {
     suite::write(&place.scratch.path("s.toml"), slow.fault("disk-full"));
     let refused = place.kvdyno("run s.toml --testbed mine.toml --out r");
     refused.expect_line(64, &["mine.toml is a deployment of your own", "add --yes"]);
+    // At a terminal it asks, and takes no answer but yes.
+    for answer in ["n\n", "\n", "Yes, please\n"] {
+        let run = "run s.toml --testbed mine.toml --out r --quiet";
+        let no = place.scratch.at_a_terminal(run, answer);
+        assert_eq!(no.status.code(), Some(64), "{no:?}");
+        assert!(no.out.contains("suite proof harms its nodes. Go on? [y/N]"), "{no:?}");
+        assert!(no.out.contains("nothing was done"), "{no:?}");
+    }
     assert!(!place.scratch.path("asked").exists());
+    let run = "run s.toml --testbed mine.toml --out at-a-terminal --quiet";
+    let yes = place.scratch.at_a_terminal(run, "y\n");
+    assert!(yes.out.contains("`partition` of mine.toml"), "{yes:?}");
+    std::fs::remove_file(place.scratch.path("asked")).expect("it went on");
     let ended = place.kvdyno("run s.toml --testbed mine.toml --out r --yes --quiet");
     assert!(ended.out.contains("`partition` of mine.toml"), "{ended:?}");
     let asked = std::fs::read_to_string(place.scratch.path("asked")).expect("what was asked");

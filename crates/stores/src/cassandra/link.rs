@@ -16,6 +16,7 @@ use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::retry::{DefaultRetryPolicy, FallthroughRetryPolicy, RetryPolicy};
 
 use super::clock::{CLOCK, MARK_INTERVAL, MARK_KEY};
+use super::copies::OneCopy;
 use super::errors::{self, Effect};
 use super::options::CassandraOptions;
 use super::schema::{self, Schema};
@@ -114,10 +115,12 @@ async fn connect(options: &CassandraOptions) -> Answer<Session> {
         true => Arc::new(DefaultRetryPolicy::new()),
         false => Arc::new(FallthroughRetryPolicy::new()),
     };
-    let profile = ExecutionProfile::builder()
-        .request_timeout(Some(options.timeout))
-        .retry_policy(retries)
-        .build();
+    let mut profile =
+        ExecutionProfile::builder().request_timeout(Some(options.timeout)).retry_policy(retries);
+    if let Some(number) = options.copy {
+        profile = profile.load_balancing_policy(Arc::new(OneCopy(number)));
+    }
+    let profile = profile.build();
     let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
     let mut builder = SessionBuilder::new()
         .known_nodes(&options.nodes)

@@ -87,6 +87,9 @@ pub struct CassandraOptions {
     pub compression: Option<Compression>,
     /// Longest time for a request, and for an attempt to connect.
     pub timeout: Duration,
+    /// Each request goes to the node that has this copy of its record, from 0, and to no other. No URL
+    /// says so: it is how replicas are compared.
+    pub copy: Option<usize>,
 }
 
 impl CassandraOptions {
@@ -147,6 +150,7 @@ impl CassandraOptions {
             retry,
             compression: compression.flatten(),
             timeout: nodes[0].timeout(),
+            copy: None,
         })
     }
 

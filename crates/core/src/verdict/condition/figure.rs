@@ -45,6 +45,8 @@ pub enum Figure {
     AckedLost,
     /// Writes that were not acknowledged and are there.
     Recovered,
+    /// Records whose copies differ, each read by itself when the records were read back.
+    CopiesDiffer,
     /// Longest time without success.
     Unavailable,
     /// From the fault to the first error after it.
@@ -144,6 +146,13 @@ pub const FIGURES: [KnownFigure; 26] = [
         false,
         || Figure::Recovered,
         "writes that are there and were not acknowledged",
+    ),
+    known(
+        "copies_differ",
+        Dimension::Count,
+        true,
+        || Figure::CopiesDiffer,
+        "records whose replicas do not agree",
     ),
     known(
         "unavailable",
@@ -254,6 +263,7 @@ impl Figure {
                 | Figure::Acked
                 | Figure::AckedLost
                 | Figure::Recovered
+                | Figure::CopiesDiffer
                 | Figure::StaleVersions
                 | Figure::StaleFor
                 | Figure::Violations

@@ -81,6 +81,7 @@ fn measure() -> PhaseMeasure {
         clients: CLIENTS,
     };
     PhaseMeasure {
+        unread: 0,
         started_at: SystemTime::UNIX_EPOCH,
         start: SECOND,
         end: (SECONDS + 1) * SECOND,
