@@ -110,7 +110,7 @@ const fn known(
 
 /// Every figure with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …),
 /// `recovers … to SHARE` and `figure(NAME)`.
-pub const FIGURES: [KnownFigure; 26] = [
+pub const FIGURES: [KnownFigure; 27] = [
     known("rate", Dimension::Rate, false, || Figure::Rate, "operations that succeeded, a second"),
     known("max", Dimension::Time, true, || Figure::Max, "the longest latency"),
     known("mean", Dimension::Time, true, || Figure::Mean, "the mean latency"),
