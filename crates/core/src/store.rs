@@ -77,12 +77,6 @@ pub trait Store: Send + Sync + 'static {
         async { Vec::new() }
     }
 
-    /// What an engine in this process did beside answering requests, as far as that ended since a
-    /// moment. Asked at the end of each phase.
-    fn work_since(&self, _moment: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
     /// The same store, read at each stronger level that it has, with what that is called; the strongest
     /// first, none where this one reads so already. Records are read back at the first one that is
     /// answered.
@@ -109,6 +103,12 @@ pub trait Store: Send + Sync + 'static {
             }
         };
         async { Ok(answer) }
+    }
+
+    /// What an engine in this process did beside answering requests, as far as that ended since a
+    /// moment. Asked at the end of each phase.
+    fn work_since(&self, _moment: SystemTime) -> Vec<Work> {
+        Vec::new()
     }
 }
 

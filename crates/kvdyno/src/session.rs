@@ -18,7 +18,6 @@ use kvdyno_report::result::{
     EventResult, FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
     WriteAccount,
 };
-
 use kvdyno_testbed::work_of;
 
 use crate::account::Accounting;
