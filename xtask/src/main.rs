@@ -21,6 +21,8 @@ enum Chore {
     Lint,
     /// Run benchmarks and write docs/PERFORMANCE.md
     Bench(bench::Options),
+    /// Count the instructions of an operation and compare with the accepted figures
+    Instructions(bench::instructions::Options),
     /// Feed mutated inputs to every parser
     Fuzz(fuzz::Options),
     /// Run the commands that README.md shows
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Chore::Test => testing::test(),
         Chore::Lint => checks::lint(),
         Chore::Bench(options) => bench::bench(&options),
+        Chore::Instructions(options) => bench::instructions::instructions(options),
         Chore::Fuzz(options) => fuzz::fuzz(&options),
         Chore::Readme => readme::run(),
         Chore::Alarms(options) => alarms::alarms(&options),

@@ -45,6 +45,9 @@ const LIBRARIES: [Need; 2] = [
     },
 ];
 
+/// What counts instructions.
+const VALGRIND: [Need; 1] = [Need { packages: &["valgrind"], present: "command -v valgrind" }];
+
 /// Features of the lints and tests beside each crate's `server-tests`: every driver.
 pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 
@@ -54,6 +57,14 @@ pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 /// As [`ensure_all`].
 pub fn ensure_libraries() -> Result<(), Failure> {
     ensure(&LIBRARIES, &[])
+}
+
+/// Makes sure that instructions can be counted.
+///
+/// # Errors
+/// As [`ensure_all`].
+pub fn ensure_valgrind() -> Result<(), Failure> {
+    ensure(&VALGRIND, &[])
 }
 
 /// Makes sure that every feature can be built and every test can be run.

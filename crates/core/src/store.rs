@@ -5,19 +5,24 @@
 //! when the server said so, [`Fault::failed`] when the request was surely not applied, and
 //! [`Fault::indeterminate`] whenever that is not known.
 
+mod copies;
 mod fault;
 mod figure;
 mod profile;
 mod transfer;
+mod work;
 
 use std::future::Future;
 use std::path::Path;
 use std::task::Context;
+use std::time::SystemTime;
 
+pub use copies::{Copies, NodeCopy, Place};
 pub use fault::{Certainty, ErrorClass, Fault, Message};
 pub use figure::{Figure, FigureUnit};
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
+pub use work::Work;
 
 /// The answer to one wire request.
 pub type Answer<T> = Result<T, Fault>;
@@ -71,6 +76,40 @@ pub trait Store: Send + Sync + 'static {
     fn figures(&self) -> impl Future<Output = Vec<Figure>> {
         async { Vec::new() }
     }
+
+    /// The same store, read at each stronger level that it has, with what that is called; the strongest
+    /// first, none where this one reads so already. Records are read back at the first one that is
+    /// answered.
+    fn stronger(&self) -> Vec<(Self, String)>
+    where
+        Self: Sized,
+    {
+        Vec::new()
+    }
+
+    /// How to read each copy of the records by itself, as things are now: asked when records are about
+    /// to be read back.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the servers cannot be asked where the copies are.
+    fn copies(&self) -> impl Future<Output = Answer<Copies<Self>>>
+    where
+        Self: Sized,
+    {
+        let answer = match self.threading() {
+            Threading::InProcess => Copies::One,
+            Threading::Networked => {
+                Copies::NotShown("the driver has no way to read one".to_owned())
+            }
+        };
+        async { Ok(answer) }
+    }
+
+    /// What an engine in this process did beside answering requests, as far as that ended since a
+    /// moment. Asked at the end of each phase.
+    fn work_since(&self, _moment: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
 }
 
 /// A connection as [`Store::connect`] opens it.
@@ -97,6 +136,12 @@ pub trait Transport {
     /// an answer (or a lost connection) was handed over, so that clients must be polled again;
     /// `false` if there is nothing to do until the waker in `context` is called.
     fn poll(&mut self, context: &mut Context<'_>) -> bool;
+}
+
+impl<T: Transport> Transport for &mut T {
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        T::poll(self, context)
+    }
 }
 
 /// For stores whose calls answer at once or wait by themselves.

@@ -2,12 +2,12 @@
 //! keys, clocks, histograms, stamps and ledger on. A binary of its own, for the counter sees the
 //! whole process, and one test, for it would see another one's.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
+mod counting;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Progress};
+use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
 use kvdyno_core::measure::Interval;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
@@ -18,33 +18,6 @@ use kvdyno_core::workload::{
     Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
     SizeModel, ValueModel,
 };
-
-struct Counting;
-
-static COUNT: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is passed on unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const RECORDS: u64 = 1_000;
 /// Bytes of a key.
@@ -218,6 +191,7 @@ impl Bench {
                 part: Part::WHOLE,
                 start_at: None,
                 give_up: Duration::from_secs(30),
+                pace: Pacing::Both,
                 settle: Duration::ZERO,
             },
             interrupt: Arc::new(Interrupt::default()),
@@ -266,9 +240,9 @@ impl Bench {
             from_empty: false,
         };
         let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
-        let before = COUNT.load(Ordering::Relaxed);
+        let before = counting::count();
         let measure = Arc::clone(&self.store).load(&job, &mut Unobserved).unwrap();
-        let allocations = COUNT.load(Ordering::Relaxed) - before;
+        let allocations = counting::count() - before;
         assert_eq!(measure.series.iter().map(|(_, series)| series.ok).sum::<u64>(), operations);
         assert!(measure.anomalies.is_empty(), "{:?}", measure.anomalies[0]);
         allocations

@@ -6,7 +6,7 @@ use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, RIGHT_AGAIN, Tally};
 use kvdyno_core::workload::{KeyWriter, Kind, PhasePlan};
-use kvdyno_report::lines::duration_text;
+use kvdyno_report::numbers::duration_text;
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostWrite, WriteAccount};
 
 /// What is known of the writes so far.
@@ -72,8 +72,8 @@ impl Accounting {
         }
     }
 
-    /// All records were read back, which gave `measure`.
-    pub fn account(&self, context: &Context, measure: &PhaseMeasure) -> WriteAccount {
+    /// All records were read back, `how` in words, which gave `measure`.
+    pub fn account(&self, context: &Context, measure: &PhaseMeasure, how: &str) -> WriteAccount {
         let tally = &measure.tally;
         let gone = |anomaly: &&Anomaly| match anomaly.kind {
             AnomalyKind::Lost => true,
@@ -86,7 +86,7 @@ impl Accounting {
         let once = tally.of(AnomalyKind::Stale).saturating_sub(late);
         // An eventually consistent store may still have come right.
         let settles = context.profile.consistency.level == Consistency::Eventual;
-        let unread: u64 = measure.errors.iter().map(|error| error.count).sum();
+        let unread = measure.unread;
         let lost: Vec<&Anomaly> = measure.anomalies.iter().filter(gone).collect();
         WriteAccount {
             acknowledged: self.acknowledged,
@@ -101,8 +101,9 @@ impl Accounting {
             late,
             unknown: tally.unknown + unread + if settles { once } else { 0 },
             read: tally.reads,
-            how: how(context),
+            how: settled(how, context),
             examples: spread(&lost).map(|anomaly| self.history(context, anomaly)).collect(),
+            copies: None,
         }
     }
 
@@ -148,20 +149,15 @@ fn spread<'a>(all: &[&'a Anomaly]) -> impl Iterator<Item = &'a Anomaly> {
     (0..shown).map(move |n| n * last / shown.saturating_sub(1).max(1)).map(|at| all[at])
 }
 
-/// How the records were read back, and what that leaves open.
-fn how(context: &Context) -> String {
-    let level = context.profile.consistency.level;
-    let settled = match level {
+/// How the records were read back, with how long wrong ones were waited for.
+fn settled(how: &str, context: &Context) -> String {
+    match context.profile.consistency.level {
         Consistency::Eventual => {
             let settle = context.conduct.settle.as_nanos() as f64;
-            format!(", the wrong ones again for {}", duration_text(settle))
+            format!("{how}, the wrong ones again for {}", duration_text(settle))
         }
-        _ => String::new(),
-    };
-    format!(
-        "as the run reads ({}){settled}; whether single replicas agree is not shown",
-        level.describe()
-    )
+        _ => how.to_owned(),
+    }
 }
 
 /// A moment in relation to the nearest fault, such as `3.20 ms before kill node-1`.

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use kvdyno_core::suite::units::{self, UnitError};
+use kvdyno_core::load::Pacing;
+use kvdyno_core::suite::units;
 use kvdyno_core::verdict::Condition;
 
+use crate::quantity::hinted;
 use crate::testbed::TestbedArguments;
 
 /// Puts a key-value store on the dynamometer: how fast, how predictable, with every read checked.
@@ -207,12 +209,38 @@ pub struct CarryingArguments {
     /// Worker threads for stores behind a network [default: half of the processors].
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
+    /// What open arrivals may spend on being on time: a processor (spin), wake-ups (timer), or a wake-up
+    /// and the last 60 µs spun (both).
+    #[arg(long, value_enum, default_value_t)]
+    pub pace: PaceArgument,
     /// Give up when nothing has succeeded for this long.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = hinted(units::parse_duration))]
     pub give_up: Duration,
     /// How long an eventually consistent store may take to settle after the load.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = hinted(units::parse_duration))]
     pub settle: Duration,
+}
+
+/// How clients wait until a request is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PaceArgument {
+    /// A wake-up shortly before, then the clock is polled.
+    #[default]
+    Both,
+    /// The clock is polled all the time.
+    Spin,
+    /// A wake-up alone.
+    Timer,
+}
+
+impl From<PaceArgument> for Pacing {
+    fn from(argument: PaceArgument) -> Pacing {
+        match argument {
+            PaceArgument::Both => Pacing::Both,
+            PaceArgument::Spin => Pacing::Spin,
+            PaceArgument::Timer => Pacing::Timer,
+        }
+    }
 }
 
 /// What servers cost.
@@ -274,7 +302,7 @@ pub struct CompareArguments {
     /// first store is.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// Exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate < -5%'; may be given
+    /// Exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate < -5%', 'cost > +5%'; may be given
     /// several times.
     #[arg(long, value_name = "CONDITION", value_parser = conditions)]
     pub fail_on: Vec<Conditions>,
@@ -297,6 +325,9 @@ pub struct CompareArguments {
     /// Print the comparison as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
+    /// What the servers of each side cost; without it what their results say.
+    #[command(flatten)]
+    pub price: PriceArguments,
 }
 
 /// What one option asks: conditions that are separated by commas.
@@ -346,13 +377,6 @@ pub struct CheckArguments {
     /// Folder whose disk is looked at.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-}
-
-/// Reads a quantity; what is wrong with it comes with an example of what is right.
-pub fn hinted<T>(
-    read: fn(&str) -> Result<T, UnitError>,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
-    move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
 }
 
 /// Reads conditions.

@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
-use kvdyno_core::measure::{FitWarning, Fitness, Spread, check_machine};
+use kvdyno_core::measure::{
+    FitWarning, Fitness, NetworkDevice, Spread, allowed_cpus, check_machine,
+};
 use kvdyno_core::suite::units;
+use kvdyno_stores::bare_load::{BareLoad, Unobserved};
 
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
-use crate::run::OpenStore;
+use crate::target::OpenStore;
+
+/// Operations by which kvdyno's own ceiling is measured: some tenths of a second.
+const OPERATIONS: u64 = 2_000_000;
 
 /// Probes the machine, and the store if one is named.
 ///
@@ -18,6 +24,7 @@ pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
     let store = arguments.store.as_deref().map(OpenStore::open).transpose()?;
     let fitness = check_machine(&arguments.folder);
     print_machine(&fitness);
+    print_client(&fitness);
     for warning in &fitness.warnings {
         say!("suspect: {}; {}", FitWarning::text(warning), warning.advice());
     }
@@ -51,6 +58,46 @@ fn print_machine(fitness: &Fitness) {
     if let Some(steal) = probes.steal {
         say!("steal         {:.1} % of the machine's time", steal * 100.0);
     }
+}
+
+/// What limits the client itself: its own loop, the processors that it may use, and the device's.
+fn print_client(fitness: &Fitness) {
+    let load = BareLoad {
+        url: "null:",
+        updates: 0,
+        verify: true,
+        operations: OPERATIONS,
+        interval: Duration::from_secs(1),
+    };
+    match load.run(&mut Unobserved) {
+        Ok(measure) => {
+            let span = Duration::from_nanos(measure.end - measure.start).as_secs_f64();
+            let rate = units::format_rate((measure.started as f64 / span / 1e3).round() * 1e3);
+            say!("ceiling       {rate} on one thread against a store that answers at once (null:)");
+        }
+        Err(error) => say!("ceiling       not measured: {error}"),
+    }
+    let allowed = allowed_cpus();
+    let workers: Vec<_> = allowed.iter().rev().take((allowed.len() / 2).max(1)).collect();
+    say!(
+        "processors    kvdyno may use {}; its worker threads are kept on {}",
+        listed(&allowed),
+        listed(workers.into_iter().rev())
+    );
+    for NetworkDevice { name, receive, transmit, processors } in &fitness.network {
+        let to = match &processors[..] {
+            [] => "not told".to_owned(),
+            processors => listed(processors),
+        };
+        say!(
+            "network       {name}: queues {receive} in, {transmit} out; processors of its \
+             interrupts: {to}"
+        );
+    }
+}
+
+fn listed<'a>(numbers: impl IntoIterator<Item = &'a usize>) -> String {
+    numbers.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn check_store(OpenStore { url: shown, store }: OpenStore) -> Result<(), Failure> {

@@ -5,8 +5,10 @@ use std::path::Path;
 use kvdyno_report::compare::{
     CompareError, Comparison, Report, Unequal, gate, junit, markdown, need, pairs, terminal,
 };
+use kvdyno_report::result::CostResult;
 
 use crate::args::CompareArguments;
+use crate::cost::of_servers;
 use crate::exit::{Exit, Failure};
 use crate::terminal_style::style_of_terminal;
 
@@ -15,7 +17,8 @@ use crate::terminal_style::style_of_terminal;
 /// # Errors
 /// [`Failure`] if results cannot be read or may not be compared, or a file not be written.
 pub fn compare(arguments: &CompareArguments) -> Result<Exit, Failure> {
-    let report = report(arguments).map_err(Failure::usage)?;
+    let stated = of_servers(&arguments.price)?;
+    let report = report(arguments, stated.as_ref()).map_err(Failure::usage)?;
     if let Some(path) = &arguments.markdown {
         write(path, &markdown(&report))?;
     }
@@ -30,11 +33,14 @@ pub fn compare(arguments: &CompareArguments) -> Result<Exit, Failure> {
     Ok(exit(&report, arguments.strict))
 }
 
-fn report(arguments: &CompareArguments) -> Result<Report, CompareError> {
+fn report(
+    arguments: &CompareArguments,
+    stated: Option<&CostResult>,
+) -> Result<Report, CompareError> {
     let unequal = if arguments.allow_unequal { Unequal::Allow } else { Unequal::Refuse };
     let mut report = Report::default();
     for (first, second) in pairs(&arguments.results)? {
-        let comparison = Comparison::of(&first, &second, unequal)?;
+        let comparison = Comparison::of(&first, &second, unequal, stated)?;
         for condition in arguments.needs.iter().flat_map(|conditions| &conditions.0) {
             report.needs.extend(need(&comparison, condition)?);
         }

@@ -3,7 +3,7 @@
 use kvdyno_core::cost::Prices;
 use kvdyno_core::suite::EXAMPLE_PRICES;
 use kvdyno_report::cost::{lines_with, needed_lines};
-use kvdyno_report::lines::significant;
+use kvdyno_report::numbers::significant;
 use kvdyno_report::result::{CostResult, RunResult, StoreRun};
 
 use crate::args::{CostArguments, PriceArguments};

@@ -84,7 +84,17 @@ pub fn prepare(
 /// Waits until the store answers every one of some reads, for as long as [`PATIENCE`]. What comes
 /// after a fault is to see the store as it is then, not the end of its repair.
 pub fn wait_until_it_answers(store: &Arc<dyn AnyStore>, context: &Context, records: u64) {
-    let give_up = Instant::now() + PATIENCE;
+    answers_within(PATIENCE, store, context, records);
+}
+
+/// The store answers every one of some reads, if not at once then within `patience`.
+pub fn answers_within(
+    patience: Duration,
+    store: &Arc<dyn AnyStore>,
+    context: &Context,
+    records: u64,
+) -> bool {
+    let give_up = Instant::now() + patience;
     let records = records.max(1);
     let pass = Pass {
         keys: Distribution::Uniform,
@@ -94,14 +104,15 @@ pub fn wait_until_it_answers(store: &Arc<dyn AnyStore>, context: &Context, recor
     let mut phase = pass.phase("Wait", PHASE);
     phase.verify = false;
     while Instant::now() < give_up && !context.interrupt.is_raised() {
-        let Ok(job) = Job::new(phase.clone(), context.clone()) else { return };
+        let Ok(job) = Job::new(phase.clone(), context.clone()) else { return false };
         let mut watcher = OnlyProgress(ProgressLine::new(&context.profile.store, &phase, true));
         let answered = Arc::clone(store).load(&Arc::new(job), &mut watcher);
         if answered.is_ok_and(|measure| measure.errors.is_empty()) {
-            return;
+            return true;
         }
         std::thread::sleep(Duration::from_millis(200));
     }
+    false
 }
 
 fn probe(

@@ -93,6 +93,10 @@ impl Failure {
         let url = url.trim_end_matches(':');
         match error {
             LoadError::Plan(error) => Failure::usage(error),
+            LoadError::Unsupported { phase, operation: "batches of writes", .. } => {
+                let way = format!("`--set {phase}.mix=insert` does without");
+                Failure::unavailable(format!("{url}: {error}; {way}"))
+            }
             LoadError::Unsupported { .. } | LoadError::Unavailable(_) => {
                 Failure::unavailable(format!("{url}: {error}"))
             }
@@ -115,6 +119,21 @@ impl fmt::Display for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_without_batches_is_told() {
+        let error = |operation| LoadError::Unsupported {
+            phase: "load".to_owned(),
+            store: "ehcache".to_owned(),
+            operation,
+        };
+        let told = Failure::of_load("rest+http://h/{key}", &error("batches of writes"));
+        let told = (told.exit, told.to_string());
+        assert_eq!(told.0, Exit::Unavailable);
+        assert!(told.1.ends_with("; `--set load.mix=insert` does without"), "{}", told.1);
+        let other = Failure::of_load("map:", &error("scan")).to_string();
+        assert!(!other.contains("--set"), "{other}");
+    }
 
     #[test]
     fn a_wrong_read_outweighs_figures_that_are_invalid() {

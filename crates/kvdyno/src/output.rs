@@ -11,8 +11,8 @@ use kvdyno_core::verdict::{self, Standing};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::folder::{FolderError, Place, ResultFolder};
 use kvdyno_report::result::{
-    CapacityResult, PhaseResult, RunResult, Status, StoreRun, Verdict, Watched, WriteAccount,
-    rfc3339,
+    CapacityResult, PhaseResult, RunResult, Status, StoreRun, TestbedNode, Verdict, Watched,
+    WriteAccount, rfc3339,
 };
 
 use crate::exit::Exit;
@@ -121,6 +121,13 @@ impl Output {
         let Some(run) = self.result.runs.last() else { return };
         let place = Place::new(number, &run.store.name, phase);
         self.trouble.tell(self.folder.add_resources(place, resources, nodes));
+    }
+
+    /// Processes of the testbed's nodes that came after it was up, all so far.
+    pub fn add_nodes(&mut self, later: Vec<TestbedNode>) {
+        if let Some(testbed) = self.result.runs.last_mut().and_then(|run| run.testbed.as_mut()) {
+            testbed.later = later;
+        }
     }
 
     /// What became of the writes until `phase` of the store that began last.

@@ -1,33 +1,23 @@
 //! `kvdyno run` and `kvdyno rerun`: from arguments to a plan, over the stores, to the exit code.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
 use clap::Parser;
-use kvdyno_core::load::{AnyStore, Conduct};
-use kvdyno_core::measure;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
 use kvdyno_core::workload::{Part, PhasePlan};
-use kvdyno_report::folder::ResultFolder;
-use kvdyno_report::result::{RunResult, TrialNumber};
+use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
-use kvdyno_stores::{StoreError, StoreUrl, registry};
-use kvdyno_testbed::is_file;
+use kvdyno_stores::{StoreUrl, registry};
 
-use crate::args::{
-    Arguments, CarryingArguments, Command, ConductArguments, RerunArguments, RunArguments,
-};
-use crate::cost;
+use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
+use crate::measurement::{begin, measure};
 use crate::output::Output;
-use crate::session::Session;
-use crate::setting::Setting;
+use crate::setting::{Setting, conduct, session_number};
 use crate::signals;
 use crate::stamps;
+use crate::target::{Checked, Target};
 use crate::terminal_style::style_of_terminal;
-use crate::testbed::{self, Around, consent};
+use crate::testbed;
 use crate::trials;
 
 /// Records loaded with one request where every store can.
@@ -176,110 +166,6 @@ fn part(text: Option<&str>) -> Result<Part, Failure> {
     }
 }
 
-/// How a plan is carried.
-pub fn conduct(plan: &Plan, arguments: &CarryingArguments, start_at: Option<f64>) -> Conduct {
-    let processors = measure::allowed_cpus().len();
-    let threads = plan.threads.map_or((processors / 2).max(1), |threads| threads as usize);
-    Conduct {
-        threads,
-        interval: Duration::from_secs(1),
-        part: plan.part,
-        start_at: start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
-        give_up: arguments.give_up,
-        settle: arguments.settle,
-    }
-}
-
-/// One line about a store that cannot be opened, and the exit code for it.
-fn about_store(error: &StoreError) -> Failure {
-    if error.is_usage() { Failure::usage(error) } else { Failure::unavailable(error) }
-}
-
-/// A store and its URL without a password.
-pub struct OpenStore {
-    /// The URL as it may be shown.
-    pub url: String,
-    /// The store.
-    pub store: Arc<dyn AnyStore>,
-}
-
-impl OpenStore {
-    /// Opens the store that `url` names.
-    ///
-    /// # Errors
-    /// [`Failure`] if the URL is wrong or the store cannot be opened.
-    pub fn open(url: &str) -> Result<OpenStore, Failure> {
-        let store = registry::open(url).map_err(|error| about_store(&error))?;
-        let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
-        Ok(OpenStore { url: shown, store: Arc::from(store) })
-    }
-}
-
-/// Something to measure.
-#[derive(Clone)]
-pub enum Target {
-    /// The store of this URL.
-    Store(String),
-    /// The testbed of these words, which is up around its own run only.
-    Testbed(String),
-}
-
-/// A target that is known to be right.
-pub enum Checked {
-    /// A store.
-    Store(OpenStore),
-    /// A testbed.
-    Testbed(String),
-}
-
-impl Target {
-    /// As it was typed.
-    pub fn words(&self) -> &str {
-        match self {
-            Target::Store(words) | Target::Testbed(words) => words,
-        }
-    }
-
-    /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
-    /// before anything is measured.
-    ///
-    /// # Errors
-    /// [`Failure`] if the word is wrong, the store cannot be opened, or harm is not consented to.
-    pub fn check(self, plan: &Plan, yes: bool) -> Result<Checked, Failure> {
-        match self {
-            Target::Store(url) => OpenStore::open(&url).map(Checked::Store),
-            Target::Testbed(words) => {
-                let words = testbed::fitted(&words, plan)?;
-                testbed::check(&words)?;
-                let faults = plan.phases.iter().any(|phase| !phase.faults.is_empty());
-                if faults && is_file(&words) {
-                    consent(&words, &format!("suite {} harms its nodes", plan.suite), yes)?;
-                }
-                Ok(Checked::Testbed(words))
-            }
-        }
-    }
-}
-
-impl Checked {
-    /// Runs every phase against it.
-    fn run(self, setting: &Setting<'_>, output: &mut Output) -> Result<Exit, Failure> {
-        match self {
-            Checked::Store(OpenStore { url, store }) => {
-                Ok(Session::open(setting, store, url)?.run(output))
-            }
-            Checked::Testbed(words) => {
-                let around = Around::start(&words, false, &setting.interrupt)?;
-                let disclosed = testbed::disclosed(around.description());
-                let OpenStore { url, store } = OpenStore::open(&around.description().url)?;
-                Ok(Session::open(setting, store, url)?
-                    .on_testbed(disclosed, around.keeper())
-                    .run(output))
-            }
-        }
-    }
-}
-
 fn carry_out(
     plan: &Plan,
     targets: Vec<Target>,
@@ -334,25 +220,6 @@ fn carry_out(
     end(output, exit, arguments)
 }
 
-/// Runs each target in turn, until the user stops it.
-pub fn measure(targets: Vec<Checked>, setting: &Setting<'_>, output: &mut Output) -> Exit {
-    let mut exit = Exit::Done;
-    for target in targets {
-        match target.run(setting, output) {
-            Ok(ended) => exit = exit.worse(ended),
-            Err(failure) => {
-                failure.tell();
-                exit = exit.worse(failure.exit);
-                output.add_failure(&failure.to_string());
-            }
-        }
-        if exit == Exit::Interrupted {
-            break;
-        }
-    }
-    exit
-}
-
 /// `--dry-run`: nothing is opened or set up.
 fn show(plan: &Plan, targets: &[Target]) -> Result<Exit, Failure> {
     let mut urls = Vec::new();
@@ -369,33 +236,6 @@ fn show(plan: &Plan, targets: &[Target]) -> Result<Exit, Failure> {
         }
     }
     Ok(exit)
-}
-
-/// Differs from run to run, so that this run's writes can be told from earlier ones'.
-pub fn session_number() -> u32 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32)) as u32
-}
-
-/// The result of a run, or of one of several trials, with its folder.
-///
-/// # Errors
-/// [`Failure`] if the folder cannot be made.
-pub fn begin(
-    plan: &Plan,
-    arguments: &ConductArguments,
-    command: Vec<String>,
-    trial: Option<(TrialNumber, &Path)>,
-) -> Result<Output, Failure> {
-    let (started, origin) = (SystemTime::now(), measure::now());
-    let mut result = RunResult::begin(plan, &command, started);
-    result.compare_unequal = arguments.allow_unequal;
-    result.trial = trial.map(|(number, _)| number);
-    result.cost = cost::of_servers(&arguments.price)?;
-    let out = trial.map(|(_, folder)| folder).or(arguments.out.as_deref());
-    let folder = ResultFolder::create(out, &plan.suite, started, origin).map_err(Failure::usage)?;
-    let quiet = arguments.quiet || arguments.json;
-    Ok(Output::new(folder, result, origin, quiet, arguments.strict))
 }
 
 fn end(output: Output, exit: Exit, arguments: &ConductArguments) -> Result<Exit, Failure> {

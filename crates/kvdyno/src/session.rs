@@ -8,15 +8,17 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
 use kvdyno_core::measure::{Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
-use kvdyno_core::store::{Consistency, ErrorClass, Profile};
+use kvdyno_core::store::{Consistency, ErrorClass, Profile, Work};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::linearizability::Answer;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::result::{
-    FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
+    EventResult, FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
+    WriteAccount,
 };
+use kvdyno_testbed::work_of;
 
 use crate::account::Accounting;
 use crate::added::Pass;
@@ -25,8 +27,9 @@ use crate::device::DeviceLimit;
 use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::replicas;
 use crate::setting::Setting;
-use crate::testbed::{Disturbed, SharedKeeper};
+use crate::testbed::{Disturbed, Roster, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
@@ -45,6 +48,8 @@ pub struct Session<'a> {
     url: String,
     testbed: Option<TestbedResult>,
     keeper: Option<SharedKeeper>,
+    /// Which process each of its nodes is.
+    roster: Roster,
     context: Context,
     existing: Existing,
     /// Of the device under the store, where the plan wants it.
@@ -103,6 +108,7 @@ impl<'a> Session<'a> {
             url,
             testbed: None,
             keeper: None,
+            roster: Roster::default(),
             context,
             existing,
             device: None,
@@ -119,7 +125,8 @@ impl<'a> Session<'a> {
 
     /// The store is a testbed's: it is disclosed, its nodes are sampled, and faults befall it.
     pub fn on_testbed(self, testbed: TestbedResult, keeper: SharedKeeper) -> Self {
-        Session { testbed: Some(testbed), keeper: Some(keeper), ..self }
+        let roster = Roster::of(&testbed.nodes);
+        Session { testbed: Some(testbed), keeper: Some(keeper), roster, ..self }
     }
 
     /// Runs every phase; what was measured is in `output` whatever happens.
@@ -206,12 +213,19 @@ impl<'a> Session<'a> {
         if let Some(ledger) = &self.context.ledger {
             self.accounting.before_reading(ledger, self.records);
         }
+        // First each copy as it is: a read at a strong level would repair what it finds.
+        let copies = replicas::compare(&self.store, &self.context, self.records, &self.testbed);
+        let (store, how) = replicas::strongest(&self.store, &self.context, self.records);
+        let usual = std::mem::replace(&mut self.store, store);
         let number = self.next_index();
         let pass = Pass::reading_back(phase, self.records);
-        if let Some(measure) = self.phase(&pass.phase("Read back", number), output)
+        let measure = self.phase(&pass.phase("Read back", number), output);
+        self.store = usual;
+        if let Some(measure) = measure
             && self.status == Status::Complete
         {
-            output.account_for(&phase.name, self.accounting.account(&self.context, &measure));
+            let account = self.accounting.account(&self.context, &measure, &how);
+            output.account_for(&phase.name, WriteAccount { copies, ..account });
         }
     }
 
@@ -239,13 +253,15 @@ impl<'a> Session<'a> {
             self.exit = self.exit.worse(Exit::Failed);
         }
         if let Some(resources) = &resources {
-            output.add_resources(phase, resources, &self.sampled().1);
+            output.add_resources(phase, resources, &self.roster.names());
+            output.add_nodes(self.roster.later());
         }
         let summary = resources.as_ref().map(|resources| &resources.summary);
         let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
         result.disturb(&measure, faults);
-        let nodes = self.sampled().1;
-        let known = Known { faults: &result.faults, resources: resources.as_ref(), nodes: &nodes };
+        let nodes = self.roster.names();
+        let (resources, work) = (resources.as_ref(), self.work(&measure));
+        let known = Known { faults: &result.faults, resources, nodes: &nodes, work: &work };
         result.course = output.watched().course(measure.start, result.open(), known);
         result.limit = summary.map(|used| self.limit(&measure, used, output.processors()));
         result.publish(self.setting.plan, &self.context.profile.store);
@@ -263,9 +279,9 @@ impl<'a> Session<'a> {
 
     fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {
         let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
-        let sampler = Sampler::start(&self.sampled().0).ok();
+        let sampler = self.roster.sample(self.keeper.as_ref());
         let watching = output.observer(&self.context.profile.store, phase);
-        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), phase);
+        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), &self.roster, phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
         let faults = observer.into_faults();
         let resources = sampler.map(Sampler::stop);
@@ -286,10 +302,22 @@ impl<'a> Session<'a> {
         Limit::of(&measure.workers, self.store.threading(), used, processors, kept_to)
     }
 
-    /// Process numbers and names of the testbed's nodes that run on this machine.
-    fn sampled(&self) -> (Vec<u32>, Vec<String>) {
-        let nodes = self.testbed.iter().flat_map(|testbed| &testbed.nodes);
-        nodes.filter_map(|node| Some((node.pid?, node.name.clone()))).unzip()
+    /// What the store, and the servers of the testbed, tell of their work during a phase.
+    fn work(&self, measure: &PhaseMeasure) -> Vec<EventResult> {
+        let (began, store) = (measure.started_at, &self.context.profile.store);
+        let since = |at: SystemTime| at.duration_since(began).unwrap_or_default().as_nanos() as u64;
+        let told = |work: Work, who: &str| EventResult {
+            what: format!("{} of {who}", work.what),
+            from_ns: since(work.from),
+            to_ns: since(work.to),
+        };
+        let own = self.store.work_since(began).into_iter().map(|work| told(work, store));
+        let mut all: Vec<EventResult> = own.collect();
+        for (pid, name) in self.roster.processes() {
+            let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
+            all.extend(work_of(kind, pid, began).into_iter().map(|work| told(work, &name)));
+        }
+        all
     }
 
     fn judge(
@@ -391,7 +419,7 @@ fn ledger_config(setting: &Setting<'_>, context: &Context, existing: Existing) -
             _ => Initial::Unjudged,
         },
         expiry: expiry(setting.plan, profile),
-        may_apply_again: false,
+        may_apply_again: profile.capabilities.may_apply_again,
     }
 }
 

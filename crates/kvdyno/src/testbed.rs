@@ -9,6 +9,7 @@ mod fault;
 mod fitting;
 mod kinds;
 mod nemesis;
+mod roster;
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub use consent::consent;
 pub use disclosed::disclosed;
 pub use fitting::fitted;
 pub use nemesis::{Disturbed, SharedKeeper};
+pub use roster::Roster;
 
 use crate::exit::{Exit, Failure};
 use crate::signals;

@@ -10,8 +10,9 @@ use kvdyno_report::trials::Trials;
 
 use crate::args::{ConductArguments, DataPolicy};
 use crate::exit::{Exit, Failure};
-use crate::run::{self, Checked, Target};
-use crate::setting::Setting;
+use crate::measurement::{begin, measure};
+use crate::setting::{Setting, session_number};
+use crate::target::{Checked, Target};
 use crate::terminal_style::style_of_terminal;
 
 /// Runs all trials and tells what they come to.
@@ -39,7 +40,7 @@ pub fn run(
         // those of the one before.
         if number > 1 {
             setting.data = DataPolicy::Wipe;
-            setting.session = run::session_number();
+            setting.session = session_number();
         }
         let trial = TrialNumber { number, of: arguments.trials };
         let (ended, result) = one(&setting, targets, arguments, command, trial, &parent)?;
@@ -80,8 +81,8 @@ fn one(
     // Whether nodes may be harmed was asked before the first trial.
     let check = |target: &Target| target.clone().check(setting.plan, true);
     let checked: Vec<Checked> = order.into_iter().map(check).collect::<Result<_, Failure>>()?;
-    let mut output = run::begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
-    let exit = run::measure(checked, setting, &mut output);
+    let mut output = begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
+    let exit = measure(checked, setting, &mut output);
     if output.is_empty() {
         output.discard();
         return Ok((exit, None));

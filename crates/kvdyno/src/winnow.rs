@@ -15,11 +15,11 @@ use kvdyno_testbed::is_file;
 use crate::args::{DataPolicy, WinnowArguments};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::run::{OpenStore, Target, conduct, session_number};
 use crate::session::Session;
-use crate::setting::Setting;
+use crate::setting::{Setting, conduct, session_number};
 use crate::signals;
 use crate::stamps;
+use crate::target::{OpenStore, Target};
 use crate::terminal_style::style_of_terminal;
 use crate::testbed::{self, Around};
 

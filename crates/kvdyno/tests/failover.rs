@@ -6,16 +6,17 @@ mod support;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use support::suite::Suite;
 use support::{Bench, Id, Outcome, number_at, same};
 
-const INSERTS: &str = r#"
-records = 20000
-clients = 4
-[[phase]]
-name = "insert"
-mix = "insert"
-requests = "records"
-"#;
+fn inserts() -> Suite {
+    Suite::inserts(20_000).set("clients", 4)
+}
+
+/// Few records, loaded by four clients.
+fn loaded() -> Suite {
+    Suite::of(2_000).set("clients", 4).load()
+}
 
 fn writes<'a>(run: &'a Outcome, phase: &str) -> &'a Value {
     let writes = &run.phase(phase)["writes"];
@@ -30,21 +31,11 @@ fn claim<'a>(run: &'a Outcome, says: &str) -> &'a Value {
 
 #[test]
 fn a_stall_is_told_to_50_ms() {
-    let suite = r#"
-records = 2000
-clients = 4
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, insert = 50 }
-duration = "3s"
-"#;
+    let suite = loaded().phase("mix", "get = 50, insert = 50").set("duration", "3s");
     // Another process may hold this one up for longer than that; hardly thrice.
     let mut told = Vec::new();
     for _ in 0..3 {
-        let run = Bench::new().sim("service=1ms&stall=900ms&at=3s", suite);
+        let run = Bench::new().sim("service=1ms&stall=900ms&at=3s", &suite);
         let stalled = &run.phase("mix")["unavailable"];
         let ms = |side: &str| number_at(&stalled[side], "length_ns") as f64 / 1e6;
         for side in ["all", "reads", "writes"] {
@@ -61,17 +52,10 @@ duration = "3s"
 
 #[test]
 fn every_acknowledged_insert_that_is_gone_is_counted_and_ten_are_traced() {
-    let suite = format!(
-        "{INSERTS}
-[[claim]]
-says = \"nothing is lost\"
-holds = \"acked_lost == 0\"
-[[claim]]
-says = \"all were acknowledged\"
-holds = \"acked == 20k, recovered == 0\"
-"
-    );
-    let run = Bench::new().sim("lie=100", &suite);
+    let suite = inserts()
+        .claim("nothing is lost", "acked_lost == 0")
+        .claim("all were acknowledged", "acked == 20k, recovered == 0");
+    let run = Bench::new().sim("lie=100", suite);
     let writes = writes(&run, "insert");
     let lies = run.logged("lie");
     assert_eq!(number_at(writes, "lost"), lies.len() as u64, "{writes}");
@@ -105,7 +89,7 @@ fn writer(lost: &Value) -> Id {
 
 #[test]
 fn writes_without_an_answer_that_are_there_are_recovered() {
-    let run = Bench::new().sim("timeout=50&timeout-after=1ms&late=3ms", INSERTS);
+    let run = Bench::new().sim("timeout=50&timeout-after=1ms&late=3ms", inserts());
     let writes = writes(&run, "insert");
     let applied: BTreeSet<Id> =
         run.logged("timeout-applied").union(&run.logged("timeout-late")).copied().collect();
@@ -125,22 +109,12 @@ fn writes_without_an_answer_that_are_there_are_recovered() {
 
 #[test]
 fn what_was_written_over_may_have_been_lost_too() {
-    let suite = r#"
-records = 2000
-clients = 4
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "rewrite"
-mix = "update"
-keys = "sequential"
-requests = "records"
-[[phase.claim]]
-says = "nothing is lost"
-holds = "acked_lost == 0"
-"#;
-    let clean = Bench::new().sim("service=0ns", suite);
+    let suite = loaded()
+        .phase("rewrite", "update")
+        .set("keys", "sequential")
+        .set("requests", "records")
+        .phase_claim("nothing is lost", "acked_lost == 0");
+    let clean = Bench::new().sim("service=0ns", &suite);
     assert_eq!(writes(&clean, "rewrite")["exact"], false);
     let claimed = claim(&clean, "nothing is lost");
     assert_eq!(claimed["standing"], "inconclusive", "{claimed}");
@@ -152,14 +126,9 @@ holds = "acked_lost == 0"
 
 #[test]
 fn a_healthy_store_has_no_account_and_raises_no_alarm() {
-    let suite = format!(
-        "{INSERTS}
-[[claim]]
-says = \"all is well\"
-holds = [\"acked_lost == 0, anomalies == 0\", \"errors == 0, unknown == 0, stale_versions == 0\"]
-"
-    );
-    let run = Bench::new().sim("service=10us", &suite);
+    let holds =
+        ["acked_lost == 0, anomalies == 0", "errors == 0, unknown == 0, stale_versions == 0"];
+    let run = Bench::new().sim("service=10us", inserts().claim("all is well", holds));
     run.is_clean();
     assert_eq!(claim(&run, "all is well")["standing"], "confirmed", "{}", run.stdout);
     assert!(run.phases().iter().all(|phase| phase["account"].as_array().unwrap().is_empty()));
@@ -169,14 +138,8 @@ holds = [\"acked_lost == 0, anomalies == 0\", \"errors == 0, unknown == 0, stale
 
 #[test]
 fn what_cannot_be_told_is_not_decided() {
-    let suite = format!(
-        "{INSERTS}
-[[phase.claim]]
-says = \"errors end\"
-holds = \"last_error < 10s\"
-"
-    );
-    let run = Bench::new().sim("service=0ns", &suite);
+    let suite = inserts().phase_claim("errors end", "last_error < 10s");
+    let run = Bench::new().sim("service=0ns", suite);
     assert_eq!(claim(&run, "errors end")["standing"], "inconclusive");
     assert_eq!(run.code, 2);
     let told = "last_error in insert < 10s: not known: no fault was done";
@@ -186,19 +149,11 @@ holds = \"last_error < 10s\"
 #[test]
 fn stale_reads_are_told_by_versions() {
     // One client writes each record over and over, so that the log tells how old a read is.
-    let suite = r#"
-records = 50
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-requests = 20000
-[[phase.claim]]
-says = "nothing old is read"
-holds = "stale_versions == 0"
-"#;
+    let suite = Suite::of(50)
+        .load()
+        .phase("mix", "get = 50, update = 50")
+        .set("requests", 20_000)
+        .phase_claim("nothing old is read", "stale_versions == 0");
     let run = Bench::new().sim("stale=20&stale-age=50ms", suite);
     let stale = &run.phase("mix")["stale"];
     let in_mix = || run.anomalies.iter().filter(|anomaly| anomaly["phase_name"] == "mix");
@@ -213,18 +168,7 @@ holds = "stale_versions == 0"
 
 #[test]
 fn half_of_what_a_phase_reached_is_what_the_next_one_asks_for() {
-    let suite = r#"
-records = 2000
-clients = 4
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "read"
-mix = "get"
-rate = "50% of load"
-requests = 500
-"#;
+    let suite = loaded().phase("read", "get").set("rate", "50% of load").set("requests", 500);
     let bench = Bench::new();
     let run = bench.sim("service=1ms", suite);
     let load = run.phase("load");

@@ -5,33 +5,22 @@
 mod support;
 
 use serde_json::Value;
+use support::suite::Suite;
 use support::{Bench, Outcome, number_at};
 
-/// Inserts and reads at a fixed rate; `FAULT` befalls them.
-const SUITE: &str = r#"
-records = 2000
-clients = 8
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, insert = 50 }
-rate = "800/s"
-duration = "SECONDSs"
-read-back = true
-[[phase.fault]]
-FAULT
-[[phase.claim]]
-says = "nothing is lost"
-holds = "acked_lost == 0"
-[[phase.claim]]
-says = "it goes on"
-holds = "unavailable < 15s"
-"#;
-
+/// Inserts and reads at a fixed rate; `fault` befalls them.
 fn run(testbed: &str, seconds: u32, fault: &str) -> Outcome {
-    let suite = SUITE.replace("SECONDS", &seconds.to_string()).replace("FAULT", fault);
+    let suite = Suite::of(2_000)
+        .set("clients", 8)
+        .load()
+        .phase("mix", "get = 50, insert = 50")
+        .set("rate", "800/s")
+        .set("duration", format!("{seconds}s"))
+        .set("read-back", true)
+        .line("[[phase.fault]]")
+        .line(fault)
+        .phase_claim("nothing is lost", "acked_lost == 0")
+        .phase_claim("it goes on", "unavailable < 15s");
     let bench = Bench::new();
     let suite = bench.suite(&suite);
     bench.run(&["run", &suite, "--testbed", testbed, "--quiet"])
@@ -45,6 +34,15 @@ fn writes(run: &Outcome) -> &Value {
     let writes = &run.phase("mix")["writes"];
     assert!(writes.is_object(), "{}", told(run));
     writes
+}
+
+/// Each copy of every record was read by itself, and in the end all were the same.
+fn replicas_agree(run: &Outcome, copies: usize) {
+    let told = &writes(run)["copies"];
+    assert_eq!(told["not_shown"], "", "{told}");
+    assert_eq!(told["copies"].as_array().unwrap().len(), copies, "{told}");
+    assert_eq!(number_at(told, "compared"), number_at(told, "asked"), "{told}");
+    assert_eq!(number_at(told, "differ"), 0, "{told}");
 }
 
 /// What followed the first fault, for reads or for writes.
@@ -94,8 +92,9 @@ fn with_every_write_on_disk_nothing_is_lost() {
 }
 
 /// A replica takes over; what the old primary had not passed on may be gone, and is traced.
-fn a_replica_takes_over(testbed: &str) {
+fn a_replica_takes_over(testbed: &str, copies: usize) {
     let run = run(testbed, 20, PRIMARY_KILLED);
+    replicas_agree(&run, copies);
     let writes = writes(&run);
     assert_eq!(number_at(writes, "unknown"), 0, "{}", told(&run));
     let (lost, examples) = (number_at(writes, "lost"), writes["examples"].as_array().unwrap());
@@ -112,12 +111,12 @@ fn a_replica_takes_over(testbed: &str) {
 
 #[test]
 fn sentinel_promotes_a_replica() {
-    a_replica_takes_over("redis-sentinel:3");
+    a_replica_takes_over("redis-sentinel:3", 3);
 }
 
 #[test]
 fn a_cluster_promotes_a_replica() {
-    a_replica_takes_over("redis-cluster:6");
+    a_replica_takes_over("redis-cluster:6", 2);
 }
 
 #[cfg(feature = "etcd")]
@@ -127,6 +126,7 @@ fn etcd_elects_once_and_loses_nothing() {
     let writes = writes(&run);
     assert_eq!((number_at(writes, "lost"), number_at(writes, "unknown")), (0, 0), "{}", told(&run));
     assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", told(&run));
+    replicas_agree(&run, 3);
     let side = side(&run, "writes");
     let gap = number_at(side, "unavailable_ns");
     assert!((100_000_000..15_000_000_000).contains(&gap), "an election takes time: {side}");
@@ -138,6 +138,8 @@ fn cassandra_at_quorum_loses_nothing_and_fails_no_more_than_was_in_flight() {
     let fault = "do = \"kill\"\nnode = 2\nat = \"4s\"\nrepair = \"30s\"";
     let run = run("cassandra:3?memory=256MiB", 12, fault);
     let writes = writes(&run);
+    assert!(writes["how"].as_str().unwrap().starts_with("at level all"), "{}", told(&run));
+    replicas_agree(&run, 3);
     assert_eq!(number_at(writes, "lost"), 0, "{}", told(&run));
     for name in ["reads", "writes"] {
         let side = side(&run, name);

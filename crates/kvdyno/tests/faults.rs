@@ -2,49 +2,38 @@
 //! they cost is counted.
 #![cfg(feature = "server-tests")]
 
+mod support;
+
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use support::suite::{self, Suite};
 
-const LOAD: &str = r#"
-name = "faults"
-records = 2000
-clients = 4
-warmup = false
-
-[[phase]]
-name = "load"
-load = true
-
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-rate = "1k/s"
-duration = "4s"
-"#;
+/// What faults befall: their lines come after these.
+fn load(seconds: u32) -> Suite {
+    let loaded = Suite::of(2_000).set("clients", 4).load();
+    let mix = loaded.phase("mix", "get = 50, update = 50").set("rate", "1k/s");
+    mix.set("duration", format!("{seconds}s"))
+}
 
 struct Ran {
     output: Output,
     result: Value,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
-fn run(fault: &str, target: [&str; 2]) -> Ran {
-    run_suite(&format!("{LOAD}\n{fault}"), target)
-}
-
-fn run_suite(text: &str, target: [&str; 2]) -> Ran {
+fn run(suite: &Suite, target: [&str; 2]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
-    let suite = folder.path().join("faults.toml");
-    std::fs::write(&suite, text).unwrap();
+    let path = folder.path().join("faults.toml");
+    suite::write(&path, suite);
     let out = folder.path().join("out");
     let output = Command::new(env!("CARGO_BIN_EXE_kvdyno"))
-        .args(["run", suite.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()])
+        .args(["run", path.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()])
         .args(target)
         .output()
         .unwrap();
     let text = std::fs::read_to_string(out.join("result.json")).unwrap_or_default();
-    Ran { output, result: serde_json::from_str(&text).unwrap_or_default(), _folder: folder }
+    Ran { output, result: serde_json::from_str(&text).unwrap_or_default(), folder }
 }
 
 impl Ran {
@@ -70,6 +59,24 @@ impl Ran {
         faults.iter().map(|fault| (text(&fault["what"]), text(&fault["node"]))).collect()
     }
 
+    /// Begins of the stretches of a phase over which a process was sampled, s.
+    fn sampled(&self, phase: &str, process: &str) -> Vec<f64> {
+        let path = self.folder.path().join("out/resources.csv");
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        let [phase_at, process_at, start_at] = ["phase_name", "process", "start_s"]
+            .map(|name| names.iter().position(|known| *known == name).unwrap());
+        let of_both = lines.filter(|row| row[phase_at] == phase && row[process_at] == process);
+        of_both.map(|row| row[start_at].parse().unwrap()).collect()
+    }
+
+    /// What is told of a node's processes that came after the testbed was up.
+    fn later(&self) -> Vec<(&str, u64)> {
+        let later = self.result["runs"][0]["testbed"]["later"].as_array().unwrap().iter();
+        later.map(|n| (n["name"].as_str().unwrap(), n["pid"].as_u64().unwrap())).collect()
+    }
+
     fn unsuccessful(&self) -> u64 {
         let series = self.phase("mix")["series"].as_array().unwrap().iter();
         series.map(|s| s["failed"].as_u64().unwrap() + s["indeterminate"].as_u64().unwrap()).sum()
@@ -83,8 +90,8 @@ impl Ran {
 
 #[test]
 fn a_killed_server_is_started_again_and_what_it_had_acknowledged_is_there() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\nat = \"1s\"\nrepair = \"1s\"\n";
-    let ran = run(fault, ["--testbed", "redis?persistence=aof-always"]);
+    let suite = load(4).fault("kill").set("at", "1s").set("repair", "1s");
+    let ran = run(&suite, ["--testbed", "redis?persistence=aof-always"]);
     assert_eq!(ran.faults(), [("kill", "redis-1"), ("start again", "redis-1")]);
     assert!(ran.unsuccessful() > 0, "a second without a server: {}", ran.told());
     assert_eq!(ran.anomalies(), 0, "{}", ran.told());
@@ -93,13 +100,21 @@ fn a_killed_server_is_started_again_and_what_it_had_acknowledged_is_there() {
     let began = |at: usize| faults[at]["began_ns"].as_u64().unwrap();
     assert!(began(0) >= 1_000_000_000 && began(1) >= began(0) + 1_000_000_000, "{faults}");
     assert!(ran.told().contains("mix: kill redis-1"), "{}", ran.told());
+    // Its new process is sampled, to the end of this phase and in the next.
+    let [(node, pid)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
+    let server = &ran.phase("mix")["resources"]["servers"][0];
+    assert_eq!((node, &server["pid"], &server["alive"]), ("redis-1", &pid.into(), &true.into()));
+    for phase in ["mix", "mix:read-back"] {
+        let last = |process| ran.sampled(phase, process).last().copied();
+        assert_eq!(last("redis-1"), last("machine"), "{phase}: {}", ran.told());
+    }
 }
 
 #[test]
 fn what_a_killed_server_has_forgotten_is_named_lost() {
     // Repaired only when the clients are done.
-    let fault = "[[phase.fault]]\ndo = \"kill\"\nat = \"3s\"\n";
-    let ran = run(fault, ["--testbed", "redis"]);
+    let suite = load(4).fault("kill").set("at", "3s");
+    let ran = run(&suite, ["--testbed", "redis"]);
     assert_eq!(ran.faults(), [("kill", "redis-1"), ("start again", "redis-1")]);
     let lost = ran.phase("mix:read-back")["tally"]["anomalies"].as_array().unwrap();
     let named: u64 = lost.iter().map(|count| count.as_u64().unwrap()).sum();
@@ -109,17 +124,18 @@ fn what_a_killed_server_has_forgotten_is_named_lost() {
 
 #[test]
 fn every_server_rewrites_its_log_while_the_load_goes_on() {
-    let fault = "[[phase.fault]]\ndo = \"rewrite\"\nnode = \"all\"\nat = \"500ms\"\n";
+    let suite = load(4).fault("rewrite").set("node", "all").set("at", "500ms");
     let testbed = "redis-sharded:2?persistence=aof-everysec&rewrites=held-off";
-    let ran = run(fault, ["--testbed", testbed]);
+    let ran = run(&suite, ["--testbed", testbed]);
     assert_eq!(ran.faults(), [("rewrite", "redis-1"), ("rewrite", "redis-2")]);
     assert_eq!((ran.unsuccessful(), ran.anomalies()), (0, 0), "{}", ran.told());
 }
 
 #[test]
 fn a_paused_server_is_resumed_again_and_again() {
-    let fault = "[[phase.fault]]\ndo = \"pause\"\nnode = 1\nat = \"500ms\"\nrepair = \"300ms\"\nevery = \"1s\"\n";
-    let ran = run(fault, ["--testbed", "redis"]);
+    let paused = load(4).fault("pause").set("node", 1).set("at", "500ms");
+    let suite = paused.set("repair", "300ms").set("every", "1s");
+    let ran = run(&suite, ["--testbed", "redis"]);
     let faults = ran.faults();
     assert!(faults.len() >= 4, "{faults:?}");
     for pair in faults.chunks(2) {
@@ -130,16 +146,14 @@ fn a_paused_server_is_resumed_again_and_again() {
 
 #[test]
 fn faults_want_a_testbed() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\n";
-    let ran = run(fault, ["--store", "map:"]);
+    let ran = run(&load(4).fault("kill"), ["--store", "map:"]);
     assert_eq!(ran.output.status.code(), Some(64));
     assert!(ran.told().contains("--testbed NAME"), "{}", ran.told());
 }
 
 #[test]
 fn a_fault_that_cannot_be_done_is_told() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\nnode = \"primary\"\n";
-    let ran = run(fault, ["--testbed", "redis"]);
+    let ran = run(&load(4).fault("kill").set("node", "primary"), ["--testbed", "redis"]);
     let error = ran.phase("mix")["faults"][0]["error"].as_str().unwrap();
     assert!(error.contains("no node is a primary now"), "{error}");
     assert_eq!(ran.unsuccessful(), 0);
@@ -147,9 +161,9 @@ fn a_fault_that_cannot_be_done_is_told() {
 
 #[test]
 fn a_partition_stalls_the_clients_until_it_is_repaired() {
-    let fault =
-        "[[phase.fault]]\ndo = \"partition\"\nwhen = \"rate\"\nat = \"200ms\"\nrepair = \"1s\"\n";
-    let ran = run(fault, ["--testbed", "redis"]);
+    let cut = load(4).fault("partition").set("when", "rate");
+    let suite = cut.set("at", "200ms").set("repair", "1s");
+    let ran = run(&suite, ["--testbed", "redis"]);
     assert_eq!(ran.faults(), [("partition", "redis-1"), ("reconnect", "redis-1")]);
     assert_eq!(ran.result["runs"][0]["testbed"]["request"], "redis?network=own");
     let faults = &ran.phase("mix")["faults"];
@@ -165,10 +179,10 @@ fn a_partition_stalls_the_clients_until_it_is_repaired() {
 
 #[test]
 fn several_servers_are_killed_and_started_again_at_one_moment() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\ncount = 2\nwhen = \"acked >= 500\"\nrepair = \"500ms\"\n\
-        [[phase.fault]]\ndo = \"kill\"\nwhen = \"acked >= 1M\"\n\
-        [[phase.fault]]\ndo = \"kill\"\ncount = 4\n";
-    let ran = run(fault, ["--testbed", "redis-sharded:3?persistence=aof-always"]);
+    let two = load(4).fault("kill").set("count", 2).set("when", "acked >= 500");
+    let never = two.set("repair", "500ms").fault("kill").set("when", "acked >= 1M");
+    let suite = never.fault("kill").set("count", 4);
+    let ran = run(&suite, ["--testbed", "redis-sharded:3?persistence=aof-always"]);
     let faults = ran.phase("mix")["faults"].as_array().unwrap();
     let text = |at: usize, key: &str| faults[at][key].as_str().unwrap_or_default();
     assert!(text(0, "error").contains("fewer than 4 nodes are up with data now"), "{faults:?}");
@@ -186,26 +200,28 @@ fn several_servers_are_killed_and_started_again_at_one_moment() {
 
 #[test]
 fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
-    let suite = LOAD.replace("duration = \"4s\"", "duration = \"20s\"");
-    let fault = "[[phase.fault]]\ndo = \"add\"\nat = \"500ms\"\n\
-        [[phase.fault]]\ndo = \"remove\"\nnode = \"redis-4\"\nat = \"600ms\"\n";
+    let added = load(20).fault("add").set("at", "500ms");
+    let suite = added.fault("remove").set("node", "redis-4").set("at", "8s");
     let target = ["--testbed", "redis-cluster:3?replicas=0"];
-    let ran = run_suite(&format!("{suite}\n{fault}"), target);
+    let ran = run(&suite, target);
     assert_eq!(ran.faults(), [("add", "redis-4"), ("remove", "redis-4")]);
     assert_eq!(ran.anomalies(), 0, "{}", ran.told());
+    let [(node, _)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
+    assert_eq!(node, "redis-4");
+    assert!(!ran.sampled("mix", "redis-4").is_empty(), "{}", ran.told());
     assert_eq!(ran.phase("mix:read-back")["tally"]["judged"], 2000, "{}", ran.told());
 }
 
 #[test]
 fn what_a_testbed_cannot_bear_is_refused_before_it_is_started() {
-    for (fault, testbed, said) in [
-        ("do = \"add\"", "redis", "testbed redis cannot take another node while it is up"),
-        ("do = \"remove\"", "redis-sharded", "cannot give up a node while it is up"),
-        ("do = \"compact\"", "etcd", "cannot merge its files when told to"),
-        ("do = \"disk-full\"", "redis", "as in `redis?disk=64MiB`"),
-        ("do = \"lossy\"\nloss = 0.1", "redis?network=host", "leave `network=host` out"),
+    for (suite, testbed, said) in [
+        (load(4).fault("add"), "redis", "testbed redis cannot take another node while it is up"),
+        (load(4).fault("remove"), "redis-sharded", "cannot give up a node while it is up"),
+        (load(4).fault("compact"), "etcd", "cannot merge its files when told to"),
+        (load(4).fault("disk-full"), "redis", "as in `redis?disk=64MiB`"),
+        (load(4).fault("lossy").set("loss", 0.1), "redis?network=host", "leave `network=host` out"),
     ] {
-        let ran = run(&format!("[[phase.fault]]\n{fault}\n"), ["--testbed", testbed]);
+        let ran = run(&suite, ["--testbed", testbed]);
         assert_eq!(ran.output.status.code(), Some(64), "{}", ran.told());
         assert!(ran.told().contains(said), "{said}: {}", ran.told());
     }

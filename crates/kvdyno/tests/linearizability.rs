@@ -3,28 +3,24 @@
 
 mod support;
 
+use support::suite::Suite;
 use support::{Bench, Outcome};
 
 /// Eight clients read and write few enough records that the sampled ones are busy.
-const BUSY: &str = r#"
-records = 1000
-clients = 8
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 30, read-modify-write = 10, put-get = 10 }
-linearizability = true
-requests = 200000
-"#;
+fn unwatched(last: &str) -> Suite {
+    let mix = format!("get = 50, update = 30, read-modify-write = 10, {last} = 10");
+    let loaded = Suite::of(1_000).set("clients", 8).load();
+    loaded.phase("mix", &mix).set("requests", 200_000)
+}
 
-/// A claim of the phase `mix`.
-const CLAIM: &str = r#"
-[[phase.claim]]
-says = "some order explains every history"
-holds = "violations == 0"
-"#;
+/// Their histories are kept.
+fn busy() -> Suite {
+    unwatched("put-get").set("linearizability", true)
+}
+
+fn claimed(suite: Suite) -> Suite {
+    suite.phase_claim("some order explains every history", "violations == 0")
+}
 
 /// How that claim stands.
 fn standing(run: &Outcome) -> &serde_json::Value {
@@ -43,7 +39,7 @@ fn history(bench: &Bench) -> String {
 #[test]
 fn old_values_served_on_purpose_are_found_and_shown() {
     let bench = Bench::new();
-    let run = bench.sim("stale=20", &format!("{BUSY}{CLAIM}"));
+    let run = bench.sim("stale=20", claimed(busy()));
     let told = answer(&run);
     assert_eq!(told["answer"], "violated", "{told}");
     assert_eq!(standing(&run), "refuted");
@@ -59,7 +55,7 @@ fn old_values_served_on_purpose_are_found_and_shown() {
 fn a_map_is_linearizable_every_time() {
     for _ in 0..5 {
         let bench = Bench::new();
-        let suite = bench.suite(&format!("{BUSY}{CLAIM}"));
+        let suite = bench.suite(claimed(busy()));
         let run = bench.run(&["run", &suite, "--store", "map:", "--quiet"]);
         let told = answer(&run);
         assert_eq!(told["answer"], "ok", "{told}");
@@ -78,7 +74,7 @@ fn a_map_is_linearizable_every_time() {
 #[test]
 fn timeouts_and_refusals_are_no_violation() {
     let bench = Bench::new();
-    let run = bench.sim("timeout=300&refuse=300&timeout-after=1ms&late=2ms", BUSY);
+    let run = bench.sim("timeout=300&refuse=300&timeout-after=1ms&late=2ms", busy());
     let told = answer(&run);
     assert_eq!(told["answer"], "ok", "{told}");
     assert!(told["indeterminate"].as_u64().unwrap() > 0, "{told}");
@@ -87,7 +83,7 @@ fn timeouts_and_refusals_are_no_violation() {
 
 #[test]
 fn a_store_that_promises_less_is_measured_and_not_failed() {
-    let run = Bench::new().sim("stale=20&consistency=eventual", BUSY);
+    let run = Bench::new().sim("stale=20&consistency=eventual", busy());
     assert_eq!(answer(&run)["answer"], "violated");
     run.is_no_failure();
 }
@@ -95,7 +91,7 @@ fn a_store_that_promises_less_is_measured_and_not_failed() {
 #[test]
 fn without_being_asked_nothing_is_kept_and_the_flag_asks() {
     let bench = Bench::new();
-    let suite = bench.suite(&format!("{}{CLAIM}", BUSY.replace("linearizability = true", "")));
+    let suite = bench.suite(claimed(unwatched("put-get")));
     let run = bench.run(&["run", &suite, "--store", "map:", "--quiet"]);
     assert!(answer(&run).is_null());
     assert_eq!(standing(&run), "inconclusive");
@@ -114,7 +110,7 @@ fn without_being_asked_nothing_is_kept_and_the_flag_asks() {
 #[test]
 fn what_cannot_be_judged_is_refused_at_once() {
     let bench = Bench::new();
-    let suite = bench.suite(&BUSY.replace("put-get = 10", "delete = 10"));
+    let suite = bench.suite(unwatched("delete").set("linearizability", true));
     let run = bench.run(&["run", &suite, "--store", "map:"]);
     let said = "linearizability of phase `mix` cannot be judged: it deletes records";
     assert!(run.code == 64 && run.stderr.contains(said), "{}: {}", run.code, run.stderr);

@@ -2,10 +2,15 @@
 //! Memcached. `cargo test -p kvdyno --features server-tests`.
 #![cfg(feature = "server-tests")]
 
-#[cfg(feature = "full")]
+#[cfg(all(feature = "cassandra", feature = "mongodb", feature = "etcd"))]
+#[path = "suites/caches.rs"]
+mod caches;
+#[cfg(all(feature = "cassandra", feature = "mongodb", feature = "etcd"))]
 #[path = "suites/on_testbeds.rs"]
 mod on_testbeds;
 mod suites;
+#[cfg(all(feature = "cassandra", feature = "mongodb", feature = "etcd"))]
+mod support;
 
 use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
 use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb, run};

@@ -13,16 +13,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use support::number_at;
+use support::suite::{self, Suite};
 
 /// How long to wait for anything, on a machine that is fully loaded.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Keys are record numbers, so that both sides name a record alike.
-const HEAD: &str = r#"
-name = "truth"
-warmup = false
-key = { form = "decimal", length = 16 }
-"#;
 
 /// A run on a testbed of its own, under way.
 struct Run {
@@ -41,10 +35,10 @@ struct Ran {
 
 impl Run {
     /// Starts `suite` on `sim:NODES?SETTINGS`.
-    fn start(nodes: u16, settings: &str, suite: &str) -> Run {
+    fn start(nodes: u16, settings: &str, suite: &Suite) -> Run {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
-        std::fs::write(path("truth.toml"), format!("{HEAD}{suite}")).unwrap();
+        suite::write(&folder.path().join("truth.toml"), suite);
         let testbed = format!("sim:{nodes}?folder={}{settings}", path("sim"));
         let child = Command::new(env!("CARGO_BIN_EXE_kvdyno"))
             .args(["run", &path("truth.toml"), "--quiet", "--out", &path("out")])
@@ -58,21 +52,28 @@ impl Run {
 
     /// Waits until the primary holds so many records, and says something to it.
     fn tell_primary(&self, records: u64, words: &str) {
+        self.tell("master", records, &[words]);
+    }
+
+    /// Waits until nodes of this role hold so many records, and says one thing to each.
+    fn tell(&self, role: &str, records: u64, words: &[&str]) {
         let begin = Instant::now();
+        let is = |node: &String| {
+            said(node, "INFO").is_some_and(|info| info.contains(&format!("role:{role}")))
+        };
+        let held =
+            |node: &String| said(node, "DBSIZE")?.strip_prefix(':')?.trim().parse::<u64>().ok();
         loop {
-            let primary = self
-                .nodes()
-                .into_iter()
-                .find(|node| said(node, "INFO").is_some_and(|info| info.contains("role:master")));
-            let held =
-                |node: &String| said(node, "DBSIZE")?.strip_prefix(':')?.trim().parse::<u64>().ok();
-            if let Some(primary) = primary
-                && held(&primary).is_some_and(|held| held >= records)
+            let nodes: Vec<String> = self.nodes().into_iter().filter(is).collect();
+            if nodes.len() >= words.len()
+                && nodes.iter().all(|node| held(node).is_some_and(|held| held >= records))
             {
-                assert_eq!(said(&primary, words).as_deref(), Some("+OK\r\n"), "{words}");
+                for (node, words) in nodes.iter().zip(words) {
+                    assert_eq!(said(node, words).as_deref(), Some("+OK\r\n"), "{words}");
+                }
                 return;
             }
-            assert!(begin.elapsed() < PATIENCE, "no primary with {records} records");
+            assert!(begin.elapsed() < PATIENCE, "no {role} with {records} records");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -185,6 +186,8 @@ impl Ran {
         assert!(self.anomalies.is_empty(), "{:?}: {}", self.anomalies.first(), self.told);
         let tally = &self.phase("insert:read-back")["tally"];
         assert_eq!(number_at(tally, "unknown"), 0);
+        let copies = &self.phase("insert")["writes"]["copies"];
+        assert!(copies["not_shown"] == "", "{copies}");
         assert!(matches!(self.code, Some(0 | 2)), "{:?}: {}", self.code, self.told);
     }
 
@@ -221,26 +224,28 @@ impl Ran {
     }
 }
 
+/// Keys are record numbers, so that both sides name a record alike.
+const KEY: &str = "key = { form = \"decimal\", length = 16 }";
+
 /// Inserts only, so that loss is exact.
-const INSERTS: &str = r#"
-records = 5000
-[[phase]]
-name = "insert"
-mix = "insert"
-clients = 10
-rate = "1k/s"
-requests = "records"
-"#;
+fn inserts(records: u64) -> Suite {
+    Suite::of(records)
+        .line(KEY)
+        .phase("insert", "insert")
+        .set("requests", "records")
+        .set("clients", 10)
+        .set("rate", "1k/s")
+}
 
 /// What befalls the primary after three seconds; all is well again before the inserts end.
-fn with_fault(fault: &str) -> String {
-    let inserts = INSERTS.replace("5000", "8000");
-    format!("{inserts}\n[[phase.fault]]\nnode = \"primary\"\nat = \"3s\"\n{fault}\n")
+fn with_fault(act: &str, repair: &str) -> Suite {
+    let fault = inserts(8_000).fault(act).set("node", "primary");
+    fault.set("at", "3s").set("repair", repair)
 }
 
 #[test]
 fn thirty_seven_lost_inserts_are_reported_as_those_thirty_seven() {
-    let run = Run::start(1, "", INSERTS);
+    let run = Run::start(1, "", &inserts(5_000));
     run.tell_primary(500, "SIM LOSE 37");
     let ran = run.end();
     let known: BTreeSet<u64> = ran.truth("lose").iter().map(record_of).collect();
@@ -250,7 +255,7 @@ fn thirty_seven_lost_inserts_are_reported_as_those_thirty_seven() {
 
 #[test]
 fn inserts_that_no_replica_had_when_the_primary_was_killed_are_reported_one_by_one() {
-    let run = Run::start(3, "&takeover=1s", &with_fault("do = \"kill\"\nrepair = \"1s\""));
+    let run = Run::start(3, "&takeover=1s", &with_fault("kill", "1s"));
     run.tell_primary(500, "SIM UNREPLICATED 37");
     let ran = run.end();
     let known: BTreeSet<u64> = ran.truth("unreplicated").iter().map(record_of).collect();
@@ -262,7 +267,7 @@ fn inserts_that_no_replica_had_when_the_primary_was_killed_are_reported_one_by_o
 #[test]
 fn a_killed_primary_whose_replicas_have_everything_costs_nothing_but_the_takeover() {
     let settings = "&takeover=1s&ack=after";
-    let ran = Run::start(3, settings, &with_fault("do = \"kill\"\nrepair = \"1500ms\"")).end();
+    let ran = Run::start(3, settings, &with_fault("kill", "1500ms")).end();
     ran.is_whole();
     let led = ran.successions();
     assert_eq!(led.len(), 1, "{led:?}");
@@ -276,17 +281,55 @@ fn a_killed_primary_whose_replicas_have_everything_costs_nothing_but_the_takeove
 }
 
 #[test]
+fn writes_that_replicas_confirmed_and_have_not_are_named_with_who_lacks_them() {
+    let run = Run::start(3, "&takeover=10s&ack=after", INSERTS);
+    run.tell("slave", 500, &["SIM SKIP 4", "SIM SKIP 5"]);
+    let ran = run.end();
+    // No read of the run has met them, and nothing is lost while the primary lives.
+    ran.is_whole();
+    let known: BTreeSet<(u64, String)> = ran
+        .truth("skip")
+        .iter()
+        .map(|line| (record_of(line), format!("sim-{}", number_at(line, "node"))))
+        .collect();
+    assert_eq!(known.len(), 9);
+    let copies = &ran.phase("insert")["writes"]["copies"];
+    let figures = ["asked", "compared", "partly", "late"].map(|key| number_at(copies, key));
+    assert_eq!(figures, [5_000, 5_000, 0, 0], "{copies}");
+    let mut lacking = BTreeSet::new();
+    for example in copies["examples"].as_array().unwrap() {
+        let found = example["found"].as_array().unwrap();
+        assert_eq!(found.len(), 3, "{example}");
+        for copy in found {
+            match copy[1].as_str().unwrap() {
+                "nothing" => {
+                    let node = copy[0].as_str().unwrap().to_owned();
+                    lacking.insert((number_at(example, "record"), node));
+                }
+                text => assert!(text.starts_with("version 1"), "{example}"),
+            }
+        }
+    }
+    assert_eq!(lacking, known, "{copies}");
+    let records: BTreeSet<u64> = known.iter().map(|(record, _)| *record).collect();
+    assert_eq!(number_at(copies, "differ"), records.len() as u64, "{copies}");
+    let told = format!("replicas differ on {} records: 3 copies of all 5,000", records.len());
+    let one_line = ran.told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains(&told), "{}", ran.told);
+}
+
+#[test]
 fn what_a_paused_primary_had_to_itself_is_lost_and_nothing_else() {
     // It passes its writes on late; while it stands still another takes over.
     let settings = "&takeover=1s&lag=200ms";
-    let ran = Run::start(3, settings, &with_fault("do = \"pause\"\nrepair = \"2s\"")).end();
+    let ran = Run::start(3, settings, &with_fault("pause", "2s")).end();
     ran.lost_what_was_discarded();
 }
 
 #[test]
 fn what_a_primary_took_that_was_cut_off_from_its_replicas_is_lost_and_nothing_else() {
-    let fault = "do = \"partition\"\nfrom = \"nodes\"\nrepair = \"2s\"";
-    let ran = Run::start(3, "&takeover=1s", &with_fault(fault)).end();
+    let suite = with_fault("partition", "2s").set("from", "nodes");
+    let ran = Run::start(3, "&takeover=1s", &suite).end();
     ran.lost_what_was_discarded();
     assert_eq!(ran.successions().len(), 1, "{}", ran.told);
 }
@@ -296,7 +339,7 @@ fn two_seconds_of_refusals_are_two_seconds() {
     // On a busy machine kvdyno itself may stand still just when they begin or end; not every time.
     let mut reported = Vec::new();
     for _ in 0..6 {
-        let run = Run::start(1, "", INSERTS);
+        let run = Run::start(1, "", &inserts(5_000));
         run.tell_primary(500, "SIM DOWN 2000");
         let ran = run.end();
         assert!(ran.anomalies.is_empty(), "{}", ran.told);
@@ -311,18 +354,8 @@ fn two_seconds_of_refusals_are_two_seconds() {
 
 #[test]
 fn old_versions_are_reported_with_how_old_they_are() {
-    let suite = r#"
-records = 20
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-rate = "2k/s"
-duration = "6s"
-"#;
-    let run = Run::start(1, "", suite);
+    let mix = Suite::of(20).line(KEY).load().phase("mix", "get = 50, update = 50");
+    let run = Run::start(1, "", &mix.set("rate", "2k/s").set("duration", "6s"));
     for behind in 1..=5 {
         run.tell_primary(20, &format!("SIM STALE 20 {behind}"));
         run.await_truth("stale", 20 * behind);
@@ -348,8 +381,8 @@ duration = "6s"
 
 #[test]
 fn what_survives_a_kill_of_all_nodes_goes_by_the_log() {
-    let fault = "[[phase.fault]]\ndo = \"kill\"\nnode = \"all\"\nat = \"3s\"\nrepair = \"500ms\"\n";
-    let suite = format!("{INSERTS}\n{fault}");
+    let killed = inserts(5_000).fault("kill").set("node", "all");
+    let suite = killed.set("at", "3s").set("repair", "500ms");
     let kept = Run::start(3, "&ack=after&log=disk", &suite).end();
     kept.is_whole();
     let gone = Run::start(3, "&ack=after", &suite).end();
@@ -360,24 +393,19 @@ fn what_survives_a_kill_of_all_nodes_goes_by_the_log() {
 
 #[test]
 fn a_healthy_group_is_linearizable_and_one_that_serves_old_values_is_not() {
-    let suite = r#"
-records = 500
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "insert"
-mix = { get = 50, update = 50 }
-clients = 16
-linearizability = true
-rate = "4k/s"
-duration = "3s"
-"#;
-    let healthy = Run::start(3, "&ack=after&takeover=10s", suite).end();
+    let suite = Suite::of(500)
+        .line(KEY)
+        .load()
+        .phase("insert", "get = 50, update = 50")
+        .set("clients", 16)
+        .set("linearizability", true)
+        .set("rate", "4k/s")
+        .set("duration", "3s");
+    let healthy = Run::start(3, "&ack=after&takeover=10s", &suite).end();
     healthy.is_whole();
     let answer = |ran: &Ran| ran.phase("insert")["linearizability"]["answer"].clone();
     assert_eq!(answer(&healthy), "ok", "{}", healthy.told);
-    let run = Run::start(3, "&takeover=10s", suite);
+    let run = Run::start(3, "&takeover=10s", &suite);
     run.tell_primary(500, "SIM STALE 5000 1");
     let lying = run.end();
     assert_eq!((answer(&lying), lying.code), ("violated".into(), Some(1)), "{}", lying.told);

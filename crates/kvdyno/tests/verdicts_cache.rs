@@ -4,33 +4,16 @@
 mod support;
 
 use support::Bench;
+use support::suite::Suite;
 
-const SUITE: &str = r#"
-records = 200
-clients = 2
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-requests = 40000
-"#;
-
-const ONE_CLIENT: &str = r#"
-records = 200
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-requests = 20000
-"#;
+fn mix(clients: u32) -> Suite {
+    let loaded = Suite::of(200).set("clients", clients).load();
+    loaded.phase("mix", "get = 50, update = 50").set("requests", 20_000 * clients)
+}
 
 #[test]
 fn stale_reads_within_the_declared_staleness_are_counted_and_legal() {
-    let run = Bench::new().sim("stale=20&stale-age=50ms&staleness=60s", ONE_CLIENT);
+    let run = Bench::new().sim("stale=20&stale-age=50ms&staleness=60s", mix(1));
     run.is_clean();
     assert_eq!(run.tally("legal_stale"), run.logged("stale").len() as u64);
     let level = &run.result["runs"][0]["store"]["consistency"]["level"];
@@ -40,7 +23,7 @@ fn stale_reads_within_the_declared_staleness_are_counted_and_legal() {
 #[test]
 fn stale_reads_beyond_the_declared_staleness_are_named() {
     // The oldest version of the last minute comes back, which soon is older than 2 ms.
-    let run = Bench::new().sim("stale=20&stale-age=60s&staleness=2ms", ONE_CLIENT);
+    let run = Bench::new().sim("stale=20&stale-age=60s&staleness=2ms", mix(1));
     run.only("stale");
     let (named, logged) = (run.readers("stale"), run.logged("stale"));
     assert!(named.is_subset(&logged), "{:?}", named.difference(&logged).next());
@@ -52,7 +35,7 @@ fn stale_reads_beyond_the_declared_staleness_are_named() {
 #[test]
 fn a_cache_whose_invalidation_fails_keeps_to_its_time_to_live() {
     let bench = Bench::new();
-    let suite = bench.suite(SUITE);
+    let suite = bench.suite(mix(2));
     let store = "cache(sim:?refuse=20, map:)?ttl=50ms";
     let run = bench.run(&["run", &suite, "--store", store, "--quiet"]);
     run.is_clean();
@@ -69,7 +52,7 @@ fn a_cache_whose_invalidation_fails_keeps_to_its_time_to_live() {
 #[test]
 fn a_cache_that_declares_less_than_it_keeps_is_named() {
     let bench = Bench::new();
-    let suite = bench.suite(SUITE);
+    let suite = bench.suite(mix(2));
     let store = "cache(sim:?refuse=20, map:)?ttl=60s&staleness=1ms";
     let run = bench.run(&["run", &suite, "--store", store, "--quiet"]);
     assert!(run.named("stale") > 10, "{} stale", run.named("stale"));
@@ -80,7 +63,7 @@ fn a_cache_that_declares_less_than_it_keeps_is_named() {
 #[test]
 fn a_sound_cache_is_clean_in_both_modes_and_hides_passwords() {
     let bench = Bench::new();
-    let suite = bench.suite(SUITE);
+    let suite = bench.suite(mix(2));
     for mode in ["aside", "through"] {
         let store = format!("cache(map:, map:)?mode={mode}&ttl=1s");
         let run = bench.run(&["run", &suite, "--store", &store, "--quiet"]);

@@ -4,32 +4,26 @@
 mod support;
 
 use support::Bench;
+use support::suite::Suite;
+
+/// Many clients on small records, few of which are often asked for.
+fn busy(records: u64) -> Suite {
+    let zipfian = "keys = { zipfian = { exponent = 0.99 } }";
+    Suite::of(records).line(zipfian).set("clients", 64).set("value", "40B").load()
+}
 
 #[test]
 fn ten_million_operations_on_a_correct_store_and_nothing_to_say() {
     // Kept apart from the phase with deletes: there reads of what was deleted are legal misses.
-    let suite = r#"
-records = 100000
-keys = { zipfian = { exponent = 0.99 } }
-clients = 64
-value = "40B"
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "updates"
-mix = { get = 50, update = 30, read-modify-write = 10, put-get = 10 }
-requests = "4.5M"
-[[phase]]
-name = "deletes"
-mix = { get = 40, update = 30, delete = 10, read-modify-write = 10, put-get = 10 }
-requests = "4.5M"
-[[phase]]
-name = "inserts"
-keys = "latest"
-mix = { get = 70, insert = 20, update = 5, delete = 5 }
-requests = "1M"
-"#;
+    let rest = "update = 30, read-modify-write = 10, put-get = 10";
+    let suite = busy(100_000)
+        .phase("updates", &format!("get = 50, {rest}"))
+        .set("requests", "4.5M")
+        .phase("deletes", &format!("get = 40, delete = 10, {rest}"))
+        .set("requests", "4.5M")
+        .phase("inserts", "get = 70, insert = 20, update = 5, delete = 5")
+        .set("keys", "latest")
+        .set("requests", "1M");
     let bench = Bench::new();
     let run = bench.run(&["run", &bench.suite(suite), "--store", "map:", "--quiet"]);
     assert!(run.count("", "ok") >= 10_000_000);
@@ -40,19 +34,8 @@ requests = "1M"
 
 #[test]
 fn timeouts_that_apply_late_refusals_and_spread_raise_no_alarm() {
-    let suite = r#"
-records = 2000
-keys = { zipfian = { exponent = 0.99 } }
-clients = 64
-value = "40B"
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "updates"
-mix = { get = 50, update = 30, delete = 5, read-modify-write = 10, put-get = 5 }
-requests = 150000
-"#;
+    let mix = "get = 50, update = 30, delete = 5, read-modify-write = 10, put-get = 5";
+    let suite = busy(2_000).phase("updates", mix).set("requests", 150_000);
     let options =
         "timeout=500&timeout-after=2ms&late=10ms&refuse=200&service=20us&spread=lognormal";
     let run = Bench::new().sim(options, suite);

@@ -9,29 +9,19 @@ use kvdyno_core::store::{Client, Connection, Put, Reading, Store, Value};
 use kvdyno_core::verify::{AnomalyKind, Initial};
 use kvdyno_core::workload::{Dataset, Kind};
 use support::library::{Run, dataset, group, is_clean, load, named, phase, store};
+use support::suite::Suite;
 use support::{Bench, number_at, same};
 
 /// Few records are loaded, read and written over.
-fn mix(value: &str) -> String {
-    format!(
-        r#"
-records = 500
-value = "{value}"
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = {{ get = 50, update = 50 }}
-requests = 10000
-"#
-    )
+fn mix(value: &str) -> Suite {
+    let loaded = Suite::of(500).set("value", value).load();
+    loaded.phase("mix", "get = 50, update = 50").set("requests", 10_000)
 }
 
 /// Runs it on an LMDB file of the bench.
 fn lmdb(bench: &Bench, more: &[&str]) -> support::Outcome {
     let url = format!("lmdb:{}?durability=none", bench.path("data").display());
-    let suite = bench.suite(&mix("40B"));
+    let suite = bench.suite(mix("40B"));
     let mut arguments = vec!["run", suite.as_str(), "--store", url.as_str(), "--quiet"];
     arguments.extend(more);
     bench.run(&arguments)
@@ -122,16 +112,8 @@ fn wipe_deletes_kvdynos_keys_and_no_others() {
 
 #[test]
 fn eventual_consistency_stale_reads_are_measured_and_no_failure() {
-    let suite = r#"
-records = 200
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-requests = 20000
-"#;
+    let loaded = Suite::of(200).load();
+    let suite = loaded.phase("mix", "get = 50, update = 50").set("requests", 20_000);
     let run = Bench::new().sim("consistency=eventual&stale=20", suite);
     run.only("stale");
     same(&run.readers("stale"), &run.logged("stale"));
@@ -141,9 +123,8 @@ requests = 20000
 
 #[test]
 fn eventual_consistency_does_not_excuse_a_lost_write() {
-    let suite = "records = 2000\n[[phase]]\nname = \"insert\"\nmix = \"insert\"\nrequests = 2000\n";
     let bench = Bench::new();
-    let suite = bench.suite(suite);
+    let suite = bench.suite(Suite::inserts(2_000));
     let store =
         format!("sim:?consistency=eventual&lie=100&log={}", bench.path("sim.jsonl").display());
     let begun = std::time::Instant::now();
@@ -156,19 +137,9 @@ fn eventual_consistency_does_not_excuse_a_lost_write() {
 
 #[test]
 fn time_to_live_raises_no_alarm_around_expiry() {
-    let suite = r#"
-records = 500
-ttl = "300ms"
-clients = 8
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 90, update = 10 }
-rate = 4000
-duration = "2s"
-"#;
+    let loaded = Suite::of(500).set("ttl", "300ms").set("clients", 8).load();
+    let mix = loaded.phase("mix", "get = 90, update = 10");
+    let suite = mix.set("rate", 4_000).set("duration", "2s");
     let bench = Bench::new();
     let run = bench.run(&["run", &bench.suite(suite), "--store", "map:", "--quiet"]);
     assert!(run.anomalies.is_empty(), "{}", run.anomalies[0]);
@@ -178,30 +149,22 @@ duration = "2s"
 }
 
 /// Records of four fields; `one_field` writes them apart.
-fn fields(one_field: bool) -> String {
-    format!(
-        r#"
-records = 200
-clients = 8
-value = {{ size = "40B", fields = 4 }}
-one-field = {one_field}
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = {{ get = 50, update = 40, read-modify-write = 10 }}
-requests = 40000
-"#
-    )
+fn fields(clients: u32, one_field: bool) -> Suite {
+    Suite::of(200)
+        .set("clients", clients)
+        .line("value = { size = \"40B\", fields = 4 }")
+        .set("one-field", one_field)
+        .load()
+        .phase("mix", "get = 50, update = 40, read-modify-write = 10")
+        .set("requests", 40_000)
 }
 
 #[test]
 fn fields_raise_no_alarm_written_together_or_apart() {
     for one_field in [false, true] {
         let bench = Bench::new();
-        let run =
-            bench.run(&["run", &bench.suite(&fields(one_field)), "--store", "map:", "--quiet"]);
+        let suite = bench.suite(fields(8, one_field));
+        let run = bench.run(&["run", &suite, "--store", "map:", "--quiet"]);
         run.is_clean();
         let words = if one_field { 4 } else { 1 };
         assert!(run.tally("reads") > words * 20_000);
@@ -227,8 +190,7 @@ fn fields_written_together_are_corrupt_if_they_come_apart() {
 
 #[test]
 fn fields_written_apart_are_judged_one_by_one() {
-    let suite = fields(true).replace("clients = 8", "clients = 1");
-    let run = Bench::new().sim("stale=20", &suite);
+    let run = Bench::new().sim("stale=20", fields(1, true));
     run.only("stale");
     // What sim gives is a whole older record: some of its fields are old.
     let (named, logged) = (run.readers("stale"), run.logged("stale"));
@@ -241,13 +203,13 @@ fn fields_written_apart_are_judged_one_by_one() {
 fn short_values_are_verified_and_it_is_said_what_they_cannot_show() {
     for (size, told) in [(8, 2), (12, 2), (20, 1), (32, 0)] {
         let bench = Bench::new();
-        let suite = bench.suite(&mix(&format!("{size}B")));
+        let suite = bench.suite(mix(&format!("{size}B")));
         let correct = bench.run(&["run", &suite, "--store", "map:", "--quiet"]);
         correct.is_clean();
         assert_eq!(correct.result["runs"][0]["notes"].as_array().unwrap().len(), told);
         assert_eq!(correct.stderr.matches("not to be seen in").count(), told, "{}", correct.stderr);
         assert_eq!(correct.stdout.matches("not to be seen in").count(), told, "{}", correct.stdout);
-        let wrong = bench.sim("stale=20&corrupt=50", &mix(&format!("{size}B")));
+        let wrong = bench.sim("stale=20&corrupt=50", mix(&format!("{size}B")));
         same(&wrong.readers("stale"), &wrong.logged("stale"));
         same(&wrong.readers("corrupt"), &wrong.logged("corrupt"));
         assert_eq!(wrong.code, 1);
@@ -257,7 +219,7 @@ fn short_values_are_verified_and_it_is_said_what_they_cannot_show() {
 #[test]
 fn values_too_short_for_a_stamp_are_refused_in_one_line() {
     let bench = Bench::new();
-    let suite = bench.suite(&mix("7B"));
+    let suite = bench.suite(mix("7B"));
     let refused = bench.run(&["run", &suite, "--store", "map:", "--quiet"]);
     assert_eq!(refused.code, 64);
     assert_eq!(refused.stderr.trim_end().lines().count(), 1, "{}", refused.stderr);

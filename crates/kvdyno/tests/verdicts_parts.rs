@@ -83,10 +83,8 @@ fn three_processes_share_a_load_and_merge_to_exact_counts() {
         .unwrap_or_else(|error| panic!("{error}"));
     let url = redis.url();
     let bench = support::Bench::new();
-    let suite = bench.suite(
-        "records = 3000\nclients = 4\n[[phase]]\nname = \"load\"\nload = true\n\
-         [[phase]]\nname = \"mix\"\nmix = { update = 100 }\nrequests = 30001\n",
-    );
+    let loaded = support::suite::Suite::of(RECORDS).set("clients", 4).load();
+    let suite = bench.suite(loaded.phase("mix", "update").set("requests", 30_001));
     let outs: Vec<_> = (1..=PARTS).map(|part| bench.path(&format!("part-{part}"))).collect();
     let start = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let start_at = (start.as_secs_f64() + 1.0).to_string();

@@ -6,46 +6,27 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use support::suite::Suite;
 use support::{Bench, Id, Outcome, number_at, same};
 
-/// Inserts only, so that nothing hides a write that is gone, and then every record is read back.
-const INSERTS: &str = r#"
-records = 20000
-clients = 4
-[[phase]]
-name = "insert"
-mix = "insert"
-requests = "records"
-"#;
+/// Inserts only, and then every record is read back.
+fn inserts() -> Suite {
+    Suite::inserts(20_000).set("clients", 4)
+}
 
 /// One client updates and reads few records.
-const ONE_CLIENT: &str = r#"
-records = 200
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-requests = 20000
-"#;
+fn one_client() -> Suite {
+    Suite::of(200).load().phase("mix", "get = 50, update = 50").set("requests", 20_000)
+}
 
 /// Four clients only read what was loaded.
-const GETS: &str = r#"
-records = 1000
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "get"
-mix = "get"
-clients = 4
-requests = 20000
-"#;
+fn gets(requests: u64) -> Suite {
+    Suite::of(1_000).load().phase("get", "get").set("clients", 4).set("requests", requests)
+}
 
 #[test]
 fn lie_every_put_acknowledged_and_not_stored_is_named_lost_by_its_writer() {
-    let run = Bench::new().sim("lie=100", INSERTS);
+    let run = Bench::new().sim("lie=100", inserts());
     run.only("lost");
     same(&run.writers("lost"), &run.logged("lie"));
     assert_eq!(run.named("lost"), run.logged("lie").len(), "each one once");
@@ -54,8 +35,8 @@ fn lie_every_put_acknowledged_and_not_stored_is_named_lost_by_its_writer() {
 
 #[test]
 fn lie_in_batches_is_told_record_by_record() {
-    let suite = INSERTS.replace("mix = \"insert\"", "mix = \"insert-batch\"\nbatch = 20");
-    let run = Bench::new().sim("lie=100", &suite.replace("\"records\"", "1000"));
+    let batches = Suite::of(20_000).phase("insert", "insert-batch").set("batch", 20);
+    let run = Bench::new().sim("lie=100", batches.set("clients", 4).set("requests", 1_000));
     run.only("lost");
     same(&run.writers("lost"), &run.logged("lie"));
     assert_eq!(run.named("lost"), run.log.len(), "each record once");
@@ -65,24 +46,15 @@ fn lie_in_batches_is_told_record_by_record() {
 #[test]
 fn lie_under_updates_is_named_once_however_many_reads_find_it() {
     // Each record is written over once in order, then read ten times.
-    let suite = r#"
-records = 2000
-clients = 4
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "rewrite"
-mix = "update"
-keys = "sequential"
-requests = "records"
-read-back = false
-[[phase]]
-name = "get"
-mix = "get"
-keys = "sequential"
-requests = 20000
-"#;
+    let suite = Suite::of(2_000)
+        .set("clients", 4)
+        .set("keys", "sequential")
+        .load()
+        .phase("rewrite", "update")
+        .set("requests", "records")
+        .set("read-back", false)
+        .phase("get", "get")
+        .set("requests", 20_000);
     let run = Bench::new().sim("lie=100", suite);
     run.only("lost");
     let lies = run.logged("lie");
@@ -97,7 +69,7 @@ requests = 20000
 
 #[test]
 fn lose_every_put_that_is_undone_later_is_named_lost_by_its_writer() {
-    let run = Bench::new().sim("lose=100&lose-after=1ms", INSERTS);
+    let run = Bench::new().sim("lose=100&lose-after=1ms", inserts());
     run.only("lost");
     same(&run.writers("lost"), &run.logged("lose"));
     assert_eq!(run.named("lost"), run.logged("lose").len(), "each one once");
@@ -106,7 +78,7 @@ fn lose_every_put_that_is_undone_later_is_named_lost_by_its_writer() {
 
 #[test]
 fn stale_reads_of_one_client_are_all_named() {
-    let run = Bench::new().sim("stale=20", ONE_CLIENT);
+    let run = Bench::new().sim("stale=20", one_client());
     run.only("stale");
     same(&run.readers("stale"), &run.logged("stale"));
     assert_eq!(run.named("stale"), run.logged("stale").len(), "each one once");
@@ -115,18 +87,12 @@ fn stale_reads_of_one_client_are_all_named() {
 
 #[test]
 fn stale_reads_of_64_clients_at_zipfian_are_named_to_99_per_cent() {
-    let suite = r#"
-records = 10000
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-keys = { zipfian = { exponent = 0.99 } }
-clients = 64
-requests = 400000
-"#;
+    let suite = Suite::of(10_000)
+        .load()
+        .phase("mix", "get = 50, update = 50")
+        .line("keys = { zipfian = { exponent = 0.99 } }")
+        .set("clients", 64)
+        .set("requests", 400_000);
     let run = Bench::new().sim("stale=50", suite);
     run.only("stale");
     let (named, logged) = (run.readers("stale"), run.logged("stale"));
@@ -167,18 +133,8 @@ fn blamed_for_a_stale_read_that_could_not_be_told(run: &Outcome, logged: &BTreeS
 
 #[test]
 fn outlive_every_read_of_a_record_that_should_be_gone_is_named() {
-    let suite = r#"
-records = 500
-ttl = "1s"
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "watch"
-mix = "get"
-rate = 4000
-duration = "2s"
-"#;
+    let watch = Suite::of(500).set("ttl", "1s").load().phase("watch", "get");
+    let suite = watch.set("rate", 4_000).set("duration", "2s");
     let run = Bench::new().sim("outlive=20&outlive-for=1m", suite);
     run.only("stale");
     // Named once for each record, by a read that `sim:` logged.
@@ -191,7 +147,7 @@ duration = "2s"
 
 #[test]
 fn corrupt_reads_are_all_named() {
-    let run = Bench::new().sim("corrupt=100", GETS);
+    let run = Bench::new().sim("corrupt=100", gets(20_000));
     run.only("corrupt");
     same(&run.readers("corrupt"), &run.logged("corrupt"));
     assert_eq!(run.named("corrupt"), run.logged("corrupt").len(), "each one once");
@@ -200,7 +156,7 @@ fn corrupt_reads_are_all_named() {
 
 #[test]
 fn absent_records_that_are_there_are_all_named_stale() {
-    let run = Bench::new().sim("absent=100", GETS);
+    let run = Bench::new().sim("absent=100", gets(20_000));
     run.only("stale");
     assert!(run.anomalies.iter().all(|anomaly| anomaly["seen"].is_null()));
     assert!(run.anomalies.iter().all(|anomaly| anomaly["again"] == "right when read again"));
@@ -210,18 +166,8 @@ fn absent_records_that_are_there_are_all_named_stale() {
 
 #[test]
 fn resurrect_every_delete_that_is_undone_is_named_by_its_writer() {
-    let suite = r#"
-records = 5000
-clients = 4
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "delete"
-mix = "delete"
-keys = "sequential"
-requests = "records"
-"#;
+    let delete = Suite::of(5_000).set("clients", 4).load().phase("delete", "delete");
+    let suite = delete.set("keys", "sequential").set("requests", "records");
     let run = Bench::new().sim("resurrect=50&resurrect-after=1ms", suite);
     run.only("resurrected");
     same(&run.writers("resurrected"), &run.logged("resurrect"));
@@ -231,7 +177,7 @@ requests = "records"
 
 #[test]
 fn phantom_every_failed_put_that_is_there_is_named_by_its_writer() {
-    let run = Bench::new().sim("phantom=100", INSERTS);
+    let run = Bench::new().sim("phantom=100", inserts());
     run.only("phantom");
     same(&run.writers("phantom"), &run.logged("phantom"));
     assert_eq!(run.named("phantom"), run.logged("phantom").len(), "each one once");
@@ -240,7 +186,7 @@ fn phantom_every_failed_put_that_is_there_is_named_by_its_writer() {
 
 #[test]
 fn refuse_each_refusal_is_counted_and_nothing_else_is_wrong() {
-    let run = Bench::new().sim("refuse=200", ONE_CLIENT);
+    let run = Bench::new().sim("refuse=200", one_client());
     let refused = run.logged("refuse").len() as u64;
     assert_eq!(run.errors("rejected", "failed"), refused);
     assert_eq!(run.count("", "failed"), refused);
@@ -251,7 +197,7 @@ fn refuse_each_refusal_is_counted_and_nothing_else_is_wrong() {
 
 #[test]
 fn timeout_reads_fail_and_writes_are_indeterminate_and_nothing_else_is_wrong() {
-    let run = Bench::new().sim("timeout=100&timeout-after=1ms&late=3ms", ONE_CLIENT);
+    let run = Bench::new().sim("timeout=100&timeout-after=1ms&late=3ms", one_client());
     let writes =
         ["timeout-applied", "timeout-late", "timeout-never"].map(|kind| run.logged(kind).len());
     let (reads, writes) = (run.logged("timeout-read").len(), writes.iter().sum::<usize>());
@@ -264,18 +210,8 @@ fn timeout_reads_fail_and_writes_are_indeterminate_and_nothing_else_is_wrong() {
 
 #[test]
 fn stall_is_in_the_response_time_of_all_that_was_due_meanwhile() {
-    let suite = r#"
-records = 100
-[[phase]]
-name = "load"
-load = true
-[[phase]]
-name = "get"
-mix = "get"
-clients = 4
-rate = 1000
-duration = "3s"
-"#;
+    let get = Suite::of(100).load().phase("get", "get").set("clients", 4);
+    let suite = get.set("rate", 1_000).set("duration", "3s");
     // Counted from the first request, which is the probe's.
     let run = Bench::new().sim("stall=1s&at=1s", suite);
     assert!(!run.logged("stall").is_empty());
@@ -292,7 +228,7 @@ duration = "3s"
 
 #[test]
 fn service_time_is_what_is_measured() {
-    let run = Bench::new().sim("service=2ms", &GETS.replace("20000", "1000"));
+    let run = Bench::new().sim("service=2ms", gets(1_000));
     let p50 = run.phase("get")["series"][0]["service"]["p50_ns"].as_u64().unwrap();
     assert!((2_000_000..4_000_000).contains(&p50), "p50 {p50} ns");
     let mean = run.phase("get")["series"][0]["service"]["mean_ns"].as_f64().unwrap();

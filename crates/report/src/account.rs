@@ -117,6 +117,13 @@ struct Former {
     scatter: f64,
 }
 
+/// The middle one of some figures.
+fn median(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
+
 impl Sight<'_> {
     fn account(&self) -> SideAccount {
         let slots = self.slots(self.span.from, self.span.to);
@@ -198,15 +205,18 @@ impl Sight<'_> {
             .chunks_exact(width)
             .map(|window| window.iter().map(|slot| slot.ok).sum::<u64>() as f64)
             .collect();
-        let scatter = match windows.len() {
-            // As of events by chance: nothing better is known.
-            0..3 => rate.sqrt(),
-            count => {
-                let mean = windows.iter().sum::<f64>() / count as f64;
-                let squares: f64 = windows.iter().map(|window| (window - mean).powi(2)).sum();
-                (squares / (count - 1) as f64).sqrt()
+        // At least as of events by chance.
+        let scatter = rate.sqrt().max(match windows.len() {
+            0..3 => 0.0,
+            // By the median absolute deviation (times 1.4826 it is the standard deviation of what is
+            // normally distributed): a machine that stood still for a second before the fault must not
+            // make whatever follows look usual.
+            _ => {
+                let middle = median(&windows);
+                let away: Vec<f64> = windows.iter().map(|window| (window - middle).abs()).collect();
+                1.4826 * median(&away)
             }
-        };
+        });
         Some(Former { rate, scatter })
     }
 
@@ -223,7 +233,9 @@ impl Sight<'_> {
         let expected = |slots: usize| former.rate * slots as f64 * width as f64 / 1e9;
         let begins = (slots.len() + 1).saturating_sub(window);
         let recovery = |share: f64| {
-            let enough = share * expected(window) - 3.0 * former.scatter;
+            // However much it scattered: half of the share is never as it was.
+            let asked = share * expected(window);
+            let enough = (asked - 3.0 * former.scatter).max(0.5 * asked);
             let low = (0..begins).rev().find(|&at| count(at, window) < enough);
             let works = |at: &usize| count(*at, head) >= 0.5 * share * expected(head);
             let after = match low {

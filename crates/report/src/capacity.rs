@@ -1,7 +1,7 @@
 //! What a search for the highest rate found, in sentences: the same on the terminal, in Markdown and
 //! on the page.
 
-use crate::lines::{duration_text, grouped, significant};
+use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{CapacityResult, FitResult, ProbeResult};
 
 /// Below this share of the variance explained, nothing is read off a fit.

@@ -11,7 +11,7 @@ use kvdyno_core::verdict::{
 };
 
 use crate::figures;
-use crate::lines::{duration_text, grouped, significant};
+use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
 
 /// How each claim of `plan` that is about the run's store stands.
@@ -163,7 +163,7 @@ fn measured_text(measured: Measured, dimension: Dimension) -> String {
 
 /// It is read off the account of writes, which takes in all phases before.
 fn is_of_writes(figure: &Figure) -> bool {
-    matches!(figure, Figure::Acked | Figure::AckedLost | Figure::Recovered)
+    matches!(figure, Figure::Acked | Figure::AckedLost | Figure::Recovered | Figure::CopiesDiffer)
 }
 
 /// A measurement that is not to be believed decides nothing about it.

@@ -7,6 +7,7 @@ mod comparison;
 mod difference;
 mod equality;
 mod estimate;
+mod figures;
 mod gates;
 mod samples;
 #[cfg(test)]

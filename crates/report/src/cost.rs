@@ -4,7 +4,7 @@
 use kvdyno_core::capacity::Fit;
 use kvdyno_core::cost::{per_million, rate_per_hourly, servers_needed};
 
-use crate::lines::{grouped, significant};
+use crate::numbers::{grouped, money, small};
 use crate::result::{CostResult, RunResult, StoreRun};
 
 /// A rate that a store carried: what it is, requests a second, and the most it may have been.
@@ -133,26 +133,6 @@ pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) ->
         ));
     }
     lines
-}
-
-/// An amount of money: two places, more where that shows nothing.
-fn money(amount: f64) -> String {
-    match amount {
-        large if large >= 1_000.0 => {
-            let cents = (large * 100.0).round();
-            format!("{}.{:02.0}", grouped((cents / 100.0).trunc()), cents % 100.0)
-        }
-        fine if fine >= 1.0 => format!("{fine:.2}"),
-        fine => small(fine),
-    }
-}
-
-/// Three significant digits of something below 1.
-pub(crate) fn small(amount: f64) -> String {
-    match amount {
-        tiny if tiny > 0.0 && tiny < 0.001 => format!("{tiny:.2e}"),
-        other => significant(other),
-    }
 }
 
 #[cfg(test)]

@@ -47,12 +47,16 @@ pub(crate) fn measured(
             tally(phase, |tally| tally.unknown.saturating_add(after))
         }
         Figure::Acked | Figure::AckedLost | Figure::Recovered => writes(phase, subject, may_forget),
+        Figure::CopiesDiffer => copies_differ(phase),
         Figure::Unavailable => unavailable(phase, of),
         Figure::FirstError | Figure::LastError | Figure::Recovery(_) | Figure::Calm => {
             after_faults(phase, subject)
         }
         Figure::StaleVersions | Figure::StaleFor => stale(phase, &subject.figure),
         Figure::Violations => violations(phase),
+        Figure::Cost => {
+            Err("only `kvdyno compare --servers KIND=N` knows what operations cost".to_owned())
+        }
         Figure::Noticed(name) => noticed(phase, name),
     }
 }
@@ -155,6 +159,24 @@ fn writes(phase: &PhaseResult, subject: &Subject, may_forget: bool) -> Result<Me
         Figure::AckedLost => Ok(Measured::AtLeast(lost as f64)),
         _ if writes.exact => Ok(Measured::Exactly(recovered as f64)),
         _ => Ok(Measured::AtLeast(recovered as f64)),
+    }
+}
+
+fn copies_differ(phase: &PhaseResult) -> Result<Measured, String> {
+    let Some(writes) = &phase.writes else {
+        return Err("the records were not read back".to_owned());
+    };
+    match &writes.copies {
+        None => Err("there is one copy of each record".to_owned()),
+        Some(copies) if !copies.not_shown.is_empty() => Err(copies.not_shown.clone()),
+        Some(copies)
+            if copies.compared == copies.asked
+                && copies.partly == 0
+                && copies.left_out.is_empty() =>
+        {
+            Ok(Measured::Exactly(copies.differ as f64))
+        }
+        Some(copies) => Ok(Measured::AtLeast(copies.differ as f64)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What limited a phase and what happened in it, in sentences that the terminal, the page and Markdown
 //! share.
 
-use crate::lines::{duration_text, significant};
-use crate::result::{CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun};
+use crate::numbers::{duration_text, significant};
+use crate::result::{CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun, gathered};
 
 /// What a phase was limited by, when it settled and where it left its level, a sentence each without a
 /// stop; of phases that only prepare nothing.
@@ -15,7 +15,7 @@ pub fn course_lines(run: &StoreRun, phase: &PhaseResult) -> Vec<String> {
         let node = run.testbed.as_ref().and_then(|testbed| testbed.node_of(pid));
         node.map_or_else(|| format!("process {pid}"), |node| node.name.clone())
     };
-    let limit = phase.limit.iter().map(|limit| format!("limited by {}", limit.text(name)));
+    let limit = phase.limit.iter().map(|limit| limit.text(name));
     let course = phase.course.iter();
     limit
         .chain(course.flat_map(|course| settled_lines(course, phase.open())))
@@ -46,7 +46,7 @@ fn event_lines(course: &CourseResult) -> Vec<String> {
         let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
         format!("{} from {} to {}", event.what, seconds(event.from_ns), seconds(event.to_ns))
     };
-    course.events.iter().map(told).collect()
+    gathered(course.events.iter()).iter().map(told).collect()
 }
 
 fn excursion_lines(course: &CourseResult) -> Vec<String> {

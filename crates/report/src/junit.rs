@@ -3,7 +3,7 @@
 
 use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::standing::store_labels;
-use crate::terminal::is_remark;
+use crate::wording::is_remark;
 
 /// Cases that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]

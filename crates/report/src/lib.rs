@@ -14,6 +14,7 @@ pub mod html;
 pub mod junit;
 pub mod lines;
 pub mod markdown;
+pub mod numbers;
 pub mod objective;
 pub mod result;
 #[cfg(any(test, feature = "server-tests"))]
@@ -26,3 +27,4 @@ pub mod timeline;
 pub mod trials;
 pub mod view;
 pub mod winnow;
+pub mod wording;

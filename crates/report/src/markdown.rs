@@ -1,18 +1,18 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
 use crate::account::lines::{
-    ACCOUNT_LINES, PLACE_LABELS, lost_text, rows as rows_of_faults, stale_text, writes_text,
+    ACCOUNT_LINES, PLACE_LABELS, examples, rows as rows_of_faults, stale_text, writes_text,
 };
 use crate::happenings::course_lines;
-use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, fault_text, figure_text, findings, shows_published,
-};
-use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun};
+use crate::lines::{LatencyUnit, REPORT_LINES, findings};
+use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
-use crate::terminal::{
-    condition_text, heading_cells, histories, promises, reach_text, row_cells, verification_line,
-};
+use crate::terminal::{condition_text, heading_cells, reach_text, row_cells};
 use crate::view::rows;
+use crate::wording::{
+    difference_stamp, fault_text, figure_text, histories, promises, shows_published,
+    verification_line,
+};
 
 /// The result as Markdown: for each store a heading, the verdict, the table and the verification.
 ///
@@ -87,7 +87,7 @@ fn account(phase: &PhaseResult) -> String {
     let writes = phase.writes.as_ref();
     let sentences = (phase.stale.as_ref().map(stale_text).into_iter())
         .chain(writes.map(writes_text))
-        .chain(writes.iter().flat_map(|w| &w.examples).map(|w| format!("lost: {}", lost_text(w))));
+        .chain(writes.into_iter().flat_map(examples));
     for sentence in sentences {
         text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&sentence)));
     }
@@ -105,11 +105,11 @@ fn happenings(run: &StoreRun) -> String {
         for line in course_lines(run, phase) {
             text.push_str(&format!("- {}: {}\n", escaped(&phase.name), escaped(&line)));
         }
-        for fault in &phase.faults {
+        for fault in moments(&phase.faults) {
             text.push_str(&format!(
                 "- {}: {}\n",
                 escaped(&phase.name),
-                escaped(&fault_text(fault))
+                escaped(&fault_text(&fault))
             ));
         }
         for figure in &phase.figures {

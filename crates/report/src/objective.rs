@@ -5,7 +5,7 @@ use kvdyno_core::capacity::Seen;
 use kvdyno_core::verdict::{Condition, Dimension, Measured, Subject};
 
 use crate::figures;
-use crate::lines::{duration_text, significant};
+use crate::numbers::{duration_text, significant};
 use crate::result::PhaseResult;
 
 /// More than this share of the due requests was never started: the rate was not carried.

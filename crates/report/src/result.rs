@@ -27,14 +27,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use account::{
-    FaultAccount, LOST_SHOWN, LostWrite, Recovery, SideAccount, StaleAccount, StretchResult,
-    Unavailable, WriteAccount,
+    CopiesAccount, DifferingRecord, FaultAccount, LOST_SHOWN, LostWrite, Recovery, SideAccount,
+    StaleAccount, StretchResult, Unavailable, WriteAccount,
 };
 pub use capacity::{CapacityResult, FitResult, ProbeResult};
 pub use claim::{ClaimResult, ConditionResult};
 pub use cost::{CostResult, PricedServers};
+pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
-pub use fault::FaultResult;
+pub use fault::{FaultResult, moments, several};
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};

@@ -191,6 +191,7 @@ pub fn testbed(word: &str) -> TestbedResult {
         request: word.to_owned(),
         kind: "redis".to_owned(),
         version: Some("7.0.15".to_owned()),
+        later: Vec::new(),
         nodes: vec![TestbedNode {
             name: word.to_owned(),
             address: word.to_owned(),
@@ -379,6 +380,7 @@ impl Shape {
         tally.writes_acknowledged = ok - reads;
         tally.anomalies[AnomalyKind::Stale as usize] = u64::from(stall.is_some());
         PhaseMeasure {
+            unread: 0,
             started_at: started_at(start),
             start,
             end: start + u64::from(INTERVALS) * SECOND,
@@ -515,6 +517,7 @@ pub fn resource_summary() -> ResourceSummary {
         own,
         servers: Vec::new(),
         link: None,
+        others: Some(0.02),
     }
 }
 

@@ -6,8 +6,7 @@ use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
 
-use crate::cost::small;
-use crate::lines::{duration_text, grouped, significant};
+use crate::numbers::{bytes_text, duration_text, grouped, significant, small};
 use crate::result::{PhaseResult, RunResult, StoreRun};
 
 /// Objects that a full test holds.
@@ -94,10 +93,14 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
         }
         (Some(found), _) => found,
     };
-    let kept = match (wrong, node_failed(run).0) {
-        (None, _) => "nothing was checked",
-        (Some(_), true) => "nothing lost when a node was killed",
-        (Some(_), false) => "nothing lost; no node was killed",
+    let unknown = run.phases.iter().filter_map(|phase| Some(phase.writes.as_ref()?.unknown)).max();
+    let kept = match (wrong, node_failed(run).0, unknown.filter(|unknown| *unknown > 0)) {
+        (None, ..) => "nothing was checked".to_owned(),
+        (Some(_), _, Some(unknown)) => {
+            format!("nothing seen lost; of {} records it is not known", grouped(unknown as f64))
+        }
+        (Some(_), true, None) => "nothing lost when a node was killed".to_owned(),
+        (Some(_), false, None) => "nothing lost; no node was killed".to_owned(),
     };
     let price = result.cost.as_ref().map_or(String::new(), |cost| {
         let price = kvdyno_core::cost::per_million(cost.hourly(), rate);
@@ -110,11 +113,11 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
 fn larger_than_memory(result: &RunResult, run: &StoreRun, plan: Option<&Plan>) -> (bool, String) {
     let Some(plan) = plan else { return (false, "size of the data not known".to_owned()) };
     let data = plan.estimate().stored_bytes;
-    let told = crate::terminal::bytes_text(data as u64);
+    let told = bytes_text(data as u64);
     let here = run.testbed.is_some() || !run.store.url.contains("//");
     match result.host.memory_bytes.filter(|_| here) {
         Some(memory) => {
-            let memory_text = crate::terminal::bytes_text(memory);
+            let memory_text = bytes_text(memory);
             (data > memory as f64, format!("{told} in {memory_text}"))
         }
         None => (false, format!("{told}; the servers' memory is not known")),
@@ -130,7 +133,7 @@ fn sizes(plan: Option<&Plan>) -> (bool, String) {
     let groups = || plan.into_iter().flat_map(|plan| &plan.phases).flat_map(|phase| &phase.groups);
     let mut sizes: Vec<&SizeModel> = Vec::new();
     for group in groups() {
-        let writes = group.mix.parts.iter().any(|(kind, _)| !kind.read_only());
+        let writes = group.mix.has(|kind| !kind.read_only());
         if writes && !sizes.contains(&&group.values.size) {
             sizes.push(&group.values.size);
         }
@@ -220,7 +223,7 @@ fn checked(run: &StoreRun) -> (bool, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::CapacityResult;
+    use crate::result::{CapacityResult, WriteAccount};
     use crate::sample;
 
     #[test]
@@ -254,6 +257,11 @@ mod tests {
                 ..CapacityResult::default()
             }];
         }
+        let mut unsure = result.clone();
+        let account = WriteAccount { unknown: 3, ..WriteAccount::default() };
+        unsure.runs[clean].phases[0].writes = Some(account);
+        let text = told(&unsure, clean);
+        assert!(text.contains("nothing seen lost; of 3 records it is not known"), "{text}");
         for (number, run) in result.runs.iter().enumerate() {
             let text = told(&result, number);
             match run.tally().unwrap().illegal() {

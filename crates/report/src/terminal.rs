@@ -4,20 +4,21 @@
 mod account;
 pub(crate) mod layout;
 
-use kvdyno_core::store::Certainty;
-use kvdyno_core::verify::{AnomalyKind, Tally};
+use kvdyno_core::verify::Tally;
 
 use crate::happenings::course_lines;
-use crate::lines::{
-    LatencyUnit, REPORT_LINES, difference_stamp, duration_text, fault_text, figure_text, findings,
-    grouped, linearizability_text, shows_published, significant,
-};
+use crate::lines::{LatencyUnit, REPORT_LINES, findings};
+use crate::numbers::{duration_text, grouped};
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
-    StoreRun, TestbedResult,
+    StoreRun, moments,
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
+use crate::wording::{
+    certainty_text, difference_stamp, fault_text, figure_text, histories, is_remark, moment_text,
+    promises, reason_figures, shows_published, testbed_summary, verification_line,
+};
 
 pub(crate) use account::{condition_text, reach_text};
 use layout::{columns, printable, wrapped};
@@ -120,8 +121,8 @@ pub fn render_store(
             let line = format!("{}: {}", printable(&phase.name), printable(&line));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
-        for fault in &phase.faults {
-            let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(fault)));
+        for fault in moments(&phase.faults) {
+            let line = format!("{}: {}", printable(&phase.name), printable(&fault_text(&fault)));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
         text.push_str(&account::of_phase(phase, style));
@@ -167,17 +168,6 @@ fn heading(result: &RunResult, style: Style) -> String {
     )
 }
 
-/// An RFC 3339 moment as people read it, to the second.
-pub(crate) fn moment_text(rfc3339: &str) -> String {
-    match humantime::parse_rfc3339(rfc3339) {
-        Ok(moment) => humantime::format_rfc3339_seconds(moment)
-            .to_string()
-            .replace('T', " ")
-            .replace('Z', " UTC"),
-        Err(_) => printable(rfc3339),
-    }
-}
-
 fn verdict(run: &StoreRun, style: Style) -> String {
     let mut text = wrapped(&store_line(&run.store), "", "  ", style.width);
     if let Some(testbed) = &run.testbed {
@@ -215,71 +205,11 @@ fn store_line(store: &StoreResult) -> String {
     )
 }
 
-/// How much there was to set up and how long it took, in a sentence without a stop.
-pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
-    let counted = |count: usize, what: &str, plural: &str| {
-        format!("{count} {what}{}", if count == 1 { "" } else { plural })
-    };
-    let steps: Vec<String> = (testbed.steps.iter())
-        .map(|step| format!("{} {}", step.name, duration_text(step.took_ns as f64)))
-        .collect();
-    let pinned = match (&testbed.server_processors, &testbed.client_processors) {
-        (Some(servers), Some(clients)) => {
-            format!(", servers on processors {servers:?} and clients on {clients:?}")
-        }
-        _ => String::new(),
-    };
-    format!(
-        "{}, {} changed from the server's defaults, ready after {} ({}){pinned}",
-        counted(testbed.nodes.len(), "process", "es"),
-        counted(testbed.changed.len(), "setting", "s"),
-        duration_text(testbed.ready_after_ns as f64),
-        steps.join(", ")
-    )
-}
-
-/// Durability and consistency in words, each with whether it was read back.
-pub(crate) fn promises(store: &StoreResult) -> (String, String) {
-    let told = |level: &str, checked: bool| match checked {
-        true => format!("{level} (checked)"),
-        false => format!("{level} (declared, unchecked)"),
-    };
-    (
-        told(store.durability.level.describe(), store.durability.checked),
-        told(&store.consistency.level.describe(), store.consistency.checked),
-    )
-}
-
-/// Worth knowing, and no reason to doubt the figures. Wrong reads are no remark, though they say
-/// nothing against the measurement either.
-pub(crate) fn is_remark(reason: &Reason) -> bool {
-    reason.level == Level::Valid && reason.name != "anomalies"
-}
-
 fn reason_line(reason: &Reason) -> String {
     let phase = reason.phase.as_ref().map_or(String::new(), |p| format!("{p}: "));
     let figures = reason_figures(reason).map_or(String::new(), |f| format!(", {f}"));
     let (text, name, advice) = (&reason.text, &reason.name, &reason.advice);
     printable(&format!("{phase}{text} ({name}{figures}) → {advice}"))
-}
-
-/// Figure and threshold of a reason, where they tell more than its text. Facts have a threshold of
-/// 0, and the text holds every count.
-pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
-    let value = |figure: f64| match reason.unit.as_str() {
-        "share" => format!("{} %", significant(figure * 100.0)),
-        "seconds" => duration_text(figure * 1e9),
-        _ => grouped(figure),
-    };
-    let figure = reason.figure?;
-    match (reason.threshold, reason.unit.as_str()) {
-        (Some(0.0), _) => None,
-        (Some(threshold), "share") => {
-            Some(format!("{}, threshold {}", value(figure), value(threshold)))
-        }
-        (Some(threshold), _) => Some(format!("threshold {}", value(threshold))),
-        (None, _) => Some(value(figure)),
-    }
 }
 
 /// Warm-ups are left out of the table unless something went wrong in them, and so are probes of a
@@ -343,62 +273,6 @@ fn verification(tally: Option<&Tally>, style: Style) -> String {
     wrapped(&line, "", "  ", style.width)
 }
 
-/// What the histories of each phase that asked say.
-pub(crate) fn histories(run: &StoreRun) -> Vec<String> {
-    let told = run.phases.iter().filter_map(|phase| {
-        let text = linearizability_text(phase.linearizability.as_ref()?);
-        Some(format!("{}: {}", printable(&phase.name), printable(&text)))
-    });
-    told.collect()
-}
-
-/// What verification saw, in a line.
-pub(crate) fn verification_line(tally: Option<&Tally>) -> String {
-    let Some(tally) = tally else { return "verified: nothing; verification was off".to_owned() };
-    let count = |n: u64| grouped(n as f64);
-    let mut parts = vec![
-        format!("{} of {} reads judged", count(tally.judged), count(tally.reads)),
-        format!("{} checked", bytes_text(tally.bytes_checked)),
-        anomalies_text(tally),
-        format!("{} unknown", count(tally.unknown)),
-    ];
-    if tally.legal_stale > 0 {
-        parts.push(format!("{} stale as the store declares", count(tally.legal_stale)));
-    }
-    if tally.stamp_only > 0 {
-        parts.push(format!("{} by their stamp only", count(tally.stamp_only)));
-    }
-    if tally.unexpected_misses > 0 {
-        parts.push(format!("{} unexpected misses", count(tally.unexpected_misses)));
-    }
-    format!("verified: {}", parts.join(", "))
-}
-
-fn anomalies_text(tally: &Tally) -> String {
-    let kinds: Vec<String> = AnomalyKind::ALL
-        .into_iter()
-        .filter(|kind| tally.of(*kind) > 0)
-        .map(|kind| format!("{} {}", grouped(tally.of(kind) as f64), kind.name()))
-        .collect();
-    match kinds.is_empty() {
-        true => "no anomaly".to_owned(),
-        false => format!("ANOMALIES: {}", kinds.join(", ")),
-    }
-}
-
-/// Bytes with a decimal prefix, such as `12.3 MB`.
-pub(crate) fn bytes_text(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    let (value, unit) = match bytes {
-        b if b < 1e3 => return format!("{b:.0} B"),
-        b if b < 1e6 => (b / 1e3, "kB"),
-        b if b < 1e9 => (b / 1e6, "MB"),
-        b if b < 1e12 => (b / 1e9, "GB"),
-        b => (b / 1e12, "TB"),
-    };
-    format!("{} {unit}", significant(value))
-}
-
 /// What the store's driver noticed in a phase, each with its warning below.
 fn figures(phase: &PhaseResult, style: Style) -> String {
     let mut text = String::new();
@@ -426,14 +300,6 @@ fn error_line(phase: &str, error: &ErrorResult, style: Style) -> String {
         printable(&error.first_message),
     );
     wrapped(&line, "", "  ", style.width)
-}
-
-/// Whether requests may have been applied, in words.
-pub(crate) fn certainty_text(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Failed => "surely not applied",
-        Certainty::Indeterminate => "perhaps applied",
-    }
 }
 
 #[cfg(test)]

@@ -10,12 +10,13 @@ use crate::compare::{
     self, CompareError, Comparison, Report, Source, Unequal, result_folders, sources_of,
 };
 use crate::html::page_style;
-use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine, difference_stamp};
+use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine};
 use crate::markdown::{escaped, line};
 use crate::result::{HistogramError, RunResult};
 use crate::terminal::layout::{columns, printable};
 use crate::terminal::{Style, heading_cells};
 use crate::view::{PhaseView, Scope, rows};
+use crate::wording::difference_stamp;
 
 /// Name of the summary in a folder of trials.
 pub const TRIALS_FILE: &str = "trials.json";
@@ -118,7 +119,7 @@ impl Trials {
         };
         let (mut comparisons, mut not_compared) = (Vec::new(), Vec::new());
         for second in sources.iter().skip(1) {
-            match Comparison::of(&sources[0], second, unequal) {
+            match Comparison::of(&sources[0], second, unequal, None) {
                 Ok(comparison) => comparisons.push(comparison),
                 Err(error) => not_compared.push(format!("{} and {second}: {error}", sources[0])),
             }

@@ -10,7 +10,7 @@ use kvdyno_core::suite::requirements::{LatencyRequirement, adds_nodes, can, phas
 use kvdyno_core::workload::Kind;
 use serde::Serialize;
 
-use crate::lines::grouped;
+use crate::numbers::grouped;
 use crate::objective::met;
 use crate::result::{Level, PhaseResult, Status, StoreRun};
 

@@ -8,11 +8,12 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::Context;
+use std::time::SystemTime;
 
 use kvdyno_core::load::AnyStore;
 use kvdyno_core::store::{
     Answer, Client, Connection, Figure, OperationId, Profile, Put, Reading, Rows, Store, Threading,
-    Transport,
+    Transport, Work,
 };
 
 /// What opening a URL gives: a store to load, or to build another one of.
@@ -37,6 +38,7 @@ trait DynStore: Send + Sync {
     fn connect(&self, slots: usize)
     -> Pending<'_, Answer<Connection<BoxedClient, BoxedTransport>>>;
     fn folder(&self) -> Option<&Path>;
+    fn work_since(&self, moment: SystemTime) -> Vec<Work>;
     fn figures(&self) -> Pending<'_, Vec<Figure>>;
 }
 
@@ -63,6 +65,10 @@ impl<S: Store> DynStore for S {
 
     fn folder(&self) -> Option<&Path> {
         Store::folder(self)
+    }
+
+    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
+        Store::work_since(self, moment)
     }
 
     fn figures(&self) -> Pending<'_, Vec<Figure>> {
@@ -162,6 +168,10 @@ impl Store for BoxedStore {
 
     fn folder(&self) -> Option<&Path> {
         self.0.folder()
+    }
+
+    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
+        self.0.work_since(moment)
     }
 
     async fn figures(&self) -> Vec<Figure> {

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "aerospike")]
 pub mod aerospike;
+pub mod bare_load;
 pub mod boxed;
 pub mod cache;
 #[cfg(feature = "cassandra")]

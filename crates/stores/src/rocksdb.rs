@@ -1,13 +1,15 @@
 //! `rocksdb:` drives RocksDB in this process, through the system's librocksdb.
 
+mod journal;
 mod statistics;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use kvdyno_core::store::{
     Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
-    Reading, Rows, Store, Threading,
+    Reading, Rows, Store, Threading, Work,
 };
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, Error, ErrorKind, IteratorMode,
@@ -192,6 +194,10 @@ impl Store for RocksStore {
 
     fn folder(&self) -> Option<&Path> {
         Some(self.shared.folder.path())
+    }
+
+    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
+        journal::work_since(self.shared.folder.path(), moment)
     }
 
     async fn profile(&self) -> Answer<Profile> {

@@ -2,12 +2,13 @@
 //! own makes none, be there one server or several. A binary of its own, for the counter sees the whole process.
 #![cfg(all(feature = "server-tests", feature = "redis", feature = "memcached", feature = "rest"))]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "../../core/tests/counting/mod.rs"]
+mod counting;
+
 use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -19,34 +20,6 @@ use kvdyno_stores::rest::RestStore;
 use kvdyno_testbed::{
     Deployment, MemcachedServer, MemcachedSettings, RedisServer, RedisSettings, conversation,
 };
-
-/// The system's allocator, counting.
-struct Counting;
-
-static COUNT: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is passed on unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Both requests at once, as two clients of a connection, without a list of boxed futures.
 async fn together<T: Transport>(
@@ -87,7 +60,7 @@ async fn allocations<S: Store>(
     rounds: u64,
 ) -> u64 {
     let value = [7; 1000];
-    let before = COUNT.load(Ordering::Relaxed);
+    let before = counting::count();
     let (left, right) = connection.clients.split_at_mut(1);
     for _ in 0..rounds {
         let put = Put {
@@ -103,7 +76,7 @@ async fn allocations<S: Store>(
         let get = async { right[0].get(b"key", into).await == Ok(true) };
         assert_eq!(together(&mut connection.transport, put, get).await, (true, true));
     }
-    COUNT.load(Ordering::Relaxed) - before
+    counting::count() - before
 }
 
 fn measure<S: Store>(store: &S) {
@@ -185,7 +158,7 @@ fn measure_rest() {
         let (mut into, mut before) = (Reading::default(), 0);
         for round in 0..5_100 {
             if round == 100 {
-                before = COUNT.load(Ordering::Relaxed);
+                before = counting::count();
             }
             let value = Value::new(&[7; 1000], &[]);
             let ttl = Some(Duration::from_secs(100));
@@ -197,7 +170,7 @@ fn measure_rest() {
             let get = async { client.get(b"k/1", &mut into).await == Ok(true) };
             assert!(together(transport, get, async { true }).await.0);
         }
-        let counted = COUNT.load(Ordering::Relaxed) - before;
+        let counted = counting::count() - before;
         assert_eq!(counted, 0, "allocations in 10,000 operations over HTTP");
     });
 }

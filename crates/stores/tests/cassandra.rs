@@ -1,6 +1,6 @@
 //! The Cassandra driver against real clusters. One server at a time: each is a JVM on processors
 //! that all tests share, so the tests of one server are one test, the one that kills it last.
-#![cfg(all(feature = "server-tests", feature = "cassandra"))]
+#![cfg(all(feature = "server-tests", feature = "cassandra", feature = "memcached"))]
 
 mod harness;
 
@@ -16,9 +16,12 @@ use kvdyno_core::store::{
     Put, Reading, Rows, Store, Value,
 };
 use kvdyno_stores::StoreUrl;
+use kvdyno_stores::cache::CacheStore;
 use kvdyno_stores::cassandra::{CassandraClient, CassandraStore};
 use kvdyno_stores::conformance::conformance;
-use kvdyno_testbed::{Action, Deployment, Testbed, install, registry};
+use kvdyno_testbed::{
+    Action, Deployment, MemcachedServer, MemcachedSettings, Testbed, install, registry,
+};
 use scylla::client::session_builder::SessionBuilder;
 
 type Cassandra = Single<CassandraClient, NoTransport>;
@@ -68,6 +71,7 @@ fn one_node() {
     // Room for a JVM that compiles while it answers.
     let url = format!("{plain}?timeout=30s");
     conformance(&store(&url)).unwrap_or_else(|failure| panic!("{failure}"));
+    memcached_in_front(&url);
     run(what_is_promised_is_read_back(&url));
     run(tls_and_passwords(&plain, authority));
     run(tables_of_others_are_left_alone(&url));
@@ -81,6 +85,17 @@ fn one_node() {
     run(rights_are_respected(&plain));
     run(a_paused_server_times_out(&plain, &mut testbed));
     run(a_killed_server_keeps_what_it_acknowledged(&plain, &mut testbed));
+}
+
+/// As a whole they are a store like any other.
+fn memcached_in_front(url: &str) {
+    let cache = MemcachedServer::start(MemcachedSettings::default()).unwrap();
+    for mode in ["aside", "through"] {
+        let both = format!("cache({}, {url})?mode={mode}", cache.url());
+        let both = CacheStore::open(&mut StoreUrl::parse(&both).unwrap()).unwrap();
+        conformance(&both).unwrap_or_else(|failure| panic!("{mode}: {failure}"));
+        assert_eq!(run(both.profile()).unwrap().store, "memcached before cassandra");
+    }
 }
 
 async fn what_is_promised_is_read_back(url: &str) {

@@ -4,12 +4,11 @@
 
 mod harness;
 
-use harness::{Single, in_flight_on_each, run, testbed, whole};
+use harness::{Single, a_killed_node_leaves_writes_indeterminate, run, testbed};
 use kvdyno_core::store::{Certainty, Consistency, Durability, ErrorClass, Promise, Store};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{Finding, conformance};
 use kvdyno_stores::rest::RestStore;
-use kvdyno_testbed::{Action, Deployment, Testbed};
 
 fn store(url: &str) -> RestStore {
     RestStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
@@ -21,7 +20,8 @@ fn an_ehcache_server_is_driven_over_rest() {
     let url = testbed.url().to_owned();
     it_conforms(&url);
     what_the_server_tells_is_read_back(&url);
-    a_killed_server_leaves_writes_indeterminate_and_reads_failed(&mut testbed, &url);
+    let classes = &[ErrorClass::Disconnected];
+    run(a_killed_node_leaves_writes_indeterminate(&store(&url), &mut testbed, "ehcache", classes));
 }
 
 fn it_conforms(url: &str) {
@@ -45,33 +45,5 @@ fn what_the_server_tells_is_read_back(url: &str) {
         let fault = other.set("k", b"v").await.unwrap_err();
         assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
         assert!(fault.message.contains("check the path"), "{fault}");
-    });
-}
-
-fn a_killed_server_leaves_writes_indeterminate_and_reads_failed(
-    testbed: &mut Deployment,
-    url: &str,
-) {
-    run(async {
-        let mut connections = Vec::new();
-        for _ in 0..10 {
-            connections.push(store(url).connect(1).await.unwrap());
-        }
-        testbed.act("ehcache", Action::Pause).unwrap();
-        let kill = || testbed.act("ehcache", Action::Kill).unwrap();
-        let answers = in_flight_on_each(connections, kill).await;
-        for (n, (_, answer)) in answers.iter().enumerate() {
-            let fault = answer.as_ref().unwrap_err();
-            let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
-            let found = (fault.class, fault.certainty, fault.connection_lost);
-            assert_eq!(found, (ErrorClass::Disconnected, certainty, true), "{fault}");
-        }
-        let (connection, _) = answers.into_iter().next().unwrap();
-        let mut client = Single::new(connection);
-        let fault = client.put(whole(b"k", b"v", None)).await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
-        testbed.act("ehcache", Action::Restart).unwrap();
-        client.set("k", b"again").await.unwrap();
-        assert_eq!(client.get("k").await, Ok(Some(b"again".to_vec())));
     });
 }

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use etcd_client::{Certificate, ConnectOptions, TlsOptions};
-use harness::{Single, in_flight, names, run, whole};
+use harness::{Single, in_flight, names, run, until, whole};
 use kvdyno_core::store::{
     Answer, Certainty, Client, Consistency, Durability, ErrorClass, Fault, NoTransport, Promise,
     Put, Rows, Store,
@@ -18,9 +18,6 @@ use kvdyno_stores::etcd::{EtcdClient, EtcdStore};
 use kvdyno_testbed::{Action, Certificates, Deployment, Launch, Server, Testbed};
 
 type Etcd = Single<EtcdClient, NoTransport>;
-
-/// Longest wait for what a loaded machine may be slow to do.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn up(words: &str) -> Deployment {
     Deployment::up(words).unwrap_or_else(|error| panic!("{error}"))
@@ -37,20 +34,6 @@ async fn connect(url: &str) -> Etcd {
 /// The fault of connecting.
 async fn refusal(url: &str) -> Fault {
     store(url).connect(1).await.err().expect(url)
-}
-
-/// Asks again until `wanted` is pleased; between two times as long as a client that lost its
-/// connection would wait.
-async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> T, wanted: impl Fn(&T) -> bool) -> T {
-    let begin = Instant::now();
-    loop {
-        let answer = ask().await;
-        if wanted(&answer) {
-            return answer;
-        }
-        assert!(begin.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 fn outcome<T: std::fmt::Debug>(answer: Answer<T>) -> (ErrorClass, Certainty) {

@@ -4,6 +4,7 @@
 
 mod harness;
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use harness::{Single, in_flight_on_each, run, testbed, whole};
@@ -12,11 +13,13 @@ use kvdyno_core::store::{
     Store, Transport,
 };
 use kvdyno_stores::StoreUrl;
+#[cfg(feature = "mongodb")]
+use kvdyno_stores::cache::CacheStore;
 use kvdyno_stores::conformance::{Finding, conformance};
 use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
 use kvdyno_stores::rest::RestStore;
-use kvdyno_testbed::{Action, Deployment, Testbed};
+use kvdyno_testbed::{Action, Certificates, Deployment, Testbed};
 
 fn rest(url: &str) -> RestStore {
     RestStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
@@ -30,11 +33,13 @@ fn memcached(url: &str) -> MemcachedStore {
     MemcachedStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
 }
 
-/// URLs of the three endpoints.
+/// URLs of the three endpoints, and of REST's over TLS with the option that names its authority.
 struct Urls {
     rest: String,
     resp: String,
     memcached: String,
+    secure: String,
+    authority: String,
 }
 
 fn urls(testbed: &mut Deployment) -> Urls {
@@ -45,8 +50,12 @@ fn urls(testbed: &mut Deployment) -> Urls {
         found.unwrap_or_else(|| panic!("no {name} in {:?}", told.configuration)).1.clone()
     };
     let (ip, _) = told.nodes[0].address.rsplit_once(':').expect("an address and a port");
+    let (secure, authority) = told.url.split_once("&ca=").expect("it speaks TLS");
+    let (host, path) = secure.split_once("/rest/v2/").expect("a path");
     Urls {
-        rest: told.url,
+        rest: format!("rest+http://{ip}:{}/rest/v2/{path}", port(0)),
+        secure: format!("{host}/rest/v2/{path}"),
+        authority: authority.to_owned(),
         resp: format!("redis://{ip}:{}", port(1)),
         memcached: format!("memcached://{ip}:{}", port(2)),
     }
@@ -54,11 +63,14 @@ fn urls(testbed: &mut Deployment) -> Urls {
 
 #[test]
 fn every_endpoint_of_infinispan_is_driven() {
-    let mut testbed = testbed("infinispan?endpoint=rest&jit=quick&memory=256MiB");
+    let mut testbed = testbed("infinispan?endpoint=rest&tls=yes&jit=quick&memory=256MiB");
     let urls = urls(&mut testbed);
     over_rest(&urls.rest);
+    over_tls(&urls);
     over_resp(&urls.resp);
     over_memcached_text(&urls.memcached);
+    #[cfg(feature = "mongodb")]
+    before_ferretdb(&urls.resp);
     a_killed_server_leaves_writes_indeterminate_and_reads_failed(&mut testbed, &urls);
 }
 
@@ -89,6 +101,22 @@ fn over_rest(url: &str) {
     assert!(fault.message.contains("a cache `none`"), "{fault}");
 }
 
+/// HTTPS, with the authority that one must trust, without it and with another.
+fn over_tls(urls: &Urls) {
+    let foreign = tempfile::tempdir().unwrap();
+    let foreign = Certificates::make(foreign.path(), Ipv4Addr::LOCALHOST.into()).unwrap();
+    let Urls { secure, authority, .. } = urls;
+    let trusting = rest(&format!("{secure}&ca={authority}"));
+    conforms(&trusting, &["time to live", "second delete"]);
+    assert_eq!(profile(&trusting).store, "infinispan");
+    for url in [secure.clone(), format!("{secure}&ca={}", foreign.authority.display())] {
+        let fault = run(rest(&url).profile()).unwrap_err();
+        assert_eq!(fault.class, ErrorClass::Refused, "{url}: {fault}");
+    }
+    let other = secure.replace("rest+https", "rest+http");
+    assert!(run(rest(&other).profile()).is_err(), "it speaks TLS alone");
+}
+
 fn over_resp(url: &str) {
     for version in ["?resp=3", "?resp=2"] {
         let store = redis(&format!("{url}{version}"));
@@ -112,6 +140,18 @@ fn over_memcached_text(url: &str) {
         let fault = meta.get("k").await.unwrap_err();
         assert!(fault.message.contains("protocol=text"), "{fault}");
     });
+}
+
+/// As a whole they are a store like any other.
+#[cfg(feature = "mongodb")]
+fn before_ferretdb(cache: &str) {
+    let store = testbed("mongodb");
+    for mode in ["aside", "through"] {
+        let both = format!("cache({cache}, {}?timeout=1m)?mode={mode}", store.url());
+        let both = CacheStore::open(&mut StoreUrl::parse(&both).unwrap()).unwrap();
+        conforms(&both, &["scan", "get batch", "put batch"]);
+        assert_eq!(run(both.profile()).unwrap().store, "infinispan before mongodb");
+    }
 }
 
 fn assert_lost<C: Client, T: Transport>(answers: &[(Connection<C, T>, Answer<()>)]) {

@@ -5,7 +5,7 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{Single, drive, drive_all, run, whole};
+use harness::{Single, binary, drive, drive_all, keeps_answers_apart, run, whole};
 use kvdyno_core::store::{
     Answer, Certainty, Client, Consistency, Durability, ErrorClass, Promise, Reading, Rows, Store,
 };
@@ -26,11 +26,6 @@ fn store(url: &str) -> MemcachedStore {
 
 async fn connect(url: &str) -> Memcached {
     Single::new(store(url).connect(1).await.unwrap())
-}
-
-/// Bytes that are not text and differ by seed.
-fn binary(length: usize, seed: u8) -> Vec<u8> {
-    (0..length).map(|at| (at as u32).wrapping_mul(31).wrapping_add(seed.into()) as u8).collect()
 }
 
 #[test]
@@ -132,31 +127,7 @@ fn batches_are_one_request_each() {
 #[test]
 fn a_pipeline_of_sixteen_keeps_big_and_small_answers_apart() {
     let server = start(MemcachedSettings::default());
-    run(async {
-        let mut connection = store(&server.url()).connect(16).await.unwrap();
-        let keys: Vec<String> = (0..16).map(|n| format!("key{n}")).collect();
-        for round in 0..20u8 {
-            let values: Vec<Vec<u8>> = (0..16u8)
-                .map(|n| binary(if n % 3 == 0 { 200_000 } else { usize::from(n) }, n ^ round))
-                .collect();
-            let clients = connection.clients.iter_mut();
-            let puts = clients.zip(keys.iter().zip(&values));
-            let puts = puts.map(|(c, (k, v))| c.put(whole(k.as_bytes(), v, None))).collect();
-            for answer in drive_all(&mut connection.transport, puts).await {
-                answer.unwrap();
-            }
-            let mut readings: Vec<Reading> = (0..16).map(|_| Reading::default()).collect();
-            let clients = connection.clients.iter_mut();
-            let gets = clients.zip(keys.iter().zip(&mut readings));
-            let gets = gets.map(|(c, (k, into))| c.get(k.as_bytes(), into)).collect();
-            assert!(
-                drive_all(&mut connection.transport, gets).await.iter().all(|a| *a == Ok(true))
-            );
-            for (reading, value) in readings.iter().zip(&values) {
-                assert!(reading.bytes() == value, "round {round}");
-            }
-        }
-    });
+    run(keeps_answers_apart(&store(&server.url()), 16));
 }
 
 #[test]

@@ -6,9 +6,8 @@ mod harness;
 mod scripted_mongod;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::time::{Duration, Instant};
 
-use harness::{Single, in_flight_on_each, run, spans, whole};
+use harness::{Single, in_flight_on_each, run, spans, until, whole};
 use kvdyno_core::store::{
     Certainty, Client, Consistency, Durability, ErrorClass, Fault, NoTransport, Promise, Put, Rows,
     Store, Value,
@@ -24,9 +23,6 @@ use scripted_mongod::ScriptedSet;
 
 type Mongo = Single<MongoClient, NoTransport>;
 
-/// Longest wait for what a loaded machine may be slow to do.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 fn up(words: &str) -> Deployment {
     let software = registry::kind("mongodb").unwrap().software;
     install::install(software, &|line| println!("{line}"))
@@ -40,18 +36,6 @@ fn store(url: &str) -> MongoStore {
 
 async fn connect(url: &str) -> Mongo {
     Single::new(store(url).connect(1).await.unwrap())
-}
-
-async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> T, wanted: impl Fn(&T) -> bool) -> T {
-    let begin = Instant::now();
-    loop {
-        let answer = ask().await;
-        if wanted(&answer) {
-            return answer;
-        }
-        assert!(begin.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 fn outcome(fault: &Fault) -> (ErrorClass, Certainty) {

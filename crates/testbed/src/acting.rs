@@ -25,7 +25,8 @@ pub fn act(site: &mut Site, nodes: &[String], action: &Action) -> Result<String,
         Action::Kill | Action::Stop | Action::Pause | Action::Resume | Action::Restart => {
             signal(site, &places, action)
         }
-        Action::Rewrite | Action::Compact | Action::Remove => change(site, nodes, action),
+        Action::Rewrite | Action::Compact => tidy_up(site, &places, action),
+        Action::Remove => remove(site, nodes),
         _ => all_or_none(site, &places, action),
     }
 }
@@ -100,26 +101,32 @@ fn signal(site: &mut Site, places: &[usize], action: &Action) -> Result<String, 
     Ok(used.to_owned())
 }
 
-/// What the system itself has to do; one node after the other.
-fn change(site: &mut Site, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
-    let Changes { remove, rewrite, compact, .. } = site.request().kind().changes;
+/// What the servers themselves have to do.
+fn tidy_up(site: &Site, places: &[usize], action: &Action) -> Result<String, TestbedError> {
+    let Changes { rewrite, compact, .. } = site.request().kind().changes;
+    let (tidy_up, what) = match action {
+        Action::Rewrite => (rewrite, "rewrite a log of writes"),
+        _ => (compact, "merge its files when told to"),
+    };
+    tidy_up.ok_or_else(|| cannot(site, what))?(site, places)?;
+    Ok(own_command(site))
+}
+
+/// Nodes leave, one after the other.
+fn remove(site: &mut Site, nodes: &[String]) -> Result<String, TestbedError> {
+    let remove = site.request().kind().changes.remove;
+    let remove = remove.ok_or_else(|| cannot(site, "give up a node while it is up"))?;
     for node in nodes {
         // Looked up each time: who leaves moves the others up.
         let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
         let place = find(node, &names)?;
-        match (action, remove, rewrite, compact) {
-            (Action::Remove, Some(remove), ..) => remove(site, place)?,
-            (Action::Remove, None, ..) => {
-                return Err(cannot(site, "give up a node while it is up"));
-            }
-            (Action::Rewrite, _, Some(rewrite), _) => rewrite(site, place)?,
-            (Action::Rewrite, _, None, _) => return Err(cannot(site, "rewrite a log of writes")),
-            (_, _, _, Some(compact)) => compact(site, place)?,
-            (_, _, _, None) => return Err(cannot(site, "merge its files when told to")),
-        }
+        remove(site, place)?;
     }
-    let kind = site.request().kind().name;
-    Ok(format!("{kind}'s own command"))
+    Ok(own_command(site))
+}
+
+fn own_command(site: &Site) -> String {
+    format!("{}'s own command", site.request().kind().name)
 }
 
 /// What is done to networks and disks: where it fails at one node, it is undone at those before.

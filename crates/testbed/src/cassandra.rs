@@ -1,6 +1,7 @@
 //! A Cassandra cluster, each node on an address of its own.
 
 mod cql;
+mod journal;
 mod nodetool;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ pub static CASSANDRA: Software = Software {
     version: "5.0.9",
     source: Source::Maven {
         artifacts: &["org.apache.cassandra:cassandra-all:5.0.9"],
+        sums: include_str!("install/sums/cassandra.sha256"),
         prepare: None,
     },
 };
@@ -47,6 +49,12 @@ pub static KIND: Kind = Kind {
             meaning: "copies of each record in the keyspace that kvdyno makes",
             values: Values::Count(1, 12),
             default: "",
+        },
+        Setting {
+            name: "consistency",
+            meaning: "level of the client's reads and writes, in the store's URL",
+            values: Values::Choice(&["one", "two", "quorum", "local_quorum", "all"]),
+            default: "local_quorum",
         },
         Setting {
             name: "ring",
@@ -81,6 +89,7 @@ pub static KIND: Kind = Kind {
         add: Some(add),
         remove: Some(remove),
         compact: Some(nodetool::compact),
+        tells: Some(journal::work),
         ..Changes::NONE
     },
 };
@@ -114,11 +123,15 @@ const EXPORTS: [&str; 3] = [
 
 const LOG: &str = r#"<configuration>
   <appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender">
-    <encoder><pattern>%-5level %date{HH:mm:ss.SSS} [%thread] %logger{20} %msg%n</pattern></encoder>
+    <encoder><pattern>%-5level %date{yyyy-MM-dd'T'HH:mm:ss.SSS, UTC} [%thread] %logger{20} %msg%n</pattern></encoder>
   </appender>
   <root level="INFO"><appender-ref ref="STDOUT"/></root>
 </configuration>
 "#;
+
+/// Where each node is. With the snitch that reads this a node that is asked for what it has answers by
+/// itself, as in production; `SimpleSnitch`, Cassandra's default, would ask another one as gladly.
+const PLACE: &str = "dc=datacenter1\nrack=rack1\n";
 
 /// The superuser that Cassandra makes by itself, and its password.
 const SUPERUSER: (&str, &str) = ("cassandra", "cassandra");
@@ -187,6 +200,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
     let settings = settings(site, number);
     let tls = tls(site, address, &folder)?;
     let yaml = site.write(&name, "cassandra.yaml", &yaml(site, address, &settings, &tls))?;
+    let place = site.write(&name, "cassandra-rackdc.properties", PLACE)?;
     let log = site.write(&name, "logback.xml", LOG)?;
     let request = site.request();
     let jmx = nodetool::choose_port(site, &name, number)?;
@@ -199,6 +213,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .option(format!("-javaagent:{}", agent(&library)?.display()))
         .property("java.security.manager", "allow")
         .property("cassandra.config", &format!("file://{}", yaml.display()))
+        .property("cassandra-rackdc.properties", &format!("file://{}", place.display()))
         .property("logback.configurationFile", &log.display().to_string())
         .property("cassandra.storagedir", &folder)
         .property("cassandra.logdir", &folder)
@@ -280,7 +295,7 @@ fn yaml(
     let mut out = format!(
         "cluster_name: kvdyno\n\
          partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
-         endpoint_snitch: SimpleSnitch\n\
+         endpoint_snitch: GossipingPropertyFileSnitch\n\
          listen_address: {ip}\n\
          rpc_address: {ip}\n\
          native_transport_port: {port}\n\
@@ -303,13 +318,7 @@ fn tls(site: &Site, address: SocketAddr, folder: &Path) -> Result<String, Testbe
         return Ok(String::new());
     }
     let files = Certificates::make(folder, address.ip())?;
-    let keys = folder.join("keys.pem");
-    let joined = fs::read_to_string(&files.key).and_then(|key| {
-        let certificate = fs::read_to_string(&files.certificate)?;
-        let authority = fs::read_to_string(&files.authority)?;
-        fs::write(&keys, key + &certificate + &authority)
-    });
-    joined.map_err(TestbedError::system("write", "the keys of cassandra"))?;
+    let keys = files.in_one_file()?;
     Ok(format!(
         "client_encryption_options:\n  \
            enabled: true\n  \
@@ -374,6 +383,7 @@ fn changed(site: &Site) -> Vec<(String, String)> {
     if site.request().text("tls") == "yes" {
         out.push(("client_encryption_options.enabled".to_owned(), "true".to_owned()));
     }
+    out.push(("endpoint_snitch".to_owned(), "GossipingPropertyFileSnitch".to_owned()));
     out.push(("-Xmx".to_owned(), site.request().text("memory").to_owned()));
     out
 }
@@ -386,6 +396,10 @@ fn url(site: &Site) -> Result<String, TestbedError> {
     let mut options = Vec::new();
     if let Some(copies) = site.request().count("replication") {
         options.push(format!("replication={copies}"));
+    }
+    match site.request().text("consistency") {
+        "local_quorum" => {}
+        level => options.push(format!("consistency={level}")),
     }
     let scheme = if site.request().text("tls") == "yes" {
         options.push(format!("ca={}", authorities(site)?.display()));

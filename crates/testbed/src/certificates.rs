@@ -36,6 +36,20 @@ impl Certificates {
         Ok(files)
     }
 
+    /// One file of the server's key, its certificate and the authority's, as servers in Java want it,
+    /// beside the others.
+    ///
+    /// # Errors
+    /// [`TestbedError::System`] if it cannot be written.
+    pub fn in_one_file(&self) -> Result<PathBuf, TestbedError> {
+        let file = self.key.with_file_name("keys.pem");
+        let parts = [&self.key, &self.certificate, &self.authority].map(fs::read_to_string);
+        let joined = parts.into_iter().collect::<std::io::Result<String>>();
+        let written = joined.and_then(|text| fs::write(&file, text));
+        written.map_err(TestbedError::system("write", file.display().to_string()))?;
+        Ok(file)
+    }
+
     fn write(&self, server: IpAddr) -> std::io::Result<()> {
         let failed = |error: rcgen::Error| std::io::Error::other(error.to_string());
         let key = || KeyPair::generate().map_err(failed);

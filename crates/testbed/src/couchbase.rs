@@ -22,6 +22,7 @@ pub static MOCK: Software = Software {
     version: "1.5.27",
     source: Source::Maven {
         artifacts: &["com.couchbase.mock:CouchbaseMock:1.5.27"],
+        sums: include_str!("install/sums/couchbase-mock.sha256"),
         prepare: None,
     },
 };

@@ -85,7 +85,8 @@ impl Described {
             made.step(what, tell, |made| made.on_each(command, abort))?;
         }
         made.step("wait until all serve", tell, |made| {
-            (0..made.nodes.len()).try_for_each(|index| made.await_ready(index, abort))
+            let begun = (0..made.nodes.len()).filter(|&index| !made.file.nodes[index].spare);
+            begun.into_iter().try_for_each(|index| made.await_ready(index, abort))
         })?;
         made.ready_after = begin.elapsed();
         Ok(made)
@@ -110,6 +111,9 @@ impl Described {
         for index in 0..self.nodes.len() {
             if abort.load(Ordering::Relaxed) {
                 return Err(TestbedError::Interrupted);
+            }
+            if self.file.nodes[index].spare {
+                continue;
             }
             self.nodes[index] = State::Running;
             if let Some(line) = self.command(index, command) {
@@ -255,6 +259,11 @@ impl Described {
         self.to_undo.retain(|done| *done != (index, action.clone()));
     }
 
+    /// The node belongs to the deployment by now.
+    fn takes_part(&self, index: usize) -> bool {
+        !self.file.nodes[index].spare || self.nodes[index] != State::Untouched
+    }
+
     fn restart(&mut self, index: usize) -> Result<(), TestbedError> {
         let start = self.need(index, Commands::START)?;
         if self.nodes[index] != State::Down {
@@ -335,6 +344,7 @@ impl Testbed for Described {
 
     fn nodes(&mut self) -> Vec<NodeDescription> {
         let described = self.file.nodes.iter().zip(&self.nodes).enumerate();
+        let described = described.filter(|(index, _)| self.takes_part(*index));
         let described = described.map(|(index, (node, state))| NodeDescription {
             name: node.name.clone(),
             address: node.address.clone(),
@@ -346,7 +356,10 @@ impl Testbed for Described {
     }
 
     fn act_on(&mut self, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
-        let names: Vec<&str> = self.file.nodes.iter().map(|node| node.name.as_str()).collect();
+        // One that was not added yet cannot be found.
+        let names = self.file.nodes.iter().enumerate();
+        let names = names.map(|(index, node)| (node.name.as_str(), self.takes_part(index)));
+        let names: Vec<&str> = names.map(|(name, part)| if part { name } else { "" }).collect();
         let places = nodes.iter().map(|node| find(node, &names));
         let places: Vec<usize> = places.collect::<Result<_, _>>()?;
         if *action == Action::Restart {
@@ -369,7 +382,20 @@ impl Testbed for Described {
     }
 
     fn add_node(&mut self) -> Result<String, TestbedError> {
-        Err(TestbedError::Node(format!("{}: a file's nodes are all there are", self.path)))
+        let Some(index) = (0..self.nodes.len()).find(|&index| !self.takes_part(index)) else {
+            return Err(TestbedError::Node(format!(
+                "{}: no node is left that could be added; give it one with `spare = true`",
+                self.path
+            )));
+        };
+        let add = self.need(index, Commands::ADD)?;
+        self.nodes[index] = State::Running;
+        if let Some(create) = self.command(index, Commands::CREATE) {
+            self.run(index, Commands::CREATE, &create)?;
+        }
+        self.run(index, Commands::ADD, &add)?;
+        self.await_ready(index, &AtomicBool::new(false))?;
+        Ok(self.file.nodes[index].name.clone())
     }
 }
 

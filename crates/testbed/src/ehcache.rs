@@ -25,6 +25,7 @@ pub static EHCACHE: Software = Software {
             "org.slf4j:slf4j-nop:1.5.8",
             "javax.xml.bind:jaxb-api:2.1",
         ],
+        sums: include_str!("install/sums/ehcache-server.sha256"),
         prepare: Some(prepare),
     },
 };

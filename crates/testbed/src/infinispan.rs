@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::certificates::Certificates;
 use crate::error::TestbedError;
 use crate::http;
 use crate::install::{Software, Source};
@@ -21,6 +22,7 @@ pub static INFINISPAN: Software = Software {
             "org.infinispan:infinispan-server-runtime:15.2.6.Final",
             "org.infinispan:infinispan-server-runtime:15.2.6.Final:jar:loader",
         ],
+        sums: include_str!("install/sums/infinispan-server.sha256"),
         prepare: None,
     },
 };
@@ -51,6 +53,12 @@ pub static KIND: Kind = Kind {
             values: Values::Bytes,
             default: "512MiB",
         },
+        Setting {
+            name: "tls",
+            meaning: "`yes`: clients may speak TLS, and the URL says so",
+            values: Values::Choice(&["no", "yes"]),
+            default: "no",
+        },
         JIT,
     ],
     software: &[&INFINISPAN, &JAVA],
@@ -76,6 +84,14 @@ struct Endpoints {
     memcached: SocketAddr,
 }
 
+/// The same endpoints once more, over TLS.
+struct Secure {
+    at: Endpoints,
+    files: Certificates,
+    /// Key and certificates, as the server wants them.
+    keys: String,
+}
+
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let library = site.software(&INFINISPAN)?.join("lib");
     let at = Endpoints {
@@ -88,7 +104,9 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let heap = format!("{}K", heap / 1024);
     let records = site.request().text("records").to_owned();
     site.write(NODE, "server/conf/log4j2.xml", LOGGING)?;
-    site.write(NODE, "server/conf/infinispan.xml", &configuration(&at, &records))?;
+    let secure = secure(site)?;
+    let xml = configuration(&at, secure.as_ref(), &records);
+    site.write(NODE, "server/conf/infinispan.xml", &xml)?;
     let home = site.folder(NODE)?.display().to_string();
     let launch = Java::class(&library, "org.infinispan.server.Bootstrap")
         .heap("64M", &heap)
@@ -112,26 +130,55 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         changed.push(("memory.when-full".to_owned(), "REMOVE".to_owned()));
     }
     let version = ask(at.rest, "/rest/v2/container")["version"].as_str().map(str::to_owned);
+    if secure.is_some() {
+        changed.push(("security-realm.server-identities.ssl".to_owned(), "yes".to_owned()));
+    }
     Ok(Served {
-        url: url(&at, site.request().text("endpoint")),
+        url: url(&at, secure.as_ref(), site.request().text("endpoint")),
         version,
         configuration: told(at.rest),
         changed,
     })
 }
 
-fn url(at: &Endpoints, endpoint: &str) -> String {
+/// What serves TLS, if that is asked for.
+fn secure(site: &mut Site) -> Result<Option<Secure>, TestbedError> {
+    if site.request().text("tls") != "yes" {
+        return Ok(None);
+    }
+    let at = Endpoints {
+        rest: site.address(1, 11322)?,
+        resp: site.address(1, 11323)?,
+        memcached: site.address(1, 11324)?,
+    };
+    let files = Certificates::make(&site.folder(NODE)?, at.rest.ip())?;
+    let keys = files.in_one_file()?.display().to_string();
+    Ok(Some(Secure { at, files, keys }))
+}
+
+fn url(at: &Endpoints, secure: Option<&Secure>, endpoint: &str) -> String {
+    let (at, s, authority) = match secure {
+        Some(secure) => (&secure.at, "s", format!("ca={}", secure.files.authority.display())),
+        None => (at, "", String::new()),
+    };
+    let (first, next) = match secure {
+        Some(_) => ("?", "&"),
+        None => ("", ""),
+    };
     match endpoint {
-        "memcached" => format!("memcached://{}?protocol=text", at.memcached),
+        "memcached" => format!("memcached{s}://{}?protocol=text{next}{authority}", at.memcached),
         "rest" => {
             let rest = at.rest;
-            format!("rest+http://{rest}/rest/v2/caches/bench/{{key}}?ttl=timeToLiveSeconds")
+            format!(
+                "rest+http{s}://{rest}/rest/v2/caches/bench/{{key}}?ttl=timeToLiveSeconds{next}\
+                 {authority}"
+            )
         }
-        _ => format!("redis://{}", at.resp),
+        _ => format!("redis{s}://{}{first}{authority}", at.resp),
     }
 }
 
-fn configuration(at: &Endpoints, records: &str) -> String {
+fn configuration(at: &Endpoints, secure: Option<&Secure>, records: &str) -> String {
     let limit = match records {
         "" => String::new(),
         records => format!(r#"<memory max-count="{records}" when-full="REMOVE"/>"#),
@@ -143,35 +190,56 @@ fn configuration(at: &Endpoints, records: &str) -> String {
         )
     };
     let (bench, resp, memc) = (cache("bench"), cache("resp"), cache("memc"));
-    let ports = [at.rest, at.resp, at.memcached].map(|address| address.port());
+    let bindings = bindings("", at) + &secure.map_or(String::new(), |s| bindings("secure-", &s.at));
+    let endpoints = endpoint("", "")
+        + &secure.map_or(String::new(), |_| endpoint("secure-", r#" security-realm="secure""#));
+    let realm = secure.map_or(String::new(), |secure| realm(&secure.keys));
+    let ip = at.rest.ip();
     format!(
         r#"<infinispan xmlns="urn:infinispan:config:15.2">
   <cache-container name="default">
 {bench}{resp}{memc}  </cache-container>
   <server xmlns="urn:infinispan:server:15.2">
     <interfaces>
-      <interface name="public"><inet-address value="{}"/></interface>
+      <interface name="public"><inet-address value="{ip}"/></interface>
     </interfaces>
     <socket-bindings default-interface="public" port-offset="0">
-      <socket-binding name="default" port="{}"/>
-      <socket-binding name="resp" port="{}"/>
-      <socket-binding name="memc" port="{}"/>
-    </socket-bindings>
-    <endpoints>
-      <endpoint socket-binding="default">
-        <hotrod-connector/>
-        <rest-connector/>
-        <resp-connector cache="resp" socket-binding="resp"/>
-        <memcached-connector cache="memc" socket-binding="memc"/>
-      </endpoint>
-    </endpoints>
+{bindings}    </socket-bindings>
+{realm}    <endpoints>
+{endpoints}    </endpoints>
   </server>
 </infinispan>
-"#,
-        at.rest.ip(),
-        ports[0],
-        ports[1],
-        ports[2]
+"#
+    )
+}
+
+fn bindings(prefix: &str, at: &Endpoints) -> String {
+    let binding = |(name, at): (&str, SocketAddr)| {
+        format!("      <socket-binding name=\"{prefix}{name}\" port=\"{}\"/>\n", at.port())
+    };
+    [("default", at.rest), ("resp", at.resp), ("memc", at.memcached)].map(binding).concat()
+}
+
+/// All protocols at the bindings of this prefix.
+fn endpoint(prefix: &str, security: &str) -> String {
+    format!(
+        r#"      <endpoint socket-binding="{prefix}default"{security}>
+        <hotrod-connector name="{prefix}hotrod"/>
+        <rest-connector name="{prefix}rest"/>
+        <resp-connector name="{prefix}resp" cache="resp" socket-binding="{prefix}resp"/>
+        <memcached-connector name="{prefix}memc" cache="memc" socket-binding="{prefix}memc"/>
+      </endpoint>
+"#
+    )
+}
+
+/// A realm of a certificate alone: nobody has to log in.
+fn realm(keys: &str) -> String {
+    format!(
+        r#"    <security><security-realms><security-realm name="secure">
+      <server-identities><ssl><keystore path="{keys}"/></ssl></server-identities>
+    </security-realm></security-realms></security>
+"#
     )
 }
 

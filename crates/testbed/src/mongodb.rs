@@ -37,6 +37,7 @@ pub static FERRETDB: Software = Software {
     source: Source::Go {
         module: "github.com/FerretDB/FerretDB",
         package: "./cmd/ferretdb",
+        sum: "h1:7WJmezL48Bj9bYWnhT/bEJgX5gjT5s7LFdHTqkN25rA=",
         prepare: Some(write_version),
     },
 };

@@ -181,20 +181,28 @@ pub fn ask(address: SocketAddr, words: &[&str]) -> Result<String, TestbedError> 
     process::run(&program, ["-h", &ip, "-p", &port].iter().chain(words))
 }
 
-/// Has a node rewrite its append-only file, and waits until that is over.
+/// Has nodes rewrite their append-only files, all from the same moment on, and waits until that is over.
 ///
 /// # Errors
-/// As [`ask`]; [`TestbedError::Refused`] if it ends badly or takes over ten minutes.
-pub fn rewrite(site: &Site, index: usize) -> Result<(), TestbedError> {
+/// As [`ask`]; [`TestbedError::Refused`] if one ends badly or takes over ten minutes.
+pub fn rewrite(site: &Site, nodes: &[usize]) -> Result<(), TestbedError> {
     const PATIENCE: Duration = Duration::from_secs(600);
-    let address = site.nodes()[index].server.address();
+    let addresses = || nodes.iter().map(|index| site.nodes()[*index].server.address());
     let begin = std::time::Instant::now();
+    addresses().try_for_each(|address| ask(address, &["BGREWRITEAOF"]).map(drop))?;
+    addresses().try_for_each(|address| {
+        let patient = || begin.elapsed() < PATIENCE;
+        rewritten(address, patient)
+    })
+}
+
+/// Waits until a server has rewritten its append-only file.
+fn rewritten(address: SocketAddr, patient: impl Fn() -> bool) -> Result<(), TestbedError> {
     let under_way = |told: &str| {
         ["aof_rewrite_in_progress:1", "aof_rewrite_scheduled:1"].iter().any(|w| told.contains(w))
     };
-    ask(address, &["BGREWRITEAOF"])?;
     let mut told = ask(address, &["INFO", "persistence"])?;
-    while under_way(&told) && begin.elapsed() < PATIENCE {
+    while under_way(&told) && patient() {
         std::thread::sleep(Duration::from_millis(20));
         told = ask(address, &["INFO", "persistence"])?;
     }

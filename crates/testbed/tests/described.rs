@@ -97,6 +97,41 @@ fn commands_do_what_actions_ask() {
 }
 
 #[test]
+fn a_spare_node_takes_part_once_it_is_added() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("grows.toml");
+    let addresses = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
+    let node = |name: &str, address: &str| {
+        format!("[[node]]\nname = \"{name}\"\naddress = \"{address}\"\n")
+    };
+    let joined = scratch.path().join("joined");
+    // The spare one stands first, and is still the last to come.
+    let text = format!(
+        "url = \"redis://{one}\"\n{COMMANDS}add = \"\"\"redis-server --bind $HOST --port $PORT \
+         --dir $FOLDER/$NODE --save '' --daemonize yes --pidfile $FOLDER/$NODE/pid && \
+         echo $NODE >>{joined}\"\"\"\n{}spare = true\n{}",
+        node("b", &addresses[1]),
+        node("a", &addresses[0]),
+        one = addresses[0],
+        joined = joined.display(),
+    );
+    std::fs::write(&path, text).unwrap();
+    let mut testbed = up(&path).unwrap_or_else(|error| panic!("{error}"));
+    let names = |testbed: &mut dyn Testbed| -> Vec<String> {
+        testbed.nodes().into_iter().map(|node| node.name).collect()
+    };
+    assert_eq!(names(&mut *testbed), ["a"]);
+    assert!(!listens(&addresses[1]) && testbed.act("b", Action::Kill).unwrap_err().is_usage());
+    assert_eq!(testbed.add_node().unwrap(), "b");
+    assert!(listens(&addresses[1]) && testbed.nodes().iter().all(|node| node.running));
+    assert_eq!(std::fs::read_to_string(&joined).unwrap(), "b\n");
+    let error = testbed.add_node().unwrap_err().to_string();
+    assert!(error.contains("no node is left that could be added"), "{error}");
+    drop(testbed);
+    eventually("both are gone", || addresses.iter().all(|address| !listens(address)));
+}
+
+#[test]
 fn what_does_not_come_up_is_destroyed_again() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("silent.toml");

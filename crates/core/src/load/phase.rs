@@ -24,6 +24,13 @@ const WATCH: Duration = Duration::from_millis(50);
 /// How much later than its workers' last possible answer a phase gives up waiting for them.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long a phase with faults goes on without a single success at least: that is what it is there to
+/// show, and it ends by itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest time between two looks that counts: if more has passed, kvdyno or the whole machine stood
+/// still, and nobody knows what the store did.
+const LOOK: Nanos = 500_000_000;
+
 /// How far a phase has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -68,9 +75,9 @@ pub(super) fn run<S: Store>(
     let mut watch = Watch::new(started, job);
     watch.until_the_end(job, observer);
     observer.over();
-    let mut measure = watch.into_measure(job);
+    let (mut measure, unread) = watch.into_measure(job);
     let afterwards = async {
-        recheck(&**store, job, &mut measure).await;
+        recheck(&**store, job, &mut measure, unread).await;
         measure.figures = store.figures().await;
     };
     match store.threading() {
@@ -171,6 +178,30 @@ struct Watch {
     timeline: Vec<Interval>,
     ended: Vec<Ended>,
     stopped: Option<StopReason>,
+    silence: Silence,
+}
+
+/// How long nothing has succeeded, as far as anybody was awake to see it.
+struct Silence {
+    looked: Nanos,
+    since: Nanos,
+    lasted: Nanos,
+}
+
+impl Silence {
+    fn new(now: Nanos) -> Silence {
+        Silence { looked: now, since: now, lasted: 0 }
+    }
+
+    /// Its length at `now`, when the last success was at `success`.
+    fn at(&mut self, now: Nanos, success: Nanos) -> Nanos {
+        if success > self.since {
+            (self.since, self.lasted) = (success, 0);
+        }
+        self.lasted += now.saturating_sub(self.looked.max(self.since)).min(LOOK);
+        self.looked = now;
+        self.lasted
+    }
 }
 
 impl Watch {
@@ -181,7 +212,8 @@ impl Watch {
         let first = first.map(|at| started.start + at.as_nanos() as Nanos);
         let chronicle = Chronicle::new(started.start, first);
         let (timeline, ended) = (Vec::new(), Vec::new());
-        Watch { started, collector, chronicle, timeline, ended, stopped: None }
+        let silence = Silence::new(started.start);
+        Watch { started, collector, chronicle, timeline, ended, stopped: None, silence }
     }
 
     fn until_the_end(&mut self, job: &Job, observer: &mut dyn Observer) {
@@ -219,7 +251,8 @@ impl Watch {
         for mut interval in self.collector.closed() {
             observer.interval(&interval);
             self.chronicle.interval(&interval);
-            interval.series.clear();
+            // Its histograms were handed over; nothing of them stays, however long the phase lasts.
+            interval.series = Vec::new();
             self.timeline.push(interval);
         }
     }
@@ -229,13 +262,12 @@ impl Watch {
         let now = now();
         let interrupt = &job.context.interrupt;
         let limit = self.started.start + job.plan.time_limit.as_nanos() as Nanos;
-        let give_up = job.context.conduct.give_up.as_nanos() as Nanos;
-        let last_success = self.collector.last_success();
+        let silence = self.silence.at(now, self.collector.last_success());
         if interrupt.is_raised() {
             self.stop(job, now, StopReason::Interrupted);
         } else if now >= limit {
             self.stop(job, now, StopReason::TimeLimit);
-        } else if self.collector.unsuccessful() > 0 && now > last_success + give_up {
+        } else if self.collector.unsuccessful() > 0 && silence > give_up(job) {
             self.stop(job, now, StopReason::StoreLost);
         }
         if interrupt.is_urgent() {
@@ -259,8 +291,9 @@ impl Watch {
         }
     }
 
-    fn into_measure(self, job: &Job) -> PhaseMeasure {
-        let Watch { started, collector, mut chronicle, timeline, mut ended, stopped } = self;
+    /// What was measured, and the records of a reading back that were not answered.
+    fn into_measure(self, job: &Job) -> (PhaseMeasure, Vec<u64>) {
+        let Watch { started, collector, mut chronicle, timeline, mut ended, stopped, .. } = self;
         ended.sort_by_key(|ended| ended.worker);
         let reached_deadline = job.plan.duration.is_some() && now() >= job.controls.deadline();
         let by_plan = if reached_deadline { StopReason::Duration } else { StopReason::Requests };
@@ -272,7 +305,8 @@ impl Watch {
             chronicle.ended(&worker.remains.silences);
             sum.add(worker, &collector);
         }
-        PhaseMeasure {
+        let failed = sum.errors.iter().map(|error| error.count).sum();
+        let measure = PhaseMeasure {
             started_at: started.started_at,
             start: started.start,
             end: collector.last_end(),
@@ -293,8 +327,17 @@ impl Watch {
             anomalies: sum.anomalies,
             linearizability: examined(job, started.start, sum.kept, complete),
             figures: Vec::new(),
-        }
+            unread: if job.plan.reads_back() { failed } else { 0 },
+        };
+        (measure, sum.unread)
     }
+}
+
+/// How long nothing may succeed, ns.
+fn give_up(job: &Job) -> Nanos {
+    let asked = job.context.conduct.give_up;
+    let patience = if job.plan.faults.is_empty() { asked } else { asked.max(PATIENCE) };
+    patience.as_nanos() as Nanos
 }
 
 /// What the sampled records' histories say, if the phase asked.
@@ -325,6 +368,7 @@ struct Sum {
     tally: Tally,
     anomalies: Vec<Anomaly>,
     kept: Vec<Vec<Kept>>,
+    unread: Vec<u64>,
 }
 
 impl Sum {
@@ -338,6 +382,7 @@ impl Sum {
             tally: Tally::default(),
             anomalies: Vec::new(),
             kept: Vec::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -353,6 +398,7 @@ impl Sum {
             let most = &mut self.issued[usize::from(group)];
             *most = issued.max(*most);
         }
+        self.unread.extend(ended.remains.unread);
         self.kept.push(ended.remains.examiner.take_kept());
         let (tally, anomalies) = ended.remains.examiner.into_findings();
         self.tally.add(&tally);
@@ -391,4 +437,25 @@ fn records_after(job: &Job, issued: &[u64]) -> u64 {
     let reached = reached.map(|((_, workload), &issued)| workload.records_after(issued));
     let before = job.plan.groups.iter().map(|group| group.records);
     reached.chain(before).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_in_which_nobody_looked_is_no_silence_of_the_store() {
+        const SECOND: Nanos = 1_000_000_000;
+        let mut silence = Silence::new(SECOND);
+        let looks = |silence: &mut Silence, from: Nanos, to: Nanos, success| {
+            let step = WATCH.as_nanos() as Nanos;
+            (1..=(to - from) / step).map(|n| silence.at(from + n * step, success)).last().unwrap()
+        };
+        assert_eq!(looks(&mut silence, SECOND, 4 * SECOND, SECOND), 3 * SECOND);
+        // The machine stands still for an hour.
+        assert_eq!(silence.at(3_604 * SECOND, SECOND), 3 * SECOND + LOOK);
+        // A success ends it, and what follows counts from there.
+        let success = 3_604 * SECOND;
+        assert_eq!(looks(&mut silence, success, success + 2 * SECOND, success), 2 * SECOND);
+    }
 }

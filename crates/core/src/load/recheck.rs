@@ -1,4 +1,5 @@
-//! Suspects are read again once the load has quiesced: what is still missing then is lost, not
+//! What was to be read back and was not answered is asked for again. Suspects are read again once
+//! the load has quiesced: what is still missing then is lost, not
 //! late. What is still wrong is named once, however many reads have found it; a read that was
 //! wrong for itself, though its record is right, keeps the name that it got.
 
@@ -6,10 +7,11 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
 
+use super::backoff::Backoff;
 use super::crew::Crew;
 use super::job::Job;
 use crate::measure::{self, Nanos, PhaseMeasure};
-use crate::store::{Client, Connection, Consistency, OperationId, Reading, Store};
+use crate::store::{Answer, Client, Connection, Consistency, OperationId, Reading, Store};
 use crate::verify::{
     Anomaly, AnomalyKind, AnsweredRead, Examiner, RIGHT_AGAIN, ReadTickets, Tally,
 };
@@ -18,6 +20,8 @@ use crate::verify::{
 const RECORDS: usize = 10_000;
 /// Longest time for all of it, beyond what an eventually consistent store may take to settle, ns.
 const LIMIT: Nanos = 10_000_000_000;
+/// Longest time to have records answered that were not, ns.
+const INSISTING: Nanos = 30_000_000_000;
 /// Looks at a record once the store has had its time to settle: one right answer clears the
 /// record, so that a store which is wrong now and then is not said to have lost it.
 const LOOKS: u32 = 3;
@@ -45,16 +49,24 @@ enum Look {
 }
 
 /// Reads each suspect's record again and writes down what it gave. A record that is still old or
-/// absent is named [`AnomalyKind::Lost`], once.
-pub(super) async fn recheck<S: Store>(store: &S, job: &Job, measure: &mut PhaseMeasure) {
-    if measure.anomalies.is_empty() {
+/// absent is named [`AnomalyKind::Lost`], once. Before that `unread` are read.
+pub(super) async fn recheck<S: Store>(
+    store: &S,
+    job: &Job,
+    measure: &mut PhaseMeasure,
+    unread: Vec<u64>,
+) {
+    if measure.anomalies.is_empty() && unread.is_empty() {
         return;
     }
-    match store.connect(1).await {
+    match connect(store, job).await {
         Ok(Connection { mut clients, transport }) => {
             if let Some(client) = clients.first_mut() {
-                let reading: Pin<Box<dyn Future<Output = ()> + '_>> =
-                    Box::pin(read_again(job, client, measure));
+                let reading = async {
+                    read_at_last(job, client, measure, unread).await;
+                    read_again(job, client, measure).await;
+                };
+                let reading: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(reading);
                 Crew::new(vec![reading], transport).await;
             }
         }
@@ -62,6 +74,53 @@ pub(super) async fn recheck<S: Store>(store: &S, job: &Job, measure: &mut PhaseM
             for anomaly in &mut measure.anomalies {
                 anomaly.again = format!("not read again: {fault}");
             }
+        }
+    }
+}
+
+/// A connection of one client. A store that has just lost a node may refuse for a while.
+async fn connect<S: Store>(store: &S, job: &Job) -> Answer<Connection<S::Client, S::Transport>> {
+    let deadline = measure::now() + LIMIT;
+    let mut backoff = Backoff::default();
+    loop {
+        match store.connect(1).await {
+            Err(_) if measure::now() < deadline && !job.context.interrupt.is_raised() => {
+                std::thread::sleep(backoff.wait());
+            }
+            end => return end,
+        }
+    }
+}
+
+/// Asks for records that were not answered, all of them again and again, with longer and longer pauses.
+async fn read_at_last<C: Client>(
+    job: &Job,
+    client: &mut C,
+    measure: &mut PhaseMeasure,
+    mut unread: Vec<u64>,
+) {
+    let deadline = measure::now() + INSISTING;
+    let mut operation = OperationId { phase: job.plan.index, group: GROUP, id: 0 };
+    let mut backoff = Backoff::default();
+    while !unread.is_empty() && measure::now() < deadline && !job.context.interrupt.is_raised() {
+        let mut still = Vec::new();
+        for record in unread {
+            if measure::now() >= deadline {
+                break;
+            }
+            match read(job, client, record, operation).await {
+                Ok((tally, anomalies)) => {
+                    measure.tally.add(&tally);
+                    measure.anomalies.extend(anomalies);
+                    measure.unread = measure.unread.saturating_sub(1);
+                }
+                Err(_) => still.push(record),
+            }
+            operation.id += 1;
+        }
+        unread = still;
+        if !unread.is_empty() {
+            std::thread::sleep(backoff.wait());
         }
     }
 }
@@ -124,11 +183,28 @@ async fn look_at<C: Client>(
     record: u64,
     operation: OperationId,
 ) -> Look {
-    let Some((_, workload)) = job.groups.first() else {
-        return Look::Unread("no client group".to_owned());
-    };
+    match read(job, client, record, operation).await {
+        Err(why) => Look::Unread(why),
+        Ok((_, anomalies)) => {
+            let wrong = anomalies.into_iter().map(|anomaly| {
+                let Anomaly { field, kind, seen, floor, next, .. } = anomaly;
+                Wrong { field, kind, seen, floor, next }
+            });
+            Look::Answered(wrong.collect())
+        }
+    }
+}
+
+/// Reads a record and judges what it brought; why that was not to be had.
+async fn read<C: Client>(
+    job: &Job,
+    client: &mut C,
+    record: u64,
+    operation: OperationId,
+) -> Result<(Tally, Vec<Anomaly>), String> {
+    let (_, workload) = job.groups.first().ok_or("no client group")?;
     if record >= job.dataset().capacity {
-        return Look::Unread("it is no record of the dataset".to_owned());
+        return Err("it is no record of the dataset".to_owned());
     }
     let mut key = Vec::new();
     workload.keys().write(record, &mut key);
@@ -143,16 +219,12 @@ async fn look_at<C: Client>(
         Ok(found) => found.then_some(&reading),
         Err(fault) => {
             examiner.abandon_read(&mut tickets);
-            return Look::Unread(fault.to_string());
+            return Err(fault.to_string());
         }
     };
     let read = AnsweredRead { operation, record, key: &key, sent, answered };
     examiner.end_read(&read, &mut tickets, found);
-    let wrong = examiner.into_findings().1.into_iter().map(|anomaly| {
-        let Anomaly { field, kind, seen, floor, next, .. } = anomaly;
-        Wrong { field, kind, seen, floor, next }
-    });
-    Look::Answered(wrong.collect())
+    Ok(examiner.into_findings())
 }
 
 /// Writes down what the last looks gave. Of the reads that found what is there still, the first

@@ -22,7 +22,7 @@ use super::pace::{RuntimePace, ThreadPace};
 use super::schedule::Dues;
 use super::timer::Timer;
 use super::worker::{Remains, Worker};
-use crate::measure::{Batch, Nanos, Recorder, WorkerUse, now};
+use crate::measure::{Batch, Nanos, Recorder, ThreadTime, WorkerUse, now};
 use crate::store::{Connection, Store, Threading};
 
 /// What a worker thread tells the phase's thread.
@@ -165,13 +165,14 @@ impl<S: Store> Assignment<S> {
         self.seats.iter().map(|seat| seat.connections * seat.slots).sum()
     }
 
-    fn end(&self, worker: Worker, start: Nanos, cpu: Duration, spun: Nanos) -> Ended {
+    fn end(&self, worker: Worker, start: Nanos, took: ThreadTime, spun: Nanos) -> Ended {
         let end = now();
         let spun = Duration::from_nanos(spun);
         let used = WorkerUse {
             wall: Duration::from_nanos(end.saturating_sub(start)),
-            cpu: cpu.saturating_sub(spun),
+            cpu: took.cpu.saturating_sub(spun),
             spun,
+            waited: took.waited,
             in_store: Duration::ZERO,
             clients: self.clients(),
         };
@@ -183,16 +184,17 @@ impl<S: Store> Assignment<S> {
 async fn carry_in_process<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>, LoadError> {
     let mut connections = connect_all(&assignment).await?;
     let Some((start, worker)) = assignment.begin() else { return Ok(None) };
-    let cpu = crate::measure::thread_cpu();
-    let pace = ThreadPace { deadline: || worker.deadline(), spun: Cell::new(0) };
+    let begun = ThreadTime::now();
+    let pacing = assignment.job.context.conduct.pace;
+    let pace = ThreadPace { deadline: || worker.deadline(), pacing, spun: Cell::new(0) };
     wait_for_start(start);
     for (lane, connection) in connections.drain(..) {
         for client in connection.clients {
             run_client(&worker, &worker.lanes()[lane], &pace, client).await;
         }
     }
-    let (cpu, spun) = (crate::measure::thread_cpu().saturating_sub(cpu), pace.spun.get());
-    Ok(Some(assignment.end(worker, start, cpu, spun)))
+    let (took, spun) = (ThreadTime::now().since(begun), pace.spun.get());
+    Ok(Some(assignment.end(worker, start, took, spun)))
 }
 
 fn wait_for_start(start: Nanos) {
@@ -210,9 +212,10 @@ fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>,
         let Some((start, worker)) = assignment.begin() else { return Ok(None) };
         let worker = Rc::new(worker);
         wait_for_start(start);
-        let cpu = crate::measure::thread_cpu();
+        let begun = ThreadTime::now();
         let job = Arc::clone(&assignment.job);
-        let pace = Rc::new(RuntimePace::new(move || job.controls.deadline()));
+        let pacing = job.context.conduct.pace;
+        let pace = Rc::new(RuntimePace::new(move || job.controls.deadline(), pacing));
         let mut crews = JoinSet::new();
         for (lane, connection) in connections {
             crews.spawn_local(crew_of::<S>(&worker, lane, &pace, connection));
@@ -227,9 +230,9 @@ fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>,
         }
         crews.shutdown().await;
         server.shutdown().await;
-        let cpu = crate::measure::thread_cpu().saturating_sub(cpu);
+        let took = ThreadTime::now().since(begun);
         let spun = pace.spun();
-        Ok(Rc::into_inner(worker).map(|worker| assignment.end(worker, start, cpu, spun)))
+        Ok(Rc::into_inner(worker).map(|worker| assignment.end(worker, start, took, spun)))
     })
 }
 

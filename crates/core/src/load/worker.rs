@@ -23,7 +23,12 @@ pub(super) struct Worker {
     examiner: RefCell<Examiner>,
     errors: RefCell<BTreeMap<(ErrorClass, bool), ErrorSummary>>,
     lag: RefCell<Option<Histogram<u64>>>,
+    /// Records that were to be read back and were not answered.
+    unread: RefCell<Vec<u64>>,
 }
+
+/// Most records that a worker remembers to have been left unread.
+const UNREAD_KEPT: usize = 10_000;
 
 /// What is left of a worker when its clients have ended.
 pub(super) struct Remains {
@@ -35,6 +40,8 @@ pub(super) struct Remains {
     pub silences: [Silences; 2],
     /// For each lane: number of the group, and one more than its highest id given out.
     pub issued: Vec<(u16, u64)>,
+    /// Records that were to be read back and were not answered.
+    pub unread: Vec<u64>,
 }
 
 impl Worker {
@@ -47,6 +54,7 @@ impl Worker {
             examiner: RefCell::new(examiner),
             errors: RefCell::default(),
             lag: RefCell::new(None),
+            unread: RefCell::default(),
         }
     }
 
@@ -130,6 +138,15 @@ impl Worker {
         self.recorder.borrow_mut().start();
     }
 
+    /// A read of `record` was not answered.
+    #[cold]
+    pub fn note_unread(&self, record: u64) {
+        let mut unread = self.unread.borrow_mut();
+        if self.job.plan.reads_back() && unread.len() < UNREAD_KEPT {
+            unread.push(record);
+        }
+    }
+
     #[cold]
     fn note_error(&self, fault: &Fault, at: Nanos) {
         let key = (fault.class, fault.certainty == Certainty::Indeterminate);
@@ -168,6 +185,7 @@ impl Worker {
             lag: self.lag.into_inner(),
             unstarted,
             issued,
+            unread: self.unread.into_inner(),
         }
     }
 }

@@ -137,7 +137,7 @@ impl Limit {
         processors: usize,
         of_servers: Option<usize>,
     ) -> Limit {
-        let share = |worker: &WorkerUse| worker.cpu.as_secs_f64() / worker.wall.as_secs_f64();
+        let share = |worker: &WorkerUse| worker.wanted();
         let timed = || workers.iter().filter(|worker| !worker.wall.is_zero());
         let busiest = timed().map(share).fold(0.0, f64::max);
         if busiest > FULL_THREAD {
@@ -168,35 +168,43 @@ impl Limit {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         match self {
             Limit::Client { busy } => {
-                format!("the client: a thread of kvdyno worked {} of the time", percent(*busy))
+                format!(
+                    "limited by the client: a thread of kvdyno had work {} of the time",
+                    percent(*busy)
+                )
             }
             Limit::Engine { busy } => {
                 format!(
-                    "the processor: a thread in the engine worked {} of the time",
+                    "limited by the processor: a thread in the engine worked {} of the time",
                     percent(*busy)
                 )
             }
             Limit::ServerThread { pid, busy } => {
                 format!(
-                    "one core of {}: a thread worked {} of the time",
+                    "limited by one core of {}: a thread worked {} of the time",
                     name(*pid),
                     percent(*busy)
                 )
             }
             Limit::ServerProcessors { pid, processors } => {
-                format!("the processors of {}: it kept {processors:.2} busy", name(*pid))
+                format!("limited by the processors of {}: it kept {processors:.2} busy", name(*pid))
             }
             Limit::Machine { busy } => {
-                format!("the machine: all its processors worked {} of the time", percent(*busy))
+                format!(
+                    "limited by the machine: all its processors worked {} of the time",
+                    percent(*busy)
+                )
             }
             Limit::Disk { waiting } => format!(
-                "the disk: a processor was idle for want of storage {} of the time",
+                "limited by the disk: a processor was idle for want of storage {} of the time",
                 percent(*waiting)
             ),
             Limit::Network { used } => {
-                format!("the network: a link carried {} of its speed", percent(*used))
+                format!("limited by the network: a link carried {} of its speed", percent(*used))
             }
-            Limit::NoneSeen => "none seen: no thread, processor, disk or link was full".to_owned(),
+            Limit::NoneSeen => {
+                "no limit seen: no thread, processor, disk or link was full".to_owned()
+            }
         }
     }
 }
@@ -244,6 +252,7 @@ mod tests {
             own: process(0.5),
             servers: vec![server],
             link: None,
+            others: None,
         }
     }
 
@@ -277,8 +286,8 @@ mod tests {
     #[test]
     fn limits_are_told_with_their_figure() {
         let text = Limit::ServerThread { pid: 7, busy: 0.97 }.text(|pid| format!("redis-{pid}"));
-        assert_eq!(text, "one core of redis-7: a thread worked 97 % of the time");
-        assert!(Limit::NoneSeen.text(|_| String::new()).starts_with("none seen"));
+        assert_eq!(text, "limited by one core of redis-7: a thread worked 97 % of the time");
+        assert!(Limit::NoneSeen.text(|_| String::new()).starts_with("no limit seen"));
     }
 
     #[test]

@@ -91,7 +91,12 @@ impl Collector {
     pub fn closed(&mut self) -> Vec<Interval> {
         let complete = self.next_of.iter().copied().min().unwrap_or(u32::MAX);
         let mut closed = Vec::new();
-        let last_known = self.counts.last_key_value().map_or(0, |(&index, _)| index + 1);
+        let mut last_known = self.counts.last_key_value().map_or(0, |(&index, _)| index + 1);
+        let ending = complete != u32::MAX && self.next_of.contains(&u32::MAX);
+        if ending {
+            // It is the last one, perhaps, and shorter than the others.
+            last_known = last_known.saturating_sub(1);
+        }
         while self.next_closed < complete.min(last_known) {
             closed.push(self.close(self.next_closed));
             self.next_closed += 1;
@@ -213,6 +218,24 @@ mod tests {
         assert_eq!(totals.indeterminate, 1);
         assert_eq!(totals.service.as_ref().map(|h| h.len()), Some(2));
         assert_eq!(totals.unsuccessful_service.as_ref().map(|h| h.len()), Some(2));
+    }
+
+    #[test]
+    fn the_last_interval_ends_with_its_last_operation_though_one_worker_ends_before_the_other() {
+        let (sink, batches) = channel();
+        let mut collector = Collector::new(0, 1_000, 2, false);
+        for worker in 0..2 {
+            let mut recorder = Recorder::new(worker, 1, 0, 1_000, sink.clone());
+            end(&mut recorder, 1_001, 1_010, Ending::Ok { found: true });
+            recorder.hand_over(0);
+        }
+        batches.try_iter().for_each(|batch| collector.add(batch));
+        // Both have handed over all that they have, and one has not said yet that this was all.
+        collector.worker_ended(0);
+        let ends = |closed: Vec<Interval>| closed.iter().map(|i| i.end).collect::<Vec<_>>();
+        assert_eq!(ends(collector.closed()), [1_000]);
+        collector.worker_ended(1);
+        assert_eq!(ends(collector.closed()), [1_010]);
     }
 
     #[test]

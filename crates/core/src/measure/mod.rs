@@ -7,9 +7,11 @@ mod clock;
 mod collector;
 mod course;
 mod machine;
+mod neighbours;
 mod phase;
 mod probes;
 mod procfs;
+mod queues;
 mod recorder;
 mod resources;
 mod series;
@@ -22,12 +24,15 @@ pub use collector::Collector;
 pub(crate) use course::Chronicle;
 pub use course::{Calm, Course, Side, Silences, Slot, Stretch, percentile};
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
+pub use neighbours::ThreadTime;
 pub use phase::{ErrorSummary, Interval, PhaseMeasure, StopReason, WorkerUse};
 pub use probes::{FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine};
 pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
+pub use queues::{NetworkDevice, network_devices};
 pub use recorder::{Batch, Recorder, Timing};
 pub use resources::{
-    Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse, thread_cpu,
+    Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse,
+    thread_cpu,
 };
 pub use series::{Ending, KindMeasure, LONGEST, Series, latency_histogram};
 pub use steady::Settling;

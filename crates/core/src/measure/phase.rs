@@ -62,10 +62,20 @@ pub struct WorkerUse {
     pub cpu: Duration,
     /// CPU time spent spinning towards a due time.
     pub spun: Duration,
+    /// Time that it could have worked and another thread had the processor, or a quota was used up.
+    pub waited: Duration,
     /// Sum of service times of its operations (in process: the time inside the store).
     pub in_store: Duration,
     /// Request slots that it carried.
     pub clients: u32,
+}
+
+impl WorkerUse {
+    /// Share of the time that the thread worked or would have, spinning left out.
+    #[must_use]
+    pub fn wanted(&self) -> f64 {
+        (self.cpu + self.waited).as_secs_f64() / self.wall.as_secs_f64()
+    }
 }
 
 /// Why a phase ended.
@@ -128,4 +138,6 @@ pub struct PhaseMeasure {
     pub linearizability: Option<Examined>,
     /// What the store's driver noticed.
     pub figures: Vec<Figure>,
+    /// Of a phase that reads all records back: those that were not answered, nor when asked again.
+    pub unread: u64,
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::now;
 use super::machine::Machine;
+use super::queues::{NetworkDevice, network_devices};
 use super::resources::{Sampler, thread_cpu};
 
 /// Pairs of clock readings that are timed.
@@ -121,6 +122,11 @@ pub enum FitWarning {
         /// Processors' worth of time allowed.
         allowed: f64,
     },
+    /// One processor handles every packet of a network device.
+    OneQueue {
+        /// Name of the device.
+        device: String,
+    },
     /// The processors' frequency follows the load.
     Governor {
         /// Name of the policy.
@@ -163,6 +169,9 @@ impl FitWarning {
             FitWarning::ProcessorQuota { allowed } => {
                 format!("the control group allows {allowed} processors' worth of time")
             }
+            FitWarning::OneQueue { device } => {
+                format!("{device} has one queue: one processor handles every packet that comes in")
+            }
             FitWarning::Governor { governor } => {
                 format!("the processors' frequency follows the policy {governor}")
             }
@@ -193,6 +202,10 @@ impl FitWarning {
             FitWarning::ProcessorQuota { .. } => {
                 "raise the container's limit, or use no more --threads than it allows"
             }
+            FitWarning::OneQueue { .. } => {
+                "expect that processor to be full first; more queues are set with ethtool -L, or \
+                 spread packets with receive packet steering (rps_cpus)"
+            }
             FitWarning::Governor { .. } => "set it to performance (cpupower frequency-set)",
             FitWarning::DebugBuild => "build with cargo build --release",
             FitWarning::ProbeFailed { .. } => "mend that and check again, or go without",
@@ -207,6 +220,9 @@ pub struct Fitness {
     pub machine: Machine,
     /// What the probes found.
     pub probes: Probes,
+    /// Its network devices.
+    #[serde(default)]
+    pub network: Vec<NetworkDevice>,
     /// What speaks against it.
     pub warnings: Vec<FitWarning>,
 }
@@ -227,7 +243,9 @@ pub fn check_machine(folder: &Path) -> Fitness {
     let machine = Machine::describe();
     warnings.extend(judge_probes(&probes));
     warnings.extend(judge_machine(&machine));
-    Fitness { machine, probes, warnings }
+    let network = network_devices();
+    warnings.extend(judge_network(&network, &machine));
+    Fitness { machine, probes, network, warnings }
 }
 
 fn keep<T, E: ToString>(
@@ -272,6 +290,12 @@ fn judge_machine(machine: &Machine) -> Vec<FitWarning> {
     warnings.extend(governor.map(|governor| FitWarning::Governor { governor }));
     warnings.extend((machine.build == "debug").then_some(FitWarning::DebugBuild));
     warnings
+}
+
+/// Fewer processors than four hardly leave one for interrupts alone.
+fn judge_network(network: &[NetworkDevice], machine: &Machine) -> Vec<FitWarning> {
+    let single = network.iter().filter(|device| device.receive == 1 && machine.processors >= 4);
+    single.map(|device| FitWarning::OneQueue { device: device.name.clone() }).collect()
 }
 
 fn clock_pair() -> f64 {
@@ -441,6 +465,20 @@ mod tests {
                 FitWarning::DebugBuild,
             ]
         );
+    }
+
+    #[test]
+    fn a_device_of_one_queue_matters_where_there_are_processors_to_share_it() {
+        let (_, mut machine) = fit();
+        let (name, processors) = ("eth0".to_owned(), vec![0]);
+        let mut device = NetworkDevice { name, receive: 1, transmit: 1, processors };
+        assert_eq!(judge_network(std::slice::from_ref(&device), &machine), []);
+        machine.processors = 4;
+        let warnings = judge_network(std::slice::from_ref(&device), &machine);
+        assert_eq!(warnings, [FitWarning::OneQueue { device: "eth0".to_owned() }]);
+        assert!(warnings[0].text().starts_with("eth0 has one queue"), "{warnings:?}");
+        device.receive = 4;
+        assert_eq!(judge_network(&[device], &machine), []);
     }
 
     #[test]

@@ -99,6 +99,20 @@ pub struct ProcessCounters {
 }
 
 impl ProcessCounters {
+    /// These counts with those of a former process added. Memory is that of this one, and so is the
+    /// network's, which is counted for a network namespace and goes on when its process does not.
+    pub(super) fn on_top_of(&self, former: &ProcessCounters) -> ProcessCounters {
+        let sum = |mine: Option<u64>, its: Option<u64>| Some(mine? + its.unwrap_or_default());
+        ProcessCounters {
+            user: self.user + former.user,
+            system: self.system + former.system,
+            read_bytes: sum(self.read_bytes, former.read_bytes),
+            written_bytes: sum(self.written_bytes, former.written_bytes),
+            context_switches: sum(self.context_switches, former.context_switches),
+            ..*self
+        }
+    }
+
     /// Parses /proc/PID/stat; the name in parentheses may itself hold spaces and parentheses.
     pub(super) fn parse(stat: &str) -> Option<ProcessCounters> {
         let after_name = &stat[stat.rfind(')')? + 1..];
@@ -206,7 +220,7 @@ impl ProcessFiles {
 }
 
 /// Clock ticks, the unit of /proc's processor times, as time.
-fn ticks(count: u64) -> Duration {
+pub(super) fn ticks(count: u64) -> Duration {
     // SAFETY: sysconf only looks up a constant of the system.
     let a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     Duration::from_nanos(count.saturating_mul(1_000_000_000 / a_second.max(1) as u64))

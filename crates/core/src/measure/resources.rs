@@ -2,8 +2,10 @@
 //! of this process and of the servers. The verdict needs it (was the client the limit, did another
 //! machine take our time?), and so does whoever pays for the servers.
 
-use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+mod nursery;
+mod server;
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -11,17 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use super::bottleneck::Busy;
 use super::clock::{Nanos, now};
+use super::neighbours;
 use super::procfs::{MachineTimes, NotSampled, ProcFile, ProcessCounters, ProcessFiles};
+use nursery::Nursery;
+use server::Server;
 
 /// Time between two samples, as long as there are few.
 const EVERY: Duration = Duration::from_secs(1);
 /// Samples kept; at this number each two become one, and samples are taken half as often.
 const SAMPLES_KEPT: usize = 4096;
-
-/// Between two looks at the processes that servers started: a rewrite may take less than a second.
-const NURSERY_EVERY: Duration = Duration::from_millis(100);
-/// Such processes that are kept of a phase.
-const OFFSPRING_KEPT: usize = 1_000;
 
 /// Processor time of the calling thread since it started, to the nanosecond; zero where the
 /// system does not tell.
@@ -53,7 +53,9 @@ pub struct Sample {
     pub machine: MachineTimes,
     /// This process. Its `rss` is the highest seen since the sample before.
     pub own: ProcessCounters,
-    /// Each server, in the order given; `None` from when it ended. `rss` as for `own`.
+    /// Each server, in the order given, those behind that were added meanwhile; `None` while it is not
+    /// there. One that was started again goes on from the counts of its process before. `rss` as for
+    /// `own`.
     pub servers: Vec<Option<ProcessCounters>>,
 }
 
@@ -96,7 +98,7 @@ impl ProcessUse {
 /// What a server process used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
-    /// Number of the process.
+    /// Number of the process; of the last one, if it was started again.
     pub pid: u32,
     /// From the first sample to the last that found it; `None` if fewer than two did.
     pub used: Option<ProcessUse>,
@@ -134,12 +136,15 @@ pub struct ResourceSummary {
     pub iowait: f64,
     /// This process.
     pub own: ProcessUse,
-    /// The servers, in the order given.
+    /// The servers, in the order given, those behind that were added meanwhile.
     pub servers: Vec<ServerUse>,
     /// Share of its speed that the fullest network link carried in one direction; `None` where no link
     /// tells its speed.
     #[serde(default)]
     pub link: Option<f64>,
+    /// Share of all processors' time that other programs took; `None` where that cannot be told.
+    #[serde(default)]
+    pub others: Option<f64>,
 }
 
 /// The samples of a phase and what they come to.
@@ -153,14 +158,46 @@ pub struct Resources {
     pub offspring: Vec<Offspring>,
 }
 
+/// What the sampling thread is told.
+#[derive(Debug)]
+enum Word {
+    /// From now on these processes are the servers.
+    Follow(Vec<u32>),
+    /// It is over.
+    Stop,
+}
+
+/// What the sampling thread brings home.
+#[derive(Debug)]
+struct Kept {
+    samples: Vec<Sample>,
+    offspring: Vec<Offspring>,
+    /// Process numbers of the servers at the end.
+    servers: Vec<u32>,
+}
+
+/// Tells a [`Sampler`] which processes the servers are now.
+#[derive(Clone, Debug)]
+pub struct Follow(Sender<Word>);
+
+impl Follow {
+    /// From now on the server at each place of the list is the process of that number: another one than
+    /// before, where it was started again. Numbers behind the last place are new servers.
+    pub fn now(&self, servers: &[u32]) {
+        // A sampler that is over follows nobody.
+        let _ = self.0.send(Word::Follow(servers.to_vec()));
+    }
+}
+
 /// Samples this machine once a second on a thread of its own, from [`Sampler::start`] to
 /// [`Sampler::stop`]. Its own cost is a few file reads a second.
 #[derive(Debug)]
 pub struct Sampler {
-    stop: Sender<()>,
-    thread: JoinHandle<(Vec<Sample>, Vec<Offspring>)>,
-    servers: Arc<[u32]>,
+    tell: Sender<Word>,
+    thread: JoinHandle<Kept>,
+    servers: Vec<u32>,
     began: Busy,
+    interrupts: Duration,
 }
 
 impl Sampler {
@@ -174,33 +211,20 @@ impl Sampler {
     }
 
     fn start_every(every: Duration, keep: usize, servers: &[u32]) -> Result<Sampler, NotSampled> {
-        let servers: Arc<[u32]> = servers.into();
-        let began = Busy::look(&servers);
-        let mut nursery = Nursery::new(&servers);
-        let mut sources = Sources::open(&servers)?;
-        let mut samples = Thinned::new(keep, sources.sample()?);
-        let (stop, stopped) = channel();
-        let thread = std::thread::spawn(move || {
-            loop {
-                let due = now() + (every * samples.stride).as_nanos() as u64;
-                let over = loop {
-                    nursery.look();
-                    let left = Duration::from_nanos(due.saturating_sub(now()));
-                    match stopped.recv_timeout(left.min(NURSERY_EVERY)) {
-                        Err(RecvTimeoutError::Timeout) if now() < due => {}
-                        Err(RecvTimeoutError::Timeout) => break false,
-                        Ok(()) | Err(RecvTimeoutError::Disconnected) => break true,
-                    }
-                };
-                if let Ok(sample) = sources.sample() {
-                    samples.push(sample);
-                }
-                if over {
-                    return (samples.kept, nursery.seen);
-                }
-            }
-        });
-        Ok(Sampler { stop, thread, servers, began })
+        let (began, interrupts) = (Busy::look(servers), neighbours::interrupts());
+        let nursery = Nursery::new(servers);
+        let mut sources = Sources::open(servers)?;
+        let samples = Thinned::new(keep, sources.sample()?);
+        let (tell, told) = channel();
+        let thread =
+            std::thread::spawn(move || Sampling { every, sources, nursery, samples }.go_on(&told));
+        Ok(Sampler { tell, thread, servers: servers.to_vec(), began, interrupts })
+    }
+
+    /// A hand for who knows when servers are started again, or added.
+    #[must_use]
+    pub fn follow(&self) -> Follow {
+        Follow(self.tell.clone())
     }
 
     /// Takes the last sample and sums up.
@@ -210,67 +234,70 @@ impl Sampler {
     #[must_use]
     pub fn stop(self) -> Resources {
         // An error means that the thread is over already; joining tells why.
-        let _ = self.stop.send(());
-        let (samples, offspring) = self.thread.join().expect("the sampling thread does not panic");
-        let mut summary = summarize(&samples, &self.servers);
-        let ended = Busy::look(&self.servers);
+        let _ = self.tell.send(Word::Stop);
+        let Kept { samples, offspring, servers } =
+            self.thread.join().expect("the sampling thread does not panic");
+        let mut summary = summarize(&samples, &servers);
+        let ended = Busy::look(&servers);
         summary.link = self.began.fullest_link(&ended, summary.span);
         for (index, server) in summary.servers.iter_mut().enumerate() {
-            server.busiest_thread = self.began.busiest_thread(&ended, index, summary.span);
+            // The threads of another process are not those that were looked at.
+            if self.servers.get(index) == Some(&server.pid) {
+                server.busiest_thread = self.began.busiest_thread(&ended, index, summary.span);
+            }
         }
-        Resources { samples, summary, offspring }
+        let interrupts = neighbours::interrupts().saturating_sub(self.interrupts);
+        let mut found = Resources { samples, summary, offspring };
+        found.summary.others = neighbours::others(&found, interrupts);
+        found
     }
 }
 
-/// Looks for processes that the servers start.
+/// The sampling thread's own.
 #[derive(Debug)]
-struct Nursery {
-    files: Vec<Option<ProcFile>>,
-    seen: Vec<Offspring>,
-    /// Number of the process of each of `seen`.
-    pids: Vec<u32>,
+struct Sampling {
+    every: Duration,
+    sources: Sources,
+    nursery: Nursery,
+    samples: Thinned,
 }
 
-impl Nursery {
-    fn new(servers: &[u32]) -> Nursery {
-        let file = |pid: &u32| ProcFile::open(format!("/proc/{pid}/task/{pid}/children")).ok();
-        let files = servers.iter().map(file).collect();
-        Nursery { files, seen: Vec::new(), pids: Vec::new() }
-    }
-
-    fn look(&mut self) {
-        let at = now();
-        for (server, file) in self.files.iter_mut().enumerate() {
-            let Some(children) = file.as_mut().and_then(ProcFile::read) else { continue };
-            let children: Vec<u32> =
-                children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-            for pid in children {
-                match self.pids.iter().rposition(|known| *known == pid) {
-                    Some(index) => {
-                        self.seen[index].to = at;
-                        // A process that was only just made still has the name of its parent.
-                        if let Some(name) = title(pid) {
-                            self.seen[index].name = name;
-                        }
-                    }
-                    None if self.seen.len() >= OFFSPRING_KEPT => {}
-                    None => {
-                        let Some(name) = title(pid) else { continue };
-                        self.pids.push(pid);
-                        self.seen.push(Offspring { server, name, from: at, to: at });
-                    }
+impl Sampling {
+    fn go_on(mut self, told: &Receiver<Word>) -> Kept {
+        loop {
+            let due = now() + (self.every * self.samples.stride).as_nanos() as u64;
+            let over = loop {
+                self.nursery.look();
+                let left = Duration::from_nanos(due.saturating_sub(now()));
+                match told.recv_timeout(left.min(nursery::EVERY)) {
+                    Ok(Word::Follow(servers)) => self.follow(&servers),
+                    Err(RecvTimeoutError::Timeout) if now() < due => {}
+                    Err(RecvTimeoutError::Timeout) => break false,
+                    Ok(Word::Stop) | Err(RecvTimeoutError::Disconnected) => break true,
                 }
+            };
+            if let Ok(sample) = self.sources.sample() {
+                self.samples.push(sample);
+            }
+            if over {
+                let servers = self.sources.servers.iter().map(Server::pid).collect();
+                let (samples, offspring) = (self.samples.kept, self.nursery.seen());
+                return Kept { samples, offspring, servers };
             }
         }
     }
-}
 
-/// First word of the command line that a process shows: its title, where it gave itself one.
-fn title(pid: u32) -> Option<String> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let text = String::from_utf8_lossy(&line);
-    let word = text.split(['\0', ' ']).next().filter(|word| !word.is_empty())?;
-    Some(word.rsplit('/').next().unwrap_or(word).to_owned())
+    fn follow(&mut self, pids: &[u32]) {
+        let servers = &mut self.sources.servers;
+        for (index, &pid) in pids.iter().enumerate() {
+            match servers.get_mut(index) {
+                Some(server) if server.pid() == pid => continue,
+                Some(server) => server.started_again(pid),
+                None => servers.push(Server::open(pid)),
+            }
+            self.nursery.watch(index, pid);
+        }
+    }
 }
 
 /// Open files behind a sample.
@@ -278,7 +305,7 @@ fn title(pid: u32) -> Option<String> {
 struct Sources {
     machine: ProcFile,
     own: ProcessFiles,
-    servers: Vec<Option<ProcessFiles>>,
+    servers: Vec<Server>,
 }
 
 impl Sources {
@@ -286,7 +313,7 @@ impl Sources {
         Ok(Sources {
             machine: ProcFile::open("/proc/stat")?,
             own: ProcessFiles::open("self")?,
-            servers: servers.iter().map(|pid| ProcessFiles::open(&pid.to_string()).ok()).collect(),
+            servers: servers.iter().map(|pid| Server::open(*pid)).collect(),
         })
     }
 
@@ -300,7 +327,7 @@ impl Sources {
         let mut own = self.own.read().ok_or_else(|| gone("/proc/self/stat"))?;
         let (user, system, switches) = own_use();
         (own.user, own.system, own.context_switches) = (user, system, Some(switches));
-        let servers = self.servers.iter_mut().map(|files| files.as_mut()?.read()).collect();
+        let servers = self.servers.iter_mut().map(Server::read).collect();
         Ok(Sample { at: now(), machine, own, servers })
     }
 }
@@ -380,17 +407,18 @@ fn summarize(samples: &[Sample], servers: &[u32]) -> ResourceSummary {
             .map(|(index, &pid)| server_use(samples, index, pid))
             .collect(),
         link: None,
+        others: None,
     }
 }
 
 fn server_use(samples: &[Sample], index: usize, pid: u32) -> ServerUse {
-    let seen = || samples.iter().filter_map(|s| Some((s.at, s.servers[index].as_ref()?)));
+    let seen = || samples.iter().filter_map(|s| Some((s.at, s.servers.get(index)?.as_ref()?)));
     let used = seen().next().zip(seen().next_back()).filter(|((from, _), (to, _))| from < to);
     let used = used.map(|((from, first), (to, last))| {
         let peak = seen().map(|(_, counters)| counters.rss).max().unwrap_or_default();
         ProcessUse::between(first, last, peak, Duration::from_nanos(to - from).as_secs_f64())
     });
-    let alive = samples.last().is_some_and(|s| s.servers[index].is_some());
+    let alive = samples.last().is_some_and(|s| matches!(s.servers.get(index), Some(Some(_))));
     ServerUse { pid, used, alive, busiest_thread: None }
 }
 
@@ -434,10 +462,7 @@ mod tests {
 
     #[test]
     fn a_server_is_followed_to_its_end() {
-        let mut server = std::process::Command::new("sh")
-            .args(["-c", "i=0; while :; do i=$((i+1)); done"])
-            .spawn()
-            .unwrap();
+        let mut server = busy_server();
         let pids = [server.id(), u32::MAX - 1];
         let sampler = Sampler::start_every(Duration::from_millis(10), 1000, &pids).unwrap();
         std::thread::sleep(Duration::from_millis(300));
@@ -451,6 +476,43 @@ mod tests {
         assert!(used.peak_rss > 0);
         let none = ServerUse { pid: u32::MAX - 1, used: None, alive: false, busiest_thread: None };
         assert_eq!(summary.servers[1], none);
+    }
+
+    fn busy_server() -> std::process::Child {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "i=0; while :; do i=$((i+1)); done"]).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_server_that_is_started_again_or_added_is_followed() {
+        let wait = || std::thread::sleep(Duration::from_millis(500));
+        let mut first = busy_server();
+        let sampler = Sampler::start_every(Duration::from_millis(10), 1000, &[first.id()]).unwrap();
+        wait();
+        first.kill().unwrap();
+        first.wait().unwrap();
+        wait();
+        let (mut again, mut added) = (busy_server(), busy_server());
+        sampler.follow().now(&[again.id(), added.id()]);
+        wait();
+        let Resources { samples, summary, .. } = sampler.stop();
+        for server in [&mut again, &mut added] {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
+        let pids: Vec<u32> = summary.servers.iter().map(|server| server.pid).collect();
+        assert_eq!(pids, [again.id(), added.id()]);
+        assert!(summary.servers.iter().all(|server| server.alive && server.used.is_some()));
+        assert_eq!(summary.servers[0].busiest_thread, None, "threads of two processes");
+        // It goes on from what its former process had used, after a gap.
+        let seen: Vec<_> =
+            samples.iter().map(|s| s.servers[0].map(|c| c.user + c.system)).collect();
+        let gone = seen.iter().position(Option::is_none).expect("it was gone for a while");
+        let before = seen[..gone].iter().flatten().max().unwrap();
+        let after: Vec<_> = seen[gone..].iter().flatten().collect();
+        assert!(*before > Duration::ZERO && after.iter().all(|used| *used >= before), "{seen:?}");
+        assert!(after.is_sorted() && after.last() > Some(&before), "{seen:?}");
+        assert!(samples[0].servers.len() == 1 && samples[samples.len() - 1].servers.len() == 2);
     }
 
     #[test]

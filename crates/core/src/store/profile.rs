@@ -172,6 +172,10 @@ pub struct Capabilities {
     pub may_forget: bool,
     /// Stores nothing and makes values up: their stamp is all there is to check.
     pub fabricates: bool,
+    /// The driver sends a request again by itself when an answer stays away: a write may be applied
+    /// again after it was answered.
+    #[serde(default)]
+    pub may_apply_again: bool,
 }
 
 /// What a store is and promises, as found when the run began.

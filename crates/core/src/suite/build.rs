@@ -18,7 +18,7 @@ use super::file::{
     ArrivalWord, ClientSpec, GroupSpec, MOST, PhaseSpec, Requests, SuiteSpec, Sweep, Warmup,
 };
 use super::overrides::Overrides;
-use super::plan::{Plan, has, inserted, only_inserts, records_after};
+use super::plan::{Plan, inserted, only_inserts, records_after};
 use super::search::SearchPlan;
 use super::shares::{Rate, ShareOfCapacity, UNMEASURED};
 use super::units::{format_count, parse_share};
@@ -139,7 +139,7 @@ fn dataset_id(spec: &SuiteSpec) -> u32 {
 
 /// Marks the last phase that writes, where the suite says so or is small enough.
 fn read_back(phases: &mut [PhasePlan], spec: &SuiteSpec, capacity: u64) {
-    let writes = |phase: &PhasePlan| phase.groups.iter().any(|g| has(&g.mix, |k| !k.read_only()));
+    let writes = |phase: &PhasePlan| phase.groups.iter().any(|g| g.mix.has(|k| !k.read_only()));
     if spec.read_back.unwrap_or(capacity <= READ_BACK_RECORDS)
         && let Some(last) = phases.iter_mut().rev().find(|phase| writes(phase))
         && spec.phases.iter().all(|p| !is_of(&last.name, &p.name) || p.read_back != Some(false))
@@ -221,7 +221,7 @@ impl Builder<'_> {
             return Ok(());
         }
         let mut plan = self.resolve(phase, step)?;
-        let reads = |group: &GroupPlan| has(&group.mix, reads_something);
+        let reads = |group: &GroupPlan| group.mix.has(reads_something);
         if phase.warmup == Warmup::Unsaid && !plan.groups.iter().any(reads) {
             return Ok(());
         }
@@ -389,7 +389,7 @@ impl Builder<'_> {
             return Ok(false);
         }
         let clash = match settings {
-            _ if has(mix, |kind| kind == Kind::Delete) => "it deletes records",
+            _ if mix.has(|kind| kind == Kind::Delete) => "it deletes records",
             ClientSpec { ttl: Some(_), .. } => "its records have a time to live",
             ClientSpec { one_field: Some(true), .. } if self.spec.fields > 1 => {
                 "it writes one field of several"
@@ -404,7 +404,7 @@ impl Builder<'_> {
     fn batch(&self, settings: &ClientSpec, mix: &Mix) -> u32 {
         let batch = settings.batch.unwrap_or(100);
         match self.spec.records.map(|records| self.scaled(records)) {
-            Some(records) if has(mix, |kind| kind == Kind::InsertBatch) => {
+            Some(records) if mix.has(|kind| kind == Kind::InsertBatch) => {
                 u64::from(batch).min(records) as u32
             }
             _ => batch,
@@ -464,7 +464,7 @@ impl Builder<'_> {
                 };
                 let batches =
                     |kind| matches!(kind, Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch);
-                let each = if has(mix, |kind| !batches(kind)) { 1 } else { u64::from(batch) };
+                let each = if mix.has(|kind| !batches(kind)) { 1 } else { u64::from(batch) };
                 Some(self.scaled(records).div_ceil(each))
             }
             None => None,
@@ -481,7 +481,7 @@ impl Builder<'_> {
                 let message = format!("phase `{name}` would never end");
                 Err(self.conflict(mark, message, "give it requests or a duration"))
             }
-            (None, Some(duration)) if has(mix, Kind::inserts) => {
+            (None, Some(duration)) if mix.has(Kind::inserts) => {
                 Ok(Some(most_requests(arrival, duration)))
             }
             (requests, _) => Ok(requests),
@@ -494,7 +494,7 @@ impl Builder<'_> {
         let index = u16::try_from(self.phases.len()).map_err(|_| {
             self.conflict(phase.mark, "the suite has more than 65,535 phases".to_owned(), "")
         })?;
-        let needs = |group: &GroupPlan| has(&group.mix, needs_records);
+        let needs = |group: &GroupPlan| group.mix.has(needs_records);
         let reads_first = plan.groups.iter().any(needs);
         let existing = match self.records {
             _ if plan.from_empty => 0,
@@ -507,12 +507,12 @@ impl Builder<'_> {
             let hint = "insert them in a phase before, or say how many exist: records = \"1M\"";
             return Err(self.conflict(phase.mark, message, hint));
         }
-        let stride = plan.groups.iter().filter(|group| has(&group.mix, Kind::inserts)).count();
+        let stride = plan.groups.iter().filter(|group| group.mix.has(Kind::inserts)).count();
         let mut inserting = 0;
         for (number, group) in plan.groups.iter_mut().enumerate() {
             group.records = existing;
             group.insert_first = existing;
-            if has(&group.mix, Kind::inserts) {
+            if group.mix.has(Kind::inserts) {
                 group.insert_first += inserting;
                 group.insert_stride = stride as u64;
                 inserting += 1;

@@ -60,6 +60,8 @@ const BUILTINS: &[Builtin] = embedded! {
         "the standard test: several sizes, a mix at the highest rate, a node killed; with a scorecard";
     "failover", "failover.toml",
         "a node is killed under load: reads, writes, and what became of each write";
+    "failover-requests", "failover-requests.toml",
+        "100,000 reads, then 100,000 inserts, and a node killed under each";
     "failover-secondaries", "failover-secondaries.toml",
         "the primary is killed while secondaries are read";
     "failover-pause", "failover-pause.toml",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::workload::{Arrival, Distribution, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel};
 
 use super::faults;
-use super::plan::{Plan, has, inserted, mean_size};
+use super::plan::{Plan, inserted, mean_size};
 use super::units::{
     approximate_bytes, approximate_count, approximate_duration, format_bytes, format_count,
     format_duration, format_rate, format_share,
@@ -36,7 +36,7 @@ impl Plan {
             let mut slowest = Duration::ZERO;
             for group in &phase.groups {
                 let bytes = self.record_bytes(group);
-                if has(&group.mix, |kind| !kind.read_only()) {
+                if group.mix.has(|kind| !kind.read_only()) {
                     largest = largest.max(bytes);
                 }
                 let Some(requests) = group.requests.filter(|_| phase.duration.is_none()) else {
@@ -239,10 +239,10 @@ fn describe_group(group: &GroupPlan, fields: u16) -> String {
         })
         .collect();
     let mut text = mix.join(", ");
-    if has(&group.mix, |kind| !kind.inserts()) {
+    if group.mix.has(|kind| !kind.inserts()) {
         text += &format!("; {}", describe_keys(group.keys));
     }
-    if has(&group.mix, |kind| !kind.read_only() && kind != Kind::Delete) {
+    if group.mix.has(|kind| !kind.read_only() && kind != Kind::Delete) {
         let each = if fields > 1 { format!("{fields} fields of ") } else { String::new() };
         text += &format!("; values of {each}{}", describe_size(&group.values.size));
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::verdict::{Claim, Condition};
+use crate::verdict::Claim;
 use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
 use super::claims::claims;
@@ -13,7 +13,7 @@ use super::faults;
 use super::models::{self, SizeUnit};
 use super::published::{Published, published};
 use super::reader::{Fields, Value};
-use super::search;
+use super::search::{SearchSpec, search};
 use super::shares::{self, Rate};
 
 /// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
@@ -153,14 +153,6 @@ pub(super) struct PhaseSpec {
     pub(super) search: Option<SearchSpec>,
     /// Left out where the store has no nodes to do anything to.
     pub(super) needs_nodes: bool,
-}
-
-/// `slo` and `step` of a phase: it is a search for the highest rate.
-#[derive(Clone, Debug)]
-pub(super) struct SearchSpec {
-    pub(super) mark: Mark,
-    pub(super) conditions: Vec<Condition>,
-    pub(super) step: f64,
 }
 
 /// A `[[phase.group]]`.
@@ -482,7 +474,7 @@ impl PhaseSpec {
             clients: ClientSpec::read(&fields)?,
             groups,
             faults: faults::faults(&fields)?,
-            search: search::search(&fields)?,
+            search: search(&fields)?,
             needs_nodes: flag("needs-nodes")?,
             claims: claims(&fields, Some(&name), &[&name], &|other| other == name)?,
             name,

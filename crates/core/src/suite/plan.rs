@@ -122,14 +122,9 @@ pub(super) fn inserted(group: &GroupPlan) -> u64 {
         .sum()
 }
 
-/// The mix has a kind of which `test` is true.
-pub(super) fn has(mix: &Mix, test: impl Fn(Kind) -> bool) -> bool {
-    mix.parts.iter().any(|(kind, _)| test(*kind))
-}
-
 /// The mix does nothing but insert.
 pub(super) fn only_inserts(mix: &Mix) -> bool {
-    !has(mix, |kind| !kind.inserts())
+    !mix.has(|kind| !kind.inserts())
 }
 
 /// Mean of a size model. A log-normal's is that of the uncut one, kept within its bounds.

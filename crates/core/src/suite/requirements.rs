@@ -210,7 +210,8 @@ impl Requirements {
         if self.kills_a_node() && nodes {
             text += &format!(
                 "[[phase]]\nname = \"{}\"\nmix = \"insert\"\nrate = \"500/s\"\nduration = \"30s\"\n\
-                 read-back = true\n[[phase.fault]]\ndo = \"kill\"\nat = \"5s\"\nrepair = \"8s\"\n",
+                 read-back = true\n[[phase.fault]]\ndo = \"kill\"\nnode = \"primary-or-any\"\nat = \"5s\"\n\
+                 repair = \"8s\"\n",
                 phases::KILLED
             );
         }
@@ -297,7 +298,7 @@ fn latency(value: Value<'_>) -> Result<LatencyRequirement, SuiteError> {
     let fields = value.fields("`latency`", &LATENCY_KEYS)?;
     let mix = fields.read("mix", models::mix)?;
     let mix = mix.unwrap_or(Mix { parts: vec![(Kind::Get, 1_000)] });
-    if mix.parts.iter().any(|(kind, _)| kind.inserts() || *kind == Kind::Delete) {
+    if mix.has(|kind| kind.inserts() || kind == Kind::Delete) {
         let message = "latencies are asked of records that stay".to_owned();
         return Err(value.error(Problem::Conflict(message), "use get, update and the like"));
     }

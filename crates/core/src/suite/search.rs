@@ -5,10 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::verdict::Condition;
 use crate::workload::{Kind, PhasePlan};
 
-use super::document::Document;
+use super::document::{Document, Mark};
 use super::error::{Problem, SuiteError};
-use super::file::SearchSpec;
-use super::plan::has;
 use super::reader::{Fields, Value};
 
 /// From one rate that is tried to the next, where the suite does not say.
@@ -33,6 +31,14 @@ impl SearchPlan {
     pub fn text(&self) -> String {
         self.conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// `slo` and `step` of a phase: it is a search for the highest rate.
+#[derive(Clone, Debug)]
+pub(super) struct SearchSpec {
+    pub(super) mark: Mark,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) step: f64,
 }
 
 /// `slo` and `step` of a phase.
@@ -89,7 +95,7 @@ impl SearchSpec {
         let changes = |kind: Kind| kind.inserts() || kind == Kind::Delete;
         let wrong = match phase {
             _ if sweeps => "a search has a sweep of its own",
-            _ if phase.groups.iter().any(|group| has(&group.mix, changes)) => {
+            _ if phase.groups.iter().any(|group| group.mix.has(changes)) => {
                 "a search neither inserts nor deletes: each probe must find the same records"
             }
             _ if phase.groups.iter().any(|group| group.requests.is_some()) => {

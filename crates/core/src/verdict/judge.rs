@@ -43,7 +43,8 @@ pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
         found.extend([missed_schedule(evidence), late_sends(evidence)]);
         found.extend([unexpected_misses(evidence), too_few_samples(evidence)]);
         found.extend([too_short(evidence), drift(evidence), never_settled(evidence)]);
-        found.extend([littles_law(evidence), idle_clients(evidence), disturbed(evidence)]);
+        found.extend([littles_law(evidence), idle_clients(evidence)]);
+        found.extend([other_load(evidence), disturbed(evidence)]);
     }
     found.into_iter().flatten().filter(|reason| reason.threshold().is_some()).collect()
 }
@@ -79,7 +80,7 @@ impl Evidence<'_> {
     fn busiest_worker(&self) -> Option<(u32, f64)> {
         (self.measure.workers.iter().enumerate())
             .filter(|(_, worker)| !worker.wall.is_zero())
-            .map(|(n, worker)| (n as u32, worker.cpu.as_secs_f64() / worker.wall.as_secs_f64()))
+            .map(|(n, worker)| (n as u32, worker.wanted()))
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -119,7 +120,16 @@ fn anomalies(evidence: &Evidence<'_>) -> Option<Reason> {
 
 fn client_limited(evidence: &Evidence<'_>) -> Option<Reason> {
     let (worker, busy) = evidence.busiest_worker()?;
-    (evidence.threading == Threading::Networked).then_some(Reason::ClientLimited { worker, busy })
+    let used = &evidence.measure.workers[worker as usize];
+    let waited = used.waited.as_secs_f64() / used.wall.as_secs_f64();
+    let servers = evidence.resources.into_iter().flat_map(|used| &used.servers);
+    let server = servers.filter_map(|server| server.busiest_thread).reduce(f64::max);
+    (evidence.threading == Threading::Networked).then_some(Reason::ClientLimited {
+        worker,
+        busy,
+        waited,
+        server,
+    })
 }
 
 /// Closed arrivals only: a client that waits for the next due time is outside the store, too.
@@ -230,7 +240,9 @@ fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
     let (failed, completed) = evidence.failed_and_completed();
     let (in_flight, clients) = (evidence.in_flight(), evidence.clients());
     let busy = evidence.busiest_worker().map_or(0.0, |(_, busy)| busy);
-    let limited = Reason::ClientLimited { worker: 0, busy }.threshold().is_some();
+    let limited = (Reason::ClientLimited { worker: 0, busy, waited: 0.0, server: None })
+        .threshold()
+        .is_some();
     let short = Reason::TooShort { span: evidence.span() }.threshold().is_some();
     let explained = evidence.open()
         || evidence.threading == Threading::InProcess
@@ -239,6 +251,14 @@ fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
         || limited
         || short;
     (!explained && clients > 0).then_some(Reason::IdleClients { in_flight, clients })
+}
+
+/// Only where every process that serves is known: else the server itself would be taken for another.
+/// Under faults servers come and go.
+fn other_load(evidence: &Evidence<'_>) -> Option<Reason> {
+    let used = evidence.resources.filter(|_| !evidence.is_disturbed())?;
+    let known = evidence.threading == Threading::InProcess || !used.servers.is_empty();
+    used.others.filter(|_| known).map(|others| Reason::OtherLoad { others })
 }
 
 fn disturbed(evidence: &Evidence<'_>) -> Option<Reason> {

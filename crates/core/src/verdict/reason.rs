@@ -10,6 +10,9 @@ use crate::measure::StopReason;
 use crate::verify::AnomalyKind;
 use crate::workload::Kind;
 
+/// A thread that waited for a processor for more than this share of its time is told to have.
+const WAITED_TOLD: f64 = 0.05;
+
 /// What a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -76,12 +79,18 @@ impl Bounds {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "name")]
 pub enum Reason {
-    /// A client thread had hardly any processor time left (stores behind a wire).
+    /// A client thread had hardly any processor time left, or was given none (stores behind a wire).
     ClientLimited {
         /// Number of the busiest worker, from 0.
         worker: u32,
-        /// Share of its time that it worked, spinning left out.
+        /// Share of its time that it worked or waited for a processor, spinning left out.
         busy: f64,
+        /// Share of its time that it waited for a processor.
+        #[serde(default)]
+        waited: f64,
+        /// Share of the time that the busiest thread of a server worked, where servers are known.
+        #[serde(default)]
+        server: Option<f64>,
     },
     /// A notable share of the time went by outside the store (stores in this process).
     HarnessShare {
@@ -163,6 +172,11 @@ pub enum Reason {
         /// Clients.
         clients: u32,
     },
+    /// Other programs on this machine took processor time from the client or the servers.
+    OtherLoad {
+        /// Share of all processors' time.
+        others: f64,
+    },
     /// Processor time was given to other virtual machines.
     Disturbed {
         /// Share of all processors' time.
@@ -208,6 +222,7 @@ impl Reason {
             Reason::DebugBuild => "debug-build",
             Reason::LittlesLaw { .. } => "littles-law",
             Reason::IdleClients { .. } => "idle-clients",
+            Reason::OtherLoad { .. } => "other-load",
             Reason::Disturbed { .. } => "disturbed",
             Reason::Scaled { .. } => "scaled",
             Reason::Unjudged { .. } => "unjudged",
@@ -237,6 +252,7 @@ impl Reason {
             Reason::DebugBuild => Bounds { invalid: Some(0.0), ..Bounds::default() },
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
+            Reason::OtherLoad { .. } => Bounds::suspect_above(0.10),
             Reason::Disturbed { .. } => Bounds::above(0.02, 0.10),
             Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
             Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
@@ -267,6 +283,7 @@ impl Reason {
             | Reason::IdleClients { in_flight, clients } => {
                 (in_flight / f64::from(clients), Unit::Share)
             }
+            Reason::OtherLoad { others } => (others, Unit::Share),
             Reason::Disturbed { steal } => (steal, Unit::Share),
             Reason::Scaled { scale } => (scale, Unit::Share),
             Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
@@ -290,9 +307,8 @@ impl Reason {
     #[must_use]
     pub fn text(&self) -> String {
         match *self {
-            Reason::ClientLimited { worker, .. } => {
-                let busy = self.percent();
-                format!("client thread {worker} worked {busy} of the time: kvdyno may be the limit")
+            Reason::ClientLimited { worker, waited, server, .. } => {
+                limited_text(worker, &self.percent(), waited, server)
             }
             Reason::HarnessShare { .. } => {
                 let outside = self.percent();
@@ -337,6 +353,10 @@ impl Reason {
             Reason::IdleClients { in_flight, clients } => format!(
                 "only {in_flight:.2} of {clients} clients had a request in flight on average"
             ),
+            Reason::OtherLoad { .. } => {
+                let others = self.percent();
+                format!("{others} of the processors' time went to other programs on this machine")
+            }
             Reason::Disturbed { .. } => {
                 let steal = self.percent();
                 format!("{steal} of the processors' time went to other virtual machines (steal)")
@@ -392,6 +412,7 @@ impl Reason {
             Reason::IdleClients { .. } => {
                 "look at the throughput over time for stretches without load; report it if none"
             }
+            Reason::OtherLoad { .. } => "end them, or wait until they are done, and repeat",
             Reason::Disturbed { .. } => {
                 "run on a machine of your own or at a quieter time, and repeat"
             }
@@ -414,6 +435,34 @@ impl Reason {
         let (kind, samples) = (kind.name(), grouped(samples));
         format!("{samples} {kind} operations: too few to believe their {from} and above")
     }
+}
+
+/// By how much more clients could help follows from how much of its time the server has left.
+fn limited_text(worker: u32, busy: &str, waited: f64, server: Option<f64>) -> String {
+    let mut text = match waited {
+        waited if waited > WAITED_TOLD => {
+            let waited = percent(waited);
+            format!(
+                "client thread {worker} worked or waited for a processor {busy} of the time \
+                     ({waited} of it spent waiting)"
+            )
+        }
+        _ => format!("client thread {worker} worked {busy} of the time"),
+    };
+    text += ": kvdyno may be the limit";
+    if let Some(server) = server.filter(|share| *share > 0.0) {
+        let (working, more) = (percent(server), 1.0 / server);
+        text += &match more {
+            more if more < 1.1 => {
+                format!("; so may the server, a thread of which worked {working}")
+            }
+            more => format!(
+                "; the server's busiest thread worked {working}, so that more clients could get up \
+                 to {more:.1} times as much out of it"
+            ),
+        };
+    }
+    text
 }
 
 /// A cut by the store itself weighs more than one by the clock or the user.

@@ -56,10 +56,10 @@ mod again;
 mod overwritten;
 mod reading;
 mod slots;
+mod snapshot;
 pub(super) mod word;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use std::time::Duration;
 
 use super::judgement::{Expiry, Rules, SlotState, Tick, WriteEnd, WriteKind};
@@ -98,7 +98,7 @@ pub struct LedgerConfig {
     pub initial: Initial,
     /// Records vanish by time to live.
     pub expiry: Option<Expiry>,
-    /// The driver may apply a write again after it was answered (`retry=driver`).
+    /// The driver may apply a write again after it was answered.
     pub may_apply_again: bool,
 }
 

@@ -214,6 +214,14 @@ pub struct Mix {
     pub parts: Vec<(Kind, u16)>,
 }
 
+impl Mix {
+    /// It has a kind of which `test` is true.
+    #[must_use]
+    pub fn has(&self, test: impl Fn(Kind) -> bool) -> bool {
+        self.parts.iter().any(|(kind, _)| test(*kind))
+    }
+}
+
 /// When requests are due.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -302,6 +310,17 @@ pub struct Part {
 impl Part {
     /// The whole load in one process.
     pub const WHOLE: Part = Part { index: 0, count: 1 };
+}
+
+impl PhasePlan {
+    /// It reads records that earlier phases have made, and looks at what they hold: an answer that
+    /// fails to come is asked for again when it is over.
+    #[must_use]
+    pub fn reads_back(&self) -> bool {
+        let only_reads =
+            |group: &GroupPlan| group.mix.parts.iter().all(|(kind, _)| kind.read_only());
+        self.load && self.verify && self.groups.iter().all(only_reads)
+    }
 }
 
 /// A stretch of load.

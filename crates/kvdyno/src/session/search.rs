@@ -126,7 +126,10 @@ impl Session<'_> {
             let asked = Asked::Rate(rate);
             let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
             let (result, reasons) = self.try_one(&plan, purpose.name(), output)?;
-            let met = met(&order.conditions, &result, may_forget);
+            let mut met = met(&order.conditions, &result, may_forget);
+            if met.seen == Seen::Misses && reasons.iter().any(is_of_the_machine) {
+                met.seen = Seen::Unclear;
+            }
             if confirms && met.seen == Seen::Meets {
                 // The figure that is reported is the one whose measurement is judged.
                 self.reasons.push((plan.name.clone(), reasons.clone()));
@@ -137,7 +140,7 @@ impl Session<'_> {
         });
         if let Ok(Found { carried, missed, .. }) = &searched {
             (found.carried, found.missed) = (*carried, *missed);
-            found.client_limited = client_limited(&probes, *missed);
+            found.client_limited = spoilt(&probes, *missed);
         }
         found.probes = probes.into_iter().map(|(probe, _)| probe).collect();
         searched.map(|_| ())
@@ -183,19 +186,28 @@ fn counts(most: u32, threading: Threading) -> Vec<u32> {
     counts
 }
 
+/// The machine, not the store, may be why a condition did not hold.
+fn is_of_the_machine(reason: &Reason) -> bool {
+    matches!(reason, Reason::LateSends { .. } | Reason::OtherLoad { .. } | Reason::Disturbed { .. })
+}
+
 /// Why the store may carry more: the lowest rate that it missed was missed with the client at its
-/// limit.
-fn client_limited(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<String> {
+/// limit, or with the machine at other work.
+fn spoilt(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<String> {
     let at_limit = |reason: &&Reason| {
-        matches!(reason, Reason::ClientLimited { .. } | Reason::LateSends { .. })
+        matches!(reason, Reason::ClientLimited { .. }) || is_of_the_machine(reason)
     };
     let missed_it = |probe: &ProbeResult| {
         probe.asked == missed && probe.seen.as_deref().is_some_and(|seen| seen != "meets")
     };
     let (_, reasons) = probes.iter().rev().find(|(probe, _)| missed_it(probe))?;
     let reason = reasons.iter().find(at_limit)?;
+    let why = match reason {
+        Reason::OtherLoad { .. } | Reason::Disturbed { .. } => "the machine had other work",
+        _ => "the client was at its limit",
+    };
     Some(format!(
-        "the client was at its limit when that was missed, so the store may carry more: {}; {}",
+        "{why} when that was missed, so the store may carry more: {}; {}",
         reason.text(),
         reason.advice()
     ))
@@ -212,6 +224,7 @@ fn probe_result(
     let word = |seen| match seen {
         Seen::Meets => "meets",
         Seen::Misses => "misses",
+        Seen::Unclear => "unclear",
         Seen::Overloaded => "overloaded",
     };
     ProbeResult {

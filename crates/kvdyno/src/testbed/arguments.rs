@@ -1,15 +1,12 @@
 //! The command line of `kvdyno testbed`.
 
 use std::path::PathBuf;
-
-use clap::{Args, Subcommand};
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::{Args, Subcommand, ValueEnum};
 use kvdyno_core::suite::units;
 
-use super::fault::{self, Word};
-use crate::args::hinted;
+use crate::quantity::hinted;
 
 /// `kvdyno testbed`.
 #[derive(Args, Debug)]
@@ -42,8 +39,7 @@ pub enum TestbedCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Do something to nodes of a testbed that is up: kill, stop, pause, resume, restart, partition,
-    /// lossy, slow, heal, disk-full, disk-free, rewrite, compact, remove, add.
+    /// Do something to nodes of a testbed that is up.
     Fault(FaultArguments),
     /// List the testbeds that are up.
     List,
@@ -70,7 +66,7 @@ pub enum TestbedCommand {
 #[derive(Args, Debug)]
 pub struct FaultArguments {
     /// What to do.
-    #[arg(value_parser = fault::parse)]
+    #[arg(value_enum)]
     pub fault: Word,
     /// Names of nodes, to all of which it is done at one moment; none for `add`.
     pub nodes: Vec<String>,
@@ -95,6 +91,41 @@ pub struct FaultArguments {
     /// Also on a deployment that a file describes, without asking.
     #[arg(long)]
     pub yes: bool,
+}
+
+/// What can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Word {
+    /// End it with SIGKILL.
+    Kill,
+    /// End it cleanly.
+    Stop,
+    /// SIGSTOP.
+    Pause,
+    /// SIGCONT.
+    Resume,
+    /// Start it again over its data.
+    Restart,
+    /// Cut it off from others.
+    Partition,
+    /// Lose some of its packets.
+    Lossy,
+    /// Give it less bandwidth, more delay, or both.
+    Slow,
+    /// Undo what was done to its network.
+    Heal,
+    /// Fill its disk.
+    DiskFull,
+    /// Free its disk.
+    DiskFree,
+    /// Let it rewrite its log of writes.
+    Rewrite,
+    /// Let it merge its files.
+    Compact,
+    /// Take it out of the cluster.
+    Remove,
+    /// Add one more node.
+    Add,
 }
 
 /// From whom nodes are cut off.

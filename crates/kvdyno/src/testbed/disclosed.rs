@@ -11,6 +11,7 @@ pub fn disclosed(testbed: &Description) -> TestbedResult {
         kind: testbed.kind.clone(),
         version: testbed.version.clone(),
         nodes: testbed.nodes.iter().map(node).collect(),
+        later: Vec::new(),
         steps: testbed.steps.iter().map(step).collect(),
         ready_after_ns: testbed.ready_after.as_nanos() as u64,
         changed: testbed.changed.clone(),
@@ -20,7 +21,8 @@ pub fn disclosed(testbed: &Description) -> TestbedResult {
     }
 }
 
-fn node(node: &NodeDescription) -> TestbedNode {
+/// What is disclosed of a node.
+pub fn node(node: &NodeDescription) -> TestbedNode {
     TestbedNode {
         name: node.name.clone(),
         address: node.address.clone(),

@@ -1,76 +1,12 @@
 //! `kvdyno testbed fault`: something is done to nodes of a testbed that is up.
 
-use kvdyno_core::suite::hint;
 use kvdyno_core::workload::{NetworkFault, Way};
 use kvdyno_testbed::keeper::Standing;
 use kvdyno_testbed::{Action, DESCRIBED, NodeDescription, Trouble};
 
-use super::arguments::{self, FaultArguments, From};
+use super::arguments::{self, FaultArguments, From, Word};
 use super::{about, consent};
 use crate::exit::{Exit, Failure};
-
-/// What can be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// Kill.
-    Kill,
-    /// Stop.
-    Stop,
-    /// Pause.
-    Pause,
-    /// Resume.
-    Resume,
-    /// Restart.
-    Restart,
-    /// Cut off.
-    Partition,
-    /// Lose packets.
-    Lossy,
-    /// Less bandwidth, or delay.
-    Slow,
-    /// The network as it was.
-    Heal,
-    /// Fill the disk.
-    DiskFull,
-    /// Free it.
-    DiskFree,
-    /// Rewrite the log of writes.
-    Rewrite,
-    /// Merge files.
-    Compact,
-    /// Take a node out.
-    Remove,
-    /// One more node.
-    Add,
-}
-
-/// Words for [`Word`].
-const WORDS: [(&str, Word); 15] = [
-    ("kill", Word::Kill),
-    ("stop", Word::Stop),
-    ("pause", Word::Pause),
-    ("resume", Word::Resume),
-    ("restart", Word::Restart),
-    ("partition", Word::Partition),
-    ("lossy", Word::Lossy),
-    ("slow", Word::Slow),
-    ("heal", Word::Heal),
-    ("disk-full", Word::DiskFull),
-    ("disk-free", Word::DiskFree),
-    ("rewrite", Word::Rewrite),
-    ("compact", Word::Compact),
-    ("remove", Word::Remove),
-    ("add", Word::Add),
-];
-
-/// Reads a word of the command line.
-///
-/// # Errors
-/// The nearest word.
-pub fn parse(word: &str) -> Result<Word, String> {
-    let found = WORDS.iter().find(|(known, _)| *known == word);
-    found.map(|(_, fault)| *fault).ok_or_else(|| hint(word, &WORDS.map(|(known, _)| known)))
-}
 
 /// Carries it out; returns when it is done.
 ///

@@ -14,6 +14,7 @@ use kvdyno_report::result::FaultResult;
 use kvdyno_testbed::keeper::Keeper;
 use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError, Trouble};
 
+use super::Roster;
 use super::aim::{Aimed, action, choose, few, sides, wanted};
 use crate::output::PhaseObserver;
 
@@ -61,10 +62,16 @@ enum Task {
 
 impl Nemesis {
     /// Begins with the faults of a phase that begins at `start`. `seed` decides who is meant by `any`.
-    fn start(keeper: &SharedKeeper, faults: &[FaultPlan], seed: u64, start: Nanos) -> Nemesis {
+    fn start(
+        (keeper, roster): (&SharedKeeper, &Roster),
+        faults: &[FaultPlan],
+        seed: u64,
+        start: Nanos,
+    ) -> Nemesis {
         let (news, heard) = channel();
         let hand = Hand {
             keeper: Arc::clone(keeper),
+            roster: roster.clone(),
             faults: faults.to_vec(),
             random: Random::new(seed, 0),
             waiting: (0..faults.len()).filter(|at| faults[*at].when.is_some()).collect(),
@@ -99,6 +106,7 @@ impl Nemesis {
 pub struct Disturbed<'a> {
     watching: PhaseObserver<'a>,
     keeper: Option<&'a SharedKeeper>,
+    roster: &'a Roster,
     phase: &'a PhasePlan,
     nemesis: Option<(Nemesis, Nanos)>,
     news: News,
@@ -106,14 +114,15 @@ pub struct Disturbed<'a> {
 }
 
 impl<'a> Disturbed<'a> {
-    /// Nothing is disturbed without a keeper or without faults.
+    /// Nothing is disturbed without a keeper or without faults. `roster` hears of new processes.
     pub fn new(
         watching: PhaseObserver<'a>,
         keeper: Option<&'a SharedKeeper>,
+        roster: &'a Roster,
         phase: &'a PhasePlan,
     ) -> Self {
         let (news, faults) = (News::default(), Vec::new());
-        Disturbed { watching, keeper, phase, nemesis: None, news, faults }
+        Disturbed { watching, keeper, roster, phase, nemesis: None, news, faults }
     }
 
     /// What was done, in order.
@@ -135,7 +144,8 @@ impl Observer for Disturbed<'_> {
     fn began(&mut self, start: Nanos) {
         if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
             let seed = self.phase.groups.first().map_or(0, |group| group.seed);
-            self.nemesis = Some((Nemesis::start(keeper, &self.phase.faults, seed, start), start));
+            let hands = (keeper, self.roster);
+            self.nemesis = Some((Nemesis::start(hands, &self.phase.faults, seed, start), start));
         }
     }
 
@@ -176,6 +186,8 @@ fn reaches_rate(phase: &PhasePlan, interval: &Interval) -> bool {
 
 struct Hand {
     keeper: SharedKeeper,
+    /// Hears of nodes that are other processes now.
+    roster: Roster,
     faults: Vec<FaultPlan>,
     random: Random,
     /// Numbers of faults whose condition does not hold yet.
@@ -353,6 +365,7 @@ impl Hand {
         match added {
             Ok(node) => {
                 let (ended, role) = (now(), None);
+                self.roster.look(&self.keeper);
                 self.done.push(Done { what, node, role, began, ended, used: None, error: None });
             }
             Err(error) => self.note(what, &[], began, &error),
@@ -367,6 +380,9 @@ impl Hand {
         match acted {
             Ok(used) => {
                 let (ended, used) = (now(), Some(used));
+                if *action == Action::Restart {
+                    self.roster.look(&self.keeper);
+                }
                 for (node, role) in aimed.clone() {
                     let used = used.clone();
                     self.done.push(Done { what, node, role, began, ended, used, error: None });

@@ -151,6 +151,45 @@ fn a_gate_stops_a_slower_release_and_says_by_how_much() {
 }
 
 #[test]
+fn what_operations_cost_is_compared_and_gated() {
+    let scratch = Scratch::new();
+    let run = "run --records 100 --clients 2 --duration 1s --trials 2 --quiet";
+    for (name, service, servers) in [("small", "1ms", 1), ("large", "10ms", 20)] {
+        let store = format!("sim:?service={service}");
+        let servers = format!("n1-standard-8={servers}");
+        let line = format!("{run} --store {store} --servers {servers} --out {name}");
+        assert!([0, 2].contains(&scratch.kvdyno(&line).code()), "{line}");
+    }
+    // A tenth of the rate on twenty times the servers.
+    let ended = scratch.run(&["compare", "small", "large", "--fail-on", "cost > +900%"]);
+    let ended = ended.expect(1);
+    for word in
+        ["gate FAILED: cost > +900% in run", "dearer", "cost is in USD per million operations"]
+    {
+        assert!(ended.out.contains(word), "no {word:?} in {}", ended.out);
+    }
+    let json = scratch.run(&["compare", "small", "large", "--json"]).out;
+    let printed: Value = serde_json::from_str(&json).expect("one JSON document");
+    let row = &printed["comparisons"][0]["phases"][0]["rows"][0];
+    let figures = row["figures"].as_array().expect("figures");
+    let of = |name: &str| figures.iter().find(|figure| figure["figure"] == name).expect(name);
+    let ratio = of("cost")["change"].as_f64().expect("a ratio");
+    let rate = of("rate")["change"].as_f64().expect("a ratio");
+    assert!((ratio * rate / 20.0 - 1.0).abs() < 1e-9, "{row}");
+    // Servers that are stated now are those of both sides.
+    let same = "compare small large --servers n1-standard-8=1 --json";
+    let printed: Value = serde_json::from_str(&scratch.kvdyno(same).out).expect("JSON");
+    let costs = printed["comparisons"][0]["cost"].as_str().expect("costs");
+    assert!(costs.contains("servers of 0.304 and 0.304 an hour"), "{costs}");
+    // Without prices there is nothing to gate.
+    scratch.kvdyno(&format!("{SMALL} --store map: --out free"));
+    let ask = ["compare", "free", "free", "--fail-on", "cost > +5%"];
+    scratch.run(&ask).expect_line(64, &["cost > +5%", "write --servers KIND=N"]);
+    let ask = ["compare", "small", "large", "--fail-on", "cost(get) > +5%"];
+    scratch.run(&ask).expect(64).expect_words(&["one figure for all operations"]);
+}
+
+#[test]
 fn stores_of_one_run_are_compared_and_unequal_ones_only_on_demand() {
     let scratch = Scratch::new();
     let both = "--store map: --store lmdb:?durability=power";

@@ -7,53 +7,25 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::suite::{self, Suite};
 use crate::support::Running;
 use crate::testbeds::{Place, eventually, field, is_there, kill9, parent, pids, told};
 
 /// Every fault that lasts, each at a server of its own.
-const SUITE: &str = r#"
-name = "harm"
-records = 600
-clients = 6
-warmup = false
-
-[[phase]]
-name = "load"
-load = true
-
-[[phase]]
-name = "mix"
-mix = { get = 50, update = 50 }
-rate = "100/s"
-duration = "600s"
-
-[[phase.fault]]
-do = "pause"
-node = "redis-1"
-
-[[phase.fault]]
-do = "partition"
-node = "redis-2"
-
-[[phase.fault]]
-do = "lossy"
-node = "redis-3"
-loss = "20%"
-
-[[phase.fault]]
-do = "slow"
-node = "redis-4"
-bandwidth = "1MB/s"
-delay = "5ms"
-
-[[phase.fault]]
-do = "disk-full"
-node = "redis-5"
-
-[[phase.fault]]
-do = "kill"
-node = "redis-6"
-"#;
+fn every_fault() -> Suite {
+    let loaded = Suite::of(600).set("clients", 6).load();
+    let mix = loaded.phase("mix", "get = 50, update = 50");
+    let mut suite = mix.set("rate", "100/s").set("duration", "600s");
+    for (index, act) in (1..).zip(["pause", "partition", "lossy", "slow", "disk-full", "kill"]) {
+        suite = suite.fault(act).set("node", format!("redis-{index}"));
+        suite = match act {
+            "lossy" => suite.set("loss", "20%"),
+            "slow" => suite.set("bandwidth", "1MB/s").set("delay", "5ms"),
+            _ => suite,
+        };
+    }
+    suite
+}
 
 /// A run in the middle of its faults.
 struct Harmed {
@@ -79,7 +51,7 @@ fn mounts(process: &str) -> String {
 
 fn harmed() -> Harmed {
     let place = Place::new();
-    place.scratch.write("harm.toml", SUITE);
+    suite::write(&place.scratch.path("harm.toml"), every_fault());
     let mut running = place.start(
         "run harm.toml --quiet --give-up 600s --out r --testbed \
          redis-sharded:6?disk=16MiB&persistence=aof-everysec",
@@ -212,15 +184,25 @@ fn a_deployment_of_the_users_is_harmed_only_with_leave() {
         "#
     );
     place.scratch.write("mine.toml", &file);
-    let suite = "name = \"s\"\nrecords = 100\nwarmup = false\n[[phase]]\nname = \"a\"\n\
-        mix = \"insert\"\nrequests = 100\nduration = \"2s\"\nrate = \"100/s\"\n\
-        [[phase.fault]]\ndo = \"partition\"\nway = \"in\"\nrepair = \"200ms\"\n\
-        [[phase.fault]]\ndo = \"slow\"\nbandwidth = \"1MB/s\"\ndelay = \"1.5ms\"\n\
-        [[phase.fault]]\ndo = \"disk-full\"\n";
-    place.scratch.write("s.toml", suite);
+    let inserts = Suite::inserts(100).set("duration", "2s").set("rate", "100/s");
+    let cut = inserts.fault("partition").set("way", "in").set("repair", "200ms");
+    let slow = cut.fault("slow").set("bandwidth", "1MB/s").set("delay", "1.5ms");
+    suite::write(&place.scratch.path("s.toml"), slow.fault("disk-full"));
     let refused = place.kvdyno("run s.toml --testbed mine.toml --out r");
     refused.expect_line(64, &["mine.toml is a deployment of your own", "add --yes"]);
+    // At a terminal it asks, and takes no answer but yes.
+    for answer in ["n\n", "\n", "Yes, please\n"] {
+        let run = "run s.toml --testbed mine.toml --out r --quiet";
+        let no = place.scratch.at_a_terminal(run, answer);
+        assert_eq!(no.status.code(), Some(64), "{no:?}");
+        assert!(no.out.contains("suite s harms its nodes. Go on? [y/N]"), "{no:?}");
+        assert!(no.out.contains("nothing was done"), "{no:?}");
+    }
     assert!(!place.scratch.path("asked").exists());
+    let run = "run s.toml --testbed mine.toml --out at-a-terminal --quiet";
+    let yes = place.scratch.at_a_terminal(run, "y\n");
+    assert!(yes.out.contains("`partition` of mine.toml"), "{yes:?}");
+    std::fs::remove_file(place.scratch.path("asked")).expect("it went on");
     let ended = place.kvdyno("run s.toml --testbed mine.toml --out r --yes --quiet");
     assert!(ended.out.contains("`partition` of mine.toml"), "{ended:?}");
     let asked = std::fs::read_to_string(place.scratch.path("asked")).expect("what was asked");

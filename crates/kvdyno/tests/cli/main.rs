@@ -1,5 +1,8 @@
 //! The command as its users meet it: the real binary, its lines, exit codes and result folders.
 
+#[path = "../support/suite.rs"]
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+mod suite;
 mod support;
 
 mod capacity;
@@ -9,8 +12,11 @@ mod folders;
 mod harm;
 mod inputs;
 mod options;
+mod reasons;
 #[cfg(feature = "server-tests")]
 mod servers;
 mod signals;
+#[cfg(feature = "server-tests")]
+mod standard;
 #[cfg(feature = "server-tests")]
 mod testbeds;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::suite::{self, Suite};
 use crate::support::Scratch;
 
 const RUN: &str = "run --store map: --records 200 --requests 500 --clients 2";
@@ -65,13 +66,30 @@ fn a_rate_makes_arrivals_open() {
     assert!(wall > 400_000_000, "500 requests at 1k/s take half a second: {wall}");
 }
 
+/// How each keeps its promise is shown in core; here, that the option reaches the load.
+#[test]
+fn waiting_spins_unless_told_to_sleep_only() {
+    let scratch = Scratch::new();
+    let load = "run --store map: --records 100 --clients 1 --rate 500/s --duration 500ms";
+    let spun = |name: &str, pace: &str| {
+        let ended = scratch.kvdyno(&format!("{load} {pace} --out {name}"));
+        // As above: sending late is no failure here.
+        assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+        of_run(&scratch.result(name), "/workers/0/spun_ns").as_u64().expect("ns")
+    };
+    assert_eq!(spun("timer", "--pace timer"), 0);
+    assert!(spun("spin", "--pace spin") > spun("both", "--pace both"));
+    assert!(spun("default", "") > 0);
+    let wrong = scratch.kvdyno(&format!("{load} --pace never")).expect(64);
+    assert!(wrong.err.contains("spin") && wrong.err.contains("timer"), "{}", wrong.err);
+}
+
 #[test]
 fn scale_shrinks_records_and_requests_and_is_stamped() {
     let scratch = Scratch::new();
-    let suite = "name = \"s\"\nrecords = \"1k\"\nstores = [\"map:\"]\nwarmup = false\n\
-                 [[phase]]\nname = \"load\"\nload = true\nmix = \"insert\"\n\
-                 [[phase]]\nname = \"run\"\nmix = \"get\"\nrequests = \"3k\"\n";
-    scratch.write("s.toml", suite);
+    let suite = Suite::of(1_000).set("stores", ["map:"]).load();
+    let suite = suite.phase("run", "get").set("requests", "3k");
+    suite::write(&scratch.path("s.toml"), suite);
     let ended = scratch.kvdyno("run s.toml --scale 0.1 --out r").expect_done();
     assert!(ended.out.contains("scaled ×0.1: not comparable"), "{}", ended.out);
     let result = scratch.result("r");
@@ -195,7 +213,7 @@ fn lists_and_checks_tell_something_useful() {
         assert!(suites.contains(word), "`{word}` is not in:\n{suites}");
     }
     let machine = scratch.kvdyno("check").expect(0).out;
-    for word in ["clock", "disk sync", "open files"] {
+    for word in ["clock", "disk sync", "open files", "ceiling", "worker threads are kept on"] {
         assert!(machine.contains(word), "`{word}` is not in:\n{machine}");
     }
     let store = scratch.kvdyno("check --store map:").expect(0).out;

@@ -66,6 +66,18 @@ impl Scratch {
         self.run(&arguments.split_ascii_whitespace().collect::<Vec<_>>())
     }
 
+    /// Runs kvdyno here at a terminal (a pseudo terminal of util-linux's `script`), at which `answer` is
+    /// typed. All that is shown there is in `out`.
+    #[cfg(feature = "server-tests")]
+    pub fn at_a_terminal(&self, arguments: &str, answer: &str) -> Ended {
+        let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_kvdyno"));
+        self.write(".typed", answer);
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        let typed = File::open(self.path(".typed")).expect("the file just written");
+        self.spawn_reading(command, typed.into()).wait()
+    }
+
     /// Starts kvdyno here.
     pub fn start<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Running {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
@@ -74,14 +86,18 @@ impl Scratch {
     }
 
     /// Starts a command here, its output into files.
-    pub fn spawn(&self, mut command: Command) -> Running {
+    pub fn spawn(&self, command: Command) -> Running {
+        self.spawn_reading(command, Stdio::null())
+    }
+
+    fn spawn_reading(&self, mut command: Command, input: Stdio) -> Running {
         let number = fs::read_dir(self.0.path()).expect("the scratch folder").count();
         let (out, err) =
             (self.path(&format!(".out-{number}")), self.path(&format!(".err-{number}")));
         let file = |path: &Path| File::create(path).expect("the scratch folder can be written");
         let child = command
             .current_dir(self.0.path())
-            .stdin(Stdio::null())
+            .stdin(input)
             .stdout(file(&out))
             .stderr(file(&err))
             .spawn()

@@ -191,7 +191,7 @@ fn faults_are_done_to_a_testbed_that_is_up() {
     let place = Place::new();
     place.kvdyno("testbed fault kill redis-1").expect_line(64, &["no testbed is up"]);
     let (running, pids) = up(&place, "redis");
-    place.kvdyno("testbed fault kil redis-1").expect_line(64, &["did you mean `kill`?"]);
+    place.kvdyno("testbed fault kil redis-1").expect_line(64, &["a similar value exists: 'kill'"]);
     place.kvdyno("testbed fault kill").expect_line(64, &["name a node: redis-1"]);
     place.kvdyno("testbed fault kill redis-2").expect_line(64, &["did you mean `redis-1`?"]);
     place.kvdyno("testbed fault add").expect_line(64, &["cannot take another node"]);

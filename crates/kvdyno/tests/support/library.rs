@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Progress};
+use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
 use kvdyno_core::measure::{Interval, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{AnomalyKind, Initial, Ledger, LedgerConfig};
@@ -112,6 +112,7 @@ impl Run {
                 part,
                 start_at: None,
                 give_up: Duration::from_secs(30),
+                pace: Pacing::Both,
                 settle: Duration::ZERO,
             },
             interrupt: Arc::new(Interrupt::default()),

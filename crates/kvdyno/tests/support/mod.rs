@@ -4,8 +4,10 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod library;
+pub mod suite;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -51,14 +53,14 @@ impl Bench {
     }
 
     /// Writes a suite file; gives its path.
-    pub fn suite(&self, text: &str) -> String {
+    pub fn suite(&self, suite: impl Display) -> String {
         let path = self.path("suite.toml");
-        std::fs::write(&path, format!("name = \"proof\"\nwarmup = false\n{text}")).unwrap();
+        suite::write(&path, suite);
         path.display().to_string()
     }
 
     /// Runs a suite on `sim:` with `options`.
-    pub fn sim(&self, options: &str, suite: &str) -> Outcome {
+    pub fn sim(&self, options: &str, suite: impl Display) -> Outcome {
         let log = self.path("sim.jsonl");
         let store = format!("sim:?{options}&log={}", log.display());
         let suite = self.suite(suite);

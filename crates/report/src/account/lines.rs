@@ -1,7 +1,10 @@
 //! The one list of what is told of a fault: the terminal's table and the page are made from it.
 
-use crate::lines::{duration_text, grouped, significant};
-use crate::result::{FaultAccount, LostWrite, SideAccount, StaleAccount, WriteAccount};
+use crate::numbers::{duration_text, grouped, significant};
+use crate::result::{
+    CopiesAccount, DifferingRecord, FaultAccount, LostWrite, SideAccount, StaleAccount,
+    WriteAccount,
+};
 
 /// Share of the former throughput whose return the tables tell.
 const SHOWN: f64 = 0.95;
@@ -132,11 +135,57 @@ pub(crate) fn writes_text(writes: &WriteAccount) -> String {
             parts.push(format!("{} {what}", count(number)));
         }
     }
-    format!("{}; {} records read back {}", parts.join(", "), count(writes.read), writes.how)
+    let copies = writes.copies.as_ref().map_or(String::new(), |c| format!("; {}", copies_text(c)));
+    format!("{}; {} records read back {}{copies}", parts.join(", "), count(writes.read), writes.how)
+}
+
+/// Whether replicas agree, as a part of a sentence.
+fn copies_text(copies: &CopiesAccount) -> String {
+    if !copies.not_shown.is_empty() {
+        return format!("whether replicas agree is not shown: {}", copies.not_shown);
+    }
+    let count = |n: u64| grouped(n as f64);
+    let (compared, copies_read) = (count(copies.compared), copies.copies.len());
+    let of = match copies.compared == copies.asked {
+        true => format!("all {compared} records"),
+        false => format!("{compared} of {} records", count(copies.asked)),
+    };
+    let mut parts = vec![match copies.differ {
+        0 => format!("replicas agree: {copies_read} copies of {of} compared"),
+        differ => {
+            format!(
+                "replicas differ on {} records: {copies_read} copies of {of} compared",
+                count(differ)
+            )
+        }
+    }];
+    if copies.late > 0 {
+        let waited = duration_text(copies.waited_ns as f64);
+        parts.push(format!("{} differed at first, within {waited} no more", count(copies.late)));
+    }
+    if copies.partly > 0 {
+        parts.push(format!("of {} a copy was not answered", count(copies.partly)));
+    }
+    parts.extend(copies.left_out.iter().map(|why| format!("not {why}")));
+    parts.join(", ")
+}
+
+/// Each write that is gone and each record whose copies differ, of those that are told.
+pub(crate) fn examples(writes: &WriteAccount) -> impl Iterator<Item = String> + '_ {
+    let differ = writes.copies.iter().flat_map(|copies| &copies.examples);
+    let lost = writes.examples.iter().map(|lost| format!("lost: {}", lost_text(lost)));
+    lost.chain(differ.map(|record| format!("differs: {}", difference_text(record))))
+}
+
+/// Which node has what of a record.
+fn difference_text(record: &DifferingRecord) -> String {
+    let found = record.found.iter().map(|(node, what)| format!("{node} has {what}"));
+    let found: Vec<String> = found.collect();
+    format!("record {} ({}): {}", record.record, record.key, found.join(", "))
 }
 
 /// The history of a write that is gone, in one sentence.
-pub(crate) fn lost_text(lost: &LostWrite) -> String {
+fn lost_text(lost: &LostWrite) -> String {
     let field = if lost.field == 0 { String::new() } else { format!(" field {}", lost.field) };
     let writer = match lost.writer {
         Some((phase, group, id)) => format!(" written by operation {phase}/{group}/{id}"),

@@ -89,6 +89,19 @@ fn an_outage_is_told_to_the_slot() {
 }
 
 #[test]
+fn a_stall_before_the_fault_does_not_hide_the_outage_after_it() {
+    // For a second nothing, and then what had piled up.
+    let stalled = |at: u64| match at {
+        at if (5 * SECOND..6 * SECOND).contains(&at) => 0,
+        at if (6 * SECOND..7 * SECOND).contains(&at) => 40,
+        at => outage(at),
+    };
+    let account = of_faults(&phase(stalled), &[fault("kill", "node-1", 10 * SECOND)]);
+    let after = writes(&account[0]).recovered(0.95).unwrap().unwrap();
+    assert!((2 * SECOND..=2 * SECOND + SLOT).contains(&after), "{after}");
+}
+
+#[test]
 fn a_fault_that_costs_nothing_costs_nothing() {
     let measure = phase(|at| 20 + at / SLOT % 3);
     let account = of_faults(&measure, &[fault("kill", "node-2", 10 * SECOND)]);

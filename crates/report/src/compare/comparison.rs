@@ -4,16 +4,17 @@ use kvdyno_core::verdict::{ConditionFigure as Figure, Operations};
 use kvdyno_core::workload::{Kind, mix64};
 use serde::Serialize;
 
+use crate::result::CostResult;
+
 use super::difference::{ASSUMED_SCATTER, Difference, Shown};
 use super::equality::{Differences, is_invalid, is_suspect};
 use super::estimate::{Estimate, Side};
+use super::figures::{SHOWN, basis, cost};
 use super::samples::PhaseSamples;
 use super::source::{CompareError, Source};
 
 /// Seed of the resampling: the same results always give the same answer.
 const SEED: u64 = 0x6b76_6479_6e6f;
-/// Percentiles that are compared, in hundred-thousandths.
-const PERCENTILES: [u32; 4] = [50_000, 90_000, 99_000, 99_900];
 
 /// What is done although the sides are not equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Comparison {
     pub unequal: Vec<String>,
     /// What speaks against a plain comparison.
     pub cautions: Vec<String>,
+    /// What the servers of both sides cost, where that is stated: a sentence without a stop.
+    pub cost: Option<String>,
     /// Some run of them is invalid or did not come to its end.
     pub invalid: bool,
     /// Some run of them is suspect, or worse.
@@ -62,6 +65,9 @@ pub struct PhaseComparison {
     second: Vec<PhaseSamples>,
     #[serde(skip)]
     kinds: Vec<Kind>,
+    /// What an hour of each side's servers costs.
+    #[serde(skip)]
+    hourly: Option<[f64; 2]>,
 }
 
 /// Some operations of a phase of two sides.
@@ -83,7 +89,8 @@ pub(super) struct Both {
 }
 
 impl Comparison {
-    /// The second side against the first.
+    /// The second side against the first. `stated` is what the servers of each side cost; without it
+    /// what their results say.
     ///
     /// # Errors
     /// [`CompareError`] if they are unequal and that is not allowed, or have no phase in common.
@@ -91,12 +98,14 @@ impl Comparison {
         first: &Source,
         second: &Source,
         unequal: Unequal,
+        stated: Option<&CostResult>,
     ) -> Result<Comparison, CompareError> {
         let differences = Differences::between(first, second);
         if unequal == Unequal::Refuse && !differences.unequal.is_empty() {
             return Err(CompareError::Unequal(differences.unequal));
         }
-        let phases = phases(first, second);
+        let costs = Costs::of(first, second, stated);
+        let phases = phases(first, second, costs.as_ref().map(|costs| costs.hourly));
         if phases.is_empty() {
             return Err(CompareError::NoPhase {
                 first: first.label.clone(),
@@ -114,6 +123,7 @@ impl Comparison {
             phases,
             unequal: differences.unequal,
             cautions,
+            cost: costs.map(|costs| costs.text),
             invalid: is_invalid(first) || is_invalid(second),
             suspect: is_suspect(first) || is_suspect(second),
         })
@@ -138,7 +148,32 @@ fn few_trials(trials: [usize; 2]) -> Option<String> {
     }
 }
 
-fn phases(first: &Source, second: &Source) -> Vec<PhaseComparison> {
+/// What the servers of both sides cost.
+struct Costs {
+    /// An hour of each side's.
+    hourly: [f64; 2],
+    text: String,
+}
+
+impl Costs {
+    /// Where both sides have prices, in one currency.
+    fn of(first: &Source, second: &Source, stated: Option<&CostResult>) -> Option<Costs> {
+        let of_side = |side: &Source| {
+            let written = || side.runs().find_map(|(result, _)| result.cost.clone());
+            stated.cloned().or_else(written).filter(|cost| cost.hourly() > 0.0)
+        };
+        let (a, b) = (of_side(first)?, of_side(second)?);
+        let hourly = [a.hourly(), b.hourly()];
+        let text = format!(
+            "cost is in {} per million operations at the rate of each phase, for servers of {} and {} \
+             an hour",
+            a.currency, hourly[0], hourly[1]
+        );
+        (a.currency == b.currency).then_some(Costs { hourly, text })
+    }
+}
+
+fn phases(first: &Source, second: &Source, hourly: Option<[f64; 2]>) -> Vec<PhaseComparison> {
     let Some((_, run)) = first.runs().next() else { return Vec::new() };
     let measured = run.phases.iter().filter(|phase| !phase.prepares());
     let compared = measured.filter_map(|phase| {
@@ -151,6 +186,7 @@ fn phases(first: &Source, second: &Source) -> Vec<PhaseComparison> {
             samples(first, &phase.name),
             samples(second, &phase.name),
             kinds,
+            hourly,
         )
     });
     compared.collect()
@@ -167,7 +203,8 @@ fn samples(source: &Source, name: &str) -> Vec<PhaseSamples> {
 }
 
 impl PhaseComparison {
-    /// A phase as it went on both sides; none if a side does not have it.
+    /// A phase as it went on both sides; none if a side does not have it. `hourly`: what an hour of
+    /// each side's servers costs.
     #[must_use]
     pub fn of(
         name: &str,
@@ -175,6 +212,7 @@ impl PhaseComparison {
         first: Vec<PhaseSamples>,
         second: Vec<PhaseSamples>,
         kinds: Vec<Kind>,
+        hourly: Option<[f64; 2]>,
     ) -> Option<PhaseComparison> {
         if first.is_empty() || second.is_empty() {
             return None;
@@ -186,6 +224,7 @@ impl PhaseComparison {
             first,
             second,
             kinds,
+            hourly,
         };
         let mut scopes = vec![Operations::All];
         if phase.kinds.len() > 1 {
@@ -201,13 +240,15 @@ impl PhaseComparison {
     }
 
     fn row(&self, scope: Operations) -> Option<RowComparison> {
-        let mut figures = vec![Figure::Rate];
-        figures.extend(PERCENTILES.map(Figure::Percentile));
-        figures.push(Figure::ErrorRatio);
+        // Servers are paid for all that they do, not for one kind of it.
+        let priced = scope == Operations::All && self.hourly.is_some();
+        let shown = SHOWN.iter().filter(|figure| priced || **figure != Figure::Cost);
+        let figures: Vec<Figure> = shown.cloned().collect();
         let both = self.both(scope, &figures)?;
         // Where nothing failed there is nothing to be wrong about.
         let errors = both.failed.iter().any(|failed| *failed > 0);
-        let family = figures.len() - usize::from(!errors);
+        // A cost is as sure as its rate, and no figure of its own to be wrong about.
+        let family = figures.len() - usize::from(!errors) - usize::from(priced);
         let pairs = figures.iter().zip(both.first.iter().zip(&both.second));
         let mut differences: Vec<Difference> =
             pairs.map(|(figure, (a, b))| Difference::of(figure, a, b, family)).collect();
@@ -215,6 +256,11 @@ impl PhaseComparison {
             differences.pop();
         }
         Some(RowComparison { operations: scope.name().to_owned(), figures: differences })
+    }
+
+    /// Both sides have prices.
+    pub(super) fn is_priced(&self) -> bool {
+        self.hourly.is_some()
     }
 
     /// Figures of some operations on both sides; none if a side has no such operations.
@@ -227,10 +273,19 @@ impl PhaseComparison {
         let (first, second) = (side(&self.first)?, side(&self.second)?);
         // The sides are resampled apart; equal sides must not get equal resamples.
         let seed = |side: u64| mix64(SEED ^ side);
+        let measured: Vec<Figure> = figures.iter().map(basis).collect();
+        let told = |side: &Side, number: usize| {
+            let estimates = side.estimates(&measured, seed(number as u64 + 1));
+            let told = figures.iter().zip(estimates).map(|(figure, estimate)| match figure {
+                Figure::Cost => cost(estimate, self.hourly.map_or(f64::NAN, |both| both[number])),
+                _ => estimate,
+            });
+            told.collect()
+        };
         Some(Both {
             failed: [first.failed(), second.failed()],
-            first: first.estimates(figures, seed(1)),
-            second: second.estimates(figures, seed(2)),
+            first: told(&first, 0),
+            second: told(&second, 1),
         })
     }
 

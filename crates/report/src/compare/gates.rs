@@ -1,14 +1,14 @@
 //! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and
 //! requirements (`--needs`), beside which a difference matters or not.
 
+use crate::numbers::{duration_text, grouped, significant, small};
 use kvdyno_core::verdict::{Amount, Condition, ConditionFigure as Figure, Operations, Operator};
 use serde::Serialize;
 
-use crate::lines::{duration_text, grouped, significant};
-
-use super::comparison::{Comparison, PhaseComparison};
+use super::comparison::{Both, Comparison, PhaseComparison};
 use super::difference::{Difference, Shown, interval};
 use super::estimate::is_share;
+use super::figures::{self, is_compared};
 use super::source::CompareError;
 
 /// How a gate or a requirement came out.
@@ -78,7 +78,7 @@ pub fn gate(
         let outcome = match condition.bound {
             Amount::Change(bound) => by_change(condition, &difference, bound),
             Amount::Value(bound) => {
-                let ends = interval(figure(condition), &both.second[0], &both.first[0]);
+                let ends = ends(figure(condition), &both, 1);
                 by_ends(condition.operator, ends, bound, [Outcome::Failed, Outcome::Passed])
             }
         };
@@ -116,15 +116,7 @@ pub fn need(
             continue;
         };
         let judged = |side: usize| {
-            let (own, other) = match side {
-                0 => (&both.first[0], &both.second[0]),
-                _ => (&both.second[0], &both.first[0]),
-            };
-            let ends = match figure {
-                // A count is what it is.
-                Figure::Errors => Some((both.failed[side] as f64, both.failed[side] as f64)),
-                _ => interval(figure, own, other),
-            };
+            let ends = ends(figure, &both, side);
             by_ends(condition.operator, ends, bound, [Outcome::Passed, Outcome::Failed])
         };
         let (first, second) = (judged(0), judged(1));
@@ -147,12 +139,19 @@ fn asked<'a>(
     comparison: &'a Comparison,
     condition: &Condition,
 ) -> Result<impl Iterator<Item = &'a PhaseComparison>, CompareError> {
-    let known = matches!(
-        figure(condition),
-        Figure::Rate | Figure::Mean | Figure::Percentile(_) | Figure::Errors | Figure::ErrorRatio
-    );
-    if !known {
-        return Err(CompareError::NoMargin { condition: condition.to_string() });
+    if !is_compared(figure(condition)) {
+        let condition = condition.to_string();
+        return Err(CompareError::NoMargin { condition, known: figures::words() });
+    }
+    let priced = comparison.phases.iter().all(PhaseComparison::is_priced);
+    if *figure(condition) == Figure::Cost && !priced {
+        return Err(CompareError::Condition {
+            condition: condition.to_string(),
+            problem:
+                "both sides need servers with prices in one currency: write --servers KIND=N, here \
+                      or with `kvdyno run`"
+                    .to_owned(),
+        });
     }
     let wanted = condition.subject.phase.clone();
     let is_wanted = move |phase: &&PhaseComparison| {
@@ -192,6 +191,19 @@ fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Outc
             _ => Outcome::NotShown,
         },
         _ => Outcome::Passed,
+    }
+}
+
+/// The interval of the only figure of one side, in its own unit.
+fn ends(figure: &Figure, both: &Both, side: usize) -> Option<(f64, f64)> {
+    let (own, other) = match side {
+        0 => (&both.first[0], &both.second[0]),
+        _ => (&both.second[0], &both.first[0]),
+    };
+    match figure {
+        // A count is what it is.
+        Figure::Errors => Some((both.failed[side] as f64, both.failed[side] as f64)),
+        _ => interval(figure, own, other),
     }
 }
 
@@ -265,6 +277,7 @@ pub fn value_text(difference: &Difference, value: Option<f64>) -> String {
     match difference.kind {
         Figure::Rate if value >= 1_000.0 => format!("{}/s", grouped(value.round())),
         Figure::Rate => format!("{}/s", significant(value)),
+        Figure::Cost => format!("{} a million", small(value)),
         _ if is_share(&difference.kind) => format!("{} %", significant(value * 100.0)),
         _ => duration_text(value),
     }
@@ -297,6 +310,8 @@ pub fn words(difference: &Difference) -> String {
     match difference.shown {
         Shown::Better if share => "fewer errors".to_owned(),
         Shown::Worse if share => "more errors".to_owned(),
+        Shown::Better if difference.kind == Figure::Cost => "cheaper".to_owned(),
+        Shown::Worse if difference.kind == Figure::Cost => "dearer".to_owned(),
         Shown::Better => "faster".to_owned(),
         Shown::Worse => "slower".to_owned(),
         Shown::None => "no difference shown".to_owned(),

@@ -85,10 +85,20 @@ fn latencies(ok: u64, pace: f64, stalled: f64, noise: &mut Noise) -> Vec<(u64, u
 }
 
 fn compared(seed: u64, first: Store, second: Store, trials: u32) -> PhaseComparison {
+    priced(seed, [first, second], trials, None)
+}
+
+fn priced(
+    seed: u64,
+    [first, second]: [Store; 2],
+    trials: u32,
+    hourly: Option<[f64; 2]>,
+) -> PhaseComparison {
     let mut noise = Noise(Random::new(seed, 77));
     let mut side = |store| (0..trials).map(|_| trial(store, &mut noise)).collect::<Vec<_>>();
     let (first, second) = (side(first), side(second));
-    PhaseComparison::of("run", "Run", first, second, vec![Kind::Get]).expect("both have the phase")
+    PhaseComparison::of("run", "Run", first, second, vec![Kind::Get], hourly)
+        .expect("both have the phase")
 }
 
 fn shows(shown: Option<Shown>) -> bool {
@@ -132,6 +142,25 @@ fn a_difference_is_never_found_the_wrong_way_round() {
         let phase = compared(7_000 + seed, STORE, slower, 3);
         assert_ne!(phase.shown("all", "rate"), Some(Shown::Better));
     }
+}
+
+#[test]
+fn a_cost_is_the_rate_turned_over_and_just_as_sure() {
+    let faster = Store { rate: STORE.rate * 1.2, ..STORE };
+    let plain = priced(11, [STORE, faster], TRIALS, None);
+    let phase = priced(11, [STORE, faster], TRIALS, Some([0.5, 1.5]));
+    let row = |phase: &PhaseComparison| phase.rows[0].figures.clone();
+    let (without, with) = (row(&plain), row(&phase));
+    assert!(without.iter().all(|figure| figure.figure != "cost"));
+    let (rate, cost) = (&with[0], with.iter().find(|figure| figure.figure == "cost").unwrap());
+    assert_eq!(rate.low, without[0].low, "a cost widens no margin");
+    let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+    // An hour of the first side's servers is 0.5 for 3,600 seconds of its rate.
+    assert!(close(cost.first.unwrap(), 0.5e6 / 3_600.0 / rate.first.unwrap()), "{cost:?}");
+    for (ends, of_rate) in [(cost.change, rate.change), (cost.low, rate.high)] {
+        assert!(close(ends.unwrap(), 3.0 / of_rate.unwrap()), "{cost:?} of {rate:?}");
+    }
+    assert_eq!((rate.shown, cost.shown), (Shown::Better, Shown::Worse));
 }
 
 #[test]

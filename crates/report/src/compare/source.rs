@@ -63,12 +63,12 @@ pub enum CompareError {
     #[error("not compared: {}; --allow-unequal compares them all the same", .0.join("; "))]
     Unequal(Vec<String>),
     /// A condition is about a figure that has no margin.
-    #[error(
-        "{condition}: comparisons know rate, mean, percentiles such as p99, errors and error_ratio"
-    )]
+    #[error("{condition}: comparisons know {known}")]
     NoMargin {
         /// The condition.
         condition: String,
+        /// Figures that have one.
+        known: String,
     },
     /// A condition cannot be asked here.
     #[error("{condition}: {problem}")]

@@ -60,6 +60,13 @@ fn reading() -> String {
     )
 }
 
+/// What stands below the figures of a pair: their cost, what is unequal, what to be careful with.
+fn notes(comparison: &Comparison) -> Vec<String> {
+    let unequal = comparison.unequal.iter().map(|line| format!("unequal: {line}"));
+    let cautions = comparison.cautions.iter().map(|line| format!("caution: {line}"));
+    comparison.cost.iter().cloned().chain(unequal).chain(cautions).collect()
+}
+
 fn cells(difference: &Difference) -> [String; 5] {
     [
         difference.figure.clone(),
@@ -90,13 +97,8 @@ pub fn terminal(report: &Report, style: Style) -> String {
                 text.push_str(&table(comparison, &phase.label, row, style));
             }
         }
-        for line in &comparison.unequal {
-            let line = format!("unequal: {}", printable(line));
-            text.push_str(&wrapped(&line, "  ", "    ", style.width));
-        }
-        for line in &comparison.cautions {
-            let line = format!("caution: {}", printable(line));
-            text.push_str(&wrapped(&line, "  ", "    ", style.width));
+        for line in notes(comparison) {
+            text.push_str(&wrapped(&printable(&line), "  ", "    ", style.width));
         }
         text.push('\n');
     }
@@ -163,11 +165,8 @@ pub fn markdown(report: &Report) -> String {
                 text.push('\n');
             }
         }
-        for line in &comparison.unequal {
-            text.push_str(&format!("- unequal: {}\n", escaped(line)));
-        }
-        for line in &comparison.cautions {
-            text.push_str(&format!("- caution: {}\n", escaped(line)));
+        for line in notes(comparison) {
+            text.push_str(&format!("- {}\n", escaped(&line)));
         }
     }
     text + &format!("\n{}\n", reading())
@@ -180,7 +179,7 @@ pub(crate) struct PageTables {
     pub first: String,
     pub second: String,
     pub tables: Vec<PageTable>,
-    pub cautions: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Some operations of a phase.
@@ -197,14 +196,13 @@ pub(crate) fn page_tables(comparison: &Comparison) -> PageTables {
         title: format!("{}, {}", phase.label, operations_text(&row.operations)),
         rows: row.figures.iter().map(cells).collect(),
     });
-    let unequal = comparison.unequal.iter().map(|line| format!("unequal: {line}"));
     PageTables {
         heading: heading(comparison),
         reading: reading(),
         first: comparison.first.clone(),
         second: comparison.second.clone(),
         tables: tables.collect(),
-        cautions: unequal.chain(comparison.cautions.iter().cloned()).collect(),
+        notes: notes(comparison),
     }
 }
 

@@ -1,6 +1,6 @@
 //! On the page: how the claims stand, and what each fault cost.
 
-use crate::account::lines::{lost_text, rows, stale_text, writes_text};
+use crate::account::lines::{examples, rows, stale_text, writes_text};
 use crate::result::RunResult;
 use crate::terminal::{condition_text, reach_text};
 
@@ -62,7 +62,7 @@ pub(super) fn outcomes(result: &RunResult, labels: &[String]) -> Vec<[String; 3]
             phase.stale.iter().for_each(|stale| say(stale_text(stale)));
             if let Some(writes) = &phase.writes {
                 say(writes_text(writes));
-                writes.examples.iter().for_each(|lost| say(format!("lost: {}", lost_text(lost))));
+                examples(writes).for_each(&mut say);
             }
         }
     }

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::capacity::CapacityCharts;
-use crate::result::{HistogramError, PhaseResult, RunResult};
+use crate::result::{HistogramError, PhaseResult, RunResult, gathered, moments};
 use crate::standing::store_labels;
 use crate::timeline::{
     ALL_KINDS, Percentiles, PhaseTimeline, Point, ProcessTimeline, Timeline, Use,
@@ -177,7 +177,8 @@ fn marks(phase: &PhaseResult) -> Vec<Mark> {
         let seconds = |ns: u64| (ns as f64 / 1e6).round() / 1e3;
         Mark { kind, text: text.trim_end().to_owned(), begin: seconds(begin), end: seconds(end) }
     };
-    let faults = phase.faults.iter().map(|fault| {
+    let faults = moments(&phase.faults);
+    let faults = faults.iter().map(|fault| {
         let text = format!("{} {}", fault.what, fault.node);
         mark("fault", &text, fault.began_ns, fault.ended_ns)
     });
@@ -186,8 +187,8 @@ fn marks(phase: &PhaseResult) -> Vec<Mark> {
     let settled = settled.map(|at| mark("settled", "settled", at, at));
     let excursions = course().flat_map(|course| &course.excursions);
     let excursions = excursions.map(|e| mark("excursion", "", e.from_ns, e.to_ns));
-    let events = course().flat_map(|course| &course.events);
-    let events = events.map(|event| mark("event", &event.what, event.from_ns, event.to_ns));
+    let events = gathered(course().flat_map(|course| &course.events));
+    let events = events.iter().map(|event| mark("event", &event.what, event.from_ns, event.to_ns));
     faults.chain(events).chain(settled).chain(excursions).collect()
 }
 

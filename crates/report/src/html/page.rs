@@ -6,18 +6,17 @@ use kvdyno_core::store::Capabilities;
 
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
-use crate::lines::{
-    LatencyUnit, REPORT_LINES, ReportLine, difference_stamp, duration_text, fault_text,
-    figure_value, findings, grouped, shows_published,
-};
-use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun};
+use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine, findings};
+use crate::numbers::{bytes_text, duration_text, grouped};
+use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
-use crate::terminal::{
-    bytes_text, certainty_text, histories, is_remark, moment_text, promises, reason_figures,
-    row_cells, verification_line,
-};
+use crate::terminal::row_cells;
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
+use crate::wording::{
+    certainty_text, difference_stamp, fault_text, figure_value, histories, is_remark, moment_text,
+    promises, reason_figures, shows_published, verification_line,
+};
 
 use super::account::{ClaimCard, claims, costs, outcomes};
 use super::charts::Charts;
@@ -311,6 +310,7 @@ fn capabilities(has: Capabilities) -> String {
         (has.pipeline, "pipelining"),
         (has.may_forget, "may forget under memory pressure"),
         (has.fabricates, "stores nothing, makes values up"),
+        (has.may_apply_again, "its driver sends requests again"),
     ];
     let words: Vec<&str> = all.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
     if words.is_empty() {
@@ -381,10 +381,12 @@ fn happenings(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
 /// What was done to the testbeds.
 fn faults(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
     let all = result.runs.iter().zip(labels).flat_map(|(run, label)| {
-        run.phases.iter().flat_map(move |p| p.faults.iter().map(move |f| (label, &p.name, f)))
+        run.phases.iter().flat_map(move |p| {
+            moments(&p.faults).into_iter().map(move |fault| (label, &p.name, fault))
+        })
     });
     all.take(FAULTS_ON_PAGE)
-        .map(|(label, phase, fault)| [cut(label), cut(phase), cut(&fault_text(fault))])
+        .map(|(label, phase, fault)| [cut(label), cut(phase), cut(&fault_text(&fault))])
         .collect()
 }
 

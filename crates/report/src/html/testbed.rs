@@ -1,8 +1,8 @@
 //! A testbed on the page: what it took to set it up, and how it was configured.
 
-use crate::lines::duration_text;
+use crate::numbers::duration_text;
 use crate::result::TestbedResult;
-use crate::terminal::testbed_summary;
+use crate::wording::testbed_summary;
 
 use super::page::cut;
 

@@ -127,10 +127,75 @@ pub struct WriteAccount {
     pub unknown: u64,
     /// Records that were read back.
     pub read: u64,
-    /// How they were read, and what that cannot show.
+    /// How they were read.
     pub how: String,
     /// Some of the writes that are gone.
     pub examples: Vec<LostWrite>,
+    /// Whether the copies of each record agree, read before; `None` where there is one of each.
+    #[serde(default)]
+    pub copies: Option<CopiesAccount>,
+}
+
+/// Whether replicas agree: every copy of each record was read by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopiesAccount {
+    /// Why that is not shown; empty if it is.
+    pub not_shown: String,
+    /// The copies that were read.
+    pub copies: Vec<String>,
+    /// Copies that could not be read, each with why.
+    pub left_out: Vec<String>,
+    /// Records whose copies were to be read.
+    pub asked: u64,
+    /// Records of which at least two copies were read.
+    pub compared: u64,
+    /// Of these, records of which some copy was not answered.
+    pub partly: u64,
+    /// Records whose copies differ, and did so for as long as the store was given to settle.
+    pub differ: u64,
+    /// Records whose copies differed at first and agree since.
+    pub late: u64,
+    /// How long it took, with the time until all agreed.
+    pub waited_ns: u64,
+    /// Some of the records whose copies differ.
+    pub examples: Vec<DifferingRecord>,
+}
+
+/// A record whose copies differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DifferingRecord {
+    /// Number of the record.
+    pub record: u64,
+    /// Its key.
+    pub key: String,
+    /// Which node has what.
+    pub found: Vec<(String, String)>,
+}
+
+impl CopiesAccount {
+    /// This account and that of another part of the load, of other records.
+    fn and(mut self, other: CopiesAccount) -> CopiesAccount {
+        for (mine, theirs) in [
+            (&mut self.asked, other.asked),
+            (&mut self.compared, other.compared),
+            (&mut self.partly, other.partly),
+            (&mut self.differ, other.differ),
+            (&mut self.late, other.late),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.waited_ns = self.waited_ns.max(other.waited_ns);
+        if self.not_shown.is_empty() {
+            self.not_shown = other.not_shown;
+        }
+        self.copies.extend(
+            other.copies.into_iter().filter(|name| !self.copies.contains(name)).collect::<Vec<_>>(),
+        );
+        self.left_out.extend(other.left_out);
+        self.examples.extend(other.examples);
+        self.examples.truncate(LOST_SHOWN);
+        self
+    }
 }
 
 /// An acknowledged write that is gone, and its history.
@@ -182,6 +247,10 @@ impl WriteAccount {
         self.exact &= other.exact;
         self.examples.extend(other.examples.iter().cloned());
         self.examples.truncate(LOST_SHOWN);
+        self.copies = match (self.copies, other.copies.clone()) {
+            (Some(mine), Some(theirs)) => Some(mine.and(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
         self
     }
 }

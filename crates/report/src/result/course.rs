@@ -8,7 +8,7 @@ use kvdyno_core::measure::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fault::FaultResult;
+use super::fault::{FaultResult, moments, several};
 use super::latency::add;
 
 /// A throughput below this share of the usual one is a dip.
@@ -23,8 +23,13 @@ const SHORTLY_BEFORE: u64 = 2_000_000_000;
 const SLIVER: f64 = 0.5;
 /// Fewest intervals in which something stands out.
 const FEWEST: usize = 8;
+/// Work that begins no later than this after its like has ended goes on with it, ns.
+const NEXT: u64 = 250_000_000;
 /// Most dips and excursions that a result keeps of a phase.
 const MOST: usize = 50;
+
+/// Between work and server in [`EventResult::what`].
+const OF: &str = " of ";
 
 /// What happened during a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,7 +44,7 @@ pub struct CourseResult {
     pub trend: f64,
     /// Dips of the throughput and excursions of the latency, in order of time.
     pub excursions: Vec<ExcursionResult>,
-    /// Work that servers were seen to do in processes of its own: snapshots, rewrites.
+    /// Work that servers and engines did beside answering requests: snapshots, rewrites, compactions.
     #[serde(default)]
     pub events: Vec<EventResult>,
 }
@@ -94,6 +99,8 @@ pub struct Known<'a> {
     pub resources: Option<&'a Resources>,
     /// Names of the sampled servers, in their order.
     pub nodes: &'a [String],
+    /// Work that servers and engines tell of.
+    pub work: &'a [EventResult],
 }
 
 impl Watched {
@@ -209,16 +216,33 @@ fn stretches(
 }
 
 impl Known<'_> {
-    /// What servers did in processes of its own.
+    /// What servers did beside, in processes of its own or as they tell; what follows upon its like is one.
     fn events(&self, start: Nanos) -> Vec<EventResult> {
         let children = self.resources.into_iter().flat_map(|resources| &resources.offspring);
         let event = |child: &Offspring| {
             let node = self.nodes.get(child.server).map_or("a server", String::as_str);
             let since = |at: Nanos| at.saturating_sub(start);
-            let what = format!("{} of {node}", work(child));
+            let what = format!("{}{OF}{node}", work(child));
             EventResult { what, from_ns: since(child.from), to_ns: since(child.to) }
         };
-        children.filter(|child| child.to >= start).take(MOST).map(event).collect()
+        let children = children.filter(|child| child.to >= start).map(event);
+        let mut all: Vec<EventResult> = self.work.iter().cloned().chain(children).collect();
+        all.sort_by_key(|event| event.from_ns);
+        let mut joined: Vec<EventResult> = Vec::new();
+        for event in all {
+            let near = |last: &&mut EventResult| {
+                last.what == event.what && event.from_ns <= last.to_ns.saturating_add(NEXT)
+            };
+            match joined.iter_mut().rev().find(near) {
+                Some(last) => last.to_ns = last.to_ns.max(event.to_ns),
+                None => joined.push(event),
+            }
+        }
+        // The longest tell most.
+        joined.sort_by_key(|event| std::cmp::Reverse(event.to_ns.saturating_sub(event.from_ns)));
+        joined.truncate(MOST);
+        joined.sort_by_key(|event| event.from_ns);
+        joined
     }
 
     /// What went on during a stretch or shortly before.
@@ -233,13 +257,14 @@ impl Known<'_> {
         };
         let seconds = |ns: u64| format!("{:.1}", ns as f64 / 1e9);
         let mut found = Vec::new();
-        for fault in self.faults.iter().filter(|f| f.error.is_none()) {
+        for fault in moments(self.faults).iter().filter(|f| f.error.is_none()) {
             if overlaps(fault.began_ns, fault.ended_ns) {
                 let name = format!("{} {}", fault.what, fault.node);
                 found.push(format!("{} at {} s", name.trim_end(), seconds(fault.began_ns)));
             }
         }
-        for event in events.iter().filter(|event| overlaps(event.from_ns, event.to_ns)) {
+        let events = events.iter().filter(|event| overlaps(event.from_ns, event.to_ns));
+        for event in gathered(events) {
             let (from, to) = (seconds(event.from_ns), seconds(event.to_ns));
             found.push(format!("{} from {from} s to {to} s", event.what));
         }
@@ -259,11 +284,39 @@ impl Known<'_> {
     }
 }
 
+/// The same work of several servers at the same time is one.
+pub(crate) fn gathered<'a>(events: impl Iterator<Item = &'a EventResult>) -> Vec<EventResult> {
+    let mut all: Vec<&EventResult> = events.collect();
+    all.sort_by_key(|event| event.from_ns);
+    let mut works: Vec<(&str, Vec<&str>, u64, u64)> = Vec::new();
+    for event in all {
+        let (work, node) = event.what.rsplit_once(OF).unwrap_or((event.what.as_str(), ""));
+        let known =
+            works.iter_mut().rfind(|(known, _, _, to)| *known == work && event.from_ns <= *to);
+        match known {
+            Some((_, nodes, _, to)) => {
+                if !nodes.contains(&node) {
+                    nodes.push(node);
+                }
+                *to = (*to).max(event.to_ns);
+            }
+            None => works.push((work, vec![node], event.from_ns, event.to_ns)),
+        }
+    }
+    let event = |(work, nodes, from_ns, to_ns): (&str, Vec<&str>, u64, u64)| EventResult {
+        what: format!("{work}{OF}{}", several(&nodes)),
+        from_ns,
+        to_ns,
+    };
+    works.into_iter().map(event).collect()
+}
+
 /// What a process that a server started is for, where its name tells.
 fn work(child: &Offspring) -> &str {
     match child.name.as_str() {
         name if name.contains("aof-rewrite") => "rewrite of the append-only file",
         name if name.contains("rdb-bgsave") => "snapshot",
+        name if name.contains("rdb-to-slaves") => "snapshot for a replica",
         name => name,
     }
 }
@@ -299,17 +352,18 @@ mod tests {
     }
 
     fn rewrite() -> Resources {
-        let offspring = Offspring {
-            server: 0,
+        let offspring = |server, from, to| Offspring {
+            server,
             name: "redis-aof-rewrite".into(),
-            from: START + 20 * SECOND,
-            to: START + 23 * SECOND,
+            from: START + from * SECOND,
+            to: START + to * SECOND,
         };
+        let offspring = vec![offspring(0, 20, 22), offspring(1, 21, 23), offspring(0, 40, 41)];
         let summary = crate::sample::resource_summary();
-        Resources { samples: Vec::new(), summary, offspring: vec![offspring] }
+        Resources { samples: Vec::new(), summary, offspring }
     }
 
-    const NOTHING: Known<'static> = Known { faults: &[], resources: None, nodes: &[] };
+    const NOTHING: Known<'static> = Known { faults: &[], resources: None, nodes: &[], work: &[] };
 
     #[test]
     fn a_quiet_phase_has_no_excursion() {
@@ -323,20 +377,40 @@ mod tests {
         let mut rates = rates();
         rates[21..24].iter_mut().for_each(|rate| *rate /= 3);
         let p99 = |i: usize| if (21..24).contains(&i) { 900 } else { 100 + jitter(i) };
-        let (resources, nodes) = (rewrite(), ["redis-1".to_owned()]);
-        let known = Known { faults: &[], resources: Some(&resources), nodes: &nodes };
+        let (resources, nodes) = (rewrite(), ["redis-1".to_owned(), "redis-2".to_owned()]);
+        let known = Known { resources: Some(&resources), nodes: &nodes, ..NOTHING };
         let course = watched(&rates, p99).course(START, false, known).unwrap();
         let whats: Vec<&str> = course.excursions.iter().map(|e| e.what.as_str()).collect();
         assert_eq!(whats, ["throughput", "p99"]);
         for excursion in &course.excursions {
             assert_eq!((excursion.from_ns, excursion.to_ns), (21 * SECOND, 24 * SECOND));
-            let expected = "rewrite of the append-only file of redis-1 from 20.0 s to 23.0 s";
+            let expected =
+                "rewrite of the append-only file of redis-1, redis-2 from 20.0 s to 23.0 s";
             assert_eq!(excursion.beside, [expected]);
         }
-        let event = &course.events[0];
-        assert_eq!((event.from_ns, event.to_ns), (20 * SECOND, 23 * SECOND));
+        let told: Vec<_> = course.events.iter().map(|e| (e.what.as_str(), e.from_ns)).collect();
+        let what = |node: &str| format!("rewrite of the append-only file of {node}");
+        let [first, second] = ["redis-1", "redis-2"].map(what);
+        let expected = [(&first, 20), (&second, 21), (&first, 40)];
+        assert_eq!(told, expected.map(|(what, at)| (what.as_str(), at * SECOND)));
         assert!((0.3..0.4).contains(&course.excursions[0].level), "{:?}", course.excursions[0]);
         assert!((7.0..9.0).contains(&course.excursions[1].level), "{:?}", course.excursions[1]);
+    }
+
+    #[test]
+    fn compactions_are_joined_and_set_beside_what_they_explain() {
+        let mut rates = rates();
+        rates[21..24].iter_mut().for_each(|rate| *rate /= 3);
+        let compaction = |from: u64, to: u64| EventResult {
+            what: "compaction of rocksdb".to_owned(),
+            from_ns: from * SECOND / 10,
+            to_ns: to * SECOND / 10,
+        };
+        let work = [compaction(212, 230), compaction(205, 211), compaction(400, 410)];
+        let known = Known { work: &work, ..NOTHING };
+        let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+        assert_eq!(course.events, [compaction(205, 230), compaction(400, 410)]);
+        assert_eq!(course.excursions[0].beside, ["compaction of rocksdb from 20.5 s to 23.0 s"]);
     }
 
     #[test]
@@ -368,7 +442,7 @@ mod tests {
         let samples = vec![sample(0, 0), sample(30, 0), sample(31, 500), sample(60, 500)];
         let resources = Resources { samples, offspring: Vec::new(), ..rewrite() };
         let faults = [fault];
-        let known = Known { faults: &faults, resources: Some(&resources), nodes: &[] };
+        let known = Known { faults: &faults, resources: Some(&resources), ..NOTHING };
         let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
         let beside: Vec<&[String]> = course.excursions.iter().map(|e| &e.beside[..]).collect();
         assert_eq!(beside.len(), 3, "{course:#?}");

@@ -34,4 +34,66 @@ impl FaultResult {
     pub fn repairs(&self) -> bool {
         REPAIRS.contains(&self.what.as_str())
     }
+
+    /// The same was done to another node at the same moment, with the same end.
+    fn is_one_with(&self, other: &FaultResult) -> bool {
+        let of = |fault: &FaultResult| {
+            let FaultResult { what, began_ns, ended_ns, used, error, .. } = fault.clone();
+            (what, began_ns, ended_ns, used, error)
+        };
+        of(self) == of(other)
+    }
+}
+
+/// What was done, each moment once: what befell several nodes at one moment is one, its `node` all of
+/// them as [`several`] tells them.
+#[must_use]
+pub fn moments(faults: &[FaultResult]) -> Vec<FaultResult> {
+    let together = faults.chunk_by(|one, next| one.is_one_with(next));
+    together
+        .map(|moment| {
+            let nodes: Vec<&str> = moment.iter().map(|fault| fault.node.as_str()).collect();
+            let first = moment[0].clone();
+            let alike = moment.iter().all(|fault| fault.role == first.role);
+            let role = first.role.filter(|_| alike);
+            FaultResult { node: several(&nodes), role, ..first }
+        })
+        .collect()
+}
+
+/// Names of nodes: a few of them, or how many there are.
+#[must_use]
+pub fn several(nodes: &[&str]) -> String {
+    const FEW: usize = 3;
+    match nodes {
+        few if few.len() <= FEW => few.join(", "),
+        many => format!("{} nodes", many.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_befell_several_nodes_at_one_moment_is_one() {
+        let fault = |node: &str, began_ns| FaultResult {
+            what: "rewrite".to_owned(),
+            node: node.to_owned(),
+            role: Some("peer".to_owned()),
+            began_ns,
+            ended_ns: 9,
+            ..FaultResult::default()
+        };
+        let told = |faults: &[FaultResult]| -> Vec<String> {
+            moments(faults).into_iter().map(|fault| fault.node).collect()
+        };
+        assert!(told(&[]).is_empty());
+        let all = [fault("r-1", 1), fault("r-2", 1), fault("r-3", 1), fault("r-4", 1)];
+        assert_eq!(told(&all), ["4 nodes"]);
+        assert_eq!(told(&all[..3]), ["r-1, r-2, r-3"]);
+        assert_eq!(told(&[fault("r-1", 1), fault("r-1", 5)]), ["r-1", "r-1"]);
+        let mixed = [fault("r-1", 1), FaultResult { role: None, ..fault("r-2", 1) }];
+        assert_eq!(moments(&mixed)[0].role, None);
+    }
 }

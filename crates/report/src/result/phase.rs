@@ -185,6 +185,9 @@ pub struct WorkerResult {
     pub cpu_ns: u64,
     /// CPU time spent spinning towards a due time.
     pub spun_ns: u64,
+    /// Time that it could have worked and another thread had the processor, or a quota was used up.
+    #[serde(default)]
+    pub waited_ns: u64,
     /// Sum of the service times of its operations.
     pub in_store_ns: u64,
     /// Request slots that it carried.
@@ -524,6 +527,7 @@ impl WorkerResult {
             wall_ns: worker.wall.as_nanos() as u64,
             cpu_ns: worker.cpu.as_nanos() as u64,
             spun_ns: worker.spun.as_nanos() as u64,
+            waited_ns: worker.waited.as_nanos() as u64,
             in_store_ns: worker.in_store.as_nanos() as u64,
             clients: worker.clients,
         }

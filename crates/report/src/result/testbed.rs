@@ -15,6 +15,10 @@ pub struct TestbedResult {
     pub version: Option<String>,
     /// Its server processes.
     pub nodes: Vec<TestbedNode>,
+    /// Server processes that came later, in order: of nodes that were started again, under the same
+    /// name, and of nodes that were added.
+    #[serde(default)]
+    pub later: Vec<TestbedNode>,
     /// What was done to set it up, in order.
     pub steps: Vec<TestbedStep>,
     /// From nothing to ready, ns; installing is not in it.
@@ -55,6 +59,6 @@ impl TestbedResult {
     /// The node whose process has this number.
     #[must_use]
     pub fn node_of(&self, pid: u32) -> Option<&TestbedNode> {
-        self.nodes.iter().find(|node| node.pid == Some(pid))
+        self.nodes.iter().chain(&self.later).find(|node| node.pid == Some(pid))
     }
 }

@@ -2,9 +2,7 @@
 
 use kvdyno_core::verdict::{Level, Standing};
 
-use crate::account::lines::{
-    ACCOUNT_LINES, PLACE_LABELS, lost_text, rows, stale_text, writes_text,
-};
+use crate::account::lines::{ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_text, writes_text};
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
 
 use super::Style;
@@ -74,8 +72,9 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
         text.push_str(&wrapped(&line, "", "  ", style.width));
     }
     let Some(writes) = &phase.writes else { return text };
-    let quiet =
-        phase.account.is_empty() && writes.lost + writes.unknown + writes.indeterminate == 0;
+    let differ = writes.copies.as_ref().map_or(0, |copies| copies.differ);
+    let quiet = phase.account.is_empty()
+        && writes.lost + writes.unknown + writes.indeterminate + differ == 0;
     if !quiet {
         let line = format!("{name}: {}", printable(&writes_text(writes)));
         let line = wrapped(&line, "", "  ", style.width);
@@ -85,8 +84,8 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
             line
         });
     }
-    for lost in &writes.examples {
-        text.push_str(&wrapped(&printable(&lost_text(lost)), "  lost: ", "    ", style.width));
+    for example in examples(writes) {
+        text.push_str(&wrapped(&printable(&example), "  ", "    ", style.width));
     }
     text
 }

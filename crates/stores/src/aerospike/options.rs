@@ -9,7 +9,7 @@ use aerospike::{
 
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::ReachOptions;
+use crate::wire::{ReachOptions, take_retry};
 
 /// Port of the service.
 const PORT: u16 = 3000;
@@ -29,6 +29,10 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ),
     ("send-key", "keep the key in the record, not its digest alone; false"),
     ("connections", "most connections of each worker thread to each node; 256"),
+    (
+        "retry",
+        "none: each request goes out once; driver: it sends requests again as it sees fit; none",
+    ),
     ("timeout", "longest time for a request and for an attempt to connect; 2s"),
 ];
 
@@ -66,6 +70,8 @@ pub(super) struct AerospikeOptions {
     /// Absent: the weakest that the namespace's mode has, as the driver does.
     pub reads: Option<Reads>,
     pub send_key: bool,
+    /// The driver sends requests again as it sees fit.
+    pub retry: bool,
     pub connections: usize,
     pub timeout: Duration,
     /// The same in milliseconds, as the driver takes it.
@@ -87,6 +93,7 @@ impl AerospikeOptions {
         let reads = url.take_choice("consistency", &READS)?;
         let send_key = url.take_flag("send-key")?.unwrap_or(false);
         let connections = url.take_number("connections")?.unwrap_or(256);
+        let retry = take_retry(url)?;
         url.finish()?;
         let endpoints = reach.endpoints(url, PORT)?;
         let timeout = endpoints[0].timeout();
@@ -116,6 +123,7 @@ impl AerospikeOptions {
             replica,
             reads,
             send_key,
+            retry,
             connections,
             timeout,
             milliseconds,
@@ -142,8 +150,9 @@ impl AerospikeOptions {
         }
     }
 
-    /// What all requests have in common. Each goes out once.
+    /// What all requests have in common. Each goes out once, unless the URL says otherwise.
     fn base(&self) -> BasePolicy {
+        let driver = BasePolicy::default();
         let (ap, sc) = match self.reads {
             Some(Reads::Available(ap)) => (ap, ReadModeSc::default()),
             Some(Reads::Strong(sc)) => (ReadModeAp::default(), sc),
@@ -152,11 +161,11 @@ impl AerospikeOptions {
         BasePolicy {
             socket_timeout: self.milliseconds,
             total_timeout: self.milliseconds,
-            max_retries: 0,
+            max_retries: if self.retry { driver.max_retries } else { 0 },
             read_mode_ap: ap,
             read_mode_sc: sc,
             replica: self.replica,
-            ..BasePolicy::default()
+            ..driver
         }
     }
 
@@ -272,6 +281,8 @@ mod tests {
         assert_eq!((row.commit_level, row.send_key), (CommitLevel::CommitMaster, true));
         let all = options("aerospike://h/ns?consistency=all").unwrap().read_policy();
         assert_eq!(all.base_policy.read_mode_ap, ReadModeAp::All);
+        let again = options("aerospike://h/ns?retry=driver").unwrap();
+        assert!(again.write_policy(true).base_policy.max_retries > 0);
     }
 
     #[test]

@@ -52,6 +52,7 @@ pub(super) fn of(options: &AerospikeOptions, nodes: &[Namespace]) -> Profile {
             batch_put: true,
             ttl: nodes.iter().all(Namespace::keeps_ttl),
             fields: true,
+            may_apply_again: options.retry,
             ..Capabilities::default()
         },
         durability: if told { Promise::checked(weakest) } else { Promise::declared(weakest) },

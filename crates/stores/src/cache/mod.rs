@@ -13,11 +13,11 @@ mod noticed;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Context;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use kvdyno_core::store::{
     Answer, Capabilities, Connection, Consistency, ErrorClass, Fault, Figure, Profile, Promise,
-    Store, Threading, Transport,
+    Store, Threading, Transport, Work,
 };
 
 use self::noticed::Noticed;
@@ -177,6 +177,7 @@ fn profile(cache: Profile, store: Profile, settings: Settings) -> Answer<Profile
             pipeline: c.pipeline && s.pipeline,
             may_forget: s.may_forget,
             fabricates: c.fabricates || s.fabricates,
+            may_apply_again: c.may_apply_again || s.may_apply_again,
         },
         durability: store.durability,
         consistency: Promise::declared(consistency(&cache, &store, settings)),
@@ -232,6 +233,11 @@ impl Store for CacheStore {
 
     fn folder(&self) -> Option<&Path> {
         self.store.folder()
+    }
+
+    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
+        let both = [self.cache.work_since(moment), self.store.work_since(moment)];
+        both.concat()
     }
 
     async fn figures(&self) -> Vec<Figure> {

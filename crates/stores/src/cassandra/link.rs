@@ -13,9 +13,10 @@ use scylla::client::PoolSize;
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::{Session, TlsContext};
 use scylla::client::session_builder::SessionBuilder;
-use scylla::policies::retry::FallthroughRetryPolicy;
+use scylla::policies::retry::{DefaultRetryPolicy, FallthroughRetryPolicy, RetryPolicy};
 
 use super::clock::{CLOCK, MARK_INTERVAL, MARK_KEY};
+use super::copies::OneCopy;
 use super::errors::{self, Effect};
 use super::options::CassandraOptions;
 use super::schema::{self, Schema};
@@ -109,11 +110,17 @@ async fn keep_marking(link: Weak<Link>) {
 }
 
 async fn connect(options: &CassandraOptions) -> Answer<Session> {
-    // Each request goes out once: no retries, no speculative execution (the default is none).
-    let profile = ExecutionProfile::builder()
-        .request_timeout(Some(options.timeout))
-        .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
-        .build();
+    // Each request goes out once, unless the URL says otherwise. Speculative execution is off.
+    let retries: Arc<dyn RetryPolicy> = match options.retry {
+        true => Arc::new(DefaultRetryPolicy::new()),
+        false => Arc::new(FallthroughRetryPolicy::new()),
+    };
+    let mut profile =
+        ExecutionProfile::builder().request_timeout(Some(options.timeout)).retry_policy(retries);
+    if let Some(number) = options.copy {
+        profile = profile.load_balancing_policy(Arc::new(OneCopy(number)));
+    }
+    let profile = profile.build();
     let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
     let mut builder = SessionBuilder::new()
         .known_nodes(&options.nodes)

@@ -3,6 +3,7 @@
 
 mod client;
 mod clock;
+mod copies;
 mod errors;
 mod link;
 mod options;
@@ -15,7 +16,7 @@ mod words;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use kvdyno_core::store::{Answer, Connection, NoTransport, Profile, Store, Threading};
+use kvdyno_core::store::{Answer, Connection, Copies, NoTransport, Profile, Store, Threading};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -60,7 +61,11 @@ impl CassandraStore {
     /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<CassandraStore, StoreError> {
         let options = CassandraOptions::take(url)?;
-        Ok(CassandraStore { options, shared: Arc::default(), links: Mutex::default() })
+        Ok(CassandraStore::new(options, Arc::default()))
+    }
+
+    fn new(options: CassandraOptions, shared: Arc<Shared>) -> CassandraStore {
+        CassandraStore { options, shared, links: Mutex::default() }
     }
 
     /// The session of the calling runtime.
@@ -99,5 +104,13 @@ impl Store for CassandraStore {
         let link = self.link().await?;
         let clients = (0..slots).map(|_| CassandraClient::new(Arc::clone(&link))).collect();
         Ok(Connection { clients, transport: NoTransport })
+    }
+
+    fn stronger(&self) -> Vec<(CassandraStore, String)> {
+        copies::stronger(self)
+    }
+
+    async fn copies(&self) -> Answer<Copies<CassandraStore>> {
+        copies::of(self).await
     }
 }

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::ClientConfig;
 
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::{Endpoint, ReachOptions};
+use crate::wire::{Endpoint, ReachOptions, take_retry};
 
 /// Port of the native protocol.
 const PORT: u16 = 9042;
@@ -45,6 +45,10 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("fields", "columns for records of several fields in the table that kvdyno makes; 10"),
     ("connections", "connections of each worker thread to each node (ScyllaDB: to each shard); 1"),
     ("datacenter", "ask only the nodes of this datacenter; all"),
+    (
+        "retry",
+        "none: each request goes out once; driver: it sends requests again as it sees fit; none",
+    ),
     ("compression", "of requests and answers on the wire: none, lz4, snappy; none"),
     ("timeout", "longest time for a request and for an attempt to connect; 2s"),
     ("ca", "cassandras: PEM file of the authorities to trust; those that Mozilla trusts"),
@@ -77,10 +81,15 @@ pub struct CassandraOptions {
     pub connections: usize,
     /// The only datacenter to ask.
     pub datacenter: Option<String>,
+    /// The driver sends requests again as it sees fit.
+    pub retry: bool,
     /// Of what goes over the wire.
     pub compression: Option<Compression>,
     /// Longest time for a request, and for an attempt to connect.
     pub timeout: Duration,
+    /// Each request goes to the node that has this copy of its record, from 0, and to no other. No URL
+    /// says so: it is how replicas are compared.
+    pub copy: Option<usize>,
 }
 
 impl CassandraOptions {
@@ -100,6 +109,7 @@ impl CassandraOptions {
         let connections = url.take_number("connections")?.unwrap_or(1);
         let table = url.take("table").unwrap_or_else(|| "records".to_owned());
         let datacenter = url.take("datacenter");
+        let retry = take_retry(url)?;
         let compression = url.take_choice(
             "compression",
             &[
@@ -137,8 +147,10 @@ impl CassandraOptions {
             fields,
             connections,
             datacenter,
+            retry,
             compression: compression.flatten(),
             timeout: nodes[0].timeout(),
+            copy: None,
         })
     }
 
@@ -187,6 +199,7 @@ mod tests {
         assert_eq!((plain.read, plain.write), both);
         assert!(plain.credentials.is_none() && plain.tls.is_none() && plain.compression.is_none());
         assert_eq!((plain.new_fields(), plain.connections), (10, 1));
+        assert!(!plain.retry && options("cassandra://h?retry=driver").unwrap().retry);
         let full = options(
             "cassandra://u:p%40ss@a:1,[::1]/ks?table=t&consistency=all&read=one&replication=2\
              &fields=3&connections=4&datacenter=dc&compression=lz4&timeout=150ms",

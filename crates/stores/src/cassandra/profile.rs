@@ -54,6 +54,7 @@ pub(super) async fn ask_all(link: &Link, options: &CassandraOptions) -> Answer<P
             ttl: true,
             fields: link.schema.fields > 0,
             pipeline: true,
+            may_apply_again: options.retry,
             ..Capabilities::default()
         },
         durability: Promise { level: durability, checked: every },
@@ -90,7 +91,7 @@ fn declared(link: &Link, options: &CassandraOptions, nodes: usize) -> Vec<(Strin
 
 /// The settings of each node, where it tells them: a table of each node's own, of Cassandra from
 /// 4.0 on.
-async fn settings_of_nodes(link: &Link) -> Vec<Option<HashMap<String, String>>> {
+pub(super) async fn settings_of_nodes(link: &Link) -> Vec<Option<HashMap<String, String>>> {
     let cluster = link.session.get_cluster_state();
     let mut all = Vec::new();
     for node in cluster.get_nodes_info() {

@@ -75,6 +75,9 @@ async fn prepare(
 ) -> Result<PreparedStatement, PrepareError> {
     let mut statement = Statement::new(text);
     statement.set_consistency(consistency);
+    // Each has a timestamp of its own: sent twice it does what it does once. The driver's policy sends
+    // only such statements again.
+    statement.set_is_idempotent(true);
     let mut prepared = session.prepare(statement).await?;
     // Nobody alters the table, so the answers need not describe their columns each time.
     prepared.set_use_cached_result_metadata(true);

@@ -130,6 +130,7 @@ impl Store for CouchbaseStore {
                 fields: false,
                 pipeline: true,
                 fabricates: false,
+                may_apply_again: false,
                 // An ephemeral bucket may evict, and a failover loses what was not replicated.
                 may_forget: told["bucketType"] == "ephemeral",
             },

@@ -9,6 +9,7 @@ mod line;
 mod profile;
 mod words;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,7 +17,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
-use kvdyno_core::store::{Answer, Connection, NoTransport, Profile, Store, Threading};
+use kvdyno_core::store::{
+    Answer, Connection, Copies, NoTransport, NodeCopy, Profile, Store, Threading,
+};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -198,6 +201,42 @@ impl Store for EtcdStore {
         let line = Rc::new(self.line().await?);
         let clients = (0..slots).map(|_| EtcdClient::new(Rc::clone(&line))).collect();
         Ok(Connection { clients, transport: NoTransport })
+    }
+
+    fn stronger(&self) -> Vec<(EtcdStore, String)> {
+        match self.options.read {
+            Read::Linearizable => Vec::new(),
+            Read::Serializable => {
+                let options =
+                    EtcdOptions { read: Read::Linearizable, ..self.options.as_ref().clone() };
+                vec![(EtcdStore::new(options), "linearizable".to_owned())]
+            }
+        }
+    }
+
+    /// A member that is asked for a serializable read answers with what it has itself. The members are
+    /// those that the cluster names now: some may have joined, some left.
+    async fn copies(&self) -> Answer<Copies<EtcdStore>> {
+        let members = profile::members(&self.line().await?, &self.options).await?;
+        if members.len() < 2 {
+            return Ok(Copies::One);
+        }
+        let distinct: BTreeSet<&str> = members.iter().map(|(_, url)| url.as_str()).collect();
+        if distinct.len() < members.len() {
+            let why = "several members name the same address (--advertise-client-urls)";
+            return Ok(Copies::NotShown(why.to_owned()));
+        }
+        let copy = |(name, endpoint): (String, String)| {
+            let options = EtcdOptions {
+                endpoints: vec![endpoint],
+                // Without a leader it still answers.
+                connect: self.options.connect.clone().with_require_leader(false),
+                read: Read::Serializable,
+                ..self.options.as_ref().clone()
+            };
+            NodeCopy::of_node(name, EtcdStore::new(options))
+        };
+        Ok(Copies::Each(members.into_iter().map(copy).collect()))
     }
 }
 

@@ -47,6 +47,19 @@ pub(super) async fn ask_all(line: &Line, options: &EtcdOptions) -> Answer<Profil
     Ok(profile(facts, options))
 }
 
+/// Name and endpoint of each member that serves clients, as the cluster knows them now.
+pub(super) async fn members(line: &Line, options: &EtcdOptions) -> Answer<Vec<(String, String)>> {
+    let mut client = line.whole_client().await?;
+    let asked = tokio::time::timeout(options.timeout, client.member_list()).await;
+    let told = asked.map_err(|_| errors::timed_out(options.timeout, Effect::Read))?;
+    let told = told.map_err(|error| errors::fault(&error, Effect::Read))?;
+    let named = told.members().iter().filter_map(|member| {
+        let endpoint = member.client_urls().first()?;
+        Some((member.name().to_owned(), endpoint.clone()))
+    });
+    Ok(named.collect())
+}
+
 fn profile(facts: Facts, options: &EtcdOptions) -> Profile {
     let mut settings = Vec::new();
     let mut tell = |name: &str, value: Option<String>| {

@@ -102,6 +102,7 @@ pub(super) fn of(reports: &[Report], timeout: Duration) -> Profile {
             // With `-M` nothing is evicted, but a put that finds no memory still takes away the
             // record that it was to replace.
             fabricates: false,
+            may_apply_again: false,
             may_forget: true,
         },
         durability: Promise { level: Durability::None, checked: itself },

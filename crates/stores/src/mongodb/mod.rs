@@ -21,7 +21,7 @@ use mongodb::options::{
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::take_timeout;
+use crate::wire::{take_retry, take_timeout};
 
 pub use client::MongoClient;
 use pool::Pools;
@@ -43,6 +43,10 @@ pub const ENTRY: Entry = Entry {
         (
             "readConcernLevel",
             "local, available, majority or linearizable; the deployment's default",
+        ),
+        (
+            "retry",
+            "none: each request goes out once; driver: retryReads and retryWrites are on; none",
         ),
         ("replicaSet", "name of the replica set; found out"),
         ("directConnection", "true: ask the one server named, whatever it is; false"),
@@ -89,6 +93,11 @@ impl MongoOptions {
         )
     }
 
+    /// Whether the driver sends a request again by itself.
+    fn retries(&self) -> bool {
+        self.driver.retry_writes == Some(true)
+    }
+
     fn read_concern(&self) -> Option<&ReadConcernLevel> {
         self.driver.read_concern.as_ref().map(|concern| &concern.level)
     }
@@ -110,6 +119,7 @@ impl MongoStore {
         let timeout = take_timeout(url)?;
         let write_concern = take_write_concern(url)?;
         let (selection, read_concern) = take_reads(url)?;
+        let retry = take_retry(url)?;
         let replica_set = url.take("replicaSet");
         let direct = url.take_flag("directConnection")?;
         let source = url.take("authSource");
@@ -145,8 +155,8 @@ impl MongoStore {
             // A client of kvdyno has one request in flight, so there are never more connections
             // to a server than clients, and none ever waits for another's.
             .max_pool_size(u32::MAX)
-            .retry_reads(false)
-            .retry_writes(false)
+            .retry_reads(retry)
+            .retry_writes(retry)
             .build();
         driver.write_concern = write_concern;
         driver.read_concern = read_concern;
@@ -283,6 +293,9 @@ mod tests {
             (plain.driver.retry_writes, plain.driver.retry_reads),
             (Some(false), Some(false))
         );
+        let retrying = open("mongodb://a?retry=driver").unwrap();
+        assert!(retrying.retries() && retrying.driver.retry_reads == Some(true));
+        assert!(!plain.retries());
         let full = open(
             "mongodb://u:p%40@h/shop?w=majority&journal=true&wtimeoutMS=50&readPreference=secondary\
              &readConcernLevel=majority&replicaSet=rs0&collection=c&timeout=1s",

@@ -136,6 +136,7 @@ fn profile(facts: Facts, options: &MongoOptions) -> Profile {
             batch_get: true,
             batch_put: true,
             fields: true,
+            may_apply_again: options.retries(),
             ..Capabilities::default()
         },
         ttl_precision: Duration::ZERO,

@@ -69,6 +69,13 @@ pub fn figures(what: &str, servers: &[(String, u64)], advice: &str) -> Vec<Figur
             ),
             warning: None,
         },
+        Figure {
+            name: format!("chance of {what} as uneven"),
+            value: test.p,
+            unit: FigureUnit::Share,
+            detail: "or more so, if every server were as likely as every other".to_owned(),
+            warning: None,
+        },
     ]
 }
 
@@ -146,6 +153,7 @@ mod tests {
         let warning = found[0].warning.as_deref().unwrap();
         assert!(warning.contains("s2 has 60 % more") && warning.ends_with("reshard"), "{warning}");
         assert!((found[1].value - 72_000.0).abs() < 1e-6);
+        assert_eq!((found[2].name.as_str(), found[2].value), ("chance of keys as uneven", 0.0));
     }
 
     #[test]

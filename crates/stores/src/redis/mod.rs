@@ -6,6 +6,7 @@
 mod client;
 pub mod cluster;
 pub mod codec;
+mod copies;
 mod errors;
 mod handshake;
 mod profile;

@@ -154,6 +154,7 @@ fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
             fields: true,
             pipeline: true,
             fabricates: false,
+            may_apply_again: false,
             may_forget: may_forget(info, config),
         },
         durability: if infinispan { UNTOLD_DURABILITY } else { durability(config) },

@@ -99,7 +99,7 @@ impl Sentinels {
 
     /// Connects to one of the replicas that are in order, each in turn.
     pub(super) async fn open_replica(&self, access: &Access) -> Answer<Dialogue> {
-        let replicas = self.ask_all(|sentinel| Box::pin(self.replicas_by(sentinel))).await?;
+        let replicas = self.ask_all(|sentinel| Box::pin(self.replicas_by(sentinel, false))).await?;
         if replicas.is_empty() {
             let message = format!("the sentinels know no replica of {} that is up", self.name);
             return Err(Fault::failed(ErrorClass::Unavailable, message).losing_connection());
@@ -119,7 +119,12 @@ impl Sentinels {
         Ok(settings.map(|(name, value)| (name.to_owned(), value)).to_vec())
     }
 
-    async fn primary(&self) -> Answer<Endpoint> {
+    /// Every replica that the sentinels know, whatever state it is in.
+    pub(super) async fn replicas(&self) -> Answer<Vec<Endpoint>> {
+        self.ask_all(|sentinel| Box::pin(self.replicas_by(sentinel, true))).await
+    }
+
+    pub(super) async fn primary(&self) -> Answer<Endpoint> {
         self.ask_all(|sentinel| Box::pin(self.primary_by(sentinel))).await
     }
 
@@ -149,13 +154,13 @@ impl Sentinels {
         }
     }
 
-    async fn replicas_by(&self, sentinel: &Endpoint) -> Answer<Vec<Endpoint>> {
+    async fn replicas_by(&self, sentinel: &Endpoint, all: bool) -> Answer<Vec<Endpoint>> {
         let mut dialogue = handshake::open(&self.access, sentinel).await?;
         // Sentinels before 5.0 know REPLICAS by its older name only; all know the older one.
         let words: [&[u8]; 3] = [b"SENTINEL", b"SLAVES", self.name.as_bytes()];
         let (_, bytes) = ask(&mut dialogue, &words).await??;
-        let up = replicas_in_order(&bytes);
-        Ok(up.into_iter().map(|(host, port)| self.first().beside(host, port)).collect())
+        let wanted = replicas_of(&bytes).into_iter().filter(|replica| all || replica.in_order);
+        Ok(wanted.map(|replica| self.first().beside(replica.host, replica.port)).collect())
     }
 }
 
@@ -166,9 +171,18 @@ async fn role(dialogue: &mut Dialogue) -> Answer<Option<String>> {
     Ok(role.map(|(_, text)| String::from_utf8_lossy(text).into_owned()))
 }
 
+/// A replica as a sentinel sees it.
+#[derive(Debug, PartialEq, Eq)]
+struct Replica {
+    host: String,
+    port: u16,
+    /// It is up and linked to its primary.
+    in_order: bool,
+}
+
 /// Reads the answer of `SENTINEL SLAVES`, a list of maps (RESP3) or of lists of names and values
-/// (RESP2): host and port of each replica that is up and linked to its primary.
-fn replicas_in_order(answer: &[u8]) -> Vec<(String, u16)> {
+/// (RESP2).
+fn replicas_of(answer: &[u8]) -> Vec<Replica> {
     let mut found = Vec::new();
     let mut tokens = Tokens::new(answer).skip(1).peekable();
     while let Some((head, _)) = tokens.next() {
@@ -185,8 +199,8 @@ fn replicas_in_order(answer: &[u8]) -> Vec<(String, u16)> {
                 _ => {}
             }
         }
-        if let (Some(host), Some(port), false) = (host, port, down) {
-            found.push((host, port));
+        if let (Some(host), Some(port)) = (host, port) {
+            found.push(Replica { host, port, in_order: !down });
         }
     }
     found
@@ -197,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replicas_that_are_down_are_left_out() {
+    fn replicas_that_are_down_are_told_apart() {
         let replica = |port: &str, flags: &str, link: &str| {
             let pairs = [("ip", "10.0.0.1"), ("port", port), ("flags", flags)];
             let pairs = pairs.into_iter().chain([("master-link-status", link)]);
@@ -208,9 +222,10 @@ mod tests {
         let cut = replica("3", "slave", "err");
         for head in ["*8", "%4"] {
             let answer = format!("*3\r\n{head}\r\n{up}{head}\r\n{down}{head}\r\n{cut}");
-            let found = replicas_in_order(answer.as_bytes());
-            assert_eq!(found, [("10.0.0.1".to_owned(), 1)], "{head}");
+            let found = replicas_of(answer.as_bytes());
+            let found: Vec<(u16, bool)> = found.iter().map(|r| (r.port, r.in_order)).collect();
+            assert_eq!(found, [(1, true), (2, false), (3, false)], "{head}");
         }
-        assert!(replicas_in_order(b"*0\r\n").is_empty());
+        assert!(replicas_of(b"*0\r\n").is_empty());
     }
 }

@@ -5,14 +5,16 @@ use std::sync::atomic::AtomicBool;
 use std::task::Context;
 
 use futures_util::future::join_all;
-use kvdyno_core::store::{Answer, Connection, Figure, Profile, Store, Threading, Transport};
+use kvdyno_core::store::{
+    Answer, Connection, Copies, Figure, Profile, Store, Threading, Transport,
+};
 
 use super::client::RedisClient;
 use super::cluster::{self, Cluster, View};
 use super::router::{Route, Router};
 use super::sentinel::{self, Sentinels};
 use super::wire::{Access, To, Wire, ask};
-use super::{codec::Token, profile, sharded};
+use super::{codec::Token, copies, profile, sharded};
 use crate::error::StoreError;
 use crate::placement::{Placement, evenness};
 use crate::url::StoreUrl;
@@ -48,10 +50,10 @@ pub(super) enum Topology {
 
 /// A Redis store.
 pub struct RedisStore {
-    access: Arc<Access>,
-    topology: Topology,
-    learned: Arc<Learned>,
-    sent: Arc<Sent>,
+    pub(super) access: Arc<Access>,
+    pub(super) topology: Topology,
+    pub(super) learned: Arc<Learned>,
+    pub(super) sent: Arc<Sent>,
 }
 
 /// What the clients of a store have found out about the records in it.
@@ -190,6 +192,14 @@ impl Store for RedisStore {
         let mut all = sizes.map_or(Vec::new(), |s| evenness::figures("keys", &named(s), advice));
         all.extend(evenness::figures("requests", &requests, advice));
         all
+    }
+
+    fn stronger(&self) -> Vec<(RedisStore, String)> {
+        copies::stronger(self)
+    }
+
+    async fn copies(&self) -> Answer<Copies<RedisStore>> {
+        copies::of(self).await
     }
 }
 

@@ -63,6 +63,7 @@ fn declared(options: &RestOptions) -> Profile {
             fields: false,
             pipeline: false,
             fabricates: false,
+            may_apply_again: false,
             may_forget: options.may_forget,
         },
         durability: Promise::declared(options.durability),

@@ -175,3 +175,27 @@ fn filters_of_no_or_too_many_bits_are_refused() {
         assert!(error.is_usage() && error.to_string().contains("bloom"), "{error}");
     }
 }
+
+#[test]
+fn flushes_and_compactions_are_told_with_their_time() {
+    let began = SystemTime::now();
+    let mut trial = Trial::open("");
+    // Four tables of the first level are merged.
+    for _ in 0..5 {
+        trial.load(500);
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let told = |store: &RocksStore, what: &str| {
+        store.work_since(began).into_iter().find(|work| work.what == what)
+    };
+    while told(&trial.store, "compaction").is_none() {
+        assert!(Instant::now() < deadline, "{:?}", trial.store.work_since(began));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for what in ["flush of a memtable", "compaction"] {
+        let work = told(&trial.store, what).expect(what);
+        assert!(began <= work.from && work.from <= work.to, "{work:?} since {began:?}");
+        assert!(work.to <= SystemTime::now(), "{work:?}");
+    }
+    assert!(trial.store.work_since(SystemTime::now() + Duration::from_secs(1)).is_empty());
+}

@@ -181,15 +181,17 @@ impl SimClient {
         };
         self.requests += 1;
         let mut start = begun;
-        if !settings.stall.is_zero() {
+        let mut service = chance.service_time(settings.service, settings.spread);
+        if settings.slower > 0.0 || !settings.stall.is_zero() {
             let first = *shared.first_request.get_or_init(|| begun);
             let since = begun.saturating_duration_since(first);
+            service = service.mul_f64(1.0 + settings.slower / 100.0 * since.as_secs_f64());
             if since >= settings.stall_at && since < settings.stall_at + settings.stall {
                 start = first + settings.stall_at + settings.stall;
                 shared.log.add(Imperfection::Stall, self.operation, key);
             }
         }
-        wait_until(start + chance.service_time(settings.service, settings.spread));
+        wait_until(start + service);
         if chance.hits(Purpose::Refuse, settings.refuse) {
             shared.log.add(Imperfection::Refuse, self.operation, key);
             return Err(Fault::failed(ErrorClass::Rejected, "refused on purpose"));

@@ -11,6 +11,7 @@ use crate::url::StoreUrl;
 /// Options as (name, meaning), in the order in which they are listed.
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("service", "mean time that each request takes, such as 100us; default 0"),
+    ("slower", "per cent of it that the service time grows by each second; default 0"),
     ("spread", "of the service time: constant (default), exponential or lognormal (sigma 1)"),
     ("stall", "length of one stall: requests that begin in it wait until its end"),
     ("at", "when the stall begins, counted from the first request; default 0"),
@@ -39,7 +40,8 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
 ];
 
 /// An option does nothing without the one that it belongs to.
-const BELONGS: [(&str, &str); 8] = [
+const BELONGS: [(&str, &str); 9] = [
+    ("slower", "service"),
     ("spread", "service"),
     ("at", "stall"),
     ("lose-after", "lose"),
@@ -54,6 +56,7 @@ const BELONGS: [(&str, &str); 8] = [
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) service: Duration,
+    pub(super) slower: f64,
     pub(super) spread: Spread,
     pub(super) stall: Duration,
     pub(super) stall_at: Duration,
@@ -115,6 +118,7 @@ impl Settings {
         let one_in = |url: &mut StoreUrl, name| Ok(url.take_number(name)?.unwrap_or(0));
         let settings = Settings {
             service: time(url, "service", 0)?,
+            slower: url.take_number::<u32>("slower")?.unwrap_or(0).into(),
             spread: url.take_choice("spread", &spreads)?.unwrap_or(Spread::Constant),
             stall: time(url, "stall", 0)?,
             stall_at: time(url, "at", 0)?,

@@ -45,6 +45,12 @@ pub(crate) fn take_timeout(url: &mut StoreUrl) -> Result<Duration, StoreError> {
     Ok(timeout)
 }
 
+/// Takes `retry` of a vendor's driver: whether it may send a request again by itself.
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "aerospike"))]
+pub(crate) fn take_retry(url: &mut StoreUrl) -> Result<bool, StoreError> {
+    Ok(url.take_choice("retry", &[("none", false), ("driver", true)])?.unwrap_or(false))
+}
+
 impl ReachOptions {
     /// Takes `timeout` from a URL, for a driver without TLS.
     ///

@@ -31,6 +31,8 @@ pub(crate) use connection::Effect;
 pub(crate) use decimal::{parse_decimal, push_decimal};
 pub(crate) use dialogue::Dialogue;
 pub(crate) use endpoint::ReachOptions;
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "aerospike"))]
+pub(crate) use endpoint::take_retry;
 #[cfg(feature = "mongodb")]
 pub(crate) use endpoint::take_timeout;
 pub use endpoint::{Endpoint, TlsFiles};

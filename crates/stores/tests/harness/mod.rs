@@ -8,10 +8,13 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, ErrorClass, Fault, FieldSpan, Put, Reading, Rows,
+    Answer, Certainty, Client, Connection, ErrorClass, Fault, FieldSpan, Put, Reading, Rows, Store,
     Transport, Value,
 };
-use kvdyno_testbed::Deployment;
+use kvdyno_testbed::{Action, Deployment, Testbed};
+
+/// How long a cluster may take to serve again, on a machine that is fully loaded.
+pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Starts a testbed, whose software must be installed.
 pub fn testbed(words: &str) -> Deployment {
@@ -96,6 +99,84 @@ pub async fn in_flight_on_each<C: Client, T: Transport, H>(
     drop(pending);
     let connections = requests.into_iter().map(|(_, connection)| connection);
     connections.zip(answers.into_iter().flatten()).collect()
+}
+
+/// Bytes of every kind, others for each `seed`.
+pub fn binary(length: usize, seed: u8) -> Vec<u8> {
+    (0..length).map(|at| (at as u32).wrapping_mul(31).wrapping_add(seed.into()) as u8).collect()
+}
+
+/// Clients that share a connection get their own answers, big and small ones mixed.
+pub async fn keeps_answers_apart(store: &impl Store, clients: usize) {
+    let mut connection = store.connect(clients).await.unwrap();
+    let keys = names("key", clients);
+    for round in 0..20 {
+        let length = |n| if n % 3 == 0 { 200_000 } else { n };
+        let values: Vec<Vec<u8>> =
+            (0..clients).map(|n| binary(length(n), n as u8 ^ round)).collect();
+        let clients = connection.clients.iter_mut();
+        let puts = clients.zip(keys.iter().zip(&values));
+        let puts = puts.map(|(c, (k, v))| c.put(whole(k.as_bytes(), v, None))).collect();
+        for answer in drive_all(&mut connection.transport, puts).await {
+            answer.unwrap();
+        }
+        let mut readings: Vec<Reading> = keys.iter().map(|_| Reading::default()).collect();
+        let clients = connection.clients.iter_mut();
+        let gets = clients.zip(keys.iter().zip(&mut readings));
+        let gets = gets.map(|(c, (k, into))| c.get(k.as_bytes(), into)).collect();
+        assert!(drive_all(&mut connection.transport, gets).await.iter().all(|a| *a == Ok(true)));
+        for (reading, value) in readings.iter().zip(&values) {
+            assert!(reading.bytes() == value, "round {round}");
+        }
+    }
+}
+
+/// Ten requests are in flight on connections of their own when a paused node is killed: its reads
+/// have failed and its writes are indeterminate, of one of `classes`. The next request is refused,
+/// and once the node is back the same connection serves again.
+pub async fn a_killed_node_leaves_writes_indeterminate(
+    store: &impl Store,
+    testbed: &mut Deployment,
+    node: &str,
+    classes: &[ErrorClass],
+) {
+    let mut connections = Vec::new();
+    for _ in 0..10 {
+        connections.push(store.connect(1).await.unwrap());
+    }
+    testbed.act(node, Action::Pause).unwrap();
+    let answers = in_flight_on_each(connections, || testbed.act(node, Action::Kill).unwrap()).await;
+    for (n, (_, answer)) in answers.iter().enumerate() {
+        let fault = answer.as_ref().unwrap_err();
+        let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
+        assert!(classes.contains(&fault.class), "{fault}");
+        assert_eq!((fault.certainty, fault.connection_lost), (certainty, true), "{fault}");
+    }
+    let (connection, _) = answers.into_iter().next().unwrap();
+    let mut client = Single::new(connection);
+    let fault = client.set("k", b"v").await.unwrap_err();
+    assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
+    testbed.act(node, Action::Restart).unwrap();
+    client.set("k", b"again").await.unwrap();
+    assert_eq!(client.get("k").await, Ok(Some(b"again".to_vec())));
+}
+
+/// Asks again until `wanted` is pleased; between two times as long as a client that lost its
+/// connection would wait.
+pub async fn until<T>(
+    what: &str,
+    mut ask: impl AsyncFnMut() -> T,
+    wanted: impl Fn(&T) -> bool,
+) -> T {
+    let begin = Instant::now();
+    loop {
+        let answer = ask().await;
+        if wanted(&answer) {
+            return answer;
+        }
+        assert!(begin.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// A put of one value.
@@ -202,7 +283,7 @@ async fn before_another_try(fault: &Fault, begin: Instant) {
         ErrorClass::Unavailable,
     ];
     assert!(transient.contains(&fault.class), "{fault}");
-    assert!(begin.elapsed() < Duration::from_secs(90), "it does not come back: {fault}");
+    assert!(begin.elapsed() < PATIENCE, "it does not come back: {fault}");
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 

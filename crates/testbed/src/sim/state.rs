@@ -43,6 +43,8 @@ pub(super) struct Follower {
 pub(super) struct Lies {
     /// So many writes are acknowledged and not made.
     pub lose: u64,
+    /// So many writes that its primary passes on are confirmed and not made.
+    pub skip: u64,
     /// So many more writes are acknowledged and shown to no replica, then none is answered.
     pub unreplicated: Option<u64>,
     /// So many reads find the version so many before the newest.
@@ -122,6 +124,12 @@ impl State {
     pub fn apply(&mut self, sequence: u64, key: &[u8], value: Value) -> io::Result<()> {
         self.sequence = sequence - 1;
         self.write(key, value).map(drop)
+    }
+
+    /// Says that it has made a write as the primary numbered it, and has not.
+    pub fn skip(&mut self, sequence: u64) {
+        self.lies.skip -= 1;
+        self.sequence = sequence;
     }
 
     /// The request that gives another node all that this one has.

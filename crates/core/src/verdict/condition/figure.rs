@@ -45,6 +45,8 @@ pub enum Figure {
     AckedLost,
     /// Writes that were not acknowledged and are there.
     Recovered,
+    /// Records whose copies differ, each read by itself when the records were read back.
+    CopiesDiffer,
     /// Longest time without success.
     Unavailable,
     /// From the fault to the first error after it.
@@ -61,6 +63,8 @@ pub enum Figure {
     StaleFor,
     /// Histories of sampled records that are not linearizable.
     Violations,
+    /// What a million operations cost, at prices that the user states; only comparisons know them.
+    Cost,
     /// What the store's driver noticed, by its name.
     Noticed(String),
 }
@@ -106,7 +110,7 @@ const fn known(
 
 /// Every figure with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …),
 /// `recovers … to SHARE` and `figure(NAME)`.
-pub const FIGURES: [KnownFigure; 25] = [
+pub const FIGURES: [KnownFigure; 27] = [
     known("rate", Dimension::Rate, false, || Figure::Rate, "operations that succeeded, a second"),
     known("max", Dimension::Time, true, || Figure::Max, "the longest latency"),
     known("mean", Dimension::Time, true, || Figure::Mean, "the mean latency"),
@@ -142,6 +146,13 @@ pub const FIGURES: [KnownFigure; 25] = [
         false,
         || Figure::Recovered,
         "writes that are there and were not acknowledged",
+    ),
+    known(
+        "copies_differ",
+        Dimension::Count,
+        true,
+        || Figure::CopiesDiffer,
+        "records whose replicas do not agree",
     ),
     known(
         "unavailable",
@@ -186,6 +197,7 @@ pub const FIGURES: [KnownFigure; 25] = [
         || Figure::Violations,
         "histories that are not linearizable",
     ),
+    known("cost", Dimension::Any, true, || Figure::Cost, "of a million operations, in comparisons"),
 ];
 
 impl Figure {
@@ -251,9 +263,11 @@ impl Figure {
                 | Figure::Acked
                 | Figure::AckedLost
                 | Figure::Recovered
+                | Figure::CopiesDiffer
                 | Figure::StaleVersions
                 | Figure::StaleFor
                 | Figure::Violations
+                | Figure::Cost
         )
     }
 

@@ -76,10 +76,12 @@ fn measure() -> PhaseMeasure {
         wall: Duration::from_secs(SECONDS),
         cpu: Duration::from_secs(SECONDS / 2),
         spun: Duration::ZERO,
+        waited: Duration::ZERO,
         in_store: Duration::from_secs(SECONDS * 9 / 10),
         clients: CLIENTS,
     };
     PhaseMeasure {
+        unread: 0,
         started_at: SystemTime::UNIX_EPOCH,
         start: SECOND,
         end: (SECONDS + 1) * SECOND,
@@ -138,7 +140,16 @@ fn resources() -> ResourceSummary {
         context_switches: None,
     };
     let span = Duration::from_secs(SECONDS);
-    ResourceSummary { span, busy: 0.6, steal: 0.0, iowait: 0.0, own, servers: vec![], link: None }
+    ResourceSummary {
+        span,
+        busy: 0.6,
+        steal: 0.0,
+        iowait: 0.0,
+        own,
+        servers: vec![],
+        link: None,
+        others: None,
+    }
 }
 
 impl Phase {
@@ -408,6 +419,30 @@ fn clients_without_a_request() {
     phase.only("client-limited", Level::Suspect);
     phase.open();
     phase.measure.workers[0].cpu = Duration::from_secs(5);
+    phase.none();
+}
+
+/// A client that gets no processor looks idle by its own time; what it waited for tells.
+#[test]
+fn a_client_that_is_starved_of_its_processor() {
+    let mut phase = healthy();
+    phase.measure.workers[0].cpu = Duration::from_secs(4);
+    phase.measure.workers[0].waited = Duration::from_secs(5);
+    phase.none();
+    phase.measure.workers[0].waited = Duration::from_millis(5_100);
+    let reason = phase.only("client-limited", Level::Suspect);
+    assert!(reason.text().contains("(51.0 % of it spent waiting)"), "{}", reason.text());
+}
+
+#[test]
+fn processor_time_that_other_programs_took() {
+    let mut phase = healthy();
+    phase.resources.others = Some(0.5);
+    // The server may be on this machine, and nobody said which process it is.
+    phase.none();
+    phase.threading = Threading::InProcess;
+    phase.only("other-load", Level::Suspect);
+    phase.resources.others = Some(0.10);
     phase.none();
 }
 

@@ -7,7 +7,7 @@ fn each() -> Vec<Reason> {
     let clients = 10;
     let span = Duration::from_millis(400);
     vec![
-        Reason::ClientLimited { worker: 1, busy: 0.95 },
+        Reason::ClientLimited { worker: 1, busy: 0.95, waited: 0.3, server: Some(0.5) },
         Reason::HarnessShare { outside: 0.4 },
         Reason::MissedSchedule { offered: 10_000, started: 9_000, span },
         Reason::LateSends { lag_p99: 300_000, response_p99: 1_000_000 },
@@ -25,6 +25,7 @@ fn each() -> Vec<Reason> {
         Reason::Unjudged { unknown: 4, reads: 10_000 },
         Reason::Anomalies { illegal: 1, counts: [1, 0, 0, 0, 0] },
         Reason::NeverSettled { trend: -0.3 },
+        Reason::OtherLoad { others: 0.4 },
     ]
 }
 
@@ -49,6 +50,7 @@ fn position(reason: &Reason) -> usize {
         Reason::Unjudged { .. } => 15,
         Reason::Anomalies { .. } => 16,
         Reason::NeverSettled { .. } => 17,
+        Reason::OtherLoad { .. } => 18,
     }
 }
 
@@ -56,6 +58,23 @@ fn position(reason: &Reason) -> usize {
 fn every_variant_is_tried_here() {
     let order: Vec<_> = each().iter().map(position).collect();
     assert_eq!(order, (0..each().len()).collect::<Vec<_>>());
+}
+
+/// What the client lacked, and what it could still get out of the server.
+#[test]
+fn a_limited_client_tells_by_how_much_more_of_it_would_help() {
+    let text =
+        |waited, server| Reason::ClientLimited { worker: 0, busy: 0.95, waited, server }.text();
+    assert_eq!(
+        text(0.0, None),
+        "client thread 0 worked 95.0 % of the time: kvdyno may be the limit"
+    );
+    let starved = text(0.5, Some(0.25));
+    assert!(starved.contains("(50.0 % of it spent waiting)"), "{starved}");
+    assert!(starved.ends_with(
+        "worked 25.0 %, so that more clients could get up to 4.0 times as much out of it"
+    ));
+    assert!(text(0.0, Some(0.96)).ends_with("so may the server, a thread of which worked 96.0 %"));
 }
 
 #[test]
@@ -95,6 +114,33 @@ fn every_reason_and_its_advice_is_on_the_page() {
         let row = row.unwrap_or_else(|| panic!("docs/VERDICT.md has no row for {name}"));
         assert!(row.contains(reason.advice()), "docs/VERDICT.md tells {name} other advice");
     }
+}
+
+/// Where each reason is made to happen: (reason, file of its test, name of its test).
+fn made_to_happen() -> Vec<[String; 3]> {
+    let page = include_str!("../../../../../docs/VERDICT.md");
+    let section = page.split("## Each reason made to happen").nth(1).expect("the section");
+    let cells = |line: &str| -> Option<[String; 3]> {
+        let cells: Vec<&str> = line.split('`').collect();
+        let [_, reason, _, file, _, test, ..] = cells[..] else { return None };
+        Some([reason, file, test].map(str::to_owned))
+    };
+    section.lines().filter(|line| line.starts_with("| `")).filter_map(cells).collect()
+}
+
+#[test]
+fn every_reason_has_a_test_that_makes_it_happen() {
+    let rows = made_to_happen();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    for reason in each() {
+        let name = reason.name();
+        let row = rows.iter().find(|[of, ..]| of == name);
+        let [_, file, test] =
+            row.unwrap_or_else(|| panic!("docs/VERDICT.md has no test of {name}"));
+        let text = std::fs::read_to_string(format!("{root}{file}")).unwrap_or_default();
+        assert!(text.contains(&format!("fn {test}()")), "{file} has no test {test}");
+    }
+    assert_eq!(rows.len(), each().len(), "a row is of no reason: {rows:?}");
 }
 
 #[test]

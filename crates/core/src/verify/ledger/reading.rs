@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::word::{Base, Flight, Now, Snapshot, Word};
+use super::snapshot::{Now, Snapshot};
+use super::word::{Base, Flight, Word};
 use super::{Ledger, again, load, replace};
 use crate::measure::Nanos;
 use crate::verify::anomaly::AnomalyKind;

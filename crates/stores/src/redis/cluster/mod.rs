@@ -60,6 +60,7 @@ pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError>
         stale: AtomicBool::new(true),
         asking: AtomicBool::new(false),
         not_before: AtomicU64::new(0),
+        copy: None,
     };
     Ok((access, Topology::Cluster(Arc::new(cluster))))
 }
@@ -81,6 +82,8 @@ pub(super) struct Cluster {
     asking: AtomicBool,
     /// On kvdyno's clock: the map is not asked for again before.
     not_before: AtomicU64,
+    /// Reads are of this copy of each slot and of no other, whatever it has: 0 is the primary's.
+    copy: Option<usize>,
 }
 
 impl Cluster {
@@ -90,6 +93,34 @@ impl Cluster {
 
     pub(super) fn reads_replicas(&self) -> bool {
         self.access.readonly
+    }
+
+    /// The same cluster, of which only the copy of this number is read, as the map is now.
+    pub(super) fn of_copy(&self, number: usize) -> Cluster {
+        self.read_from(number > 0, Some(number))
+    }
+
+    /// The same cluster, of which the primaries are read.
+    pub(super) fn of_primaries(&self) -> Cluster {
+        self.read_from(false, None)
+    }
+
+    fn read_from(&self, readonly: bool, copy: Option<usize>) -> Cluster {
+        Cluster {
+            access: Arc::new(Access { readonly, ..Access::clone(&self.access) }),
+            map: Mutex::new(self.map()),
+            version: AtomicU64::new(0),
+            stale: AtomicBool::new(false),
+            asking: AtomicBool::new(false),
+            not_before: AtomicU64::new(0),
+            copy,
+        }
+    }
+
+    /// The map, asked for again.
+    pub(super) async fn refreshed(&self) -> Answer<Arc<Map>> {
+        self.refresh().await?;
+        Ok(self.map())
     }
 
     /// The map as it is known.

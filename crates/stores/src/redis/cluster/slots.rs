@@ -172,6 +172,25 @@ impl Map {
         }
     }
 
+    /// The node that has copy `number` of `slot`: 0 is the primary's, 1 the first replica's.
+    pub(super) fn copy(&self, slot: usize, number: usize) -> Option<usize> {
+        let shard = self.shard(slot)?;
+        match number.checked_sub(1) {
+            None => Some(shard.primary),
+            Some(replica) => shard.replicas.get(replica).copied(),
+        }
+    }
+
+    /// The node that has copy `number` of the record at `key`.
+    pub(in crate::redis) fn holder(&self, key: &[u8], number: usize) -> Option<&Endpoint> {
+        self.nodes.get(self.copy(slot_of(key), number)?)
+    }
+
+    /// Copies of the slot that has most.
+    pub(in crate::redis) fn most_copies(&self) -> usize {
+        self.shards.iter().map(|shard| 1 + shard.replicas.len()).max().unwrap_or(0)
+    }
+
     fn shard(&self, slot: usize) -> Option<&Shard> {
         self.shards.get(usize::from(self.slots[slot]))
     }
@@ -260,6 +279,10 @@ mod tests {
         assert_eq!((map.primary(0), map.replica(0, 5)), (1, 2));
         assert_eq!((map.primary(16_383), map.replica(16_383, 5)), (3, 3));
         assert_eq!((map.primary_numbers(), map.replica_numbers()), (vec![1, 3], vec![2]));
+        // The second shard has no replica, so no second copy.
+        let copies = |slot| [map.copy(slot, 0), map.copy(slot, 1), map.copy(slot, 2)];
+        assert_eq!(copies(0), [Some(1), Some(2), None]);
+        assert_eq!((copies(16_383), map.most_copies()), ([Some(3), None, None], 2));
         // The replica has taken over, and a slot is without anybody.
         let taken = [Range { first: 1, last: 9999, nodes: vec![("asked".to_owned(), 2)] }];
         let later = map.with(&taken);

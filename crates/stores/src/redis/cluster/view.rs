@@ -86,7 +86,7 @@ impl View {
         R: FnMut(Token, &[u8]) -> Answer<T> + Unpin,
     {
         self.make_ready(link).await;
-        let mut hop = self.hop(key, effect);
+        let mut hop = self.hop(key, effect)?;
         for _ in 0..=MOST_REDIRECTIONS {
             let encode = |out: &mut Vec<u8>| {
                 hop.push_asking(out);
@@ -96,6 +96,8 @@ impl View {
             let answer = link.request(hop.member, effect, parts - 1 + hop.parts(), encode, read);
             match answer.await {
                 Ok(Reached::Answer(value)) => return Ok(value),
+                // Elsewhere lies another copy.
+                Ok(Reached::Redirected(_)) if self.cluster.copy.is_some() => return Err(no_copy()),
                 Ok(Reached::Redirected(redirect)) => hop = self.follow(link, hop, &redirect),
                 Err(fault) => return Err(self.noted(fault)),
             }
@@ -111,7 +113,8 @@ impl View {
         into: &mut Rows,
     ) -> Answer<()> {
         self.make_ready(link).await;
-        let mut hops: Vec<Hop> = keys.iter().map(|key| self.hop(key, Effect::Read)).collect();
+        let hops = keys.iter().map(|key| self.hop(key, Effect::Read));
+        let mut hops = hops.collect::<Answer<Vec<Hop>>>()?;
         for _ in 0..=MOST_REDIRECTIONS {
             let split = Split::new(hops.iter().map(|hop| hop.member));
             submit(link, &split, &hops, Effect::Read, |record, out| {
@@ -144,7 +147,8 @@ impl View {
     ) -> Answer<()> {
         self.make_ready(link).await;
         let mut left: Vec<usize> = (0..puts.len()).collect();
-        let mut hops: Vec<Hop> = puts.iter().map(|put| self.hop(put.key, Effect::Write)).collect();
+        let hops = puts.iter().map(|put| self.hop(put.key, Effect::Write));
+        let mut hops = hops.collect::<Answer<Vec<Hop>>>()?;
         let mut ended = Vec::with_capacity(puts.len());
         for _ in 0..=MOST_REDIRECTIONS {
             let split = Split::new(hops.iter().map(|hop| hop.member));
@@ -198,15 +202,17 @@ impl View {
     }
 
     #[inline]
-    fn hop(&mut self, key: &[u8], effect: Effect) -> Hop {
+    fn hop(&mut self, key: &[u8], effect: Effect) -> Answer<Hop> {
         let slot = slot_of(key);
-        let member = if effect == Effect::Read && self.cluster.reads_replicas() {
+        let member = if let Some(number) = self.cluster.copy {
+            self.map.copy(slot, number).ok_or_else(no_copy)?
+        } else if effect == Effect::Read && self.cluster.reads_replicas() {
             self.turn = self.turn.wrapping_add(1);
             self.map.replica(slot, self.turn)
         } else {
             self.map.primary(slot)
         };
-        Hop { member, asking: false }
+        Ok(Hop { member, asking: false })
     }
 
     #[cold]
@@ -329,6 +335,11 @@ fn read_puts(hops: &[Hop], split: &Split, answers: Answers<'_>) -> Vec<Answer<Re
         }
     };
     split.positions().enumerate().map(outcome).collect()
+}
+
+#[cold]
+fn no_copy() -> Fault {
+    Fault::failed(ErrorClass::Unavailable, "the slot has no such copy")
 }
 
 fn lost_on_the_way() -> Fault {

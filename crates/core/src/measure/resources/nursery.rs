@@ -1,0 +1,81 @@
+//! Which processes servers start meanwhile: Redis writes its snapshots and rewrites its file in one of
+//! their own, and what it costs should have a name.
+
+use std::time::Duration;
+
+use super::super::clock::now;
+use super::super::procfs::ProcFile;
+use super::Offspring;
+
+/// Between two looks: a rewrite may take less than a second.
+pub(super) const EVERY: Duration = Duration::from_millis(100);
+/// Such processes that are kept of a phase.
+const KEPT: usize = 1_000;
+
+/// Looks for processes that the servers start.
+#[derive(Debug)]
+pub(super) struct Nursery {
+    files: Vec<Option<ProcFile>>,
+    seen: Vec<Offspring>,
+    /// Number of the process of each of `seen`.
+    pids: Vec<u32>,
+}
+
+impl Nursery {
+    pub(super) fn new(servers: &[u32]) -> Nursery {
+        let files = servers.iter().map(|pid| children(*pid)).collect();
+        Nursery { files, seen: Vec::new(), pids: Vec::new() }
+    }
+
+    /// The server at this place is another process from now on, or a new one behind the last.
+    pub(super) fn watch(&mut self, server: usize, pid: u32) {
+        if server >= self.files.len() {
+            self.files.resize_with(server + 1, || None);
+        }
+        self.files[server] = children(pid);
+    }
+
+    /// All that were seen.
+    pub(super) fn seen(self) -> Vec<Offspring> {
+        self.seen
+    }
+
+    pub(super) fn look(&mut self) {
+        let at = now();
+        for (server, file) in self.files.iter_mut().enumerate() {
+            let Some(children) = file.as_mut().and_then(ProcFile::read) else { continue };
+            let children: Vec<u32> =
+                children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+            for pid in children {
+                match self.pids.iter().rposition(|known| *known == pid) {
+                    Some(index) => {
+                        self.seen[index].to = at;
+                        // A process that was only just made still has the name of its parent.
+                        if let Some(name) = title(pid) {
+                            self.seen[index].name = name;
+                        }
+                    }
+                    None if self.seen.len() >= KEPT => {}
+                    None => {
+                        let Some(name) = title(pid) else { continue };
+                        self.pids.push(pid);
+                        self.seen.push(Offspring { server, name, from: at, to: at });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The file that tells which processes this one has started.
+fn children(pid: u32) -> Option<ProcFile> {
+    ProcFile::open(format!("/proc/{pid}/task/{pid}/children")).ok()
+}
+
+/// First word of the command line that a process shows: its title, where it gave itself one.
+fn title(pid: u32) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let text = String::from_utf8_lossy(&line);
+    let word = text.split(['\0', ' ']).next().filter(|word| !word.is_empty())?;
+    Some(word.rsplit('/').next().unwrap_or(word).to_owned())
+}

@@ -1,0 +1,79 @@
+//! What waiting may cost, and a client that is given no processor.
+
+use std::sync::atomic::AtomicBool;
+
+use kvdyno_core::measure::{WorkerUse, allowed_cpus, pin_current_thread};
+use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
+
+use super::*;
+
+/// One client, 200 requests a second for half a second: it waits nearly all the time.
+fn waits(threading: Threading, pace: Pacing) -> WorkerUse {
+    let mut bench = Bench::loaded(threading, Behaviour::default());
+    bench.context.conduct.pace = pace;
+    let mut gets = group(&[(Kind::Get, 1_000)], 1);
+    gets.arrival = Arrival::Constant { rate: 200.0 };
+    let (measure, _) = bench.run(phase(vec![gets], Some(Duration::from_millis(500))));
+    assert!((99..=100).contains(&measure.started), "{pace:?}: {}", measure.started);
+    assert!(measure.send_lag.is_some(), "how late requests left is told");
+    measure.workers[0]
+}
+
+#[test]
+fn each_way_of_waiting_keeps_to_its_promise() {
+    for threading in [Threading::InProcess, Threading::Networked] {
+        let timer = waits(threading, Pacing::Timer);
+        assert_eq!(timer.spun, Duration::ZERO, "{threading:?}");
+        // At most 60 µs for each request; what is spun while the thread has no processor counts too.
+        let both = waits(threading, Pacing::Both);
+        assert!(
+            both.spun <= Duration::from_micros(100 * 60) + both.waited,
+            "{threading:?} {both:?}"
+        );
+        let spin = waits(threading, Pacing::Spin);
+        let lost = spin.waited + spin.cpu;
+        assert!(spin.spun + lost > spin.wall * 8 / 10, "{threading:?} {spin:?}");
+        // Spinning is not work: a worker that only waits is not busy, however it waits.
+        for used in [timer, both, spin] {
+            assert!(used.cpu < used.wall / 2, "{threading:?} {used:?}");
+        }
+    }
+}
+
+/// A worker stays on the last processor; so does a hog that never rests.
+#[test]
+fn a_client_that_is_starved_is_told_to_be_the_limit() {
+    let bench = Bench::loaded(Threading::Networked, Behaviour::default());
+    let stop = AtomicBool::new(false);
+    let (measure, plan) = std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                pin_current_thread(*allowed_cpus().last().unwrap()).unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let mut bench = bench;
+        bench.context.conduct.threads = 1;
+        let gets = group(&[(Kind::Get, 1_000)], 4);
+        let plan = phase(vec![gets], Some(Duration::from_millis(1_500)));
+        let (measure, _) = bench.run(plan.clone());
+        stop.store(true, Ordering::Relaxed);
+        (measure, plan)
+    });
+    let reasons = judge_phase(&Evidence {
+        plan: &plan,
+        measure: &measure,
+        threading: Threading::Networked,
+        resources: None,
+        prepares: false,
+    });
+    let limited = reasons.iter().find_map(|reason| match reason {
+        Reason::ClientLimited { waited, .. } => Some(*waited),
+        _ => None,
+    });
+    let used = measure.workers[0];
+    assert!(limited.is_some_and(|waited| waited > 0.3), "{reasons:?} {used:?}");
+    assert!(used.cpu < used.wall * 6 / 10, "by its own time alone it looks idle: {used:?}");
+}

@@ -1,0 +1,57 @@
+//! One measurement, be it a run or one trial of several: its result is begun, and its targets are
+//! measured one after the other.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use kvdyno_core::measure;
+use kvdyno_core::suite::Plan;
+use kvdyno_report::folder::ResultFolder;
+use kvdyno_report::result::{RunResult, TrialNumber};
+
+use crate::args::ConductArguments;
+use crate::cost;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::setting::Setting;
+use crate::target::Checked;
+
+/// The result of a run, or of one of several trials, with its folder.
+///
+/// # Errors
+/// [`Failure`] if the folder cannot be made.
+pub fn begin(
+    plan: &Plan,
+    arguments: &ConductArguments,
+    command: Vec<String>,
+    trial: Option<(TrialNumber, &Path)>,
+) -> Result<Output, Failure> {
+    let (started, origin) = (SystemTime::now(), measure::now());
+    let mut result = RunResult::begin(plan, &command, started);
+    result.compare_unequal = arguments.allow_unequal;
+    result.trial = trial.map(|(number, _)| number);
+    result.cost = cost::of_servers(&arguments.price)?;
+    let out = trial.map(|(_, folder)| folder).or(arguments.out.as_deref());
+    let folder = ResultFolder::create(out, &plan.suite, started, origin).map_err(Failure::usage)?;
+    let quiet = arguments.quiet || arguments.json;
+    Ok(Output::new(folder, result, origin, quiet, arguments.strict))
+}
+
+/// Runs each target in turn, until the user stops it.
+pub fn measure(targets: Vec<Checked>, setting: &Setting<'_>, output: &mut Output) -> Exit {
+    let mut exit = Exit::Done;
+    for target in targets {
+        match target.run(setting, output) {
+            Ok(ended) => exit = exit.worse(ended),
+            Err(failure) => {
+                failure.tell();
+                exit = exit.worse(failure.exit);
+                output.add_failure(&failure.to_string());
+            }
+        }
+        if exit == Exit::Interrupted {
+            break;
+        }
+    }
+    exit
+}

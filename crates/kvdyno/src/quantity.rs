@@ -1,0 +1,10 @@
+//! Quantities on the command line: what is wrong with one comes with an example of what is right.
+
+use kvdyno_core::suite::units::UnitError;
+
+/// Reads a quantity; what is wrong with it comes with an example of what is right.
+pub fn hinted<T>(
+    read: fn(&str) -> Result<T, UnitError>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
+    move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
+}

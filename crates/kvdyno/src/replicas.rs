@@ -1,0 +1,81 @@
+//! What is looked at beyond the reads of a run when its records are read back: each copy by itself, and the
+//! strongest level of reads that the store has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kvdyno_core::load::{Agreement, AnyStore, Compared, Context, Difference};
+use kvdyno_report::result::{CopiesAccount, DifferingRecord, TestbedResult};
+
+use crate::existing::answers_within;
+
+/// How long a stronger level is waited for: one that needs a node which stays down is never answered.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Compares the copies of records 0..`records`; `None` if there is one of each.
+pub fn compare(
+    store: &Arc<dyn AnyStore>,
+    context: &Context,
+    records: u64,
+    testbed: &Option<TestbedResult>,
+) -> Option<CopiesAccount> {
+    let vanish = context.profile.capabilities.may_forget
+        || context.ledger.as_ref().is_some_and(|ledger| ledger.expires());
+    let not_shown = |why: String| CopiesAccount { not_shown: why, ..CopiesAccount::default() };
+    if vanish {
+        return Some(not_shown("records may vanish by themselves".to_owned()));
+    }
+    match store.compare_copies(context, records) {
+        Ok(Agreement::One) => None,
+        Ok(Agreement::NotShown(why)) => Some(not_shown(named(&why, testbed))),
+        Ok(Agreement::Compared(compared)) => Some(account(compared, records, testbed)),
+        Err(error) => Some(not_shown(error.to_string())),
+    }
+}
+
+fn account(compared: Compared, records: u64, testbed: &Option<TestbedResult>) -> CopiesAccount {
+    let all = |texts: Vec<String>| texts.iter().map(|text| named(text, testbed)).collect();
+    let example = |Difference { record, key, found }: Difference| {
+        let found = found.into_iter().map(|(node, what)| (named(&node, testbed), what));
+        DifferingRecord { record, key, found: found.collect() }
+    };
+    CopiesAccount {
+        not_shown: String::new(),
+        copies: all(compared.copies),
+        left_out: all(compared.left_out),
+        asked: records,
+        compared: compared.records,
+        partly: compared.partly,
+        differ: compared.differ,
+        late: compared.late,
+        waited_ns: compared.waited.as_nanos().try_into().unwrap_or(u64::MAX),
+        examples: compared.examples.into_iter().map(example).collect(),
+    }
+}
+
+/// `text` with the testbed's names of its nodes in the place of their addresses.
+fn named(text: &str, testbed: &Option<TestbedResult>) -> String {
+    let nodes = testbed.iter().flat_map(|testbed| &testbed.nodes);
+    nodes.fold(text.to_owned(), |text, node| text.replace(&node.address, &node.name))
+}
+
+/// The store read at the strongest level that is answered, and that in words.
+pub fn strongest(
+    store: &Arc<dyn AnyStore>,
+    context: &Context,
+    records: u64,
+) -> (Arc<dyn AnyStore>, String) {
+    let usual = context.profile.consistency.level.describe();
+    let mut silent = Vec::new();
+    for (stronger, how) in store.stronger() {
+        if answers_within(PATIENCE, &stronger, context, records) {
+            return (stronger, format!("{how} (the run reads {usual})"));
+        }
+        silent.push(how);
+    }
+    let silent = match silent.as_slice() {
+        [] => String::new(),
+        silent => format!("; there was no answer {}", silent.join(" nor ")),
+    };
+    (Arc::clone(store), format!("as the run reads ({usual}){silent}"))
+}

@@ -1,0 +1,107 @@
+//! What is measured: a store that a URL names, or a testbed that is up around its own run.
+
+use std::sync::Arc;
+
+use kvdyno_core::load::AnyStore;
+use kvdyno_core::suite::Plan;
+use kvdyno_stores::{StoreError, StoreUrl, registry};
+use kvdyno_testbed::is_file;
+
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::session::Session;
+use crate::setting::Setting;
+use crate::testbed::{self, Around, consent};
+
+/// One line about a store that cannot be opened, and the exit code for it.
+fn about_store(error: &StoreError) -> Failure {
+    if error.is_usage() { Failure::usage(error) } else { Failure::unavailable(error) }
+}
+
+/// A store and its URL without a password.
+pub struct OpenStore {
+    /// The URL as it may be shown.
+    pub url: String,
+    /// The store.
+    pub store: Arc<dyn AnyStore>,
+}
+
+impl OpenStore {
+    /// Opens the store that `url` names.
+    ///
+    /// # Errors
+    /// [`Failure`] if the URL is wrong or the store cannot be opened.
+    pub fn open(url: &str) -> Result<OpenStore, Failure> {
+        let store = registry::open(url).map_err(|error| about_store(&error))?;
+        let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
+        Ok(OpenStore { url: shown, store: Arc::from(store) })
+    }
+}
+
+/// Something to measure.
+#[derive(Clone)]
+pub enum Target {
+    /// The store of this URL.
+    Store(String),
+    /// The testbed of these words, which is up around its own run only.
+    Testbed(String),
+}
+
+/// A target that is known to be right.
+pub enum Checked {
+    /// A store.
+    Store(OpenStore),
+    /// A testbed.
+    Testbed(String),
+}
+
+impl Target {
+    /// As it was typed.
+    pub fn words(&self) -> &str {
+        match self {
+            Target::Store(words) | Target::Testbed(words) => words,
+        }
+    }
+
+    /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
+    /// before anything is measured.
+    ///
+    /// # Errors
+    /// [`Failure`] if the word is wrong, the store cannot be opened, or harm is not consented to.
+    pub fn check(self, plan: &Plan, yes: bool) -> Result<Checked, Failure> {
+        match self {
+            Target::Store(url) => OpenStore::open(&url).map(Checked::Store),
+            Target::Testbed(words) => {
+                let words = testbed::fitted(&words, plan)?;
+                testbed::check(&words)?;
+                let faults = plan.phases.iter().any(|phase| !phase.faults.is_empty());
+                if faults && is_file(&words) {
+                    consent(&words, &format!("suite {} harms its nodes", plan.suite), yes)?;
+                }
+                Ok(Checked::Testbed(words))
+            }
+        }
+    }
+}
+
+impl Checked {
+    /// Runs every phase against it.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot be set up or opened.
+    pub fn run(self, setting: &Setting<'_>, output: &mut Output) -> Result<Exit, Failure> {
+        match self {
+            Checked::Store(OpenStore { url, store }) => {
+                Ok(Session::open(setting, store, url)?.run(output))
+            }
+            Checked::Testbed(words) => {
+                let around = Around::start(&words, false, &setting.interrupt)?;
+                let disclosed = testbed::disclosed(around.description());
+                let OpenStore { url, store } = OpenStore::open(&around.description().url)?;
+                Ok(Session::open(setting, store, url)?
+                    .on_testbed(disclosed, around.keeper())
+                    .run(output))
+            }
+        }
+    }
+}

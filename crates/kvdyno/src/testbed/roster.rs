@@ -1,0 +1,130 @@
+//! Which process each node of a testbed is now. Nodes are started again and added while a phase runs,
+//! and are sampled all the same.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kvdyno_core::measure::{Follow, Sampler};
+use kvdyno_report::result::TestbedNode;
+use kvdyno_testbed::NodeDescription;
+
+use super::disclosed;
+use super::nemesis::{SharedKeeper, lock};
+
+/// The nodes of one testbed; its copies are one and the same.
+#[derive(Clone, Debug, Default)]
+pub struct Roster(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Name and process number of each node that runs on this machine, in the order in which they came.
+    nodes: Vec<(String, u32)>,
+    /// Processes that came after the testbed was up.
+    later: Vec<TestbedNode>,
+    follow: Option<Follow>,
+}
+
+impl Roster {
+    /// The nodes as they are disclosed.
+    pub fn of(nodes: &[TestbedNode]) -> Roster {
+        let nodes = nodes.iter().filter_map(|node| Some((node.name.clone(), node.pid?))).collect();
+        Roster(Arc::new(Mutex::new(State { nodes, ..State::default() })))
+    }
+
+    /// Begins to sample the nodes as they are now; `None` where this machine tells nothing.
+    pub fn sample(&self, keeper: Option<&SharedKeeper>) -> Option<Sampler> {
+        // Somebody else may have started them again, with `kvdyno testbed fault`.
+        if let Some(keeper) = keeper {
+            self.look(keeper);
+        }
+        self.with(|state| {
+            let sampler = Sampler::start(&state.pids()).ok()?;
+            state.follow = Some(sampler.follow());
+            Some(sampler)
+        })
+    }
+
+    /// Asks the keeper which process each node is now, and tells who samples them.
+    pub fn look(&self, keeper: &SharedKeeper) {
+        // A keeper that is gone is told of where it is given orders.
+        let now = lock(keeper).nodes().unwrap_or_default();
+        self.with(|state| {
+            if state.take(&now)
+                && let Some(follow) = &state.follow
+            {
+                follow.now(&state.pids());
+            }
+        });
+    }
+
+    /// Number of the process and name of each node that runs on this machine.
+    pub fn processes(&self) -> Vec<(u32, String)> {
+        self.with(|state| state.nodes.iter().map(|(name, pid)| (*pid, name.clone())).collect())
+    }
+
+    /// Names of the nodes that are sampled, in their order.
+    pub fn names(&self) -> Vec<String> {
+        self.with(|state| state.nodes.iter().map(|(name, _)| name.clone()).collect())
+    }
+
+    /// Processes that came after the testbed was up.
+    pub fn later(&self) -> Vec<TestbedNode> {
+        self.with(|state| state.later.clone())
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl State {
+    fn pids(&self) -> Vec<u32> {
+        self.nodes.iter().map(|(_, pid)| *pid).collect()
+    }
+
+    /// Whether any node is another process than before.
+    fn take(&mut self, now: &[NodeDescription]) -> bool {
+        let mut changed = false;
+        for node in now {
+            let Some(pid) = node.pid else { continue };
+            match self.nodes.iter_mut().find(|(name, _)| *name == node.name) {
+                Some((_, known)) if *known == pid => continue,
+                Some((_, known)) => *known = pid,
+                None => self.nodes.push((node.name.clone(), pid)),
+            }
+            self.later.push(disclosed::node(node));
+            changed = true;
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, pid: Option<u32>) -> NodeDescription {
+        let (name, address) = (name.to_owned(), "127.0.0.1:1".to_owned());
+        NodeDescription { name, address, role: None, pid, running: pid.is_some() }
+    }
+
+    #[test]
+    fn a_new_process_of_a_node_takes_its_place_and_a_new_node_comes_last() {
+        let first = [node("redis-1", Some(7)), node("redis-2", Some(8))];
+        let first: Vec<_> = first.iter().map(disclosed::node).collect();
+        let roster = Roster::of(&first);
+        let take = |now: &[NodeDescription]| roster.with(|state| state.take(now));
+        assert!(!take(&[node("redis-1", Some(7)), node("redis-2", None)]));
+        assert!(take(&[
+            node("redis-1", Some(7)),
+            node("redis-3", Some(10)),
+            node("redis-2", Some(9))
+        ]));
+        assert_eq!(roster.names(), ["redis-1", "redis-2", "redis-3"]);
+        assert_eq!(roster.with(|state| state.pids()), [7, 9, 10]);
+        let later = roster.later();
+        let later: Vec<_> = later.iter().map(|node| (node.name.as_str(), node.pid)).collect();
+        assert_eq!(later, [("redis-3", Some(10)), ("redis-2", Some(9))]);
+        // A node of which the machine knows nothing is not sampled.
+        assert!(!take(&[node("redis-9", None)]));
+    }
+}

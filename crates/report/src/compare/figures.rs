@@ -1,0 +1,47 @@
+//! Which figures are compared: one list for the tables, for gates and for requirements. The others that
+//! conditions know have no margin of error.
+
+use kvdyno_core::cost::per_million;
+use kvdyno_core::verdict::ConditionFigure as Figure;
+
+use super::estimate::Estimate;
+
+/// Those of a table, in its order. Costs and errors only where there are some.
+pub(super) static SHOWN: [Figure; 7] = [
+    Figure::Rate,
+    Figure::Percentile(50_000),
+    Figure::Percentile(90_000),
+    Figure::Percentile(99_000),
+    Figure::Percentile(99_900),
+    Figure::Cost,
+    Figure::ErrorRatio,
+];
+/// Those that are compared when they are asked for, as are all other percentiles.
+static ASKED: [Figure; 2] = [Figure::Mean, Figure::Errors];
+
+/// It has a margin of error.
+pub(super) fn is_compared(figure: &Figure) -> bool {
+    matches!(figure, Figure::Percentile(_)) || SHOWN.contains(figure) || ASKED.contains(figure)
+}
+
+/// The words for all of them.
+pub(super) fn words() -> String {
+    let known = SHOWN.iter().chain(&ASKED).map(Figure::name);
+    let named = known.filter(|name| !name.starts_with('p')).collect::<Vec<_>>().join(", ");
+    format!("{named} and percentiles such as p99")
+}
+
+/// The figure that is measured where `figure` is computed from it.
+pub(super) fn basis(figure: &Figure) -> Figure {
+    match figure {
+        Figure::Cost => Figure::Rate,
+        other => other.clone(),
+    }
+}
+
+/// What a million operations cost at a rate, for servers at `hourly`. Its logarithm is that of the rate
+/// with another sign and a constant, so the errors are the same.
+pub(super) fn cost(rate: Estimate, hourly: f64) -> Estimate {
+    let value = per_million(hourly, rate.value);
+    Estimate { value, scaled: value.ln(), ..rate }
+}

@@ -1,0 +1,324 @@
+//! What every output says in the same words: stamps, figures, faults, histories, reasons, promises.
+
+use kvdyno_core::store::{Certainty, FigureUnit};
+use kvdyno_core::verify::{AnomalyKind, Tally};
+
+use crate::numbers::{bytes_text, duration_text, grouped, significant};
+use crate::result::{
+    FaultResult, FigureResult, Level, LinearizabilityAnswer, LinearizabilityResult, Reason,
+    RequestResult, RunResult, StoreResult, StoreRun, TestbedResult,
+};
+use crate::terminal::layout::printable;
+
+/// Published figures stand beside measured ones only where nothing differs from the suite.
+#[must_use]
+pub fn shows_published(result: &RunResult) -> bool {
+    result.suite.scale.is_none() && result.suite.changes.is_empty()
+}
+
+/// What a result that differs from its suite is stamped with.
+#[must_use]
+pub fn difference_stamp(result: &RunResult) -> Option<String> {
+    let suite = &result.suite;
+    match (suite.scale, suite.changes.is_empty()) {
+        (Some(scale), _) => {
+            Some(format!("scaled ×{scale}: not comparable with the published figures"))
+        }
+        (None, false) => {
+            Some(format!("not the suite as it is defined: {}", suite.changes.join(" ")))
+        }
+        (None, true) => None,
+    }
+}
+
+/// What a store's driver noticed, such as `hit ratio: 93.2 % (932 hits, 68 misses)`.
+#[must_use]
+pub fn figure_text(figure: &FigureResult) -> String {
+    let detail = match figure.detail.as_str() {
+        "" => String::new(),
+        detail => format!(" ({detail})"),
+    };
+    format!("{}: {}{detail}", figure.name, figure_value(figure))
+}
+
+/// The value of a figure in its unit; `unknown` where there is none.
+#[must_use]
+pub fn figure_value(figure: &FigureResult) -> String {
+    let Some(value) = figure.value else { return "unknown".to_owned() };
+    match figure.unit {
+        FigureUnit::Share => format!("{} %", significant(value * 100.0)),
+        FigureUnit::Count | FigureUnit::Ratio => significant(value),
+        FigureUnit::Seconds => duration_text(value * 1e9),
+    }
+}
+
+/// What was done to a node, such as `kill redis-1 (primary) at 10.0 s, done after 3.2 ms`.
+#[must_use]
+pub fn fault_text(fault: &FaultResult) -> String {
+    let node = match (fault.node.as_str(), &fault.role) {
+        ("", _) => String::new(),
+        (node, Some(role)) => format!(" {node} ({role})"),
+        (node, None) => format!(" {node}"),
+    };
+    let (at, took) = (fault.began_ns as f64 / 1e9, fault.ended_ns.saturating_sub(fault.began_ns));
+    let end = match &fault.error {
+        Some(error) => format!("not done: {error}"),
+        None => format!("done after {}", duration_text(took as f64)),
+    };
+    let used = fault.used.as_deref().map_or(String::new(), |used| format!(" ({used})"));
+    format!("{}{node} at {at:.3} s, {end}{used}", fault.what)
+}
+
+/// What the sampled histories say, such as `linearizable: 3,000 requests about 16 records`.
+#[must_use]
+pub fn linearizability_text(result: &LinearizabilityResult) -> String {
+    let count = |n: u64| grouped(n as f64);
+    let looked = format!("{} requests about {} records", count(result.requests), result.records);
+    let why = &result.why;
+    match (result.answer, &result.violation) {
+        (LinearizabilityAnswer::Ok, _) => format!("linearizable: {looked}"),
+        (LinearizabilityAnswer::Unknown, _) => format!("linearizable or not is unknown: {why}"),
+        (LinearizabilityAnswer::Violated, None) => format!("NOT LINEARIZABLE: {why} ({looked})"),
+        (LinearizabilityAnswer::Violated, Some(violation)) => {
+            let requests: Vec<String> = violation.requests.iter().map(request_text).collect();
+            let (record, requests) = (violation.record, requests.join("; "));
+            format!("NOT LINEARIZABLE: {why}, record {record}: {requests} ({looked})")
+        }
+    }
+}
+
+/// Such as `write of version 3 from 1.000000 s to 1.000200 s`.
+fn request_text(request: &RequestResult) -> String {
+    let seconds = |ns: u64| format!("{:.6} s", ns as f64 / 1e9);
+    let what = match request.version {
+        Some(version) if version < 0 => format!("version {} of an earlier run", -version),
+        Some(version) => format!("version {version}"),
+        None => "nothing".to_owned(),
+    };
+    let failed = if request.failed { "failed " } else { "" };
+    let verb = if request.write { "write of" } else { "read of" };
+    let until = match request.answered_ns {
+        Some(answered) => format!("to {}", seconds(answered)),
+        None => "on, without an answer".to_owned(),
+    };
+    format!("{failed}{verb} {what} from {} {until}", seconds(request.sent_ns))
+}
+
+/// An RFC 3339 moment as people read it, to the second.
+pub(crate) fn moment_text(rfc3339: &str) -> String {
+    match humantime::parse_rfc3339(rfc3339) {
+        Ok(moment) => humantime::format_rfc3339_seconds(moment)
+            .to_string()
+            .replace('T', " ")
+            .replace('Z', " UTC"),
+        Err(_) => printable(rfc3339),
+    }
+}
+
+/// How much there was to set up and how long it took, in a sentence without a stop.
+pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
+    let counted = |count: usize, what: &str, plural: &str| {
+        format!("{count} {what}{}", if count == 1 { "" } else { plural })
+    };
+    let steps: Vec<String> = (testbed.steps.iter())
+        .map(|step| format!("{} {}", step.name, duration_text(step.took_ns as f64)))
+        .collect();
+    let pinned = match (&testbed.server_processors, &testbed.client_processors) {
+        (Some(servers), Some(clients)) => {
+            format!(", servers on processors {servers:?} and clients on {clients:?}")
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{}, {} changed from the server's defaults, ready after {} ({}){pinned}",
+        counted(testbed.nodes.len(), "process", "es"),
+        counted(testbed.changed.len(), "setting", "s"),
+        duration_text(testbed.ready_after_ns as f64),
+        steps.join(", ")
+    )
+}
+
+/// Durability and consistency in words, each with whether it was read back.
+pub(crate) fn promises(store: &StoreResult) -> (String, String) {
+    let told = |level: &str, checked: bool| match checked {
+        true => format!("{level} (checked)"),
+        false => format!("{level} (declared, unchecked)"),
+    };
+    (
+        told(store.durability.level.describe(), store.durability.checked),
+        told(&store.consistency.level.describe(), store.consistency.checked),
+    )
+}
+
+/// Worth knowing, and no reason to doubt the figures. Wrong reads are no remark, though they say
+/// nothing against the measurement either.
+pub(crate) fn is_remark(reason: &Reason) -> bool {
+    reason.level == Level::Valid && reason.name != "anomalies"
+}
+
+/// Figure and threshold of a reason, where they tell more than its text. Facts have a threshold of
+/// 0, and the text holds every count.
+pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
+    let value = |figure: f64| match reason.unit.as_str() {
+        "share" => format!("{} %", significant(figure * 100.0)),
+        "seconds" => duration_text(figure * 1e9),
+        _ => grouped(figure),
+    };
+    let figure = reason.figure?;
+    match (reason.threshold, reason.unit.as_str()) {
+        (Some(0.0), _) => None,
+        (Some(threshold), "share") => {
+            Some(format!("{}, threshold {}", value(figure), value(threshold)))
+        }
+        (Some(threshold), _) => Some(format!("threshold {}", value(threshold))),
+        (None, _) => Some(value(figure)),
+    }
+}
+
+/// What the histories of each phase that asked say.
+pub(crate) fn histories(run: &StoreRun) -> Vec<String> {
+    let told = run.phases.iter().filter_map(|phase| {
+        let text = linearizability_text(phase.linearizability.as_ref()?);
+        Some(format!("{}: {}", printable(&phase.name), printable(&text)))
+    });
+    told.collect()
+}
+
+/// What verification saw, in a line.
+pub(crate) fn verification_line(tally: Option<&Tally>) -> String {
+    let Some(tally) = tally else { return "verified: nothing; verification was off".to_owned() };
+    let count = |n: u64| grouped(n as f64);
+    let mut parts = vec![
+        format!("{} of {} reads judged", count(tally.judged), count(tally.reads)),
+        format!("{} checked", bytes_text(tally.bytes_checked)),
+        anomalies_text(tally),
+        format!("{} unknown", count(tally.unknown)),
+    ];
+    if tally.legal_stale > 0 {
+        parts.push(format!("{} stale as the store declares", count(tally.legal_stale)));
+    }
+    if tally.stamp_only > 0 {
+        parts.push(format!("{} by their stamp only", count(tally.stamp_only)));
+    }
+    if tally.unexpected_misses > 0 {
+        parts.push(format!("{} unexpected misses", count(tally.unexpected_misses)));
+    }
+    format!("verified: {}", parts.join(", "))
+}
+
+fn anomalies_text(tally: &Tally) -> String {
+    let kinds: Vec<String> = AnomalyKind::ALL
+        .into_iter()
+        .filter(|kind| tally.of(*kind) > 0)
+        .map(|kind| format!("{} {}", grouped(tally.of(kind) as f64), kind.name()))
+        .collect();
+    match kinds.is_empty() {
+        true => "no anomaly".to_owned(),
+        false => format!("ANOMALIES: {}", kinds.join(", ")),
+    }
+}
+
+/// Whether requests may have been applied, in words.
+pub(crate) fn certainty_text(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Failed => "surely not applied",
+        Certainty::Indeterminate => "perhaps applied",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::LatencyUnit;
+    use crate::sample;
+
+    #[test]
+    fn figures_of_stores_are_told_in_their_units() {
+        let text = |unit, value| {
+            let (name, detail) = ("f".to_owned(), String::new());
+            figure_text(&FigureResult { name, value, unit, detail, warning: None })
+        };
+        assert_eq!(text(FigureUnit::Share, Some(0.932)), "f: 93.2 %");
+        assert_eq!(text(FigureUnit::Count, Some(12_345.0)), "f: 12,345");
+        assert_eq!(text(FigureUnit::Seconds, Some(0.002)), "f: 2.00 ms");
+        assert_eq!(text(FigureUnit::Ratio, Some(1.5)), "f: 1.50");
+        assert_eq!(text(FigureUnit::Ratio, None), "f: unknown");
+    }
+
+    #[test]
+    fn faults_are_told_with_node_and_time() {
+        let mut fault = FaultResult {
+            what: "kill".to_owned(),
+            node: "redis-1".to_owned(),
+            role: Some("primary".to_owned()),
+            began_ns: 10_000_000_000,
+            ended_ns: 10_003_200_000,
+            used: None,
+            error: None,
+        };
+        assert_eq!(fault_text(&fault), "kill redis-1 (primary) at 10.000 s, done after 3.20 ms");
+        fault.used = Some("SIGKILL".to_owned());
+        assert!(fault_text(&fault).ends_with("done after 3.20 ms (SIGKILL)"));
+        fault.used = None;
+        (fault.node, fault.error) = (String::new(), Some("no node is a primary".to_owned()));
+        assert_eq!(fault_text(&fault), "kill at 10.000 s, not done: no node is a primary");
+    }
+
+    #[test]
+    fn histories_are_told_with_the_requests_that_contradict_each_other() {
+        let request = |write, version, sent_ns, answered_ns| RequestResult {
+            write,
+            version,
+            sent_ns,
+            answered_ns,
+            failed: false,
+        };
+        let mut result = LinearizabilityResult {
+            answer: LinearizabilityAnswer::Ok,
+            why: String::new(),
+            records: 16,
+            full: 0,
+            requests: 3_000,
+            indeterminate: 1,
+            violation: None,
+        };
+        assert_eq!(linearizability_text(&result), "linearizable: 3,000 requests about 16 records");
+        result.answer = LinearizabilityAnswer::Unknown;
+        result.why = "verification is off".to_owned();
+        let text = linearizability_text(&result);
+        assert_eq!(text, "linearizable or not is unknown: verification is off");
+        result.answer = LinearizabilityAnswer::Violated;
+        result.why = "it went back".to_owned();
+        let requests = vec![
+            request(true, Some(2), 1_000_000_000, None),
+            request(false, None, 1_500_000_000, Some(1_500_001_000)),
+            request(false, Some(-4), 2_000_000_000, Some(2_100_000_000)),
+        ];
+        result.violation = Some(crate::result::ViolationResult { record: 62, requests });
+        assert_eq!(
+            linearizability_text(&result),
+            "NOT LINEARIZABLE: it went back, record 62: \
+             write of version 2 from 1.000000 s on, without an answer; \
+             read of nothing from 1.500000 s to 1.500001 s; \
+             read of version 4 of an earlier run from 2.000000 s to 2.100000 s \
+             (3,000 requests about 16 records)"
+        );
+    }
+
+    #[test]
+    fn published_figures_are_shown_in_their_unit_and_at_full_scale_only() {
+        let mut result = sample::two_stores();
+        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Micros);
+        result.runs[0].phases[0].published.push(sample::published());
+        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Millis);
+        result.suite.scale = Some(0.001);
+        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Micros);
+        let stamp = difference_stamp(&result).unwrap();
+        assert_eq!(stamp, "scaled ×0.001: not comparable with the published figures");
+        result.suite.scale = None;
+        result.suite.changes.push("--clients 7".into());
+        assert!(!shows_published(&result));
+        let stamp = difference_stamp(&result).unwrap();
+        assert_eq!(stamp, "not the suite as it is defined: --clients 7");
+    }
+}

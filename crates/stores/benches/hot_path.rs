@@ -1,0 +1,29 @@
+//! So many operations through the load loop and nothing around it. `cargo xtask instructions` runs it
+//! under valgrind and counts what the worker's thread does.
+
+use std::error::Error;
+
+use kvdyno_stores::bare_load::{BareLoad, NEVER, Unobserved};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // cargo itself adds `--bench`.
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let words = (arguments.next(), arguments.next(), arguments.next(), arguments.next());
+    let (Some(url), Some(updates), Some(verify), Some(operations)) = words else {
+        println!("give a store, updates of each 1,000, true or false to verify, operations");
+        return Ok(());
+    };
+    let load = BareLoad {
+        url: &url,
+        updates: updates.parse()?,
+        verify: verify.parse()?,
+        operations: operations.parse()?,
+        interval: NEVER,
+    };
+    let measure = load.run(&mut Unobserved)?;
+    let succeeded: u64 = measure.series.iter().map(|(_, series)| series.ok).sum();
+    if succeeded != load.operations {
+        return Err(format!("{succeeded} of {operations} operations succeeded").into());
+    }
+    Ok(())
+}

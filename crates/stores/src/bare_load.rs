@@ -1,0 +1,175 @@
+//! The load loop by itself: so many operations on a store that answers at once, and nothing around them:
+//! no sampler, no progress, no report. What is left is what kvdyno costs. `kvdyno check` times it, and
+//! `cargo xtask instructions` counts it (`benches/hot_path.rs`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kvdyno_core::load::{
+    AnyStore, Conduct, Context, Interrupt, Job, LoadError, Observer, Pacing, Progress,
+};
+use kvdyno_core::measure::{Interval, PhaseMeasure};
+use kvdyno_core::store::Consistency;
+use kvdyno_core::verify::{Initial, Ledger, LedgerConfig, LedgerError};
+use kvdyno_core::workload::{
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
+    SizeModel, ValueModel,
+};
+
+use crate::error::StoreError;
+use crate::registry;
+
+/// Few, for inserting them is not what is looked at.
+const RECORDS: u64 = 1_000;
+/// Longer than any run. An interval of this length never ends: that comes by the clock, not by what was
+/// done, and is nothing to count.
+pub const NEVER: Duration = Duration::from_secs(24 * 3600);
+
+/// Why the loop could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The system gave no memory for the ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The phase could not begin.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// What is carried out.
+#[derive(Clone, Copy, Debug)]
+pub struct BareLoad<'a> {
+    /// URL of a store in this process.
+    pub url: &'a str,
+    /// Of each 1,000 operations so many are updates, the others gets.
+    pub updates: u16,
+    /// Reads are checked.
+    pub verify: bool,
+    /// How many, by one client.
+    pub operations: u64,
+    /// Width of the timeline's intervals.
+    pub interval: Duration,
+}
+
+impl BareLoad<'_> {
+    /// Inserts a thousand records, then carries out the operations, of which `observer` is told; what
+    /// they measured.
+    ///
+    /// # Errors
+    /// [`LoopError`].
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<PhaseMeasure, LoopError> {
+        let store: Arc<dyn AnyStore> = Arc::from(registry::open(self.url)?);
+        let context = self.context(store.as_ref())?;
+        let carry = |index, group, observer: &mut dyn Observer| {
+            let job = Arc::new(Job::new(phase(index, group, self.verify), context.clone())?);
+            Arc::clone(&store).load(&job, observer)
+        };
+        carry(0, group(vec![(Kind::Insert, 1_000)], RECORDS, 0), &mut Unobserved)?;
+        let mix = [(Kind::Get, 1_000 - self.updates), (Kind::Update, self.updates)];
+        let mix = mix.into_iter().filter(|(_, share)| *share > 0).collect();
+        Ok(carry(1, group(mix, self.operations, RECORDS), observer)?)
+    }
+
+    fn context(&self, store: &dyn AnyStore) -> Result<Context, LoopError> {
+        let key = KeyModel { form: KeyForm::Hash, length: 16 };
+        let dataset = Dataset { id: 7, session: 1, key, fields: 1, capacity: RECORDS };
+        let profile = store.profile()?;
+        let ledger = Ledger::new(LedgerConfig {
+            slots: RECORDS,
+            linearizable: profile.consistency.level == Consistency::Linearizable,
+            staleness: Duration::ZERO,
+            may_forget: false,
+            overlap_capacity: 1 << 10,
+            initial: Initial::Never,
+            expiry: None,
+            may_apply_again: false,
+        })?;
+        let conduct = Conduct {
+            threads: 1,
+            interval: self.interval,
+            part: Part::WHOLE,
+            start_at: None,
+            give_up: NEVER,
+            pace: Pacing::default(),
+            settle: Duration::ZERO,
+        };
+        Ok(Context {
+            dataset,
+            ledger: self.verify.then(|| Arc::new(ledger)),
+            fields_apart: false,
+            profile,
+            conduct,
+            interrupt: Arc::new(Interrupt::default()),
+        })
+    }
+}
+
+/// Is told and does nothing.
+#[derive(Debug)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn interval(&mut self, _: &Interval) {}
+
+    fn progress(&mut self, _: &Progress) {}
+}
+
+fn group(parts: Vec<(Kind, u16)>, requests: u64, records: u64) -> GroupPlan {
+    GroupPlan {
+        name: "counted".to_owned(),
+        clients: 1,
+        pipeline: 1,
+        mix: Mix { parts },
+        keys: Distribution::Uniform,
+        values: ValueModel { size: SizeModel::Fixed { size: 100 }, seed: None, compressible: 0.0 },
+        arrival: Arrival::Closed,
+        ttl: None,
+        one_field: false,
+        linearizability: false,
+        scan_length: SizeModel::Fixed { size: 10 },
+        batch: 10,
+        requests: Some(requests),
+        records,
+        insert_first: records,
+        insert_stride: 1,
+        seed: 3,
+    }
+}
+
+fn phase(index: u16, group: GroupPlan, verify: bool) -> PhasePlan {
+    PhasePlan {
+        index,
+        name: format!("phase-{index}"),
+        label: format!("Phase {index}"),
+        warmup: false,
+        groups: vec![group],
+        duration: None,
+        time_limit: NEVER,
+        verify,
+        read_back: false,
+        faults: Vec::new(),
+        load: false,
+        from_empty: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_asked_for_is_carried_out_and_checked() {
+        let (operations, interval) = (2_000, NEVER);
+        let load = BareLoad { url: "map:", updates: 500, verify: true, operations, interval };
+        let measure = load.run(&mut Unobserved).unwrap();
+        let done: Vec<_> = measure.series.iter().map(|(s, m)| (s.kind, m.ok)).collect();
+        assert_eq!(done, [(Kind::Get, 1_000), (Kind::Update, 1_000)]);
+        assert_eq!((measure.tally.judged, measure.tally.illegal()), (1_000, 0));
+        let unverified = BareLoad { url: "null:", updates: 0, verify: false, ..load };
+        assert_eq!(unverified.run(&mut Unobserved).unwrap().tally.judged, 0);
+        assert!(BareLoad { url: "nil:", ..load }.run(&mut Unobserved).is_err());
+    }
+}

@@ -1,0 +1,149 @@
+//! The copies that a cluster keeps of each record, each read by itself: at level `one`, asked of the very
+//! node that has the copy. A coordinator that has one takes its own, unless its settings let it choose:
+//! with a dynamic snitch, or with one that orders no nodes (`SimpleSnitch`), it may ask another.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kvdyno_core::store::{Answer, Copies, NodeCopy};
+use scylla::cluster::{ClusterState, NodeRef};
+use scylla::policies::load_balancing::{FallbackPlan, LoadBalancingPolicy, RoutingInfo};
+use scylla::routing::Shard;
+use scylla::statement::Consistency;
+
+use super::CassandraStore;
+use super::link::Link;
+use super::options::CassandraOptions;
+use super::profile::settings_of_nodes;
+
+/// Sends each request to the node that has one certain copy of its record, and to no other.
+#[derive(Debug)]
+pub(super) struct OneCopy(pub usize);
+
+impl LoadBalancingPolicy for OneCopy {
+    fn pick<'a>(
+        &'a self,
+        request: &'a RoutingInfo<'_>,
+        cluster: &'a ClusterState,
+    ) -> Option<(NodeRef<'a>, Option<Shard>)> {
+        let (Some(token), Some(table)) = (request.token, request.table) else {
+            // What is about no record, such as the schema, any node may answer.
+            return Some((cluster.get_nodes_info().first()?, None));
+        };
+        let strategy = &cluster.get_keyspace(table.ks_name())?.strategy;
+        let replicas = cluster.replica_locator().replicas_for_token(token, strategy, None, table);
+        let (node, shard) = replicas.into_iter().nth(self.0)?;
+        Some((node, Some(shard)))
+    }
+
+    fn fallback<'a>(
+        &'a self,
+        request: &'a RoutingInfo<'_>,
+        cluster: &'a ClusterState,
+    ) -> FallbackPlan<'a> {
+        match request.token {
+            Some(_) => Box::new(std::iter::empty()),
+            None => Box::new(cluster.get_nodes_info().iter().map(|node| (node, None))),
+        }
+    }
+
+    fn name(&self) -> String {
+        "OneCopy".to_owned()
+    }
+}
+
+/// How each copy is read.
+pub(super) async fn of(store: &CassandraStore) -> Answer<Copies<CassandraStore>> {
+    let link = store.link().await?;
+    let Some(replication) = &link.schema.replication else {
+        return Ok(Copies::NotShown("how the keyspace keeps copies is not known".to_owned()));
+    };
+    let count = replication.total() as usize;
+    if count < 2 {
+        return Ok(Copies::One);
+    }
+    if let Some(why) = settings_of_nodes(&link).await.iter().find_map(asks_others) {
+        return Ok(Copies::NotShown(why));
+    }
+    let each = (0..count).map(|number| {
+        let options = CassandraOptions {
+            read: Consistency::One,
+            copy: Some(number),
+            ..store.options.clone()
+        };
+        let place = {
+            let (link, options) = (Arc::clone(&link), options.clone());
+            move |key: &[u8]| place(&link, &options, key, number)
+        };
+        NodeCopy {
+            name: format!("copy {}", number + 1),
+            store: CassandraStore::new(options, Arc::clone(&store.shared)),
+            place: Some(Box::new(place)),
+        }
+    });
+    Ok(Copies::Each(each.collect()))
+}
+
+/// The node that has a copy of the record at `key`.
+fn place(link: &Link, options: &CassandraOptions, key: &[u8], number: usize) -> Option<String> {
+    let cluster = link.session.get_cluster_state();
+    let (keyspace, table) = (&options.keyspace, &options.table);
+    let token = cluster.compute_token(keyspace, table, &(key,)).ok()?;
+    let nodes = cluster.get_token_endpoints(keyspace, table, token);
+    nodes.get(number).map(|(node, _)| node.address.to_string())
+}
+
+/// Why a node that is asked at level `one` may answer with another's copy.
+fn asks_others(settings: &Option<HashMap<String, String>>) -> Option<String> {
+    let Some(settings) = settings else {
+        return Some("not every node tells whether it answers with its own copy".to_owned());
+    };
+    let value = |name: &str| settings.get(name).map_or("", String::as_str);
+    if value("dynamic_snitch") != "false" {
+        return Some("with `dynamic_snitch` a node may answer with another's copy".to_owned());
+    }
+    match value("endpoint_snitch") {
+        snitch if snitch.is_empty() || snitch.contains("SimpleSnitch") => {
+            let named = if snitch.is_empty() { "its snitch" } else { snitch };
+            Some(format!("with {named} a node may answer with another's copy"))
+        }
+        _ => None,
+    }
+}
+
+/// Every level that reads more copies than this store's.
+pub(super) fn stronger(store: &CassandraStore) -> Vec<(CassandraStore, String)> {
+    let levels: &[(Consistency, &str)] = match store.options.read {
+        Consistency::All => &[],
+        Consistency::Quorum | Consistency::LocalQuorum => &[(Consistency::All, "at level all")],
+        _ => &[(Consistency::All, "at level all"), (Consistency::Quorum, "at level quorum")],
+    };
+    let at = |&(read, how): &(Consistency, &str)| {
+        let options = CassandraOptions { read, ..store.options.clone() };
+        (CassandraStore::new(options, Arc::clone(&store.shared)), how.to_owned())
+    };
+    levels.iter().map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_answers_with_its_own_copy_only_if_nothing_lets_it_choose() {
+        let settings = |dynamic: &str, snitch: &str| {
+            let pairs = [("dynamic_snitch", dynamic), ("endpoint_snitch", snitch)];
+            Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+        };
+        assert_eq!(asks_others(&settings("false", "GossipingPropertyFileSnitch")), None);
+        for (dynamic, snitch, why) in [
+            ("true", "GossipingPropertyFileSnitch", "dynamic_snitch"),
+            ("false", "org.apache.cassandra.locator.SimpleSnitch", "SimpleSnitch"),
+            ("false", "", "its snitch"),
+        ] {
+            let told = asks_others(&settings(dynamic, snitch)).unwrap();
+            assert!(told.contains(why), "{told}");
+        }
+        assert!(asks_others(&None).unwrap().contains("not every node"));
+    }
+}

@@ -1,0 +1,239 @@
+//! `cargo xtask instructions`: how many instructions an operation takes in the worker's thread, counted
+//! by valgrind, beside the figures that were accepted last. Counts do not depend on what else the
+//! machine does, so a regression shows where times would not. They depend on the compiler: where that
+//! differs from the one of the accepted figures, the bound is wider.
+
+use std::collections::BTreeMap;
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::servers;
+use crate::steps::{self, Failure, root};
+
+/// Share by which a figure may rise above the accepted one.
+const ALLOWED: f64 = 0.05;
+/// The same where the compiler is another one.
+const ALLOWED_BY_ANOTHER: f64 = 0.25;
+/// Operations of the shorter run and of the longer: what both do but once cancels out.
+const OPERATIONS: [u64; 2] = [20_000, 120_000];
+/// The accepted figures.
+const ACCEPTED: &str = "xtask/src/bench/instructions.json";
+
+/// A load whose operations are counted.
+struct Load {
+    name: &'static str,
+    store: &'static str,
+    /// Of each 1,000 operations so many are updates, the others gets.
+    updates: u16,
+    verify: bool,
+}
+
+const LOADS: [Load; 4] = [
+    Load { name: "null: gets, verification off", store: "null:", updates: 0, verify: false },
+    Load { name: "null: gets", store: "null:", updates: 0, verify: true },
+    Load { name: "null: half gets, half updates", store: "null:", updates: 500, verify: true },
+    Load { name: "map: half gets, half updates", store: "map:", updates: 500, verify: true },
+];
+
+/// What to do with the figures.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Options {
+    /// Accept the figures found
+    #[arg(long)]
+    accept: bool,
+}
+
+/// Figures and what they were taken with.
+#[derive(Debug, PartialEq)]
+struct Figures {
+    /// The compiler.
+    conditions: String,
+    /// Instructions for each operation, by load.
+    each: BTreeMap<String, f64>,
+}
+
+/// Builds the benchmark, counts, and compares with the accepted figures.
+///
+/// # Errors
+/// If a figure rose by more than 5 %, or if valgrind or the benchmark could not be run.
+pub fn instructions(options: Options) -> Result<(), Failure> {
+    servers::ensure_valgrind()?;
+    let program = program()?;
+    let mut each = BTreeMap::new();
+    for load in &LOADS {
+        let counts = [count(&program, load, OPERATIONS[0])?, count(&program, load, OPERATIONS[1])?];
+        let more = counts[1].saturating_sub(counts[0]) as f64;
+        each.insert(load.name.to_owned(), more / (OPERATIONS[1] - OPERATIONS[0]) as f64);
+    }
+    let found = Figures { conditions: conditions()?, each };
+    let path = root().join(ACCEPTED);
+    if options.accept {
+        std::fs::write(&path, found.to_json()).map_err(Failure::file(&path))?;
+        println!("accepted in {ACCEPTED}");
+    }
+    let text = read_to_string(&path).map_err(Failure::file(&path))?;
+    let accepted = Figures::from_json(&text)
+        .ok_or_else(|| Failure::Found(format!("{ACCEPTED} holds no figures")))?;
+    judge(&found, &accepted)
+}
+
+/// Builds `crates/stores/benches/hot_path.rs` as it is shipped, and tells where it is.
+fn program() -> Result<PathBuf, Failure> {
+    let mut cargo = steps::cargo();
+    cargo.args(["bench", "--no-run", "--package", "kvdyno-stores", "--bench", "hot_path"]);
+    let told = steps::output(cargo.arg("--message-format=json-render-diagnostics"))?;
+    let built = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut paths = built.filter(|message| message["target"]["name"] == "hot_path");
+    let path = paths.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
+    path.ok_or_else(|| Failure::Found("cargo did not tell where hot_path is".to_owned()))
+}
+
+/// Instructions of every thread but the first, which makes the plan and looks after the others: those
+/// that carried the load. Phases follow each other, and valgrind gives a new thread the number of one
+/// that has ended, so none of them is singled out.
+fn count(program: &Path, load: &Load, operations: u64) -> Result<u64, Failure> {
+    let folder = root().join("target/bench/instructions");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(Failure::file(&folder))?;
+    }
+    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--tool=callgrind", "--separate-threads=yes"]);
+    command.arg(format!("--callgrind-out-file={}", folder.join("threads").display()));
+    command.arg(program).args([load.store, &load.updates.to_string(), &load.verify.to_string()]);
+    steps::output(command.arg(operations.to_string()))?;
+    let workers = of_workers(&folder)?;
+    workers.ok_or_else(|| Failure::Found("valgrind counted no thread but the first".to_owned()))
+}
+
+/// The totals in callgrind's files, one for each thread, added up but for the first thread's.
+fn of_workers(folder: &Path) -> Result<Option<u64>, Failure> {
+    let mut sum = None;
+    for entry in std::fs::read_dir(folder).map_err(Failure::file(folder))? {
+        let path = entry.map_err(Failure::file(folder))?.path();
+        let text = read_to_string(&path).map_err(Failure::file(&path))?;
+        if let Some(total) = total(&text) {
+            sum = Some(sum.unwrap_or(0) + total);
+        }
+    }
+    Ok(sum)
+}
+
+/// `None` for the first thread of the process.
+fn total(profile: &str) -> Option<u64> {
+    if profile.lines().any(|line| line == "thread: 1") {
+        return None;
+    }
+    profile.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
+}
+
+/// What figures depend on beside kvdyno itself. Valgrind's own processor has no counter that kvdyno
+/// takes for a clock, so that the clock is the same everywhere.
+fn conditions() -> Result<String, Failure> {
+    Ok(steps::output(Command::new("rustc").arg("--version"))?.trim().to_owned())
+}
+
+/// Shows both, and fails where one rose too far.
+fn judge(found: &Figures, accepted: &Figures) -> Result<(), Failure> {
+    let same = found.conditions == accepted.conditions;
+    let allowed = if same { ALLOWED } else { ALLOWED_BY_ANOTHER };
+    let mut risen = Vec::new();
+    println!("{:32} {:>8} {:>8} {:>7}", "instructions each", "now", "accepted", "change");
+    for (name, &now) in &found.each {
+        let Some(&before) = accepted.each.get(name) else {
+            risen.push(format!("{name} was never accepted"));
+            continue;
+        };
+        let change = now / before - 1.0;
+        println!("{name:32} {now:8.0} {before:8.0} {:>+6.1}%", change * 100.0);
+        if change > allowed {
+            risen.push(format!("{name} {:+.1} %", change * 100.0));
+        }
+    }
+    if !same {
+        let (before, now) = (&accepted.conditions, &found.conditions);
+        println!("accepted with {before}, this is {now}: up to {:.0} % more pass", allowed * 100.0);
+    }
+    if risen.is_empty() {
+        return Ok(());
+    }
+    let risen = risen.join(", ");
+    Err(Failure::Found(format!(
+        "an operation takes more instructions than was accepted: {risen}; if that is worth it, run \
+         `cargo xtask instructions --accept`"
+    )))
+}
+
+impl Figures {
+    fn to_json(&self) -> String {
+        let each: BTreeMap<_, _> = self.each.iter().map(|(name, n)| (name, n.round())).collect();
+        format!("{:#}\n", json!({ "conditions": self.conditions, "instructions": each }))
+    }
+
+    fn from_json(text: &str) -> Option<Figures> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let conditions = value["conditions"].as_str()?.to_owned();
+        let figures = value["instructions"].as_object()?;
+        let each = figures.iter().map(|(name, n)| Some((name.clone(), n.as_f64()?)));
+        Some(Figures { conditions, each: each.collect::<Option<_>>()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(conditions: &str, each: f64) -> Figures {
+        let each = BTreeMap::from([("null".to_owned(), each)]);
+        Figures { conditions: conditions.to_owned(), each }
+    }
+
+    #[test]
+    fn a_rise_of_more_than_a_twentieth_fails_where_it_can_be_told() {
+        let accepted = figures("a", 600.0);
+        assert!(judge(&figures("a", 629.0), &accepted).is_ok());
+        let error = judge(&figures("a", 631.0), &accepted).unwrap_err().to_string();
+        assert!(error.contains("null +5.2 %"), "{error}");
+        assert!(judge(&figures("another compiler", 631.0), &accepted).is_ok());
+        assert!(judge(&figures("another compiler", 751.0), &accepted).is_err());
+        assert!(judge(&figures("a", 300.0), &accepted).is_ok());
+    }
+
+    #[test]
+    fn accepted_figures_are_kept_and_read_again() {
+        let accepted = figures("rustc 1.2.3, clock tsc", 612.0);
+        assert_eq!(Figures::from_json(&accepted.to_json()).unwrap(), accepted);
+        assert_eq!(Figures::from_json("{}"), None);
+        let kept = Figures::from_json(include_str!("instructions.json")).unwrap();
+        let names: Vec<_> = LOADS.iter().map(|load| load.name.to_owned()).collect();
+        assert!(names.iter().all(|name| kept.each.contains_key(name)), "{kept:?}");
+    }
+
+    #[test]
+    fn a_load_that_was_never_accepted_fails() {
+        let accepted = figures("a", 600.0);
+        let mut found = figures("a", 600.0);
+        found.each.insert("new".to_owned(), 5.0);
+        let error = judge(&found, &accepted).unwrap_err().to_string();
+        assert!(error.contains("new was never accepted"), "{error}");
+    }
+
+    #[test]
+    fn all_threads_but_the_first_carried_the_load() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [
+            ("threads", ""),
+            ("threads-01", "thread: 1\ntotals: 700\n"),
+            ("threads-02", "thread: 2\ntotals: 7\n"),
+            ("threads-03", "thread: 3\ntotals: 90\n"),
+        ];
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        assert_eq!(of_workers(folder.path()).unwrap(), Some(97));
+    }
+}
