@@ -4,6 +4,7 @@
 //! Data flows one way: [`suite`] → [`workload`] plan → [`load`] → [`store`] → [`measure`] and
 //! [`verify`] → [`verdict`].
 
+mod cache;
 pub mod capacity;
 pub mod cost;
 pub mod load;

@@ -22,7 +22,7 @@ pub use fault::{Certainty, ErrorClass, Fault, Message};
 pub use figure::{Figure, FigureUnit};
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
-pub use work::Work;
+pub use work::{Work, end_of_log};
 
 /// The answer to one wire request.
 pub type Answer<T> = Result<T, Fault>;

@@ -282,7 +282,7 @@ fn a_killed_primary_whose_replicas_have_everything_costs_nothing_but_the_takeove
 
 #[test]
 fn writes_that_replicas_confirmed_and_have_not_are_named_with_who_lacks_them() {
-    let run = Run::start(3, "&takeover=10s&ack=after", INSERTS);
+    let run = Run::start(3, "&takeover=10s&ack=after", &inserts(5_000));
     run.tell("slave", 500, &["SIM SKIP 4", "SIM SKIP 5"]);
     let ran = run.end();
     // No read of the run has met them, and nothing is lost while the primary lives.

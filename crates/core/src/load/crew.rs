@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::cache;
 use crate::store::Transport;
 
 /// Polls every client, then the transport, until all clients have ended.
@@ -21,7 +22,12 @@ impl<'a, T: Transport + Unpin> Crew<'a, T> {
     }
 
     fn poll_clients(&mut self, context: &mut Context<'_>) {
-        for slot in &mut self.clients {
+        for number in 0..self.clients.len() {
+            // A client is a kilobyte that was last touched when all others' turns were before it.
+            if let Some(Some(next)) = self.clients.get(number + 1) {
+                cache::prefetch(&**next);
+            }
+            let slot = &mut self.clients[number];
             if let Some(client) = slot
                 && client.as_mut().poll(context).is_ready()
             {

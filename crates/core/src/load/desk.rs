@@ -120,13 +120,13 @@ impl<'a> Desk<'a> {
                     let put = self.begin_put(operation);
                     let sent = departure();
                     let answer = client.put(put).await.map(|()| true);
-                    self.end_write(turn, Ended { answer, records: 1, sent, done: now() })
+                    self.end_write(Ended { answer, records: 1, sent, done: now() })
                 }
                 Request::Delete => {
                     self.begin_delete(operation);
                     let sent = departure();
                     let answer = client.delete(&self.key).await;
-                    self.end_write(turn, Ended { answer, records: 1, sent, done: now() })
+                    self.end_write(Ended { answer, records: 1, sent, done: now() })
                 }
                 Request::Scan => self.scan(client, turn).await,
                 Request::GetBatch => self.get_batch(client, turn).await,
@@ -167,7 +167,7 @@ impl<'a> Desk<'a> {
 
     #[inline(always)]
     fn end_get(&mut self, turn: &Turn, ended: &Ended) {
-        self.worker.expect(turn.soon);
+        self.worker.expect(self.lane.soon());
         let read = self.read_of(turn, turn.operation.record, &self.key, ended);
         let mut examiner = self.worker.examiner();
         match (&ended.answer, turn.operation.kind == Kind::GetAbsent) {
@@ -202,8 +202,8 @@ impl<'a> Desk<'a> {
     }
 
     #[inline(always)]
-    fn end_write(&mut self, turn: &Turn, mut ended: Ended) -> Ended {
-        self.worker.expect(turn.soon);
+    fn end_write(&mut self, mut ended: Ended) -> Ended {
+        self.worker.expect(self.lane.soon());
         if let Err(fault) = &mut ended.answer
             && self.worker.job().may_apply_again()
         {

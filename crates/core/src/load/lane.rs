@@ -19,8 +19,6 @@ pub(super) struct Turn {
     pub due: Option<Nanos>,
     /// What it does.
     pub operation: Operation,
-    /// A record that an operation soon will go to.
-    pub soon: u64,
 }
 
 /// One worker's share of a group.
@@ -87,12 +85,20 @@ impl Lane {
         let drawn = &mut queue.drawn[queue.at % AHEAD];
         let operation = *drawn;
         *drawn = queue.drawer.draw(queue.dues.id_after(AHEAD));
-        let soon = drawn.record;
         queue.at += 1;
         queue.dues.advance();
         self.issued.set(id + 1);
         self.claimed.set(self.claimed.get() + 1);
-        Some(Turn { id, due: self.open.then_some(due), operation, soon })
+        Some(Turn { id, due: self.open.then_some(due), operation })
+    }
+
+    /// The record of the operation that was drawn last. It is asked for when the next few clients have
+    /// come, whichever these are: where many requests are in flight, what was drawn when the turn that
+    /// now ends began has long been given out.
+    #[inline(always)]
+    pub fn soon(&self) -> u64 {
+        let queue = self.queue.borrow();
+        queue.drawn[queue.at.wrapping_sub(1) % AHEAD].record
     }
 
     /// The `i`-th record of a batch.
@@ -139,5 +145,54 @@ impl Lane {
             dues.advance();
         }
         bounds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{
+        Arrival, Dataset, Distribution, KeyForm, KeyModel, Kind, Mix, Part, SizeModel, ValueModel,
+    };
+
+    fn lane() -> Lane {
+        let plan = GroupPlan {
+            name: "get".to_owned(),
+            clients: 1,
+            pipeline: 1,
+            mix: Mix { parts: vec![(Kind::Get, 1000)] },
+            keys: Distribution::Uniform,
+            values: ValueModel {
+                size: SizeModel::Fixed { size: 100 },
+                seed: None,
+                compressible: 0.0,
+            },
+            arrival: Arrival::Closed,
+            ttl: None,
+            one_field: false,
+            linearizability: false,
+            scan_length: SizeModel::Fixed { size: 1 },
+            batch: 1,
+            requests: Some(100),
+            records: 1_000_000,
+            insert_first: 1_000_000,
+            insert_stride: 1,
+            seed: 1,
+        };
+        let key = KeyModel { form: KeyForm::Decimal, length: 16 };
+        let dataset = Dataset { id: 3, session: 1, key, fields: 1, capacity: 1_000_000 };
+        let workload = Workload::new(&plan, &dataset, Part::WHOLE).unwrap();
+        Lane::new(0, Arc::new(plan), workload, Dues::new(Arrival::Closed, 0, 0, 1, 1))
+    }
+
+    #[test]
+    fn the_record_to_come_is_that_of_the_turns_just_ahead_however_many_are_in_flight() {
+        let lane = lane();
+        let claimed = || lane.claim(0, Nanos::MAX).map(|turn| turn.operation.record);
+        for in_flight in 0..10 {
+            let soon = lane.soon();
+            let ahead: Vec<u64> = (0..AHEAD).filter_map(|_| claimed()).collect();
+            assert_eq!(ahead.last(), Some(&soon), "after {in_flight} times {AHEAD} turns");
+        }
     }
 }

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
 use super::history::{Kept, Noted, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
@@ -48,9 +50,10 @@ impl WriteSlot {
     }
 }
 
-/// The words of the ledger that a read in flight is about; a buffer to use again.
+/// The words of the ledger that a read in flight is about; a buffer to use again. The one of a record
+/// without fields of their own lies here and not behind a pointer, which would be waited for.
 #[derive(Debug, Default)]
-pub struct ReadTickets(Vec<(u64, Option<ReadTicket>)>, Option<Noted>);
+pub struct ReadTickets(SmallVec<[(u64, Option<ReadTicket>); 1]>, Option<Noted>);
 
 /// A read that was answered.
 #[derive(Clone, Copy, Debug)]

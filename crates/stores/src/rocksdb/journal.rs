@@ -3,46 +3,34 @@
 //! Format: <https://github.com/facebook/rocksdb/wiki/Logger>.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kvdyno_core::store::Work;
+use kvdyno_core::store::{Work, end_of_log};
 use serde_json::Value;
 
-/// Bytes of the log's end that are read.
-const MOST: u64 = 32 << 20;
 /// What stands before an event.
 const EVENT: &str = "EVENT_LOG_v1 ";
 
 /// Work that ended or was told since a moment. A log that cannot be read tells nothing.
 pub(super) fn work_since(folder: &Path, since: SystemTime) -> Vec<Work> {
-    let mut work = work_in(&end_of(&folder.join("LOG")).unwrap_or_default());
+    let mut work = work_in(&end_of_log(&folder.join("LOG")).unwrap_or_default(), SystemTime::now());
     work.retain(|work| work.to >= since);
     work
 }
 
-fn end_of(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MOST)))?;
-    let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn work_in(log: &str) -> Vec<Work> {
+/// `now`: what is under way still goes on until then.
+fn work_in(log: &str, now: SystemTime) -> Vec<Work> {
     let mut work = Vec::new();
     let mut begun: HashMap<(u64, &'static str), SystemTime> = HashMap::new();
     // Lines without an event have a local time only: their event is the last one before them.
-    let mut now = None;
+    let mut last = None;
     for line in log.lines() {
         if let Some((_, event)) = line.split_once(EVENT) {
             let Ok(event) = serde_json::from_str::<Value>(event) else { continue };
             let Some(at) = event["time_micros"].as_u64() else { continue };
             let at = UNIX_EPOCH + Duration::from_micros(at);
-            now = Some(at);
+            last = Some(at);
             let Some((what, ends)) = event["event"].as_str().and_then(known) else { continue };
             let job = (event["job"].as_u64().unwrap_or_default(), what);
             match ends {
@@ -52,14 +40,12 @@ fn work_in(log: &str) -> Vec<Work> {
                     work.push(Work { what: what.to_owned(), from, to: at });
                 }
             }
-        } else if let (Some(what), Some(at)) = (held_up(line), now) {
+        } else if let (Some(what), Some(at)) = (held_up(line), last) {
             work.push(Work { what, from: at, to: at });
         }
     }
-    // What is under way still has no end yet.
-    let last = now.unwrap_or(UNIX_EPOCH);
     let open = begun.into_iter();
-    work.extend(open.map(|((_, what), from)| Work { what: what.to_owned(), from, to: last }));
+    work.extend(open.map(|((_, what), from)| Work { what: what.to_owned(), from, to: now }));
     work.sort_by_key(|work| work.from);
     work
 }
@@ -104,8 +90,11 @@ mod tests {
 2024/05/01-10:00:02.100000 142 EVENT_LOG_v1 {"time_micros": 3
 "#;
 
+    fn at(millis: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(millis)
+    }
+
     fn piece(what: &str, from: u64, to: u64) -> Work {
-        let at = |millis| UNIX_EPOCH + Duration::from_millis(millis);
         Work { what: what.to_owned(), from: at(from), to: at(to) }
     }
 
@@ -119,10 +108,12 @@ mod tests {
                 1_300,
             ),
             piece("compaction", 1_400, 3_000),
-            piece("compaction", 3_100, 3_200),
+            piece("compaction", 3_100, 5_000),
         ];
-        assert_eq!(work_in(LOG), expected);
-        assert!(work_in("").is_empty() && work_in("EVENT_LOG_v1 {}\nnonsense").is_empty());
+        assert_eq!(work_in(LOG, at(5_000)), expected);
+        for nothing in ["", "EVENT_LOG_v1 {}\nnonsense"] {
+            assert!(work_in(nothing, at(0)).is_empty());
+        }
     }
 
     #[test]
@@ -130,8 +121,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(work_since(folder.path(), UNIX_EPOCH).is_empty(), "no log");
         std::fs::write(folder.path().join("LOG"), LOG).unwrap();
-        let since = UNIX_EPOCH + Duration::from_millis(2_000);
-        let expected = [piece("compaction", 1_400, 3_000), piece("compaction", 3_100, 3_200)];
-        assert_eq!(work_since(folder.path(), since), expected);
+        let begins: Vec<SystemTime> =
+            work_since(folder.path(), at(2_000)).iter().map(|work| work.from).collect();
+        assert_eq!(begins, [at(1_400), at(3_100)], "the second is under way still");
     }
 }

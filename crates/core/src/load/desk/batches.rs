@@ -84,7 +84,7 @@ impl Desk<'_> {
         let answer = client.put_batch(&puts).await.map(|()| true);
         let done = now();
         self.batch.puts = emptied(puts);
-        self.end_write(turn, Ended { answer, records: count as u64, sent, done })
+        self.end_write(Ended { answer, records: count as u64, sent, done })
     }
 
     /// Notes the records of the batch and writes their keys; how many there are.

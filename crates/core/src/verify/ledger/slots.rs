@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use super::LedgerError;
+use crate::cache;
 
 /// One word for each slot, all zero at first.
 pub(super) struct Slots {
@@ -47,14 +48,9 @@ impl Slots {
     /// Asks for the word's cache line, for use soon.
     #[inline]
     pub(super) fn prefetch(&self, slot: u64) {
-        #[cfg(target_arch = "x86_64")]
         if let Some(word) = self.all().get(slot as usize) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: the address is that of a live word, and every x86-64 CPU has the instruction.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast()) };
+            cache::prefetch(word);
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = slot;
     }
 
     pub(super) fn count(&self) -> u64 {
