@@ -23,6 +23,8 @@ enum Chore {
     Bench(bench::Options),
     /// Count the instructions of an operation and compare with the accepted figures
     Instructions(bench::instructions::Options),
+    /// Run kvdyno and its peers in turns and write their table into docs/PERFORMANCE.md
+    BenchPeers(bench::peers::Options),
     /// Feed mutated inputs to every parser
     Fuzz(fuzz::Options),
     /// Run the commands that README.md shows
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Chore::Lint => checks::lint(),
         Chore::Bench(options) => bench::bench(&options),
         Chore::Instructions(options) => bench::instructions::instructions(options),
+        Chore::BenchPeers(options) => bench::peers::bench_peers(&options),
         Chore::Fuzz(options) => fuzz::fuzz(&options),
         Chore::Readme => readme::run(),
         Chore::Alarms(options) => alarms::alarms(&options),

@@ -2,11 +2,12 @@
 //! into one cache folder. A recipe is data; each source has one file that knows how to fetch.
 //!
 //! What is fetched must have the checksums that the recipe pins: a registry, or a mirror of it, that brings
-//! something else is refused.
+//! something else is refused. Packages of crates.io have theirs in its index, which cargo holds them to.
 //!
 //! Installing is atomic (made beside, then renamed), safe against another process that installs
 //! the same (a file lock), and does nothing where everything is there.
 
+mod crates_io;
 mod debian;
 mod go;
 mod maven;
@@ -79,6 +80,11 @@ pub enum Source {
         /// Changes to the source, if any.
         prepare: Option<Prepare>,
     },
+    /// A package of crates.io, built here; the program has the software's name.
+    CratesIo {
+        /// Its name there.
+        package: &'static str,
+    },
     /// A program that is in no public registry: the user has it and names it.
     Named {
         /// Environment variable that holds its path.
@@ -99,6 +105,9 @@ impl Software {
             }
             Source::Maven { .. } => self.place().filter(|folder| folder.exists()),
             Source::Go { .. } => Some(self.place()?.join(self.name)).filter(|p| p.exists()),
+            Source::CratesIo { .. } => {
+                Some(self.place()?.join("bin").join(self.name)).filter(|p| p.exists())
+            }
             Source::Named { variable, .. } => {
                 std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists())
             }
@@ -136,6 +145,7 @@ impl Software {
             Source::PyPi { .. } => vec![&pypi::PYTHON],
             Source::Maven { .. } => vec![&maven::MAVEN, &JAVA],
             Source::Go { .. } => vec![&go::GO],
+            Source::CratesIo { .. } => vec![&crates_io::CARGO],
         }
     }
 
@@ -175,6 +185,7 @@ impl Software {
                 let wanted = go::Module { path: module, version: self.version, package, sum };
                 go::fetch(&wanted, *prepare, &folder, self.name)
             }
+            Source::CratesIo { package } => crates_io::fetch(package, self.version, &folder),
             Source::Debian { .. } | Source::Named { .. } => Ok(()),
         };
         fetched.map_err(|error| TestbedError::Install {

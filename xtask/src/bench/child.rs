@@ -1,5 +1,5 @@
-//! A process that is run to its end, and the processor time that it took: what `wait4` says, from
-//! the first instruction to the last, nothing subtracted.
+//! A process that is run to its end, and what it took: the processor time that `wait4` says, from the
+//! first instruction to the last, nothing subtracted, and the most memory that it had.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -7,21 +7,40 @@ use std::time::Duration;
 
 use crate::steps::{self, Failure};
 
-/// Runs the command to its end and returns its processor time, in the program and in the kernel on
-/// its behalf. What it prints is shown only if it fails.
+/// How often the memory of a process is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a process took and said.
+pub(super) struct Used {
+    /// In the program and in the kernel on its behalf.
+    pub cpu: Duration,
+    /// Most resident memory, bytes, as seen every 50 ms. `wait4` would count this process's own
+    /// memory as well, for the other is begun as a copy of it.
+    pub peak_rss: u64,
+    /// Its standard output.
+    pub said: String,
+}
+
+/// Runs the command to its end. What it prints is shown only if it fails.
 #[allow(clippy::zombie_processes)] // wait4 below waits for it, and tells what it used.
-pub(super) fn cpu_time(command: &mut Command) -> Result<Duration, Failure> {
+pub(super) fn run(command: &mut Command) -> Result<Used, Failure> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|source| steps::start_failure(command, source))?;
-    let mut stdout = String::new();
-    if let Some(pipe) = &mut child.stdout {
-        // Output that is no text is left out; how the process ended decides.
-        let _ = pipe.read_to_string(&mut stdout);
-    }
-    let (mut status, pid) = (0, child.id() as libc::pid_t);
+    let (mut said, pid) = (Vec::new(), child.id() as libc::pid_t);
+    let pipe = child.stdout.take();
+    let peak_rss = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| watch(pid));
+        if let Some(mut pipe) = pipe {
+            // Output that ends early is left as it is; how the process ended decides.
+            let _ = pipe.read_to_end(&mut said);
+        }
+        watching.join().unwrap_or_default()
+    });
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let mut status = 0;
     // SAFETY: a rusage of zeros is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live values that the call fills; the process is a child of this
@@ -31,11 +50,27 @@ pub(super) fn cpu_time(command: &mut Command) -> Result<Duration, Failure> {
         return Err(steps::start_failure(command, std::io::Error::last_os_error()));
     }
     if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != 0 {
-        print!("{stdout}");
+        print!("{said}");
         return Err(steps::failure(command, &format!("wait status {status}")));
     }
     let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
-    Ok(time(usage.ru_utime) + time(usage.ru_stime))
+    Ok(Used { cpu: time(usage.ru_utime) + time(usage.ru_stime), peak_rss, said })
+}
+
+/// The process's most memory, until it has ended: what is no more has no memory (proc(5), VmHWM).
+fn watch(pid: libc::pid_t) -> u64 {
+    let mut most = 0;
+    let field = |text: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.split_ascii_whitespace().next()?.parse().ok()
+    };
+    while let Some(kib) =
+        std::fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|text| field(&text))
+    {
+        most = most.max(kib * 1024);
+        std::thread::sleep(LOOK);
+    }
+    most
 }
 
 #[cfg(test)]
@@ -45,15 +80,19 @@ mod tests {
     #[test]
     fn work_is_seen_and_sleep_is_not() {
         let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
-        let worked = cpu_time(Command::new("sh").args(["-c", work])).unwrap();
-        let slept = cpu_time(Command::new("sleep").arg("0.3")).unwrap();
+        let worked = run(Command::new("sh").args(["-c", work])).unwrap();
+        let slept = run(Command::new("sleep").arg("0.3")).unwrap();
+        let (worked, slept, rss) = (worked.cpu, slept.cpu, slept.peak_rss);
         assert!(worked > slept + Duration::from_millis(20), "{worked:?} {slept:?}");
+        assert!((64 << 10..64 << 20).contains(&rss), "{rss}");
     }
 
     #[test]
     fn a_process_that_fails_is_no_measurement() {
-        let error = cpu_time(Command::new("sh").args(["-c", "exit 7"])).unwrap_err();
+        let error = run(Command::new("sh").args(["-c", "exit 7"])).err().unwrap();
         assert!(error.to_string().contains("sh -c exit 7"), "{error}");
-        assert!(cpu_time(Command::new("sh").args(["-c", "kill -9 $$"])).is_err());
+        assert!(run(Command::new("sh").args(["-c", "kill -9 $$"])).is_err());
+        let said = run(Command::new("echo").arg("hello")).unwrap().said;
+        assert_eq!(said, "hello\n");
     }
 }

@@ -30,6 +30,12 @@ pub(super) struct Ran {
     pub cpu: Duration,
     /// Operations.
     pub operations: u64,
+    /// From its start to its end.
+    pub wall: Duration,
+    /// Most memory of the process so far, bytes.
+    pub peak_rss: u64,
+    /// Median and 99th percentile of the gets' service time, if there were any.
+    pub gets: Option<(Duration, Duration)>,
 }
 
 impl Ran {
@@ -82,7 +88,13 @@ fn measured(result: &Value) -> Option<Ran> {
     };
     let cpu = time(&own["user"])? + time(&own["system"])?;
     let operations = phase["started_operations"].as_u64().filter(|&operations| operations > 0)?;
-    Some(Ran { cpu, operations })
+    let wall = Duration::from_nanos(phase["wall_ns"].as_u64()?);
+    let gets = phase["series"].as_array()?.iter().find(|series| series["kind"] == "get");
+    let gets = gets.and_then(|series| {
+        let time = |name| series["service"][name].as_u64().map(Duration::from_nanos);
+        Some((time("p50_ns")?, time("p99_ns")?))
+    });
+    Some(Ran { cpu, operations, wall, peak_rss: own["peak_rss"].as_u64()?, gets })
 }
 
 #[cfg(test)]
@@ -93,9 +105,10 @@ mod tests {
     fn the_measured_phase_is_read_from_the_result() {
         let phase = |name: &str, operations: u64, secs: u64| {
             format!(
-                r#"{{"name": "{name}", "started_operations": {operations}, "resources": {{"own":
-                {{"user": {{"secs": {secs}, "nanos": 500000000}},
-                "system": {{"secs": 1, "nanos": 0}}}}}}}}"#
+                r#"{{"name": "{name}", "started_operations": {operations}, "wall_ns": 4000,
+                "series": [{{"kind": "get", "service": {{"p50_ns": 7, "p99_ns": 9}}}}],
+                "resources": {{"own": {{"user": {{"secs": {secs}, "nanos": 500000000}},
+                "system": {{"secs": 1, "nanos": 0}}, "peak_rss": 33}}}}}}"#
             )
         };
         let phases = [phase("load", 10, 7), phase("run", 1_000, 2), phase("run:read-back", 5, 9)];
@@ -103,6 +116,9 @@ mod tests {
         let ran = measured(&serde_json::from_str(&result).unwrap()).unwrap();
         assert_eq!((ran.operations, ran.cpu), (1_000, Duration::from_millis(3_500)));
         assert_eq!(ran.cpu_ns(), 3.5e6);
+        assert_eq!((ran.wall.as_nanos(), ran.peak_rss), (4_000, 33));
+        let gets = ran.gets.map(|(median, p99)| (median.as_nanos(), p99.as_nanos()));
+        assert_eq!(gets, Some((7, 9)));
         let nothing = [serde_json::json!({}), serde_json::json!({ "runs": [] })];
         assert!(nothing.iter().all(|result| measured(result).is_none()));
     }

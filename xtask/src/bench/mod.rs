@@ -2,6 +2,7 @@
 //! the figures into docs/PERFORMANCE.md.
 
 mod account;
+mod bare;
 mod child;
 pub mod instructions;
 mod kvdyno;
@@ -12,7 +13,9 @@ mod null;
 mod open;
 pub(crate) mod page;
 mod pairs;
-mod redis;
+pub mod peers;
+mod target;
+mod wire;
 
 use clap::{Args, ValueEnum};
 
@@ -39,8 +42,10 @@ enum Subject {
     Null,
     /// Random gets, beside a bare loop over the same engine
     Lmdb,
-    /// Client CPU for each operation, beside redis-benchmark
+    /// Client CPU for each operation, beside a bare loop over the same server
     Redis,
+    /// The same for Memcached
+    Memcached,
     /// How late requests leave with open arrivals
     Open,
     /// The client's memory over runs of different lengths
@@ -48,6 +53,11 @@ enum Subject {
     /// Inserts with every write accounted for, and reading them back
     Account,
 }
+
+/// Testbeds: their servers use the memory that all programs' records take.
+const REDIS: &str = "redis";
+/// Records of several programs, and nothing evicted.
+const MEMCACHED: &str = "memcached?memory=4GiB";
 
 /// What a benchmark found, ready for the page.
 pub(crate) struct Section {
@@ -62,9 +72,7 @@ pub(crate) struct Section {
 /// # Errors
 /// If a build, a run, or a server fails.
 pub fn bench(options: &Options) -> Result<(), Failure> {
-    if options.pairs == 0 || !(options.scale > 0.0 && options.scale <= 1.0) {
-        return Err(Failure::Found("--pairs is from 1, --scale from above 0 to 1".to_owned()));
-    }
+    options.check()?;
     steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
     let all = Subject::value_variants();
     let subjects = if options.only.is_empty() { all } else { &options.only[..] };
@@ -73,10 +81,11 @@ pub fn bench(options: &Options) -> Result<(), Failure> {
         sections.push(match subject {
             Subject::Null => null::run(options)?,
             Subject::Lmdb => lmdb::run(options)?,
-            Subject::Redis => redis::run(options)?,
             Subject::Open => open::run(options)?,
             Subject::Memory => memory::run(options)?,
             Subject::Account => account::run(options)?,
+            Subject::Redis => wire::run("redis", REDIS, options)?,
+            Subject::Memcached => wire::run("memcached", MEMCACHED, options)?,
         });
     }
     for section in &sections {
@@ -90,6 +99,13 @@ pub fn bench(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
+    fn check(&self) -> Result<(), Failure> {
+        if self.pairs == 0 || !(self.scale > 0.0 && self.scale <= 1.0) {
+            return Err(Failure::Found("--pairs is from 1, --scale from above 0 to 1".to_owned()));
+        }
+        Ok(())
+    }
+
     /// This many requests at the scale asked for.
     fn scaled(&self, requests: u64) -> u64 {
         ((requests as f64 * self.scale) as u64).max(1)

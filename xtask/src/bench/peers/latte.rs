@@ -1,0 +1,120 @@
+//! latte, for Cassandra.
+
+use std::process::Command;
+
+use kvdyno_testbed::install::{Software, Source};
+
+use super::super::target::Target;
+use super::super::wire::{CONNECTIONS, Load, Mix, RECORDS};
+use super::{Peer, Told, folder, milliseconds, write};
+use crate::steps::Failure;
+
+static SOFTWARE: Software = Software {
+    name: "latte",
+    version: "0.29.0",
+    source: Source::CratesIo { package: "latte-cli" },
+};
+
+/// What it does.
+const SCRIPT: &str = include_str!("latte.rn");
+
+pub(super) struct Latte;
+
+impl Peer for Latte {
+    fn software(&self) -> &'static Software {
+        &SOFTWARE
+    }
+
+    fn remark(&self) -> &'static str {
+        "One thread with 50 requests in flight; both programs share the driver's connections \
+         among their requests."
+    }
+
+    fn fill(&self, target: &Target, tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
+        let (mut schema, mut load) = (tool(), tool());
+        begin(&mut schema, "schema")?;
+        begin(&mut load, "load")?.args(["--quiet", "--concurrency", "128"]);
+        load.arg("-P").arg(format!("rows={RECORDS}"));
+        for command in [&mut schema, &mut load] {
+            end(command, target)?;
+        }
+        Ok(vec![schema, load])
+    }
+
+    fn carry(&self, target: &Target, mut tool: Command, load: &Load) -> Result<Command, Failure> {
+        let functions = match load.mix {
+            Mix::Get => "get",
+            Mix::Half => "get:1,update:1",
+        };
+        begin(&mut tool, "run")?.args(["--quiet", "--threads", "1", "--function", functions]);
+        tool.arg("--duration").arg(load.requests.to_string());
+        tool.arg("--concurrency").arg(CONNECTIONS.to_string());
+        tool.arg("--output").arg(folder("latte")?);
+        tool.arg("-P").arg(format!("rows={RECORDS}"));
+        end(&mut tool, target)?;
+        Ok(tool)
+    }
+
+    fn told(&self, said: &str, _load: &Load) -> Option<Told> {
+        // Throughput [op/s] 7553 ± 20, and of each function the percentiles in ms
+        let mut lines = said.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+        let rate = lines.find(|line| line.starts_with(&["Throughput", "[op/s]"]))?;
+        let rate = rate.get(2)?.parse().ok()?;
+        let mut gets =
+            lines.skip_while(|line| !line.starts_with(&["CYCLE", "LATENCY", "for", "get"]));
+        let mut latency = |percentile: &str| {
+            let line = gets.find(|line| line.first() == Some(&percentile))?;
+            milliseconds(line.get(1)?)
+        };
+        Some(Told { rate, operations: None, gets: latency("50").zip(latency("99")) })
+    }
+}
+
+/// Its words come before the files that it is told, its logs beside them.
+fn begin<'a>(tool: &'a mut Command, what: &str) -> Result<&'a mut Command, Failure> {
+    Ok(tool.arg("--log-dir").arg(folder("latte")?).arg(what))
+}
+
+fn end(tool: &mut Command, target: &Target) -> Result<(), Failure> {
+    let script = folder("latte")?.join("records.rn");
+    write(&script, SCRIPT)?;
+    tool.arg(script).arg(target.address().to_string());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::super::wire::LOADS;
+    use super::*;
+
+    const SAID: &str = "
+SUMMARY STATS ═══════════
+    Elapsed time       [s]      10.012
+      Throughput    [op/s]   7553 ± 20
+              ├─   [req/s]   7553 ± 20
+
+CYCLE LATENCY for get [ms]  ═════
+         Min                  0.116
+          50                  6.300 ± 0.010
+          99                 14.125 ± 0.200
+CYCLE LATENCY for update [ms]  ═════
+          50                  7.300 ± 0.010
+";
+
+    #[test]
+    fn its_report_is_understood() {
+        let gets = Some((Duration::from_micros(6_300), Duration::from_micros(14_125)));
+        assert_eq!(
+            Latte.told(SAID, &LOADS[0]),
+            Some(Told { rate: 7_553.0, operations: None, gets })
+        );
+        let updates = SAID.replace("for get", "for put");
+        assert_eq!(
+            Latte.told(&updates, &LOADS[0]),
+            Some(Told { rate: 7_553.0, operations: None, gets: None })
+        );
+        assert_eq!(Latte.told("", &LOADS[0]), None);
+    }
+}

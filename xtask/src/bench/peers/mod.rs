@@ -1,0 +1,305 @@
+//! `cargo xtask bench-peers`: kvdyno and the load generators that people know, in turns on the same
+//! servers, and the table into docs/PERFORMANCE.md.
+//!
+//! A peer is one file: how it is had, run and understood.
+
+mod go_ycsb;
+mod latte;
+mod memaslap;
+mod memtier;
+mod redis_benchmark;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use kvdyno_testbed::install::{self, Software};
+
+use self::table::Row;
+use super::target::Target;
+use super::wire::{self, CONNECTIONS, LOADS, Load, RECORDS};
+use super::{Options as Extent, Section, child, machine, page};
+use crate::steps::{self, Failure, root};
+
+/// What to run, and how often.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Servers to load; all if none is named
+    #[arg(value_enum)]
+    only: Vec<System>,
+    /// Turns, in each of which every program runs once; 15 or more for the page
+    #[arg(long, default_value_t = 15)]
+    pairs: usize,
+    /// Share of the full number of requests; below 1 for a quick look that leaves the page alone
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+}
+
+/// A server that peers can load as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum System {
+    /// Beside redis-benchmark, memtier_benchmark, go-ycsb
+    Redis,
+    /// Beside memtier_benchmark and memaslap
+    Memcached,
+    /// Beside latte
+    Cassandra,
+}
+
+impl System {
+    fn words(self) -> &'static str {
+        match self {
+            System::Redis => super::REDIS,
+            System::Memcached => super::MEMCACHED,
+            System::Cassandra => "cassandra?memory=2GiB",
+        }
+    }
+
+    fn section(self) -> &'static str {
+        match self {
+            System::Redis => "peers-redis",
+            System::Memcached => "peers-memcached",
+            System::Cassandra => "peers-cassandra",
+        }
+    }
+
+    fn peers(self) -> Vec<&'static dyn Peer> {
+        match self {
+            System::Redis => vec![
+                &redis_benchmark::RedisBenchmark,
+                &memtier::Memtier { protocol: "redis" },
+                &go_ycsb::GoYcsb,
+            ],
+            System::Memcached => {
+                vec![&memtier::Memtier { protocol: "memcache_text" }, &memaslap::Memaslap]
+            }
+            System::Cassandra => vec![&latte::Latte],
+        }
+    }
+
+    /// The loads that are carried, at the scale asked for.
+    fn loads(self, scale: &Extent) -> Vec<Load> {
+        // Cassandra answers a tenth of what the others do, and its protocol has pipelines always.
+        let (pipelines, share): (&[u64], u64) = match self {
+            System::Cassandra => (&[1], 3),
+            System::Redis | System::Memcached => (&[1, 16], 1),
+        };
+        let carried = LOADS.iter().filter(|load| pipelines.contains(&load.pipeline));
+        let scaled = |load: &Load| Load { requests: scale.scaled(load.requests / share), ..*load };
+        carried.map(scaled).collect()
+    }
+}
+
+/// What a program says of a load that it has carried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Told {
+    /// Operations a second.
+    rate: f64,
+    /// How many operations it did, if that may be more than it was asked for.
+    operations: Option<u64>,
+    /// Median and 99th percentile of the gets' latency, where it tells them.
+    gets: Option<(Duration, Duration)>,
+}
+
+/// A load generator.
+trait Peer {
+    /// How it is had.
+    fn software(&self) -> &'static Software;
+
+    /// What it does otherwise than the others, as a sentence; may be empty.
+    fn remark(&self) -> &'static str {
+        ""
+    }
+
+    /// How it is asked for its version, if no pinned one is installed.
+    fn version_option(&self) -> &'static str {
+        "--version"
+    }
+
+    /// Whether it can carry the load at all.
+    fn can(&self, _load: &Load) -> bool {
+        true
+    }
+
+    /// What writes the records that it will read, where `tool` is the peer on the clients' processors.
+    fn fill(&self, _target: &Target, _tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
+        Ok(Vec::new())
+    }
+
+    /// What carries the load.
+    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, Failure>;
+
+    /// What it told, out of its output.
+    fn told(&self, said: &str, load: &Load) -> Option<Told>;
+}
+
+/// One program of the table, and how its absence is explained.
+struct Present {
+    peer: &'static dyn Peer,
+    program: PathBuf,
+    version: String,
+}
+
+/// Builds kvdyno, installs the peers, runs all in turns and writes the tables.
+///
+/// # Errors
+/// If a build, a run, or a server fails. A peer that cannot be installed is no error: the page says so.
+pub fn bench_peers(options: &Options) -> Result<(), Failure> {
+    let Options { only, pairs, scale } = options;
+    let extent = Extent { only: Vec::new(), pairs: *pairs, scale: *scale };
+    extent.check()?;
+    let all = System::value_variants();
+    let systems = if only.is_empty() { all } else { &only[..] };
+    let mut sections = Vec::new();
+    for &system in systems {
+        let text = one_server(system, &extent)?;
+        println!("\n{text}");
+        sections.push(Section { name: system.section(), text });
+    }
+    if extent.scale < 1.0 {
+        println!("a scaled run: docs/PERFORMANCE.md stays as it is");
+        return Ok(());
+    }
+    page::write(&root().join("docs/PERFORMANCE.md"), &sections)
+}
+
+fn one_server(system: System, extent: &Extent) -> Result<String, Failure> {
+    let mut build = steps::cargo();
+    build.args(["build", "--release", "--package", "kvdyno"]);
+    if system == System::Cassandra {
+        build.args(["--features", "cassandra"]);
+    }
+    steps::run(&mut build)?;
+    let (mut present, mut absent) = (Vec::new(), Vec::new());
+    for peer in system.peers() {
+        match installed(peer) {
+            Ok(peer) => present.push(peer),
+            Err(why) => absent.push(format!("{} is absent: {why}", peer.software().name)),
+        }
+    }
+    let target = Target::start(system.words())?;
+    wire::load_records(&target, system.section())?;
+    for present in &present {
+        let tool = || target.client(&present.program);
+        for mut command in present.peer.fill(&target, &tool)? {
+            child::run(&mut command)?;
+        }
+    }
+    let mut text = table::HEAD.to_owned();
+    for load in &system.loads(extent) {
+        let rows = in_turns(system, &target, &present, load, extent.pairs)?;
+        text += &table::rows(load, &rows);
+    }
+    text += &format!(
+        "\n{}, {CONNECTIONS} connections, {RECORDS} records of 100 bytes.",
+        target.describe()
+    );
+    let two_workers = peak_with_two_workers(system, &target, extent)?;
+    text += &format!(
+        " kvdyno with two workers on all processors has at most {two_workers:.1} MiB with these \
+         records. {}\n\n",
+        machine::describe()
+    );
+    for Present { peer, version, .. } in &present {
+        text += &format!("{}: {version}. {}\n", peer.software().name, peer.remark());
+    }
+    for why in &absent {
+        text += &format!("{why}\n");
+    }
+    Ok(text)
+}
+
+/// Installs it where it is not there; else why not, in one line.
+fn installed(peer: &'static dyn Peer) -> Result<Present, String> {
+    let software = peer.software();
+    let one_line = |error: &dyn std::fmt::Display| {
+        let text = error.to_string();
+        text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+    };
+    let tell = |line: &str| println!("\n$ {line}");
+    let got = install::install(&[software], &tell).map_err(|error| one_line(&error));
+    // One that was found needs no installing.
+    let program = software.find().ok_or_else(|| match got {
+        Err(why) => why,
+        Ok(()) => "it is not where it was installed".to_owned(),
+    })?;
+    let version = match software.version {
+        "" => {
+            let mut ask = Command::new(&program);
+            let said = ask.arg(peer.version_option()).output().map_err(|error| one_line(&error))?;
+            one_line(&String::from_utf8_lossy(&said.stdout))
+        }
+        pinned => pinned.to_owned(),
+    };
+    Ok(Present { peer, program, version })
+}
+
+/// Every program once in each turn, the order changed from turn to turn, after an uncounted one.
+fn in_turns(
+    system: System,
+    target: &Target,
+    present: &[Present],
+    load: &Load,
+    turns: usize,
+) -> Result<Vec<Row>, Failure> {
+    let able: Vec<&Present> = present.iter().filter(|present| present.peer.can(load)).collect();
+    let mut rows = vec![Row::new("kvdyno")];
+    rows.extend(able.iter().map(|present| Row::new(present.peer.software().name)));
+    for turn in 0..=turns {
+        for place in 0..rows.len() {
+            let number = (place + turn) % rows.len();
+            let figures = match number.checked_sub(1) {
+                None => table::of_kvdyno(&wire::carry(target, system.section(), load)?),
+                Some(peer) => of_peer(able[peer], target, load)?,
+            };
+            println!("turn {turn} of {turns}: {} {figures}", rows[number].name);
+            if turn > 0 {
+                rows[number].add(figures);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn of_peer(present: &Present, target: &Target, load: &Load) -> Result<table::Figures, Failure> {
+    let Present { peer, program, .. } = present;
+    let mut command = peer.carry(target, target.client(program), load)?;
+    let used = child::run(&mut command)?;
+    let told = peer.told(&used.said, load).ok_or_else(|| {
+        Failure::Found(format!("{} does not tell what it did: {}", program.display(), used.said))
+    })?;
+    let operations = told.operations.unwrap_or(load.requests);
+    Ok(table::Figures {
+        cpu_us: used.cpu.as_secs_f64() * 1e6 / operations as f64,
+        rate: told.rate,
+        memory_mib: used.peak_rss as f64 / f64::from(1 << 20),
+        gets: told.gets,
+    })
+}
+
+/// MiB of a run with two worker threads.
+fn peak_with_two_workers(system: System, target: &Target, extent: &Extent) -> Result<f64, Failure> {
+    let load = system.loads(extent)[0];
+    let ran = wire::carry_with(target, system.section(), &load, 2)?;
+    Ok(ran.peak_rss as f64 / f64::from(1 << 20))
+}
+
+/// Folder for what a peer is told in files.
+fn folder(peer: &str) -> Result<PathBuf, Failure> {
+    let folder = root().join("target/bench/peers").join(peer);
+    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    Ok(folder)
+}
+
+/// Writes a file that a peer reads.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(Failure::file(path))
+}
+
+/// So many milliseconds, as most programs print latencies.
+fn milliseconds(text: &str) -> Option<Duration> {
+    let ms: f64 = text.trim_matches('"').parse().ok()?;
+    Duration::try_from_secs_f64(ms / 1e3).ok()
+}

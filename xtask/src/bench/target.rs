@@ -1,0 +1,73 @@
+//! A server that keeps to one half of the processors, with the other half for the clients that are
+//! measured against it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use kvdyno_testbed::{Deployment, Description, Testbed};
+
+use crate::steps::Failure;
+
+/// A server of one node that is up until this is dropped.
+pub(super) struct Target {
+    deployment: Deployment,
+    description: Description,
+    address: SocketAddr,
+}
+
+impl Target {
+    /// Starts a testbed by the words that ask for it, such as `memcached?memory=4GiB`.
+    pub(super) fn start(words: &str) -> Result<Target, Failure> {
+        let separator = if words.contains('?') { '&' } else { '?' };
+        let mut deployment = Deployment::up(&format!("{words}{separator}pin=servers"))?;
+        let description = deployment.describe();
+        let address = description.nodes.first().and_then(|node| node.address.parse().ok());
+        let address =
+            address.ok_or_else(|| Failure::Found(format!("{words} does not tell its address")))?;
+        Ok(Target { deployment, description, address })
+    }
+
+    /// URL that kvdyno reaches it by.
+    pub(super) fn url(&self) -> &str {
+        self.deployment.url()
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A command that keeps to the clients' processors.
+    pub(super) fn client(&self, program: &Path) -> Command {
+        let mut command = Command::new("taskset");
+        command.arg("-c").arg(self.client_cpus()).arg(program);
+        command
+    }
+
+    /// The clients' processors, as taskset wants them.
+    pub(super) fn client_cpus(&self) -> String {
+        listed(self.clients())
+    }
+
+    /// What it is and where it runs.
+    pub(super) fn describe(&self) -> String {
+        let Description { kind, version, pinned, .. } = &self.description;
+        let version = version.as_deref().unwrap_or("of unknown version");
+        let servers = pinned.as_ref().map_or(&[][..], |pinned| &pinned.servers);
+        format!(
+            "{kind} {version} on processor {}, clients on {}",
+            listed(servers),
+            self.client_cpus()
+        )
+    }
+
+    fn clients(&self) -> &[usize] {
+        self.description.pinned.as_ref().map_or(&[], |pinned| &pinned.clients)
+    }
+}
+
+/// Numbers as taskset wants them.
+fn listed(numbers: &[usize]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
