@@ -93,13 +93,10 @@ fn writes_without_an_answer_that_are_there_are_recovered() {
     let writes = writes(&run, "insert");
     let applied: BTreeSet<Id> =
         run.logged("timeout-applied").union(&run.logged("timeout-late")).copied().collect();
-    // Reads time out as well: what those would have found is not known.
-    let unread = run.phase("insert:read-back")["errors"].as_array().unwrap();
-    let unread: u64 = unread.iter().map(|error| number_at(error, "count")).sum();
-    assert_eq!(number_at(writes, "unknown"), unread);
-    let recovered = number_at(writes, "recovered");
-    let applied_count = applied.len() as u64;
-    assert!(recovered <= applied_count && recovered + unread >= applied_count, "{writes}");
+    // Reads time out as well, and are sent again until each record is known.
+    assert!(!run.phase("insert:read-back")["errors"].as_array().unwrap().is_empty());
+    assert_eq!(number_at(writes, "unknown"), 0);
+    assert_eq!(number_at(writes, "recovered"), applied.len() as u64);
     let indeterminate = applied.len() + run.logged("timeout-never").len();
     assert_eq!(number_at(writes, "indeterminate"), indeterminate as u64);
     let acknowledged = number_at(writes, "acknowledged");

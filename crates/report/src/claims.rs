@@ -17,7 +17,10 @@ use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
 /// How each claim of `plan` that is about the run's store stands.
 #[must_use]
 pub fn judge(plan: &Plan, run: &StoreRun) -> Vec<ClaimResult> {
-    let about = |claim: &&Claim| claim.store.as_ref().is_none_or(|store| *store == run.store.name);
+    let scheme = run.store.url.split(':').next().unwrap_or_default();
+    let about = |claim: &&Claim| {
+        claim.store.as_ref().is_none_or(|store| *store == run.store.name || store == scheme)
+    };
     let judge = Judge { plan, run };
     plan.claims.iter().filter(about).map(|claim| judge.claim(claim)).collect()
 }

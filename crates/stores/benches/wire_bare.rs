@@ -107,7 +107,7 @@ impl Requests {
             let record = if self.mix == Mix::Fill { self.written } else { drawn };
             self.writer.write(record, &mut self.key);
             self.key[0] = b'b';
-            if self.mix == Mix::Get || (self.mix == Mix::Half && self.written % 2 == 0) {
+            if self.mix == Mix::Get || (self.mix == Mix::Half && self.written.is_multiple_of(2)) {
                 self.protocol.push_get(out, &self.key);
             } else {
                 self.protocol.push_set(out, &self.key, &self.value);

@@ -44,20 +44,25 @@ struct Urls {
 
 fn urls(testbed: &mut Deployment) -> Urls {
     let told = testbed.describe();
-    let port = |binding: usize| {
-        let name = format!("infinispan.server.socket-bindings.socket-binding.{binding}.port");
-        let found = told.configuration.iter().find(|(known, _)| *known == name);
-        found.unwrap_or_else(|| panic!("no {name} in {:?}", told.configuration)).1.clone()
+    // The server tells its bindings in an order of its own.
+    let port = |binding: &str| {
+        let all = &told.configuration;
+        let named = |(name, value): &&(String, String)| {
+            name.contains(".socket-binding.") && name.ends_with(".name") && value == binding
+        };
+        let name = all.iter().find(named).map(|(name, _)| name.replace(".name", ".port"));
+        let found = all.iter().find(|(known, _)| name.as_ref() == Some(known));
+        found.unwrap_or_else(|| panic!("no binding {binding} in {all:?}")).1.clone()
     };
     let (ip, _) = told.nodes[0].address.rsplit_once(':').expect("an address and a port");
     let (secure, authority) = told.url.split_once("&ca=").expect("it speaks TLS");
     let (host, path) = secure.split_once("/rest/v2/").expect("a path");
     Urls {
-        rest: format!("rest+http://{ip}:{}/rest/v2/{path}", port(0)),
+        rest: format!("rest+http://{ip}:{}/rest/v2/{path}", port("default")),
         secure: format!("{host}/rest/v2/{path}"),
         authority: authority.to_owned(),
-        resp: format!("redis://{ip}:{}", port(1)),
-        memcached: format!("memcached://{ip}:{}", port(2)),
+        resp: format!("redis://{ip}:{}", port("resp")),
+        memcached: format!("memcached://{ip}:{}", port("memc")),
     }
 }
 

@@ -54,12 +54,14 @@ fn three_servers_conform_and_tell_how_even_they_are() {
         let expected = [
             "keys on the fullest server, over the mean",
             "chi-square of keys",
+            "chance of keys as uneven",
             "requests on the fullest server, over the mean",
             "chi-square of requests",
+            "chance of requests as uneven",
         ];
         assert_eq!(names, expected);
         // Two batches, each one request to each of three servers.
-        assert_eq!(figures[2].value, 1.0, "{:?}", figures[2]);
+        assert_eq!(figures[3].value, 1.0, "{:?}", figures[3]);
         let profile = store.profile().await.unwrap();
         let hash = ("hash".to_owned(), "ketama: libmemcached's continuum".to_owned());
         assert!(profile.settings.contains(&hash), "{:?}", profile.settings);
@@ -117,7 +119,7 @@ fn tls_and_passwords_reach_every_server() {
         cache.set_all(&keys, b"v", None).await.unwrap();
         assert_eq!(cache.get_all(&keys).await.unwrap(), vec![Some(b"v".to_vec()); 60]);
         drop(cache);
-        assert_eq!(store_of_both.figures().await.len(), 4);
+        assert_eq!(store_of_both.figures().await.len(), 6);
         let fault = store(&url("user:wrong@")).connect(1).await.err().unwrap();
         assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
     });

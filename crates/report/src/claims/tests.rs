@@ -193,5 +193,7 @@ fn what_drivers_noticed_can_be_claimed() {
         let plan = Suite::parse("t", &text).unwrap().plan(&Overrides::default()).unwrap();
         judge(&plan, &sample::two_stores().runs[0]).len()
     };
-    assert_eq!((about("nosuch"), about(&sample::two_stores().runs[0].store.name)), (0, 1));
+    let store = &sample::two_stores().runs[0].store;
+    let scheme = store.url.split(':').next().unwrap();
+    assert_eq!((about("nosuch"), about(&store.name), about(scheme)), (0, 1, 1));
 }
