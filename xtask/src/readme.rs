@@ -13,6 +13,9 @@ use crate::steps::{self, Failure, root};
 const REDIS: &str = "127.0.0.1:6379";
 const MEMCACHED: &str = "127.0.0.1:11211";
 
+/// Where README.md has results: those of an earlier time would be in the way.
+const RESULTS: &str = "target/both";
+
 /// A measurement that is invalid (exit code 2) tells of this machine, not of the command.
 const BEFORE: &str = r#"set -euo pipefail
 kvdyno() { command kvdyno "$@" || [ $? = 2 ]; }
@@ -31,6 +34,10 @@ pub fn run() -> Result<(), Failure> {
         return Err(Failure::Found("README.md shows no command to run".to_owned()));
     }
     servers::ensure_all()?;
+    let results = root().join(RESULTS);
+    if results.exists() {
+        std::fs::remove_dir_all(&results).map_err(Failure::file(&results))?;
+    }
     steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
     let redis = RedisServer::start(RedisSettings::default())?;
     let memcached = MemcachedServer::start(MemcachedSettings::default())?;
