@@ -59,7 +59,7 @@ pub(super) fn result(out: &Path, command: &mut Command) -> Result<Value, Failure
         std::fs::remove_dir_all(out).map_err(Failure::file(out))?;
     }
     // What it prints is of no use here: the result says all.
-    steps::output(command)?;
+    steps::measure(command)?;
     let path = out.join("result.json");
     let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
     serde_json::from_str(&text)
