@@ -15,8 +15,8 @@ use kvdyno_core::store::{
 };
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
-    SizeModel, ValueModel,
+    Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel,
+    ValueModel,
 };
 
 const RECORDS: u64 = 1_000;
@@ -201,44 +201,20 @@ impl Bench {
 
     /// Allocations of the whole process while a phase runs.
     fn allocations(&self, mix: &[(Kind, u16)], one_field: bool, operations: u64) -> u64 {
-        let inserts = mix[0].0 == Kind::Insert;
+        let records = if mix[0].0 == Kind::Insert { 0 } else { RECORDS };
         let group = GroupPlan {
-            name: "count".to_owned(),
-            clients: 1,
-            pipeline: 1,
-            mix: Mix { parts: mix.to_vec() },
             keys: Distribution::Zipfian { exponent: 0.99, scrambled: true },
             values: ValueModel {
                 size: SizeModel::Fixed { size: FIELD as u32 },
                 seed: None,
                 compressible: 0.3,
             },
-            arrival: Arrival::Closed,
-            ttl: None,
             one_field,
-            linearizability: false,
             scan_length: SizeModel::Uniform { min: 1, max: 20 },
-            batch: 10,
             requests: Some(operations),
-            records: if inserts { 0 } else { RECORDS },
-            insert_first: if inserts { 0 } else { RECORDS },
-            insert_stride: 1,
-            seed: 5,
+            ..GroupPlan::plain("count", mix, records)
         };
-        let plan = PhasePlan {
-            index: 0,
-            name: "count".to_owned(),
-            label: "Count".to_owned(),
-            warmup: false,
-            groups: vec![group],
-            duration: None,
-            time_limit: Duration::from_secs(60),
-            verify: true,
-            read_back: false,
-            faults: Vec::new(),
-            load: false,
-            from_empty: false,
-        };
+        let plan = PhasePlan::plain(0, "count", vec![group], Duration::from_secs(60));
         let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
         let before = counting::count();
         let measure = Arc::clone(&self.store).load(&job, &mut Unobserved).unwrap();

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use kvdyno_core::workload::{
-    Arrival, Distribution, GroupPlan, Kind, Mix, PhasePlan, SizeModel, ValueModel,
-};
+use kvdyno_core::workload::{Distribution, GroupPlan, Kind, PhasePlan, SizeModel, ValueModel};
 
 /// Bound of an added phase: a day, as for every phase that is bounded by count.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
@@ -46,37 +44,17 @@ impl Pass {
         let values =
             ValueModel { size: SizeModel::Fixed { size: 32 }, seed: None, compressible: 0.0 };
         let group = GroupPlan {
-            name: self.name.clone(),
             clients: self.clients,
-            pipeline: 1,
-            mix: Mix { parts: vec![(self.kind, 1_000)] },
             keys: self.keys,
             values,
-            arrival: Arrival::Closed,
-            ttl: None,
-            one_field: false,
-            linearizability: false,
-            scan_length: SizeModel::Fixed { size: 1 },
-            batch: 1,
             requests: Some(self.requests),
-            records: self.records,
-            insert_first: self.records,
-            insert_stride: 1,
             seed: u64::from(index),
+            ..GroupPlan::plain(&self.name, &[(self.kind, 1_000)], self.records)
         };
         PhasePlan {
-            index,
-            name: self.name.clone(),
             label: label.to_owned(),
-            warmup: false,
-            groups: vec![group],
-            duration: None,
-            time_limit: LONGEST,
-            verify: true,
-            read_back: false,
-            faults: Vec::new(),
             load: true,
-            from_empty: false,
+            ..PhasePlan::plain(index, &self.name, vec![group], LONGEST)
         }
     }
 }

@@ -15,8 +15,7 @@ use kvdyno_core::store::{
 };
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
 use kvdyno_core::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
-    SizeModel, ValueModel,
+    Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel, ValueModel,
 };
 
 use crate::folder::{Place, ResultFolder};
@@ -459,40 +458,20 @@ fn figures() -> Vec<Figure> {
 
 fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
     let total: u64 = shape.kinds.iter().map(|(_, count)| count).sum();
-    let parts = shape.kinds.iter().map(|(k, count)| (*k, (count * 1_000 / total) as u16)).collect();
+    let share = |(kind, count): &(Kind, u64)| (*kind, (count * 1_000 / total) as u16);
+    let parts: Vec<(Kind, u16)> = shape.kinds.iter().map(share).collect();
     let size = SizeModel::JavaUniform { min: 100, max: 1_899, seed: 1_776 };
     let group = GroupPlan {
-        name: name.into(),
         clients: 4,
-        pipeline: 1,
-        mix: Mix { parts },
-        keys: Distribution::Uniform,
         values: ValueModel { size, seed: None, compressible: 0.0 },
         arrival: shape.arrival,
-        ttl: None,
-        one_field: false,
-        linearizability: false,
-        scan_length: SizeModel::Fixed { size: 1 },
-        batch: 1,
-        requests: None,
-        records: 10_000,
         insert_first: 0,
-        insert_stride: 1,
         seed: 42,
+        ..GroupPlan::plain(name, &parts, 10_000)
     };
     PhasePlan {
-        index,
-        name: name.into(),
         label: label.into(),
-        warmup: false,
-        load: false,
-        from_empty: false,
-        groups: vec![group],
-        duration: None,
-        time_limit: Duration::from_secs(60),
-        verify: true,
-        read_back: false,
-        faults: Vec::new(),
+        ..PhasePlan::plain(index, name, vec![group], Duration::from_secs(60))
     }
 }
 

@@ -11,10 +11,7 @@ use kvdyno_core::load::{
 use kvdyno_core::measure::{Interval, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig, LedgerError};
-use kvdyno_core::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
-    SizeModel, ValueModel,
-};
+use kvdyno_core::workload::{Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan};
 
 use crate::error::StoreError;
 use crate::registry;
@@ -63,14 +60,17 @@ impl BareLoad<'_> {
     pub fn run(&self, observer: &mut dyn Observer) -> Result<PhaseMeasure, LoopError> {
         let store: Arc<dyn AnyStore> = Arc::from(registry::open(self.url)?);
         let context = self.context(store.as_ref())?;
-        let carry = |index, group, observer: &mut dyn Observer| {
-            let job = Arc::new(Job::new(phase(index, group, self.verify), context.clone())?);
-            Arc::clone(&store).load(&job, observer)
+        let carry = |index, mix: &[(Kind, u16)], requests, records, observer: &mut dyn Observer| {
+            let group =
+                GroupPlan { requests: Some(requests), ..GroupPlan::plain("counted", mix, records) };
+            let plain = PhasePlan::plain(index, &format!("phase-{index}"), vec![group], NEVER);
+            let phase = PhasePlan { verify: self.verify, ..plain };
+            Arc::clone(&store).load(&Arc::new(Job::new(phase, context.clone())?), observer)
         };
-        carry(0, group(vec![(Kind::Insert, 1_000)], RECORDS, 0), &mut Unobserved)?;
+        carry(0, &[(Kind::Insert, 1_000)], RECORDS, 0, &mut Unobserved)?;
         let mix = [(Kind::Get, 1_000 - self.updates), (Kind::Update, self.updates)];
-        let mix = mix.into_iter().filter(|(_, share)| *share > 0).collect();
-        Ok(carry(1, group(mix, self.operations, RECORDS), observer)?)
+        let mix: Vec<_> = mix.into_iter().filter(|(_, share)| *share > 0).collect();
+        Ok(carry(1, &mix, self.operations, RECORDS, observer)?)
     }
 
     fn context(&self, store: &dyn AnyStore) -> Result<Context, LoopError> {
@@ -115,45 +115,6 @@ impl Observer for Unobserved {
     fn interval(&mut self, _: &Interval) {}
 
     fn progress(&mut self, _: &Progress) {}
-}
-
-fn group(parts: Vec<(Kind, u16)>, requests: u64, records: u64) -> GroupPlan {
-    GroupPlan {
-        name: "counted".to_owned(),
-        clients: 1,
-        pipeline: 1,
-        mix: Mix { parts },
-        keys: Distribution::Uniform,
-        values: ValueModel { size: SizeModel::Fixed { size: 100 }, seed: None, compressible: 0.0 },
-        arrival: Arrival::Closed,
-        ttl: None,
-        one_field: false,
-        linearizability: false,
-        scan_length: SizeModel::Fixed { size: 10 },
-        batch: 10,
-        requests: Some(requests),
-        records,
-        insert_first: records,
-        insert_stride: 1,
-        seed: 3,
-    }
-}
-
-fn phase(index: u16, group: GroupPlan, verify: bool) -> PhasePlan {
-    PhasePlan {
-        index,
-        name: format!("phase-{index}"),
-        label: format!("Phase {index}"),
-        warmup: false,
-        groups: vec![group],
-        duration: None,
-        time_limit: NEVER,
-        verify,
-        read_back: false,
-        faults: Vec::new(),
-        load: false,
-        from_empty: false,
-    }
 }
 
 #[cfg(test)]

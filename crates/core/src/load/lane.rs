@@ -151,33 +151,12 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{
-        Arrival, Dataset, Distribution, KeyForm, KeyModel, Kind, Mix, Part, SizeModel, ValueModel,
-    };
+    use crate::workload::{Arrival, Dataset, KeyForm, KeyModel, Kind, Part};
 
     fn lane() -> Lane {
         let plan = GroupPlan {
-            name: "get".to_owned(),
-            clients: 1,
-            pipeline: 1,
-            mix: Mix { parts: vec![(Kind::Get, 1000)] },
-            keys: Distribution::Uniform,
-            values: ValueModel {
-                size: SizeModel::Fixed { size: 100 },
-                seed: None,
-                compressible: 0.0,
-            },
-            arrival: Arrival::Closed,
-            ttl: None,
-            one_field: false,
-            linearizability: false,
-            scan_length: SizeModel::Fixed { size: 1 },
-            batch: 1,
             requests: Some(100),
-            records: 1_000_000,
-            insert_first: 1_000_000,
-            insert_stride: 1,
-            seed: 1,
+            ..GroupPlan::plain("get", &[(Kind::Get, 1000)], 1_000_000)
         };
         let key = KeyModel { form: KeyForm::Decimal, length: 16 };
         let dataset = Dataset { id: 3, session: 1, key, fields: 1, capacity: 1_000_000 };

@@ -298,6 +298,37 @@ pub struct GroupPlan {
     pub seed: u64,
 }
 
+impl GroupPlan {
+    /// The plainest group: one client that sends `mix` to `records` that are there, each record alike and
+    /// values of 100 bytes, the next request when the last is answered, until the phase stops it.
+    #[must_use]
+    pub fn plain(name: &str, mix: &[(Kind, u16)], records: u64) -> GroupPlan {
+        GroupPlan {
+            name: name.to_owned(),
+            clients: 1,
+            pipeline: 1,
+            mix: Mix { parts: mix.to_vec() },
+            keys: Distribution::Uniform,
+            values: ValueModel {
+                size: SizeModel::Fixed { size: 100 },
+                seed: None,
+                compressible: 0.0,
+            },
+            arrival: Arrival::Closed,
+            ttl: None,
+            one_field: false,
+            linearizability: false,
+            scan_length: SizeModel::Fixed { size: 10 },
+            batch: 10,
+            requests: None,
+            records,
+            insert_first: records,
+            insert_stride: 1,
+            seed: 1,
+        }
+    }
+}
+
 /// Part `index` of `count` of a load that several processes carry together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
@@ -351,4 +382,31 @@ pub struct PhasePlan {
     /// What is done to the testbed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultPlan>,
+}
+
+impl PhasePlan {
+    /// The plainest phase: what `groups` do, checked, for as long as they do it and no longer than
+    /// `time_limit`.
+    #[must_use]
+    pub fn plain(
+        index: u16,
+        name: &str,
+        groups: Vec<GroupPlan>,
+        time_limit: Duration,
+    ) -> PhasePlan {
+        PhasePlan {
+            index,
+            name: name.to_owned(),
+            label: name.to_owned(),
+            warmup: false,
+            load: false,
+            from_empty: false,
+            groups,
+            duration: None,
+            time_limit,
+            verify: true,
+            read_back: false,
+            faults: Vec::new(),
+        }
+    }
 }

@@ -12,50 +12,18 @@ use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason, now};
 use kvdyno_core::store::{Profile, Threading};
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
-    SizeModel, ValueModel,
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan,
 };
 use stores::{Behaviour, MapStore, Shared};
 
 const RECORDS: u64 = 10_000;
 
 fn group(mix: &[(Kind, u16)], clients: u32) -> GroupPlan {
-    GroupPlan {
-        name: "test".to_owned(),
-        clients,
-        pipeline: 1,
-        mix: Mix { parts: mix.to_vec() },
-        keys: Distribution::Uniform,
-        values: ValueModel { size: SizeModel::Fixed { size: 100 }, seed: None, compressible: 0.0 },
-        arrival: Arrival::Closed,
-        ttl: None,
-        one_field: false,
-        linearizability: false,
-        scan_length: SizeModel::Fixed { size: 10 },
-        batch: 10,
-        requests: None,
-        records: RECORDS,
-        insert_first: RECORDS,
-        insert_stride: 1,
-        seed: 7,
-    }
+    GroupPlan { clients, ..GroupPlan::plain("test", mix, RECORDS) }
 }
 
 fn phase(groups: Vec<GroupPlan>, duration: Option<Duration>) -> PhasePlan {
-    PhasePlan {
-        index: 1,
-        name: "test".to_owned(),
-        label: "Test".to_owned(),
-        warmup: false,
-        groups,
-        duration,
-        time_limit: Duration::from_secs(60),
-        verify: true,
-        read_back: false,
-        faults: Vec::new(),
-        load: false,
-        from_empty: false,
-    }
+    PhasePlan { duration, ..PhasePlan::plain(1, "test", groups, Duration::from_secs(60)) }
 }
 
 fn load_phase() -> PhasePlan {

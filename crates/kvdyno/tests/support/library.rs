@@ -9,8 +9,8 @@ use kvdyno_core::measure::{Interval, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{AnomalyKind, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
-    SizeModel, ValueModel,
+    Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel,
+    ValueModel,
 };
 
 /// Opens the store that a URL names.
@@ -27,23 +27,11 @@ pub fn dataset(capacity: u64, fields: u16) -> Dataset {
 /// Sequential over `records`, 40 bytes a field, closed.
 pub fn group(mix: &[(Kind, u16)], clients: u32, requests: u64, records: u64) -> GroupPlan {
     GroupPlan {
-        name: "proof".to_owned(),
         clients,
-        pipeline: 1,
-        mix: Mix { parts: mix.to_vec() },
         keys: Distribution::Sequential,
         values: ValueModel { size: SizeModel::Fixed { size: 40 }, seed: None, compressible: 0.0 },
-        arrival: Arrival::Closed,
-        ttl: None,
-        one_field: false,
-        linearizability: false,
-        scan_length: SizeModel::Fixed { size: 10 },
-        batch: 10,
         requests: Some(requests),
-        records,
-        insert_first: records,
-        insert_stride: 1,
-        seed: 3,
+        ..GroupPlan::plain("proof", mix, records)
     }
 }
 
@@ -53,20 +41,7 @@ pub fn load(records: u64) -> GroupPlan {
 }
 
 pub fn phase(index: u16, groups: Vec<GroupPlan>) -> PhasePlan {
-    PhasePlan {
-        index,
-        name: format!("phase-{index}"),
-        label: format!("Phase {index}"),
-        warmup: false,
-        groups,
-        duration: None,
-        time_limit: Duration::from_secs(120),
-        verify: true,
-        read_back: false,
-        faults: Vec::new(),
-        load: false,
-        from_empty: false,
-    }
+    PhasePlan::plain(index, &format!("phase-{index}"), groups, Duration::from_secs(120))
 }
 
 /// One ledger over a store: what one run of kvdyno knows.

@@ -7,7 +7,7 @@ use crate::measure::{Interval, ProcessUse, Series, StopReason, WorkerUse, latenc
 use crate::store::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 use crate::verdict::Level;
 use crate::verify::Tally;
-use crate::workload::{Arrival, Distribution, Mix, SizeModel, ValueModel};
+use crate::workload::Arrival;
 
 const CLIENTS: u32 = 10;
 const SECONDS: u64 = 10;
@@ -23,20 +23,7 @@ struct Phase {
 }
 
 fn healthy() -> Phase {
-    let plan = PhasePlan {
-        index: 0,
-        name: "get".to_owned(),
-        label: "Get".to_owned(),
-        warmup: false,
-        groups: vec![group()],
-        duration: None,
-        time_limit: Duration::from_secs(60),
-        verify: true,
-        read_back: false,
-        faults: Vec::new(),
-        load: false,
-        from_empty: false,
-    };
+    let plan = PhasePlan::plain(0, "get", vec![group()], Duration::from_secs(60));
     let mut phase = Phase {
         plan,
         measure: measure(),
@@ -51,23 +38,9 @@ fn healthy() -> Phase {
 
 fn group() -> GroupPlan {
     GroupPlan {
-        name: "get".to_owned(),
         clients: CLIENTS,
-        pipeline: 1,
-        mix: Mix { parts: vec![(Kind::Get, 1000)] },
-        keys: Distribution::Uniform,
-        values: ValueModel { size: SizeModel::Fixed { size: 100 }, seed: None, compressible: 0.0 },
-        arrival: Arrival::Closed,
-        ttl: None,
-        one_field: false,
-        linearizability: false,
-        scan_length: SizeModel::Fixed { size: 1 },
-        batch: 1,
         requests: Some(100_000),
-        records: 1000,
-        insert_first: 1000,
-        insert_stride: 1,
-        seed: 1,
+        ..GroupPlan::plain("get", &[(Kind::Get, 1000)], 1000)
     }
 }
 

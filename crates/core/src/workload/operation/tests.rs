@@ -1,7 +1,7 @@
 //! Operations are pure functions of seed and id: mixes, records, sizes and batches, held to that.
 
 use super::*;
-use crate::workload::plan::{Arrival, Distribution, KeyForm, KeyModel, Mix, SizeModel, ValueModel};
+use crate::workload::plan::{Distribution, KeyForm, KeyModel, SizeModel, ValueModel};
 use std::collections::{HashMap, HashSet};
 
 const DATASET: Dataset = Dataset {
@@ -29,27 +29,16 @@ const ALL_KINDS: [(Kind, u16); 11] = [
 
 fn plan(parts: &[(Kind, u16)], keys: Distribution) -> GroupPlan {
     GroupPlan {
-        name: "group".into(),
-        clients: 1,
-        pipeline: 1,
-        mix: Mix { parts: parts.to_vec() },
         keys,
         values: ValueModel {
             size: SizeModel::JavaUniform { min: 100, max: 1899, seed: 42 },
             seed: None,
             compressible: 0.0,
         },
-        arrival: Arrival::Closed,
-        ttl: None,
         one_field: true,
-        linearizability: false,
         scan_length: SizeModel::Uniform { min: 1, max: 100 },
-        batch: 10,
-        requests: None,
-        records: 10_000,
-        insert_first: 10_000,
-        insert_stride: 1,
         seed: 99,
+        ..GroupPlan::plain("group", parts, 10_000)
     }
 }
 
