@@ -75,8 +75,12 @@ impl Ledger {
     /// have lost by now, need not be read again.
     #[inline(always)]
     fn found_at_rest(&self, then: Word, read: Read) -> bool {
-        let Read::Version { version, session: Session::Ours } = read else { return false };
-        then.rests_at(version) && self.rules.expiry.is_none() && !self.may_apply_again
+        let at_rest = match read {
+            Read::Version { version, session: Session::Ours } => then.rests_at(version),
+            Read::Version { session: Session::Earlier, .. } => then.rests_as_found(),
+            _ => false,
+        };
+        at_rest && self.rules.expiry.is_none() && !self.may_apply_again
     }
 
     /// The verdict of a store that is never stale.

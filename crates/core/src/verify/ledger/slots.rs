@@ -7,8 +7,14 @@ use std::sync::atomic::AtomicU64;
 use super::LedgerError;
 use crate::cache;
 
+/// Bytes of the system's large pages, where it has them.
+const LARGE_PAGE: usize = 2 << 20;
+
 /// One word for each slot, all zero at first.
 pub(super) struct Slots {
+    memory: NonNull<u8>,
+    layout: Layout,
+    /// Where in the memory the words begin: with a large page, if there are enough to fill one.
     words: NonNull<AtomicU64>,
     count: usize,
 }
@@ -26,16 +32,28 @@ impl Slots {
             machine: machine_memory(),
         };
         let words = usize::try_from(count.max(1)).map_err(|_| too_large())?;
-        let layout = Layout::array::<AtomicU64>(words).map_err(|_| too_large())?;
-        if layout.size() as u64 > machine_memory() {
+        let bytes = words.checked_mul(size_of::<AtomicU64>()).ok_or_else(too_large)?;
+        let large = bytes >= LARGE_PAGE;
+        // Whole pages, and what may be left out before the first; untouched, neither takes memory.
+        let room = if large { bytes.checked_next_multiple_of(LARGE_PAGE) } else { Some(bytes) };
+        let room = room.ok_or_else(too_large)?;
+        let spare = if large { LARGE_PAGE } else { 0 };
+        let layout = Layout::from_size_align(room.saturating_add(spare), align_of::<AtomicU64>())
+            .map_err(|_| too_large())?;
+        if bytes as u64 > machine_memory() {
             return Err(too_large());
         }
         // SAFETY: the layout has a size above zero. `alloc_zeroed` and not a `Vec`, because a size
         // that the system refuses must come back as an error and not end the process.
         let memory = unsafe { alloc_zeroed(layout) };
-        let words = NonNull::new(memory.cast::<AtomicU64>()).ok_or_else(too_large)?;
-        ask_for_large_pages(words.as_ptr().cast(), layout.size());
-        Ok(Slots { words, count: count as usize })
+        let memory = NonNull::new(memory).ok_or_else(too_large)?;
+        let skipped = if large { memory.as_ptr().align_offset(LARGE_PAGE) } else { 0 };
+        // SAFETY: less than `spare` bytes are skipped, and `room` bytes follow.
+        let words = unsafe { memory.add(skipped) };
+        if large {
+            ask_for_large_pages(words.as_ptr(), room);
+        }
+        Ok(Slots { memory, layout, words: words.cast(), count: count as usize })
     }
 
     /// # Panics
@@ -67,10 +85,8 @@ impl Slots {
 
 impl Drop for Slots {
     fn drop(&mut self) {
-        if let Ok(layout) = Layout::array::<AtomicU64>(self.count.max(1)) {
-            // SAFETY: the same layout as in `new`, and nothing borrows the words any more.
-            unsafe { dealloc(self.words.as_ptr().cast(), layout) };
-        }
+        // SAFETY: memory and layout are those of `new`, and nothing borrows the words any more.
+        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
     }
 }
 
@@ -78,12 +94,8 @@ impl Drop for Slots {
 /// even a prefetch waits for the walk that finds one. Pages of 2 MiB need 512 times fewer entries. A
 /// system that declines leaves the small ones.
 fn ask_for_large_pages(memory: *mut u8, bytes: usize) {
-    /// Bytes that an address must be a multiple of, on every system with larger pages to give.
-    const PAGE: usize = 1 << 16;
-    let skipped = memory.align_offset(PAGE);
-    let Some(length) = bytes.checked_sub(skipped).filter(|&length| length >= PAGE) else { return };
     // SAFETY: the range lies in memory that was just allocated, and the advice changes nothing in it.
-    unsafe { libc::madvise(memory.add(skipped).cast(), length, libc::MADV_HUGEPAGE) };
+    unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_HUGEPAGE) };
 }
 
 /// Bytes of memory and swap that this machine has; no limit if the system does not say.

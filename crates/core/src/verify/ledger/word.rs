@@ -211,6 +211,12 @@ impl Word {
         self.state() == Base::Present as u64 && self.current() == version
     }
 
+    /// Existing data that a read has found, with no write since.
+    #[inline(always)]
+    pub(in crate::verify) fn rests_as_found(self) -> bool {
+        self.state() == Base::Found as u64
+    }
+
     /// Versions from here on had not ended when this word was read.
     #[inline]
     pub(in crate::verify) fn open(self) -> u32 {
