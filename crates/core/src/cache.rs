@@ -11,9 +11,9 @@ pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let first: *const i8 = std::ptr::from_ref(value).cast();
-        for offset in (0..size_of_val(value)).step_by(LINE) {
+        for line in 0..size_of_val(value).div_ceil(LINE) {
             // SAFETY: the address lies within a live value, and every x86-64 CPU has the instruction.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(first.add(offset)) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(first.add(line * LINE)) };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

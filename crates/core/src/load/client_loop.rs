@@ -14,7 +14,7 @@ pub(super) async fn run_client<C: Client, P: Pace>(
     worker: &Worker,
     lane: &Lane,
     pace: &P,
-    mut client: C,
+    client: &mut C,
 ) {
     let mut desk = Desk::new(worker, lane);
     let mut backoff = Backoff::default();
@@ -27,7 +27,7 @@ pub(super) async fn run_client<C: Client, P: Pace>(
             worker.note_lag(due, now);
         }
         worker.note_start();
-        let after = desk.operate(&mut client, &turn).await;
+        let after = desk.operate(client, &turn).await;
         now = after.done;
         if after.connection_lost {
             pace.rest(backoff.wait()).await;

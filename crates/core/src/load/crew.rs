@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use crate::cache;
 use crate::store::Transport;
 
-/// Polls every client, then the transport, until all clients have ended.
+/// Polls the transport and every client by turns, until all clients have ended.
 pub(super) struct Crew<'a, T> {
     clients: Vec<Option<Pin<Box<dyn Future<Output = ()> + 'a>>>>,
     transport: T,
@@ -43,13 +43,17 @@ impl<T: Transport + Unpin> Future for Crew<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let crew = &mut *self;
+        // What woke this task is most often an answer: clients that wait for one need not be asked first.
+        let mut asked = false;
         loop {
+            let answered = crew.transport.poll(context);
+            if asked && !answered {
+                return Poll::Pending;
+            }
             crew.poll_clients(context);
+            asked = true;
             if crew.left == 0 {
                 return Poll::Ready(());
-            }
-            if !crew.transport.poll(context) {
-                return Poll::Pending;
             }
         }
     }

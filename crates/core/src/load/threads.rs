@@ -189,8 +189,8 @@ async fn carry_in_process<S: Store>(assignment: Assignment<S>) -> Result<Option<
     let pace = ThreadPace { deadline: || worker.deadline(), pacing, spun: Cell::new(0) };
     wait_for_start(start);
     for (lane, connection) in connections.drain(..) {
-        for client in connection.clients {
-            run_client(&worker, &worker.lanes()[lane], &pace, client).await;
+        for mut client in connection.clients {
+            run_client(&worker, &worker.lanes()[lane], &pace, &mut client).await;
         }
     }
     let (took, spun) = (ThreadTime::now().since(begun), pace.spun.get());
@@ -246,10 +246,10 @@ fn crew_of<S: Store>(
     pace: &Rc<RuntimePace<impl Fn() -> Nanos + 'static>>,
     connection: Connection<S::Client, S::Transport>,
 ) -> Crew<'static, S::Transport> {
-    let clients = connection.clients.into_iter().map(|client| {
+    let clients = connection.clients.into_iter().map(|mut client| {
         let (worker, pace) = (Rc::clone(worker), Rc::clone(pace));
         let client = async move {
-            run_client(&worker, &worker.lanes()[lane], &*pace, client).await;
+            run_client(&worker, &worker.lanes()[lane], &*pace, &mut client).await;
         };
         Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>
     });
