@@ -1,5 +1,6 @@
 //! The operations of one Redis client: which commands each sends and what their answers mean.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -31,37 +32,46 @@ impl RedisClient {
         RedisClient { router, learned }
     }
 
-    async fn get_string(&mut self, key: &[u8], into: &mut Reading) -> Answer<Found> {
-        let encode = |out: &mut Vec<u8>| {
-            out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
+    /// Reads a record that is kept as a hash, or as a string.
+    fn read_as<'a>(
+        &'a mut self,
+        hash: bool,
+        key: &'a [u8],
+        into: &'a mut Reading,
+    ) -> impl Future<Output = Answer<Found>> {
+        let encode = move |out: &mut Vec<u8>| {
+            let command: &[u8] = if hash { HGETALL } else { GET };
+            out.extend_from_slice(command);
             push_word(out, key);
         };
-        let read = |first: Token, answer: &[u8]| match first {
-            Token::Bulk(value) => {
+        let read = move |first: Token, answer: &[u8]| match first {
+            Token::Bulk(value) if !hash => {
                 into.set_whole(value.of(answer));
                 Ok(Found::Record)
             }
-            Token::Nil => Ok(Found::Nothing),
-            other => no_record(other, answer),
-        };
-        self.router.send(key, (Effect::Read, 1), encode, read).await
-    }
-
-    async fn get_fields(&mut self, key: &[u8], into: &mut Reading) -> Answer<Found> {
-        let encode = |out: &mut Vec<u8>| {
-            out.extend_from_slice(b"*2\r\n$7\r\nHGETALL\r\n");
-            push_word(out, key);
-        };
-        let read = |first: Token, answer: &[u8]| match first {
+            Token::Nil if !hash => Ok(Found::Nothing),
             // RESP3 answers a map, RESP2 an array of names and values.
-            Token::Map(0) | Token::Array(0) => Ok(Found::Nothing),
-            Token::Map(_) | Token::Array(_) => {
+            Token::Map(0) | Token::Array(0) if hash => Ok(Found::Nothing),
+            Token::Map(_) | Token::Array(_) if hash => {
                 read_fields(answer, into)?;
                 Ok(Found::Record)
             }
             other => no_record(other, answer),
         };
-        self.router.send(key, (Effect::Read, 1), encode, read).await
+        self.router.send(key, (Effect::Read, 1), encode, read)
+    }
+
+    /// As [`Client::get`], of a record that is not kept as thought.
+    #[cold]
+    async fn get_otherwise(&mut self, key: &[u8], into: &mut Reading, hash: bool) -> Answer<bool> {
+        learn(&self.learned.hashes, hash);
+        match self.read_as(hash, key, into).await? {
+            Found::Record => Ok(true),
+            Found::Nothing => Ok(false),
+            Found::OtherType => {
+                Err(errors::fault(b"WRONGTYPE neither a string nor a hash lies under this key"))
+            }
+        }
     }
 
     async fn put_fields(&mut self, put: Put<'_>) -> Answer<()> {
@@ -101,22 +111,14 @@ impl RedisClient {
 
 impl Client for RedisClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
-        let mut hashes = self.learned.hashes.load(Ordering::Acquire);
-        // The first read of a run that has written nothing does not know yet how records are kept.
-        for _ in 0..2 {
-            let found = if hashes {
-                self.get_fields(key, into).await?
-            } else {
-                self.get_string(key, into).await?
-            };
-            match found {
-                Found::Record => return Ok(true),
-                Found::Nothing => return Ok(false),
-                Found::OtherType => hashes = !hashes,
-            }
-            learn(&self.learned.hashes, hashes);
+        let hash = self.learned.hashes.load(Ordering::Acquire);
+        match self.read_as(hash, key, into).await? {
+            Found::Record => Ok(true),
+            Found::Nothing => Ok(false),
+            // The first read of a run that has written nothing does not know yet how records are kept.
+            // Rare: kept out of the future of each operation.
+            Found::OtherType => Box::pin(self.get_otherwise(key, into, !hash)).await,
         }
-        Err(errors::fault(b"WRONGTYPE neither a string nor a hash lies under this key"))
     }
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
@@ -169,6 +171,8 @@ fn learn(flag: &AtomicBool, value: bool) {
     }
 }
 
+const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n";
+const HGETALL: &[u8] = b"*2\r\n$7\r\nHGETALL\r\n";
 pub(super) const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 pub(super) const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
 
 use super::client::{EXEC, MULTI, milliseconds, read_transaction};
-use super::cluster::View;
+use super::cluster::{Redirect, Refused, View};
 use super::codec::{Token, Tokens, push_command, push_number, push_word};
 use super::errors;
 use super::store::ReadFrom;
@@ -49,18 +49,34 @@ impl Router {
         E: Fn(&mut Vec<u8>),
         R: FnMut(Token, &[u8]) -> Answer<T> + Unpin,
     {
-        let link = &mut self.link;
-        match &mut self.route {
-            Route::Placed(placement) => {
-                let member = placement.of(key);
-                link.request(member, effect, parts, encode, read).await
+        let (member, watched) = match &mut self.route {
+            Route::Placed(placement) => (placement.of(key), false),
+            Route::Watched(from) => (watched_member(*from, effect), true),
+            Route::Cluster(view) => {
+                if view.is_in_doubt() {
+                    // Rare, and large: kept out of the future of each operation.
+                    Box::pin(view.look_again()).await;
+                }
+                (view.member_of(&mut self.link, key, effect)?, false)
             }
-            Route::Watched(from) => {
-                let member = watched_member(*from, effect);
-                let read = |first: Token, answer: &[u8]| read(first, answer).map_err(demoted);
-                link.request(member, effect, parts, encode, read).await
+        };
+        let mut redirect = None;
+        let read_it = |first: Token, answer: &[u8]| match read(first, answer) {
+            Err(fault) if watched => Err(demoted(fault)),
+            Err(fault) => {
+                redirect = Redirect::refusing(&fault, answer);
+                Err(fault)
             }
-            Route::Cluster(view) => view.send(link, key, (effect, parts), encode, read).await,
+            answer => answer,
+        };
+        let answer = self.link.request(member, effect, parts, &encode, read_it).await;
+        match (answer, &mut self.route) {
+            (Err(fault), Route::Cluster(view)) => {
+                let link = &mut self.link;
+                let refused = Refused { member, fault, redirect };
+                Box::pin(view.send_elsewhere(link, refused, (effect, parts), encode, read)).await
+            }
+            (answer, _) => answer,
         }
     }
 

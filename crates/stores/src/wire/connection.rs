@@ -141,7 +141,7 @@ impl<P: Protocol> Connection<P> {
         encode: impl FnOnce(&mut Vec<u8>),
     ) {
         if matches!(self.line, Line::Closed) {
-            self.line = Line::Opening(Box::pin(self.protocol.open()));
+            self.begin_opening();
         }
         self.requests += 1;
         let sent = *self.batch.get_or_insert_with(Instant::now);
@@ -152,6 +152,13 @@ impl<P: Protocol> Connection<P> {
         place.state = State::Waiting;
         let (slot, ticket) = (slot as u32, place.ticket);
         self.flights.push_back(Flight { slot, ticket, parts, effect, begins, sent });
+    }
+
+    /// Out of the way of requests: what opens a connection takes kilobytes of stack before it is boxed.
+    #[cold]
+    #[inline(never)]
+    fn begin_opening(&mut self) {
+        self.line = Line::Opening(Box::pin(self.protocol.open()));
     }
 
     /// The client's request has no answer yet.

@@ -1,11 +1,13 @@
 //! `MOVED` and `ASK`: a node says that another one has the slot. Nothing was applied, so that to go
 //! there is not to try a second time.
 
+use kvdyno_core::store::{Certainty, Fault};
+
 use crate::redis::codec::{Token, Tokens};
 
 /// Where a node sends us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Redirect {
+pub(in crate::redis) struct Redirect {
     /// For this request only (`ASK`); if not, for good (`MOVED`).
     pub(super) ask: bool,
     /// Empty if it is the host that says so.
@@ -14,9 +16,15 @@ pub(super) struct Redirect {
 }
 
 impl Redirect {
+    /// Where the refusal of a request sends us; only if nothing of the request was applied.
+    #[cold]
+    pub(in crate::redis) fn refusing(fault: &Fault, answer: &[u8]) -> Option<Redirect> {
+        if fault.certainty == Certainty::Failed { Redirect::find(answer) } else { None }
+    }
+
     /// The first redirection among the replies of an answer: in a transaction it is not the first
     /// reply.
-    pub(super) fn find(answer: &[u8]) -> Option<Redirect> {
+    fn find(answer: &[u8]) -> Option<Redirect> {
         let errors = Tokens::new(answer).filter(|(token, _)| matches!(token, Token::Error(_)));
         errors.map(|(_, text)| text).find_map(Redirect::parse)
     }

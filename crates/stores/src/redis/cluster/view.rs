@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kvdyno_core::store::{Answer, Certainty, ErrorClass, Fault, Put, Rows};
+use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
 
 use super::Cluster;
 use super::redirect::Redirect;
@@ -48,9 +48,30 @@ impl Hop {
             out.extend_from_slice(ASKING);
         }
     }
+
+    /// The answer to the request itself, past that to `ASKING`.
+    fn past_asking(self, first: Token, answer: &[u8]) -> (Token, &[u8]) {
+        if self.asking
+            && let Ok(Some((_, length))) = token(answer)
+            && let Ok(Some((next, _))) = token(&answer[length..])
+        {
+            return (next, &answer[length..]);
+        }
+        (first, answer)
+    }
 }
 
-/// What came of a request that may be redirected.
+/// A request that a node has refused.
+pub(in crate::redis) struct Refused {
+    /// The node.
+    pub(in crate::redis) member: usize,
+    /// What it said.
+    pub(in crate::redis) fault: Fault,
+    /// Where to go instead, if it said so.
+    pub(in crate::redis) redirect: Option<Redirect>,
+}
+
+/// What came of a put that may be redirected.
 enum Reached<T> {
     Answer(T),
     Redirected(Redirect),
@@ -72,11 +93,34 @@ impl View {
         nodes.map(|(number, node)| (self.wire(node), used.contains(&number))).collect()
     }
 
-    /// Sends a request about `key` to the node of its slot.
-    pub(in crate::redis) async fn send<T, E, R>(
+    /// The map is to be looked at again.
+    #[inline]
+    pub(in crate::redis) fn is_in_doubt(&self) -> bool {
+        self.cluster.stale.load(Ordering::Relaxed)
+    }
+
+    /// Has the map looked at again.
+    pub(in crate::redis) async fn look_again(&self) {
+        self.cluster.look_again().await;
+    }
+
+    /// The member that a request about `key` goes to.
+    #[inline]
+    pub(in crate::redis) fn member_of(
         &mut self,
         link: &mut Link<Wire>,
         key: &[u8],
+        effect: Effect,
+    ) -> Answer<usize> {
+        self.update(link);
+        Ok(self.hop(key, effect)?.member)
+    }
+
+    /// Sends a request that was refused once more where its refusal says.
+    pub(in crate::redis) async fn send_elsewhere<T, E, R>(
+        &mut self,
+        link: &mut Link<Wire>,
+        refused: Refused,
         (effect, parts): (Effect, u32),
         encode: E,
         mut read: R,
@@ -85,24 +129,31 @@ impl View {
         E: Fn(&mut Vec<u8>),
         R: FnMut(Token, &[u8]) -> Answer<T> + Unpin,
     {
-        self.make_ready(link).await;
-        let mut hop = self.hop(key, effect)?;
-        for _ in 0..=MOST_REDIRECTIONS {
+        let Refused { member, mut fault, mut redirect } = refused;
+        let mut hop = Hop { member, asking: false };
+        for _ in 0..MOST_REDIRECTIONS {
+            let Some(elsewhere) = redirect.take() else { return Err(self.noted(fault)) };
+            // Elsewhere lies another copy.
+            if self.cluster.copy.is_some() {
+                return Err(no_copy());
+            }
+            hop = self.follow(link, hop, &elsewhere);
             let encode = |out: &mut Vec<u8>| {
                 hop.push_asking(out);
                 encode(out);
             };
-            let read = |first: Token, answer: &[u8]| reached(hop, first, answer, &mut read);
+            let read = |first: Token, answer: &[u8]| {
+                let (first, answer) = hop.past_asking(first, answer);
+                read(first, answer)
+                    .inspect_err(|fault| redirect = Redirect::refusing(fault, answer))
+            };
             let answer = link.request(hop.member, effect, parts - 1 + hop.parts(), encode, read);
             match answer.await {
-                Ok(Reached::Answer(value)) => return Ok(value),
-                // Elsewhere lies another copy.
-                Ok(Reached::Redirected(_)) if self.cluster.copy.is_some() => return Err(no_copy()),
-                Ok(Reached::Redirected(redirect)) => hop = self.follow(link, hop, &redirect),
-                Err(fault) => return Err(self.noted(fault)),
+                Ok(value) => return Ok(value),
+                Err(again) => fault = again,
             }
         }
-        Err(lost_on_the_way())
+        Err(if redirect.is_some() { lost_on_the_way() } else { self.noted(fault) })
     }
 
     /// `GET` of each key, in one write to each node.
@@ -176,11 +227,9 @@ impl View {
     }
 
     /// Has the map looked at again where it is in doubt, and takes over what has changed.
-    #[inline]
     async fn make_ready(&mut self, link: &mut Link<Wire>) {
-        if self.cluster.stale.load(Ordering::Relaxed) {
-            // Rare, and large: kept out of the future of each operation.
-            Box::pin(self.cluster.look_again()).await;
+        if self.is_in_doubt() {
+            Box::pin(self.look_again()).await;
         }
         self.update(link);
     }
@@ -257,30 +306,6 @@ fn submit(
                 encode(record, out);
             }
         });
-    }
-}
-
-/// Reads the answer to one request, past that to `ASKING`. A redirection counts only if nothing of
-/// the request was applied.
-fn reached<T>(
-    hop: Hop,
-    mut first: Token,
-    mut answer: &[u8],
-    read: &mut impl FnMut(Token, &[u8]) -> Answer<T>,
-) -> Answer<Reached<T>> {
-    if hop.asking
-        && let Ok(Some((_, length))) = token(answer)
-        && let Ok(Some((next, _))) = token(&answer[length..])
-    {
-        (first, answer) = (next, &answer[length..]);
-    }
-    match read(first, answer) {
-        Ok(value) => Ok(Reached::Answer(value)),
-        Err(fault) if fault.certainty == Certainty::Failed => match Redirect::find(answer) {
-            Some(redirect) => Ok(Reached::Redirected(redirect)),
-            None => Err(fault),
-        },
-        Err(fault) => Err(fault),
     }
 }
 
