@@ -257,7 +257,8 @@ fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
             (Standing::NotShown, format!("not to be believed: {}", reason.text), phases::LATENCY)
         }
         (Seen::Meets, None) => (Standing::Met, "the conditions held".to_owned(), phases::LATENCY),
-        (_, _) => (Standing::NotMet, found.why, phases::LATENCY),
+        (Seen::Unclear, _) => (Standing::NotShown, found.why, phases::LATENCY),
+        (Seen::Misses | Seen::Overloaded, _) => (Standing::NotMet, found.why, phases::LATENCY),
     }
 }
 

@@ -30,7 +30,7 @@ pub enum Seen {
     Meets,
     /// The rate was carried, and the condition did not hold.
     Misses,
-    /// The condition did not hold, and something else than the store may be why.
+    /// The condition did not hold or the rate was not carried, and something else than the store may be why.
     Unclear,
     /// The rate was not carried at all.
     Overloaded,

@@ -200,8 +200,14 @@ fn spoilt(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<
     let missed_it = |probe: &ProbeResult| {
         probe.asked == missed && probe.seen.as_deref().is_some_and(|seen| seen != "meets")
     };
-    let (_, reasons) = probes.iter().rev().find(|(probe, _)| missed_it(probe))?;
-    let reason = reasons.iter().find(at_limit)?;
+    let (probe, reasons) = probes.iter().rev().find(|(probe, _)| missed_it(probe))?;
+    let Some(reason) = reasons.iter().find(at_limit) else {
+        let unclear = probe.seen.as_deref() == Some("unclear");
+        let why = &probe.why;
+        return unclear.then(|| {
+            format!("the machine may be why that was missed, so the store may carry more: {why}")
+        });
+    };
     let why = match reason {
         Reason::OtherLoad { .. } | Reason::Disturbed { .. } => "the machine had other work",
         _ => "the client was at its limit",
@@ -266,5 +272,24 @@ mod tests {
         let threads = |most| counts(most, Threading::InProcess);
         assert_eq!(threads(4), [1, 2, 3, 4]);
         assert_eq!(threads(32), [1, 2, 3, 4, 5, 6, 7, 8, 16, 32]);
+    }
+
+    #[test]
+    fn a_miss_that_the_machine_may_explain_says_so() {
+        let probe = |rate: f64, seen: &str| ProbeResult {
+            asked: Some(rate),
+            seen: Some(seen.to_owned()),
+            why: "0.3 % was stolen".to_owned(),
+            ..ProbeResult::default()
+        };
+        let told = |seen: &str, reasons: Vec<Reason>| {
+            let probes = [(probe(100.0, "meets"), Vec::new()), (probe(105.0, seen), reasons)];
+            spoilt(&probes, Some(105.0))
+        };
+        assert_eq!(told("misses", Vec::new()), None);
+        let stolen = told("unclear", Vec::new()).expect("it may be the machine");
+        assert!(stolen.ends_with("may carry more: 0.3 % was stolen"), "{stolen}");
+        let other = told("unclear", vec![Reason::OtherLoad { others: 0.4 }]);
+        assert!(other.is_some_and(|other| other.starts_with("the machine had other work")));
     }
 }
