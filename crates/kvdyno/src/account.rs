@@ -160,15 +160,24 @@ fn settled(how: &str, context: &Context) -> String {
     }
 }
 
-/// A moment in relation to the nearest fault, such as `3.20 ms before kill node-1`.
+/// A moment in relation to the nearest fault, such as `3.20 ms before kill node-1`. A fault takes some
+/// milliseconds; when within them it takes effect nobody can tell.
 fn relation(at: Nanos, start: Nanos, faults: &[FaultResult]) -> String {
+    let span = |fault: &FaultResult| (start + fault.began_ns, start + fault.ended_ns);
+    let distance = |fault: &FaultResult| {
+        let (began, ended) = span(fault);
+        began.saturating_sub(at).max(at.saturating_sub(ended))
+    };
     let done = faults.iter().filter(|fault| fault.error.is_none());
-    let nearest = done.min_by_key(|fault| at.abs_diff(start + fault.began_ns));
+    let nearest = done.min_by_key(|fault| distance(fault));
     nearest.map_or(String::new(), |fault| {
-        let began = start + fault.began_ns;
-        let side = if at < began { "before" } else { "after" };
-        let (what, node) = (&fault.what, &fault.node);
-        format!("{} {side} {what} {node}", duration_text(at.abs_diff(began) as f64))
+        let (what, node, (began, ended)) = (&fault.what, &fault.node, span(fault));
+        let away = duration_text(distance(fault) as f64);
+        match at {
+            _ if at < began => format!("{away} before {what} {node}"),
+            _ if at > ended => format!("{away} after {what} {node}"),
+            _ => format!("during {what} {node}"),
+        }
     })
 }
 
@@ -214,6 +223,7 @@ mod tests {
             what: what.to_owned(),
             node: "node-1".to_owned(),
             began_ns,
+            ended_ns: began_ns + 5_000_000,
             error: error.map(str::to_owned),
             ..FaultResult::default()
         };
@@ -224,7 +234,8 @@ mod tests {
         ];
         let told = |at: u64| relation(7 + at, 7, &faults);
         assert_eq!(told(996_800_000), "3.20 ms before kill node-1");
-        assert_eq!(told(1_500_000_000), "500 ms after kill node-1");
+        assert_eq!(told(1_004_690_000), "during kill node-1");
+        assert_eq!(told(1_505_000_000), "500 ms after kill node-1");
         assert_eq!(told(2_990_000_000), "10.0 ms before start again node-1");
         assert_eq!(relation(7, 7, &[]), "");
     }

@@ -82,8 +82,11 @@ fn without_persistence_all_is_lost_that_was_written_before_the_kill() {
     let examples = writes["examples"].as_array().unwrap();
     assert_eq!(examples.len(), 10);
     assert!(examples.iter().all(|lost| lost["writer"].is_array()), "{examples:?}");
+    // The last of them may have been answered while the process was being killed.
+    let traced =
+        |text: &str| text.ends_with(" before kill redis-1") || text == "during kill redis-1";
     let relations = examples.iter().map(|lost| lost["relation"].as_str().unwrap());
-    assert!(relations.into_iter().all(|text| text.contains(" before kill redis-1")), "{writes}");
+    assert!(relations.into_iter().all(traced), "{writes}");
     assert_eq!((standing(&run, "nothing is lost"), run.code), ("refuted", 1));
     let side = side(&run, "writes");
     assert!(number_at(side, "unavailable_ns") >= 1_000_000_000, "{side}");

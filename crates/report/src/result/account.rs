@@ -214,7 +214,7 @@ pub struct LostWrite {
     /// When it was acknowledged, since the phase that was disturbed began, to 1 ms; `None` where it is
     /// not known or was before that phase.
     pub acknowledged_ns: Option<u64>,
-    /// That in relation to the faults, in words: `3.20 ms before kill node-1`.
+    /// That in relation to the faults, in words: `3.20 ms before kill node-1`, or `during kill node-1`.
     pub relation: String,
     /// Version that is there; `None`: nothing.
     pub found: Option<u32>,
