@@ -14,7 +14,9 @@ const LARGE_PAGE: usize = 2 << 20;
 pub(super) struct Slots {
     memory: NonNull<u8>,
     layout: Layout,
-    /// Where in the memory the words begin: with a large page, if there are enough to fill one.
+    /// Where in the memory the words begin: with a large page, if there are enough to fill one. Beside an
+    /// engine that misses the caches, too, a get costs 5 % less than with words that begin anywhere (LMDB,
+    /// a million records, 6 pairs); of the loop alone it makes no difference.
     words: NonNull<AtomicU64>,
     count: usize,
 }
