@@ -52,15 +52,17 @@ fn report(
     Ok(report)
 }
 
-/// A gate that failed outweighs figures that are not to be believed.
+/// A gate that failed, or a claim that is refuted, outweighs figures that are not to be believed.
 fn exit(report: &Report, strict: bool) -> Exit {
     let invalid = report.comparisons.iter().any(|comparison| comparison.invalid);
     let suspect = report.comparisons.iter().any(|comparison| comparison.suspect);
-    match report.failed() {
+    let gates = match report.failed() {
         true => Exit::Failed,
         false if invalid || (strict && (suspect || report.undecided())) => Exit::Undecided,
         false => Exit::Done,
-    }
+    };
+    let claims = report.comparisons.iter().flat_map(|comparison| &comparison.claims);
+    gates.worse(Exit::of_claims(claims))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

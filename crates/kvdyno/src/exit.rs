@@ -4,6 +4,8 @@ use std::fmt;
 
 use kvdyno_core::load::LoadError;
 use kvdyno_core::suite::SuiteError;
+use kvdyno_core::verdict::Standing;
+use kvdyno_report::result::ClaimResult;
 
 /// How kvdyno ends. The numbers of 64 and above are those of sysexits(3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,18 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// How claims that stand like this end a run or a comparison.
+    #[must_use]
+    pub fn of_claims<'a>(claims: impl IntoIterator<Item = &'a ClaimResult>) -> Exit {
+        claims.into_iter().fold(Exit::Done, |exit, claim| {
+            exit.worse(match claim.standing {
+                Standing::Confirmed => Exit::Done,
+                Standing::Inconclusive => Exit::Undecided,
+                Standing::Refuted => Exit::Failed,
+            })
+        })
+    }
+
     /// Of several stores' exits the one that the user must know first. A wrong read outweighs
     /// figures that are not to be believed.
     #[must_use]

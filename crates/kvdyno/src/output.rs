@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use kvdyno_core::load::{Observer, Progress};
 use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::suite::Plan;
-use kvdyno_core::verdict::{self, Standing};
+use kvdyno_core::verdict;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::folder::{FolderError, Place, ResultFolder};
 use kvdyno_report::result::{
@@ -143,13 +143,7 @@ impl Output {
     pub fn judge_claims(&mut self, plan: &Plan) -> Exit {
         let Some(run) = self.result.runs.last_mut() else { return Exit::Done };
         run.claims = kvdyno_report::claims::judge(plan, run);
-        let exit = run.claims.iter().fold(Exit::Done, |exit, claim| {
-            exit.worse(match claim.standing {
-                Standing::Confirmed => Exit::Done,
-                Standing::Inconclusive => Exit::Undecided,
-                Standing::Refuted => Exit::Failed,
-            })
-        });
+        let exit = Exit::of_claims(&run.claims);
         self.save();
         exit
     }

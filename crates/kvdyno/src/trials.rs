@@ -55,8 +55,7 @@ pub fn run(
         folder::discard_parent(&parent);
         return Ok(exit);
     }
-    tell(&done, arguments, &parent)?;
-    Ok(exit)
+    Ok(exit.worse(tell(&done, arguments, &parent)?))
 }
 
 /// One trial. Its result, if a store could be measured.
@@ -91,11 +90,12 @@ fn one(
     Ok((exit, Some((folder, result))))
 }
 
+/// Shows the trials together; how the claims end that take more than one store.
 fn tell(
     done: &[(PathBuf, RunResult)],
     arguments: &ConductArguments,
     parent: &Path,
-) -> Result<(), Failure> {
+) -> Result<Exit, Failure> {
     let trials = Trials::of(done).map_err(Failure::internal)?;
     let written = folder::write_trials(parent, &trials);
     if arguments.json {
@@ -109,5 +109,5 @@ fn tell(
         // The trials themselves are there.
         Err(error) => warn_user!("kvdyno: {error}; each trial has its own report"),
     }
-    Ok(())
+    Ok(Exit::of_claims(trials.comparisons.iter().flat_map(|comparison| &comparison.claims)))
 }

@@ -14,15 +14,18 @@ use crate::figures;
 use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
 
-/// How each claim of `plan` that is about the run's store stands.
+/// How each claim of `plan` that is about the run's store alone stands.
 #[must_use]
 pub fn judge(plan: &Plan, run: &StoreRun) -> Vec<ClaimResult> {
-    let scheme = run.store.url.split(':').next().unwrap_or_default();
-    let about = |claim: &&Claim| {
-        claim.store.as_ref().is_none_or(|store| *store == run.store.name || store == scheme)
-    };
+    let about = |claim: &&Claim| claim.between.is_none() && is_about(claim, run);
     let judge = Judge { plan, run };
     plan.claims.iter().filter(about).map(|claim| judge.claim(claim)).collect()
+}
+
+/// Whether a claim is about the run's store.
+pub(crate) fn is_about(claim: &Claim, run: &StoreRun) -> bool {
+    let scheme = run.store.url.split(':').next().unwrap_or_default();
+    claim.is_about(&run.store.name, scheme)
 }
 
 struct Judge<'a> {

@@ -3,6 +3,7 @@
 //! a confidence interval. docs/COMPARE.md tells the method and where it comes from.
 
 mod blocks;
+mod claims;
 mod comparison;
 mod difference;
 mod equality;

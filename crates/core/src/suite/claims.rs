@@ -1,13 +1,15 @@
 //! Reading of `[[claim]]` and `[[phase.claim]]`: a sentence and the conditions on which it rests.
 
-use crate::verdict::{Amount, Claim, Condition};
+use crate::store::Durability;
+use crate::verdict::{Claim, Condition};
 
 use super::document::Item;
 use super::error::{Problem, SuiteError};
 use super::reader::{Fields, Value};
+use super::requirements::durability;
 
 /// Keys of `[[claim]]`.
-pub(super) const CLAIM_KEYS: [&str; 3] = ["says", "holds", "store"];
+pub(super) const CLAIM_KEYS: [&str; 4] = ["says", "holds", "store", "between"];
 
 /// The claims of a table, in the order in which they stand. `phase`: all of them are about that one.
 /// `known` says whether there is a phase of that name.
@@ -38,9 +40,10 @@ fn claim(
         Item::List(_) => holds.list()?,
         _ => vec![holds],
     };
+    let between = fields.read("between", between)?;
     let mut conditions = Vec::new();
     for text in texts {
-        for mut condition in read(text)? {
+        for mut condition in read(text, between.is_some())? {
             match (&condition.subject.phase, phase) {
                 (Some(name), Some(phase)) if name != phase => {
                     let message = format!("the claim stands in phase `{phase}`, not in `{name}`");
@@ -59,18 +62,36 @@ fn claim(
     if conditions.is_empty() {
         return Err(holds.out_of_range("empty", "at least one condition"));
     }
-    Ok(Claim { says: sentence, store: fields.read("store", |v| v.line())?, conditions })
+    Ok(Claim { says: sentence, store: fields.read("store", |v| v.line())?, between, conditions })
 }
 
-fn read(value: Value<'_>) -> Result<Vec<Condition>, SuiteError> {
+/// What the two deployments declare that a claim is about.
+fn between(value: Value<'_>) -> Result<[Durability; 2], SuiteError> {
+    let list = value.list()?;
+    let [first, second] = list[..] else {
+        return Err(value.out_of_range("not two", "what the first and the second declare"));
+    };
+    Ok([durability(first)?, durability(second)?])
+}
+
+fn read(value: Value<'_>, of_two: bool) -> Result<Vec<Condition>, SuiteError> {
     let text = value.text()?;
     let conditions = Condition::parse_list(text).map_err(|error| {
         let problem = Problem::Conflict(error.problem.clone());
         value.error_within(error.start..error.end, problem, error.hint.clone())
     })?;
-    if conditions.iter().any(|condition| matches!(condition.bound, Amount::Change(_))) {
-        let message = "a claim is about one result: there is nothing to change from".to_owned();
-        return Err(value.error(Problem::Conflict(message), "write an amount without a sign"));
+    if conditions.iter().all(|condition| condition.bound.is_change() == of_two) {
+        return Ok(conditions);
     }
-    Ok(conditions)
+    let (message, hint) = match of_two {
+        false => (
+            "a claim is about one result: there is nothing to change from",
+            "write an amount without a sign, or say which deployments it is `between`",
+        ),
+        true => (
+            "a claim between two deployments is about a change",
+            "write an amount with a sign, such as +5% or +0.2ms",
+        ),
+    };
+    Err(value.error(Problem::Conflict(message.to_owned()), hint))
 }

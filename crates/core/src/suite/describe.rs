@@ -114,7 +114,8 @@ impl Plan {
         for claim in &self.claims {
             let conditions: Vec<String> =
                 claim.conditions.iter().map(ToString::to_string).collect();
-            lines.push(format!("claim: {} [{}]", claim.says, conditions.join(", ")));
+            let of_two = if claim.between.is_some() { ", when two are compared" } else { "" };
+            lines.push(format!("claim{of_two}: {} [{}]", claim.says, conditions.join(", ")));
         }
         lines.push(self.describe_estimate());
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));

@@ -285,7 +285,8 @@ fn consistency(value: Value<'_>) -> Result<Consistency, SuiteError> {
     value.word("a consistency", &words)
 }
 
-fn durability(value: Value<'_>) -> Result<Durability, SuiteError> {
+/// What a store declares that an acknowledged write survives.
+pub(super) fn durability(value: Value<'_>) -> Result<Durability, SuiteError> {
     let words = [
         ("none", Durability::None),
         ("process-kill", Durability::ProcessKill),

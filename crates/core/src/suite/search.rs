@@ -62,8 +62,7 @@ pub(super) fn conditions(value: Value<'_>) -> Result<Vec<Condition>, SuiteError>
     let list = Condition::parse_list(value.text()?)
         .map_err(|error| value.error(Problem::Conflict(error.problem), error.hint))?;
     for condition in &list {
-        let changes = matches!(condition.bound, crate::verdict::Amount::Change(_));
-        if changes || condition.subject.phase.is_some() {
+        if condition.bound.is_change() || condition.subject.phase.is_some() {
             let message = format!("`{condition}` is no condition on one phase");
             return Err(value.error(Problem::Conflict(message), "for example p99(get) < 10ms"));
         }

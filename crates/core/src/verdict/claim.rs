@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::condition::Condition;
+use crate::store::Durability;
 
 /// A sentence and what must hold for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,8 +14,21 @@ pub struct Claim {
     /// Name of the store that it is about; none: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// All of these must hold. One that names no phase is about each measured phase.
+    /// The claim is about two deployments of a store, the second against the first, which declare
+    /// these: a comparison judges it, a run does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<[Durability; 2]>,
+    /// All of these must hold; changes, if it is about two deployments. One that names no phase is
+    /// about each measured phase.
     pub conditions: Vec<Condition>,
+}
+
+impl Claim {
+    /// It is about a store of this name, which is reached by this scheme.
+    #[must_use]
+    pub fn is_about(&self, name: &str, scheme: &str) -> bool {
+        self.store.as_ref().is_none_or(|store| store == name || store == scheme)
+    }
 }
 
 /// How a claim stands. Ordered from good to bad.

@@ -10,7 +10,7 @@
 //! scope      := "(" "reads" | "writes" | "all" | KIND ")"     the name of a driver's figure for `figure`
 //! place      := "in" PHASE
 //! OPERATOR   := "<" | "<=" | ">" | ">=" | "==" | "=" | "!="
-//! amount     := what the figure is counted in, or a change such as `+10%` or `-5%`
+//! amount     := what the figure is counted in, or a change such as `+10%`, `-5%` or `+0.2ms`
 //! ```
 
 mod figure;
@@ -141,6 +141,8 @@ pub enum Amount {
     Value(f64),
     /// A change against another result, as a share: `+10%` is 0.1, `-5%` is -0.05.
     Change(f64),
+    /// A change against another result, in the same unit as a value: `+0.2ms` is 200,000.
+    Shift(f64),
 }
 
 /// What is known of a figure.
@@ -232,11 +234,21 @@ impl Subject {
 }
 
 impl Amount {
+    /// It is a change: to ask for it, there must be another result.
+    #[must_use]
+    pub fn is_change(self) -> bool {
+        !matches!(self, Amount::Value(_))
+    }
+
     /// As it can be read again.
     #[must_use]
     pub fn text(self, dimension: Dimension) -> String {
         match (self, dimension) {
             (Amount::Change(share), _) => format!("{:+}%", (share * 1e12).round() / 1e10),
+            (Amount::Shift(by), _) => {
+                let sign = if by < 0.0 { '-' } else { '+' };
+                format!("{sign}{}", Amount::Value(by.abs()).text(dimension))
+            }
             (Amount::Value(nanos), Dimension::Time) => {
                 units::format_duration(Duration::from_nanos(nanos as u64))
             }

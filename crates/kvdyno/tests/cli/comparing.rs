@@ -151,6 +151,50 @@ fn a_gate_stops_a_slower_release_and_says_by_how_much() {
 }
 
 #[test]
+fn a_claim_about_two_deployments_is_judged_by_their_comparison() {
+    let scratch = Scratch::new();
+    let suite = "name = \"two\"\nrecords = 200\n[[phase]]\nname = \"read\"\nmix = \"get\"\n\
+                 duration = \"500ms\"\n\
+                 [[claim]]\nsays = \"it costs little\"\nholds = \"mean(get) < +10ms\"\nbetween = BOTH\n\
+                 [[claim]]\nsays = \"it costs nothing\"\nholds = \"mean(get) < +1us\"\nbetween = BOTH\n\
+                 [[claim]]\nsays = \"not these\"\nholds = \"rate > +5%\"\nbetween = [\"none\", \"none\"]\n";
+    let both = "[\"process-kill\", \"power-loss\"]";
+    fs::write(scratch.path("two.toml"), suite.replace("BOTH", both)).expect("a suite");
+    let line = "run two.toml --clients 2 --trials 3 --allow-unequal --out t \
+                --store lmdb:?durability=process --store lmdb:?durability=power";
+    let ran = scratch.kvdyno(line);
+    let compared = scratch.kvdyno("compare t --allow-unequal --junit j.xml --json");
+    let printed: Value = serde_json::from_str(&compared.out).expect("one JSON document");
+    let claims = printed["comparisons"][0]["claims"].as_array().expect("claims").clone();
+    let says: Vec<_> =
+        claims.iter().map(|claim| claim["says"].as_str().expect("a claim")).collect();
+    assert_eq!(says, ["it costs little", "it costs nothing"]);
+    let condition = &claims[0]["conditions"][0];
+    assert!(condition["measured"].as_str().expect("text").contains("mean "), "{condition}");
+    // A build that is not optimised makes all figures invalid, and nothing is decided by those.
+    let standing = |claim: usize| claims[claim]["standing"].as_str().expect("a standing");
+    let invalid = printed["comparisons"][0]["invalid"].as_bool().expect("a flag");
+    assert_eq!(standing(0), if invalid { "inconclusive" } else { "confirmed" });
+    for ended in [ran, compared] {
+        assert!(ended.code() == 2 || !invalid, "{ended:#?}");
+    }
+    let told = scratch.kvdyno("compare t --allow-unequal").out;
+    assert!(told.contains(&format!("claim {}: it costs little", standing(0))), "{told}");
+    let junit = fs::read_to_string(scratch.path("j.xml")).expect("JUnit XML");
+    assert!(junit.contains("name=\"it costs nothing\""), "{junit}");
+    let page = fs::read_to_string(scratch.path("t/report.html")).expect("a report");
+    assert!(page.contains("it costs little"), "the page of the trials");
+    // One run of one deployment says nothing of it.
+    let alone = scratch.kvdyno("run two.toml --clients 2 --out alone --store lmdb:");
+    assert_eq!(
+        scratch.result("alone")["runs"][0]["claims"],
+        serde_json::json!([]),
+        "{}",
+        alone.out
+    );
+}
+
+#[test]
 fn what_operations_cost_is_compared_and_gated() {
     let scratch = Scratch::new();
     let run = "run --records 100 --clients 2 --duration 1s --trials 2 --quiet";

@@ -4,8 +4,9 @@ use kvdyno_core::verdict::{ConditionFigure as Figure, Operations};
 use kvdyno_core::workload::{Kind, mix64};
 use serde::Serialize;
 
-use crate::result::CostResult;
+use crate::result::{ClaimResult, CostResult};
 
+use super::claims;
 use super::difference::{ASSUMED_SCATTER, Difference, Shown};
 use super::equality::{Differences, is_invalid, is_suspect};
 use super::estimate::{Estimate, Side};
@@ -44,6 +45,8 @@ pub struct Comparison {
     pub cautions: Vec<String>,
     /// What the servers of both sides cost, where that is stated: a sentence without a stop.
     pub cost: Option<String>,
+    /// How the suite's claims about two such deployments stand.
+    pub claims: Vec<ClaimResult>,
     /// Some run of them is invalid or did not come to its end.
     pub invalid: bool,
     /// Some run of them is suspect, or worse.
@@ -115,7 +118,7 @@ impl Comparison {
         let trials = [first.trials.len(), second.trials.len()];
         let mut cautions = differences.cautions;
         cautions.extend(few_trials(trials));
-        Ok(Comparison {
+        let mut comparison = Comparison {
             first: first.label.clone(),
             second: second.label.clone(),
             first_trials: trials[0],
@@ -124,9 +127,12 @@ impl Comparison {
             unequal: differences.unequal,
             cautions,
             cost: costs.map(|costs| costs.text),
+            claims: Vec::new(),
             invalid: is_invalid(first) || is_invalid(second),
             suspect: is_suspect(first) || is_suspect(second),
-        })
+        };
+        comparison.claims = claims::judge(&comparison, first, second);
+        Ok(comparison)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One figure of two sides: their ratio, how far it may be off, and what that says in words.
 
-use kvdyno_core::verdict::ConditionFigure as Figure;
+use kvdyno_core::verdict::{Amount, ConditionFigure as Figure, Operator};
 use serde::Serialize;
 
 use super::estimate::{Estimate, is_share};
@@ -112,10 +112,25 @@ impl Difference {
         difference
     }
 
-    /// The second side less the first, as a share of the first; errors as they are.
+    /// The second side less the first in the terms of `bound`: as a share of the first, or in the
+    /// figure's own unit, the first taken as it was measured; errors as they are.
     #[must_use]
-    pub fn relative(&self, change: f64) -> f64 {
-        if is_share(&self.kind) { change } else { change - 1.0 }
+    pub fn less_first(&self, change: f64, bound: Amount) -> f64 {
+        match bound {
+            _ if is_share(&self.kind) => change,
+            Amount::Shift(_) => (change - 1.0) * self.first.unwrap_or(f64::NAN),
+            Amount::Change(_) | Amount::Value(_) => change - 1.0,
+        }
+    }
+
+    /// Whether the whole interval of the change is as `operator` and `bound`, which is a change, want
+    /// it; `None` if only a part of it is, or there is none.
+    #[must_use]
+    pub fn holds(&self, operator: Operator, bound: Amount) -> Option<bool> {
+        let (Amount::Change(by) | Amount::Shift(by)) = bound else { return None };
+        let (low, high) = self.low.zip(self.high)?;
+        let [low, high] = [low, high].map(|end| operator.holds(self.less_first(end, bound), by));
+        (low == high).then_some(low)
     }
 }
 
@@ -234,6 +249,25 @@ mod tests {
         assert_eq!(time.shown, Shown::Worse);
         let wider = Difference::of(&Figure::Rate, &a, &b, 5);
         assert!(wider.low < found.low && wider.high > found.high);
+    }
+
+    #[test]
+    fn a_change_holds_if_its_whole_interval_does() {
+        let (a, b) = (estimate(1e6, 0.001, Some(0.01)), estimate(1.1e6, 0.001, Some(0.01)));
+        let found = Difference::of(&Figure::Mean, &a, &b, 1);
+        // 0.1 ms more, between 0.065 and 0.135 ms.
+        let holds = |bound| found.holds(Operator::Less, bound);
+        assert_eq!(holds(Amount::Shift(140_000.0)), Some(true));
+        assert_eq!(holds(Amount::Shift(100_000.0)), None);
+        assert_eq!(holds(Amount::Shift(60_000.0)), Some(false));
+        assert_eq!(holds(Amount::Shift(-60_000.0)), Some(false));
+        assert_eq!(holds(Amount::Change(0.14)), Some(true));
+        assert_eq!(holds(Amount::Change(0.06)), Some(false));
+        assert_eq!(holds(Amount::Value(1e9)), None, "no change");
+        assert_eq!(found.holds(Operator::More, Amount::Shift(60_000.0)), Some(true));
+        let lone = Estimate { blocks: 1.5, ..estimate(1e6, 0.001, None) };
+        let unknown = Difference::of(&Figure::Mean, &lone, &lone, 1);
+        assert_eq!(unknown.holds(Operator::Less, Amount::Shift(1e9)), None, "no interval");
     }
 
     #[test]

@@ -76,7 +76,9 @@ pub fn gate(
         };
         let difference = Difference::of(figure(condition), &both.first[0], &both.second[0], 1);
         let outcome = match condition.bound {
-            Amount::Change(bound) => by_change(condition, &difference, bound),
+            Amount::Change(bound) | Amount::Shift(bound) => {
+                by_change(condition, &difference, bound)
+            }
             Amount::Value(bound) => {
                 let ends = ends(figure(condition), &both, 1);
                 by_ends(condition.operator, ends, bound, [Outcome::Failed, Outcome::Passed])
@@ -131,14 +133,15 @@ pub fn need(
     some(results, comparison, condition)
 }
 
-fn figure(condition: &Condition) -> &Figure {
+pub(super) fn figure(condition: &Condition) -> &Figure {
     &condition.subject.figure
 }
 
-fn asked<'a>(
+/// The phases that a condition is about.
+pub(super) fn asked<'a>(
     comparison: &'a Comparison,
     condition: &Condition,
-) -> Result<impl Iterator<Item = &'a PhaseComparison>, CompareError> {
+) -> Result<impl Iterator<Item = &'a PhaseComparison> + use<'a>, CompareError> {
     if !is_compared(figure(condition)) {
         let condition = condition.to_string();
         return Err(CompareError::NoMargin { condition, known: figures::words() });
@@ -178,7 +181,9 @@ fn some<T>(
 
 /// It fails where the interval excludes no change and the change is beyond the bound.
 fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Outcome {
-    let holds = |change: f64| condition.operator.holds(difference.relative(change), bound);
+    let holds = |change: f64| {
+        condition.operator.holds(difference.less_first(change, condition.bound), bound)
+    };
     match (difference.shown, difference.change) {
         (Shown::Better | Shown::Worse, Some(change)) if holds(change) => Outcome::Failed,
         // No ratio: one side has no bound at all.

@@ -1,10 +1,12 @@
 //! The method on trial: simulated results, whose truth is known. Of 200 comparisons of equals hardly
 //! any may report a difference; a true one of 5 % must be found. Every seed is fixed.
 
-use kvdyno_core::verdict::Condition;
+use kvdyno_core::store::Durability;
+use kvdyno_core::verdict::{Claim, Condition, Standing};
 use kvdyno_core::workload::{Kind, Random};
 
-use super::comparison::PhaseComparison;
+use super::claims::of_claim;
+use super::comparison::{Comparison, PhaseComparison};
 use super::difference::Shown;
 use super::samples::{PhaseSamples, Slot};
 
@@ -161,6 +163,51 @@ fn a_cost_is_the_rate_turned_over_and_just_as_sure() {
         assert!(close(ends.unwrap(), 3.0 / of_rate.unwrap()), "{cost:?} of {rate:?}");
     }
     assert_eq!((rate.shown, cost.shown), (Shown::Better, Shown::Worse));
+}
+
+#[test]
+fn a_claim_holds_if_the_whole_interval_does() {
+    let slower = Store { rate: STORE.rate * 0.95, ..STORE };
+    let mut comparison = Comparison {
+        first: "memory".to_owned(),
+        second: "disk".to_owned(),
+        first_trials: TRIALS as usize,
+        second_trials: TRIALS as usize,
+        phases: vec![compared(3, STORE, slower, TRIALS)],
+        unequal: Vec::new(),
+        cautions: Vec::new(),
+        cost: None,
+        claims: Vec::new(),
+        invalid: false,
+        suspect: false,
+    };
+    let claim = |holds: &str| Claim {
+        says: "a disk costs little".to_owned(),
+        store: None,
+        between: Some([Durability::None, Durability::ProcessKill]),
+        conditions: Condition::parse_list(holds).unwrap(),
+    };
+    // A thousand a second less, and as sure as five in twenty thousand.
+    for (holds, standing) in [
+        ("rate > -2k/s, rate > -10%", Standing::Confirmed),
+        ("rate > -200/s", Standing::Refuted),
+        ("rate > -2k/s, rate > -1%", Standing::Refuted),
+        ("rate > -1000/s", Standing::Inconclusive),
+        ("rate(insert) > -2k/s", Standing::Inconclusive),
+        ("rate in nowhere > -2k/s", Standing::Inconclusive),
+        ("stale > -5%", Standing::Inconclusive),
+    ] {
+        let judged = of_claim(&comparison, &claim(holds));
+        assert_eq!(judged.standing, standing, "{holds}: {judged:?}");
+        let told = judged.conditions.iter();
+        assert!(told.clone().all(|c| c.why.is_empty() == (c.standing != Standing::Inconclusive)));
+    }
+    let judged = of_claim(&comparison, &claim("rate > -2k/s"));
+    let measured = &judged.conditions[0].measured;
+    assert!(measured.starts_with("rate ") && measured.contains(", -"), "{measured}");
+    comparison.invalid = true;
+    let judged = of_claim(&comparison, &claim("rate > -2k/s"));
+    assert_eq!(judged.standing, Standing::Inconclusive);
 }
 
 #[test]

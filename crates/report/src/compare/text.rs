@@ -4,9 +4,12 @@
 use serde::Serialize;
 
 use crate::junit::{Case, Ending, Suite};
+use kvdyno_core::verdict::Standing;
+
 use crate::markdown::escaped;
-use crate::terminal::Style;
+use crate::result::ClaimResult;
 use crate::terminal::layout::{columns, printable, wrapped};
+use crate::terminal::{Style, condition_text, reach_text};
 
 use super::comparison::{Comparison, RowComparison};
 use super::difference::{CONFIDENCE, Difference};
@@ -60,11 +63,21 @@ fn reading() -> String {
     )
 }
 
-/// What stands below the figures of a pair: their cost, what is unequal, what to be careful with.
+/// What stands below the figures of a pair: how claims stand, what they cost, what is unequal, what to be
+/// careful with.
 fn notes(comparison: &Comparison) -> Vec<String> {
+    let claims = comparison.claims.iter().map(|claim| {
+        format!("claim {}: {}: {}", claim.standing.name(), claim.says, reasons(claim))
+    });
     let unequal = comparison.unequal.iter().map(|line| format!("unequal: {line}"));
     let cautions = comparison.cautions.iter().map(|line| format!("caution: {line}"));
-    comparison.cost.iter().cloned().chain(unequal).chain(cautions).collect()
+    claims.chain(comparison.cost.iter().cloned()).chain(unequal).chain(cautions).collect()
+}
+
+/// Why a claim stands as it does, and how far it reaches.
+fn reasons(claim: &ClaimResult) -> String {
+    let conditions = claim.conditions.iter().map(condition_text);
+    conditions.chain([reach_text(claim)]).collect::<Vec<_>>().join("; ")
 }
 
 fn cells(difference: &Difference) -> [String; 5] {
@@ -226,6 +239,14 @@ pub fn junit(report: &Report) -> String {
                 Outcome::NotShown => Ending::Skipped(told),
             };
             cases.push(Case::new(&gate.phase, &format!("not {}", gate.condition), ending));
+        }
+        for claim in &comparison.claims {
+            let ending = match claim.standing {
+                Standing::Confirmed => Ending::Passed,
+                Standing::Refuted => Ending::Failed(reasons(claim)),
+                Standing::Inconclusive => Ending::Skipped(reasons(claim)),
+            };
+            cases.push(Case::new("claims", &claim.says, ending));
         }
         let alone = Report {
             comparisons: vec![comparison.clone()],

@@ -1,6 +1,7 @@
 //! Claims in suite files: what they come to in the plan, and what is said to mistakes.
 
 use super::{plan, plan_with};
+use crate::store::Durability;
 use crate::suite::{Overrides, Suite};
 use crate::verdict::Claim;
 
@@ -58,12 +59,37 @@ fn mistakes_show_the_very_word() {
         ("[[claim]]\nsays = \"x\"", "lacks `holds`"),
         ("[[claim]]\nsays = \"\"\nholds = \"errors == 0\"", "a sentence"),
         ("[[claim]]\nsays = \"x\"\nholds = []", "at least one condition"),
+        ("[[claim]]\nsays = \"x\"\nholds = \"errors == 0\"\nbetween = [\"none\"]", "the second"),
+        (
+            "[[claim]]\nsays = \"x\"\nholds = \"rate > -5%\"\nbetween = [\"none\", \"power\"]",
+            "known are: none, process-kill, power-loss",
+        ),
+        (
+            "[[claim]]\nsays = \"x\"\nholds = \"p99 < 5ms\"\nbetween = [\"none\", \"none\"]",
+            "an amount with a sign",
+        ),
         ("[[claim]]\nsays = \"x\"\nhold = \"errors == 0\"", "did you mean `holds`?"),
         ("[[phase.claim]]\nsays = \"x\"\nholds = \"errors in load == 0\"", "leave out `in`"),
     ] {
         let error = Suite::parse("claims.toml", &format!("{PHASES}{table}\n")).expect_err(table);
         assert!(error.to_string().contains(part), "{error}");
     }
+}
+
+#[test]
+fn a_claim_between_two_deployments_is_about_changes() {
+    let between = "[[claim]]\nsays = \"a disk costs little\"\nbetween = [\"none\", \"process-kill\"]\n\
+                   holds = \"mean(get) in read < +0.2ms, rate > -10%\"\n";
+    let plan = plan(&format!("{PHASES}{between}"));
+    assert_eq!(plan.claims[0].between, Some([Durability::None, Durability::ProcessKill]));
+    assert_eq!(lines(&plan.claims[0]), ["mean(get) in read < +200us", "rate > -10%"]);
+    let json = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<crate::suite::Plan>(&json).unwrap(), plan);
+    let described = plan.describe().join("\n");
+    assert!(
+        described.contains("claim, when two are compared: a disk costs little ["),
+        "{described}"
+    );
 }
 
 #[test]

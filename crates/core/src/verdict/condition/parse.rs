@@ -265,15 +265,12 @@ impl<'a> Reader<'a> {
         self.at += length;
         let span = start..start + text.len();
         if text.starts_with(['+', '-']) {
-            return match change(text) {
-                Some(share) => Ok(Amount::Change(share)),
-                None => {
-                    let problem = format!("`{text}` is not a change");
-                    let hint = "write it in per cent, such as +10% or -5%; without a sign for an \
-                                amount";
-                    Err(self.error(span, problem, hint))
-                }
-            };
+            return change(text, dimension).ok_or_else(|| {
+                let problem = format!("`{text}` is not a change");
+                let hint = "write it in per cent, such as +10% or -5%, or a time or a rate with its \
+                            unit, such as +0.2ms; without a sign for an amount";
+                self.error(span, problem, hint)
+            });
         }
         let read = match dimension {
             Dimension::Time => units::parse_duration(text).map(|time| time.as_nanos() as f64),
@@ -289,10 +286,19 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `+10%` or `-5%` as a share.
-fn change(text: &str) -> Option<f64> {
-    let number: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
-    number.is_finite().then_some(number / 100.0)
+/// `+10%`, or of times and rates `-0.2ms` as well.
+fn change(text: &str, dimension: Dimension) -> Option<Amount> {
+    if let Some(percent) = text.strip_suffix('%') {
+        let number: f64 = percent.trim().parse().ok()?;
+        return number.is_finite().then_some(Amount::Change(number / 100.0));
+    }
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+    let by = match dimension {
+        Dimension::Time => units::parse_duration(&text[1..]).ok()?.as_nanos() as f64,
+        Dimension::Rate => units::parse_rate(&text[1..]).ok()?,
+        Dimension::Share | Dimension::Count | Dimension::Any => return None,
+    };
+    Some(Amount::Shift(sign * by))
 }
 
 /// A number, a share in per cent, or a time in seconds.
