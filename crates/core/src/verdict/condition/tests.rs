@@ -22,7 +22,7 @@ fn conditions_are_read_and_written_alike() {
         ("rate > 1234.5", "rate > 1234.5/s"),
         ("rate < -5%", "rate < -5%"),
         ("p99(get) < +0.2ms", "p99(get) < +200us"),
-        ("rate > -5k/s", "rate > -5000/s"),
+        ("rate > -5k/s", "rate > -5k/s"),
         ("p99 > +10%", "p99 > +10%"),
         ("recovers to 95% within 10s", "recovers to 95% within 10s"),
         ("recovers(writes) in killed to 0.9 < 500ms", "recovers(writes) in killed to 90% < 500ms"),
