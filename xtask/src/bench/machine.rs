@@ -26,7 +26,10 @@ pub(super) fn describe() -> String {
     let os = first("/etc/os-release", "PRETTY_NAME").unwrap_or_else(unknown);
     let kernel = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let date = says("date", &["-u", "+%Y-%m-%d"]);
-    let commit = says("git", &["describe", "--always", "--dirty"]);
+    // The page itself changes from one benchmark to the next.
+    let others = ["status", "--porcelain", "--untracked-files=no", "--", ":!docs/PERFORMANCE.md"];
+    let dirty = if says("git", &others).is_empty() { "" } else { "-dirty" };
+    let commit = format!("{}{dirty}", says("git", &["describe", "--always"]));
     let rust = says("rustc", &["--version"]);
     format!(
         "Taken {date} at commit {commit}, built by {rust}, on {processors} processors ({cpu}), \
