@@ -7,7 +7,7 @@ use aerospike::{
     BatchOperation, BatchReadPolicy, Bin, Bins, Key, RecordExistsAction, ResultCode, Value,
     WritePolicy,
 };
-use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading, Rows};
+use kvdyno_core::store::{Answer, Client, Put, Reading, Rows};
 
 use super::errors::{self, Effect};
 use super::link::Link;
@@ -120,13 +120,4 @@ impl Client for AerospikeClient {
         };
         outcome_of_all(rows.iter().map(outcome))
     }
-}
-
-/// What the server would answer to a time to live, sooner and clearer.
-pub(super) fn ttl_refused(namespace: &str) -> Fault {
-    let message = format!(
-        "namespace `{namespace}` takes no time to live: set `nsup-period` (or \
-         `allow-ttl-without-nsup true`) in its configuration"
-    );
-    Fault::failed(ErrorClass::Unsupported, message)
 }

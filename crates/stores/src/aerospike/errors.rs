@@ -228,6 +228,15 @@ fn of_code(code: ResultCode) -> (ErrorClass, Applied) {
     }
 }
 
+/// What the server would answer to a time to live, sooner and clearer.
+pub(super) fn ttl_refused(namespace: &str) -> Fault {
+    let message = format!(
+        "namespace `{namespace}` takes no time to live: set `nsup-period` (or \
+         `allow-ttl-without-nsup true`) in its configuration"
+    );
+    Fault::failed(ErrorClass::Unsupported, message)
+}
+
 #[cfg(test)]
 mod tests {
     use kvdyno_core::store::Certainty;

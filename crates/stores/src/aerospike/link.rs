@@ -7,7 +7,6 @@ use std::time::Duration;
 use aerospike::{BatchPolicy, Client, ReadPolicy, WritePolicy};
 use kvdyno_core::store::{Answer, ErrorClass, Fault, Put};
 
-use super::client::ttl_refused;
 use super::errors;
 use super::namespace::{Namespace, ask};
 use super::options::{AerospikeOptions, Reads};
@@ -66,7 +65,7 @@ impl Link {
     pub fn check_ttl(&self, put: &Put<'_>) -> Answer<()> {
         match put.ttl.is_none() || self.keeps_ttl() {
             true => Ok(()),
-            false => Err(ttl_refused(&self.options.namespace)),
+            false => Err(errors::ttl_refused(&self.options.namespace)),
         }
     }
 }
