@@ -1,13 +1,8 @@
 //! What a phase was limited by, as far as samples show it: threads, processors, storage, the network.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use super::phase::WorkerUse;
-use super::procfs::{ProcessCounters, parse_network_of};
 use super::resources::ResourceSummary;
 use crate::store::Threading;
 
@@ -65,65 +60,6 @@ pub enum Limit {
     },
     /// Nothing was full, as far as can be seen.
     NoneSeen,
-}
-
-/// What threads and links had done at one moment.
-#[derive(Debug, Default)]
-pub(super) struct Busy {
-    /// Processor time of each thread of each server.
-    threads: Vec<BTreeMap<u32, Duration>>,
-    /// Bytes received and sent by each link whose speed is known, with that speed in bytes a second.
-    links: BTreeMap<String, (u64, u64, f64)>,
-}
-
-impl Busy {
-    pub(super) fn look(servers: &[u32]) -> Busy {
-        Busy { threads: servers.iter().map(|pid| threads_of(*pid)).collect(), links: links() }
-    }
-
-    /// Share of `span` that the busiest thread of a server worked since; `None` if it is not the same
-    /// process any more.
-    pub(super) fn busiest_thread(&self, then: &Busy, server: usize, span: Duration) -> Option<f64> {
-        let (before, after) = (self.threads.get(server)?, then.threads.get(server)?);
-        let worked = |(thread, time): (&u32, &Duration)| {
-            time.saturating_sub(before.get(thread).copied().unwrap_or_default())
-        };
-        let most = after.iter().map(worked).max()?;
-        (!span.is_zero()).then(|| most.as_secs_f64() / span.as_secs_f64())
-    }
-
-    /// Share of its speed that the fullest link carried since, in one direction.
-    pub(super) fn fullest_link(&self, then: &Busy, span: Duration) -> Option<f64> {
-        let used = |(name, (received, sent, speed)): (&String, &(u64, u64, f64))| {
-            let before = self.links.get(name)?;
-            let most = received.saturating_sub(before.0).max(sent.saturating_sub(before.1));
-            Some(most as f64 / speed / span.as_secs_f64())
-        };
-        let shares = then.links.iter().filter_map(used).filter(|share| share.is_finite());
-        shares.reduce(f64::max)
-    }
-}
-
-fn threads_of(pid: u32) -> BTreeMap<u32, Duration> {
-    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let thread = |entry: fs::DirEntry| {
-        let number = entry.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        let counters = ProcessCounters::parse(&stat)?;
-        Some((number, counters.user + counters.system))
-    };
-    entries.filter_map(thread).collect()
-}
-
-fn links() -> BTreeMap<String, (u64, u64, f64)> {
-    let text = fs::read_to_string("/proc/net/dev").unwrap_or_default();
-    let link = |(name, received, sent): (String, u64, u64)| {
-        let speed = fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
-        // Mbit/s; −1 where there is no such thing, as on loopback.
-        let speed: f64 = speed.trim().parse().ok().filter(|speed| *speed > 0.0)?;
-        Some((name, (received, sent, speed * 1e6 / 8.0)))
-    };
-    parse_network_of(&text).into_iter().filter_map(link).collect()
 }
 
 impl Limit {
@@ -226,6 +162,8 @@ fn of_server(used: &ResourceSummary, processors: usize) -> Option<Limit> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::resources::{ProcessUse, ServerUse};
     use super::*;
 
@@ -288,30 +226,5 @@ mod tests {
         let text = Limit::ServerThread { pid: 7, busy: 0.97 }.text(|pid| format!("redis-{pid}"));
         assert_eq!(text, "limited by one core of redis-7: a thread worked 97 % of the time");
         assert!(Limit::NoneSeen.text(|_| String::new()).starts_with("no limit seen"));
-    }
-
-    #[test]
-    fn the_busiest_thread_of_a_process_is_found() {
-        let busy = std::thread::Builder::new().spawn(|| {
-            let begin = super::super::resources::thread_cpu();
-            while super::super::resources::thread_cpu() - begin < Duration::from_millis(200) {
-                std::hint::spin_loop();
-            }
-        });
-        let pid = std::process::id();
-        let before = Busy::look(&[pid]);
-        busy.unwrap().join().unwrap();
-        // The thread is gone with its count: what is left is that of the others.
-        let after = Busy::look(&[pid]);
-        let share = before.busiest_thread(&after, 0, Duration::from_secs(1)).unwrap();
-        assert!((0.0..100.0).contains(&share), "{share}");
-        assert_eq!(before.busiest_thread(&after, 1, Duration::from_secs(1)), None);
-        let this = super::super::resources::thread_cpu();
-        while super::super::resources::thread_cpu() - this < Duration::from_millis(200) {
-            std::hint::spin_loop();
-        }
-        let later = Busy::look(&[pid]);
-        let share = after.busiest_thread(&later, 0, Duration::from_millis(200)).unwrap();
-        assert!(share > 0.5, "{share}");
     }
 }

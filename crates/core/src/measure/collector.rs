@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::clock::Nanos;
-use super::phase::Interval;
-use super::recorder::Batch;
+use super::interval::{Batch, Interval};
 use super::series::{KindMeasure, Series};
 
 /// Merges the batches of all workers of a phase.

@@ -2,10 +2,12 @@
 //! measured in all; and what the machine it ran on is and gave.
 
 mod bottleneck;
+mod busy;
 mod changes;
 mod clock;
 mod collector;
 mod course;
+mod interval;
 mod machine;
 mod neighbours;
 mod phase;
@@ -15,6 +17,8 @@ mod queues;
 mod recorder;
 mod resources;
 mod series;
+mod silence;
+mod slots;
 mod steady;
 
 pub use bottleneck::Limit;
@@ -22,17 +26,20 @@ pub use changes::{Segment, median, segments};
 pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
 pub(crate) use course::Chronicle;
-pub use course::{Calm, Course, Side, Silences, Slot, Stretch, percentile};
+pub use course::{Calm, Course, percentile};
+pub use interval::{Batch, Interval};
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
 pub use neighbours::ThreadTime;
-pub use phase::{ErrorSummary, Interval, PhaseMeasure, StopReason, WorkerUse};
+pub use phase::{ErrorSummary, PhaseMeasure, StopReason, WorkerUse};
 pub use probes::{FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine};
 pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
 pub use queues::{NetworkDevice, network_devices};
-pub use recorder::{Batch, Recorder, Timing};
+pub use recorder::{Recorder, Timing};
 pub use resources::{
     Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse,
     thread_cpu,
 };
 pub use series::{Ending, KindMeasure, LONGEST, Series, latency_histogram};
+pub use silence::{Silences, Stretch};
+pub use slots::{Side, Slot};
 pub use steady::Settling;

@@ -7,34 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
 use super::course::Course;
+use super::interval::Interval;
 use super::series::{KindMeasure, Series};
 use crate::store::{Certainty, ErrorClass, Figure, Profile};
 use crate::verify::linearizability::Examined;
 use crate::verify::{Anomaly, Tally};
-
-/// One interval of the timeline, all workers together. An operation belongs to the interval in
-/// which it ended. Times are on [`super::now`]'s clock.
-#[derive(Clone, Debug)]
-pub struct Interval {
-    /// Number in the phase, from 0.
-    pub index: u32,
-    /// Begin.
-    pub start: Nanos,
-    /// End; the last one is cut where the phase ended.
-    pub end: Nanos,
-    /// Operations that fell due (open arrivals) or were started (closed).
-    pub offered: u64,
-    /// Operations started.
-    pub started: u64,
-    /// Operations that ended, in whatever way.
-    pub completed: u64,
-    /// Of these, the failed and the indeterminate.
-    pub failed: u64,
-    /// Due by the end of the interval and not started (open arrivals; else 0).
-    pub backlog: u64,
-    /// Each series that had an operation.
-    pub series: Vec<(Series, KindMeasure<u32>)>,
-}
 
 /// Errors of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]

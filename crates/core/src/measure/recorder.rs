@@ -5,31 +5,11 @@
 use std::sync::mpsc::Sender;
 
 use super::clock::Nanos;
-use super::course::{Listener, Side, Silences, Slot, Slots};
+use super::interval::Batch;
 use super::series::{Ending, KindMeasure, Series};
+use super::silence::{Listener, Silences};
+use super::slots::{Side, Slots};
 use crate::workload::Kind;
-
-/// What one worker measured in one interval.
-#[derive(Debug)]
-pub struct Batch {
-    /// Which worker.
-    pub worker: usize,
-    /// Which interval of the phase, from 0.
-    pub interval: u32,
-    /// Operations started.
-    pub started: u64,
-    /// Operations that fell due (open arrivals) or were started (closed).
-    pub offered: u64,
-    /// When the last operation of the batch ended; 0 if none did.
-    pub last_end: Nanos,
-    /// Sum of service times, ns.
-    pub in_store: Nanos,
-    /// Each series that had an operation.
-    pub series: Vec<(Series, KindMeasure<u32>)>,
-    /// What ended in each slot of 20 ms that had an operation, with its number in the phase; reads and
-    /// writes. Only in a phase with faults.
-    pub slots: Vec<(u32, [Slot; 2])>,
-}
 
 /// The timing of one operation.
 #[derive(Clone, Copy, Debug)]

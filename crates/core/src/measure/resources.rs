@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::bottleneck::Busy;
+use super::busy::Busy;
 use super::clock::{Nanos, now};
 use super::neighbours;
 use super::procfs::{MachineTimes, NotSampled, ProcFile, ProcessCounters, ProcessFiles};

@@ -1,0 +1,111 @@
+//! What ended in each 20 ms of a phase with faults, reads and writes apart.
+
+use super::clock::Nanos;
+use super::series::Ending;
+use super::silence::Stretch;
+use crate::workload::Kind;
+
+/// Width of a slot, ns.
+pub(super) const SLOT: Nanos = 20_000_000;
+
+/// Reads and writes are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// Operations that only read.
+    Reads = 0,
+    /// Operations that write, whatever else they do.
+    Writes = 1,
+}
+
+impl Side {
+    /// Both, in the order of their numbers.
+    pub const BOTH: [Side; 2] = [Side::Reads, Side::Writes];
+
+    /// The side that a kind of operation is on.
+    #[inline]
+    #[must_use]
+    pub fn of(kind: Kind) -> Side {
+        if kind.read_only() { Side::Reads } else { Side::Writes }
+    }
+
+    /// The word used in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Reads => "reads",
+            Side::Writes => "writes",
+        }
+    }
+}
+
+/// What ended in a slot, of one side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slot {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations surely not applied.
+    pub failed: u64,
+    /// Operations perhaps applied.
+    pub indeterminate: u64,
+    /// First and last end of an operation without success.
+    pub errors: Option<Stretch>,
+}
+
+impl Slot {
+    fn note(&mut self, ending: Ending, at: Nanos) {
+        match ending {
+            Ending::Ok { .. } => return self.ok += 1,
+            Ending::Failed => self.failed += 1,
+            Ending::Indeterminate => self.indeterminate += 1,
+        }
+        let errors = self.errors.get_or_insert(Stretch { from: at, to: at });
+        errors.to = errors.to.max(at);
+    }
+
+    pub(super) fn add(&mut self, other: &Slot) {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.indeterminate += other.indeterminate;
+        if let Some(theirs) = other.errors {
+            let mine = self.errors.get_or_insert(theirs);
+            *mine = Stretch { from: mine.from.min(theirs.from), to: mine.to.max(theirs.to) };
+        }
+    }
+}
+
+/// One worker's slots, while it works.
+#[derive(Debug)]
+pub(super) struct Slots {
+    start: Nanos,
+    index: u32,
+    current: [Slot; 2],
+    done: Vec<(u32, [Slot; 2])>,
+}
+
+impl Slots {
+    pub(super) fn new(start: Nanos) -> Self {
+        Slots { start, index: 0, current: [Slot::default(); 2], done: Vec::new() }
+    }
+
+    pub(super) fn note(&mut self, side: Side, ending: Ending, at: Nanos) {
+        let index = (at.saturating_sub(self.start) / SLOT) as u32;
+        if index != self.index {
+            self.close();
+            self.index = index;
+        }
+        self.current[side as usize].note(ending, at);
+    }
+
+    fn close(&mut self) {
+        let current = std::mem::take(&mut self.current);
+        if current != [Slot::default(); 2] {
+            self.done.push((self.index, current));
+        }
+    }
+
+    /// Everything since the last time.
+    pub(super) fn take(&mut self) -> Vec<(u32, [Slot; 2])> {
+        self.close();
+        std::mem::take(&mut self.done)
+    }
+}
