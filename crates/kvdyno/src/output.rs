@@ -9,7 +9,8 @@ use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict;
 use kvdyno_core::workload::PhasePlan;
-use kvdyno_report::folder::{FolderError, Place, ResultFolder};
+use kvdyno_report::files::Place;
+use kvdyno_report::folder::{FolderError, ResultFolder};
 use kvdyno_report::result::{
     CapacityResult, PhaseResult, RunResult, Status, StoreRun, TestbedNode, Verdict, Watched,
     WriteAccount, rfc3339,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use kvdyno_report::folder::{RESULT_FILE, ResultFolder, write_report, write_trials_page};
-use kvdyno_report::result::{self, Absent, RunResult};
+use kvdyno_report::folder::{ResultFolder, write_report, write_trials_page};
+use kvdyno_report::result::{self, Absent, RESULT_FILE, RunResult};
 use kvdyno_report::trials::Trials;
 use kvdyno_report::{junit, markdown, terminal};
 

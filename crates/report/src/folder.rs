@@ -1,41 +1,22 @@
 //! The folder that a run leaves behind. `result.json` is replaced whole, everything else grows by
 //! whole lines, so that Ctrl-C, a kill or a full disk leave what was measured until then.
 
-mod interval_log;
-mod resources_csv;
-mod timeline_csv;
-
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
-use kvdyno_core::workload::PhasePlan;
 use serde::Serialize;
 
+use crate::files::{
+    ANOMALIES_FILE, HISTORY_FILE, INTERVALS_FILE, Place, REPORT_FILE, RESOURCES_FILE,
+    TIMELINE_FILE, interval_log, plain_name, resources_csv, timeline_csv,
+};
 use crate::html;
-use crate::result::{AnomalyResult, RunResult, rfc3339};
+use crate::result::{AnomalyResult, RESULT_FILE, RunResult, rfc3339};
 use crate::trials::{TRIALS_FILE, Trials, TrialsError};
 
-pub(crate) use interval_log::{LoggedHistogram, Measured, interval_at, read_log};
-pub(crate) use resources_csv::{MACHINE, ResourceRow};
-pub(crate) use timeline_csv::TimelineRow;
-
-/// Name of the result in its folder.
-pub const RESULT_FILE: &str = "result.json";
-/// Name of the histograms by interval, in HdrHistogram's log format.
-pub const INTERVALS_FILE: &str = "intervals.hlog";
-/// Name of the timeline, as comma-separated values.
-pub const TIMELINE_FILE: &str = "timeline.csv";
-/// Name of what machine, kvdyno and nodes used over time, as comma-separated values.
-pub const RESOURCES_FILE: &str = "resources.csv";
-/// Name of the anomalies, one JSON object a line.
-pub const ANOMALIES_FILE: &str = "anomalies.jsonl";
-/// Begin of the names of histories in Jepsen's EDN; after it, number of the run and name of the phase.
-pub const HISTORY_FILE: &str = "history-";
-/// Name of the report.
-pub const REPORT_FILE: &str = "report.html";
 /// Where a run's folder goes if none is named.
 pub const DEFAULT_PARENT: &str = "kvdyno-results";
 
@@ -80,27 +61,6 @@ pub enum FolderError {
         /// What went wrong.
         source: TrialsError,
     },
-}
-
-/// What an interval belongs to.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// Number of the store's run, from 0.
-    pub run: usize,
-    /// Name of the store.
-    pub store: &'a str,
-    /// Number of the phase, from 0.
-    pub phase: u16,
-    /// Name of the phase.
-    pub phase_name: &'a str,
-}
-
-impl<'a> Place<'a> {
-    /// The place of a phase's figures.
-    #[must_use]
-    pub fn new(run: usize, store: &'a str, plan: &'a PhasePlan) -> Place<'a> {
-        Place { run, store, phase: plan.index, phase_name: &plan.name }
-    }
 }
 
 /// The folder of a run, open for writing.
@@ -365,13 +325,6 @@ fn new_folder(parent: &Path, suite: &str, started: SystemTime) -> Result<PathBuf
         }
     }
     Ok(path)
-}
-
-/// A name for files and tags: letters, digits, `.`, `_` and `-` stay, all else becomes `-`.
-pub(crate) fn plain_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let name: String = name.chars().map(plain).take(60).collect();
-    if name.is_empty() { "-".to_owned() } else { name }
 }
 
 /// Writes beside, forces to disk, renames over: a reader sees the old or the new, never a half.

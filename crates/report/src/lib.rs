@@ -8,6 +8,7 @@ pub mod claims;
 pub mod compare;
 pub mod cost;
 mod figures;
+pub mod files;
 pub mod folder;
 pub mod happenings;
 pub mod html;

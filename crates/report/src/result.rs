@@ -42,7 +42,7 @@ pub use latency::{HistogramError, Latency};
 pub use linearizability::{
     LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
 };
-pub use load::LoadError;
+pub use load::{LoadError, RESULT_FILE};
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
     ANOMALIES_SHOWN, AnomalyResult, ErrorResult, FigureResult, GroupResult, PhaseResult, Published,

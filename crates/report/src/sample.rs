@@ -18,7 +18,8 @@ use kvdyno_core::workload::{
     Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel, ValueModel,
 };
 
-use crate::folder::{Place, ResultFolder};
+use crate::files::Place;
+use crate::folder::ResultFolder;
 use crate::result::{
     Build, CapacityResult, FitResult, Host, Level, PhaseResult, ProbeResult, Published, Reason,
     RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun, SuiteResult, TestbedNode,

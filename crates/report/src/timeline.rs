@@ -9,10 +9,10 @@ use hdrhistogram::Histogram;
 use kvdyno_core::measure::latency_histogram;
 use serde::Serialize;
 
-use crate::folder::{
-    INTERVALS_FILE, LoggedHistogram, MACHINE, Measured, RESOURCES_FILE, ResourceRow, TIMELINE_FILE,
-    TimelineRow, interval_at, read_log,
-};
+use crate::files::interval_log::{LoggedHistogram, Measured, interval_at, read_log};
+use crate::files::resources_csv::{MACHINE, ResourceRow};
+use crate::files::timeline_csv::TimelineRow;
+use crate::files::{INTERVALS_FILE, RESOURCES_FILE, TIMELINE_FILE};
 use crate::result::{RunResult, add};
 
 /// Most points of one series on a chart.

@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use kvdyno_report::folder::{REPORT_FILE, write_report};
+use kvdyno_report::files::REPORT_FILE;
+use kvdyno_report::folder::write_report;
 use kvdyno_report::result::{RunResult, Status};
 use kvdyno_report::sample;
 

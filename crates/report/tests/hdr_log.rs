@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kvdyno_report::folder::INTERVALS_FILE;
+use kvdyno_report::files::INTERVALS_FILE;
 use kvdyno_report::result::{Latency, RunResult};
 use kvdyno_report::sample;
 

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use kvdyno_core::workload::Kind;
 
-use crate::folder::{INTERVALS_FILE, Measured, TIMELINE_FILE, TimelineRow, interval_at, read_log};
+use crate::files::interval_log::{Measured, interval_at, read_log};
+use crate::files::timeline_csv::TimelineRow;
+use crate::files::{INTERVALS_FILE, TIMELINE_FILE};
 use crate::result::{HistogramError, Latency, PhaseResult, RunResult};
 
 /// Most rows of `timeline.csv` that are read: two weeks of seconds with four kinds.

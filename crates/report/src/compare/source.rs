@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::folder::RESULT_FILE;
-use crate::result::{HistogramError, LoadError, RunResult, StoreRun};
+use crate::result::{HistogramError, LoadError, RESULT_FILE, RunResult, StoreRun};
 
 use super::samples::Samples;
 

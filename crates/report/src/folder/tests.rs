@@ -1,6 +1,7 @@
 //! What a run leaves in its folder, also when the disk is full.
 
 use super::*;
+use crate::files::timeline_csv::TimelineRow;
 use crate::sample;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::time::Duration;

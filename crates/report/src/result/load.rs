@@ -10,6 +10,8 @@ use serde::Deserialize;
 
 use super::{HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION};
 
+/// Name of the result in its folder.
+pub const RESULT_FILE: &str = "result.json";
 /// Largest `result.json` that is read, bytes. A histogram takes a few KiB, so this is room for some
 /// ten thousand series.
 const LARGEST: u64 = 256 << 20;
@@ -90,7 +92,7 @@ impl RunResult {
     pub fn load(path: impl AsRef<Path>) -> Result<RunResult, LoadError> {
         let mut path = path.as_ref().to_owned();
         if path.is_dir() {
-            path.push(crate::folder::RESULT_FILE);
+            path.push(RESULT_FILE);
         }
         let bytes = read_bounded(&path)?;
         RunResult::parse(&bytes, &path)

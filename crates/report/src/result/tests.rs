@@ -26,7 +26,7 @@ fn results_keep_to_the_published_schema() {
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut result = sample::written(folder.path());
-    let text = std::fs::read(folder.path().join(crate::folder::RESULT_FILE)).unwrap();
+    let text = std::fs::read(folder.path().join(RESULT_FILE)).unwrap();
     let written: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let errors: Vec<String> = validator.iter_errors(&written).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}");

@@ -55,7 +55,7 @@ pub(crate) struct LoggedHistogram {
 }
 
 /// The first lines of a log.
-pub(super) fn header(started: SystemTime) -> Vec<u8> {
+pub(crate) fn header(started: SystemTime) -> Vec<u8> {
     let mut bytes = Vec::new();
     IntervalLogWriterBuilder::new()
         .add_comment("[Logged with kvdyno]")
@@ -72,7 +72,7 @@ pub(super) fn header(started: SystemTime) -> Vec<u8> {
 }
 
 /// Adds an interval's histograms, tagged `store/phase/group/kind/what`.
-pub(super) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
+pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
     let start = Duration::from_nanos(interval.start.saturating_sub(origin));
     let length = Duration::from_nanos(interval.end.saturating_sub(interval.start));
     let mut serializer = V2DeflateSerializer::new();

@@ -39,7 +39,7 @@ pub(crate) struct ResourceRow {
 }
 
 /// The line with the names of the columns.
-pub(super) fn header() -> Vec<u8> {
+pub(crate) fn header() -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.serialize(ResourceRow::default()).expect("writing to memory succeeds");
     let both = writer.into_inner().expect("writing to memory succeeds");
@@ -48,7 +48,7 @@ pub(super) fn header() -> Vec<u8> {
 }
 
 /// Adds the rows of a phase. `nodes` are the names of the sampled servers, in their order.
-pub(super) fn write(
+pub(crate) fn write(
     to: &mut Vec<u8>,
     place: Place<'_>,
     resources: &Resources,

@@ -41,7 +41,7 @@ pub(crate) struct TimelineRow {
 }
 
 /// The line with the names of the columns.
-pub(super) fn header() -> Vec<u8> {
+pub(crate) fn header() -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.serialize(TimelineRow::default()).expect("writing to memory succeeds");
     let both = writer.into_inner().expect("writing to memory succeeds");
@@ -50,7 +50,7 @@ pub(super) fn header() -> Vec<u8> {
 }
 
 /// Adds the rows of an interval.
-pub(super) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
+pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     let whole = TimelineRow {
         run: place.run,

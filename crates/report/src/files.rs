@@ -1,0 +1,48 @@
+//! The files of a result's folder: their names, and the form of those that grow while a run goes on.
+
+pub(crate) mod interval_log;
+pub(crate) mod resources_csv;
+pub(crate) mod timeline_csv;
+
+use kvdyno_core::workload::PhasePlan;
+
+/// Name of the histograms by interval, in HdrHistogram's log format.
+pub const INTERVALS_FILE: &str = "intervals.hlog";
+/// Name of the timeline, as comma-separated values.
+pub const TIMELINE_FILE: &str = "timeline.csv";
+/// Name of what machine, kvdyno and nodes used over time, as comma-separated values.
+pub const RESOURCES_FILE: &str = "resources.csv";
+/// Name of the anomalies, one JSON object a line.
+pub const ANOMALIES_FILE: &str = "anomalies.jsonl";
+/// Begin of the names of histories in Jepsen's EDN; after it, number of the run and name of the phase.
+pub const HISTORY_FILE: &str = "history-";
+/// Name of the report.
+pub const REPORT_FILE: &str = "report.html";
+
+/// What an interval belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Number of the store's run, from 0.
+    pub run: usize,
+    /// Name of the store.
+    pub store: &'a str,
+    /// Number of the phase, from 0.
+    pub phase: u16,
+    /// Name of the phase.
+    pub phase_name: &'a str,
+}
+
+impl<'a> Place<'a> {
+    /// The place of a phase's figures.
+    #[must_use]
+    pub fn new(run: usize, store: &'a str, plan: &'a PhasePlan) -> Place<'a> {
+        Place { run, store, phase: plan.index, phase_name: &plan.name }
+    }
+}
+
+/// A name for files and tags: letters, digits, `.`, `_` and `-` stay, all else becomes `-`.
+pub(crate) fn plain_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(plain).take(60).collect();
+    if name.is_empty() { "-".to_owned() } else { name }
+}
