@@ -1,12 +1,10 @@
 //! Reading of `[[claim]]` and `[[phase.claim]]`: a sentence and the conditions on which it rests.
 
-use crate::store::Durability;
 use crate::verdict::{Claim, Condition};
 
 use super::document::Item;
 use super::error::{Problem, SuiteError};
 use super::reader::{Fields, Value};
-use super::requirements::durability;
 
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM_KEYS: [&str; 4] = ["says", "holds", "store", "between"];
@@ -65,13 +63,21 @@ fn claim(
     Ok(Claim { says: sentence, store: fields.read("store", |v| v.line())?, between, conditions })
 }
 
-/// What the two deployments declare that a claim is about.
-fn between(value: Value<'_>) -> Result<[Durability; 2], SuiteError> {
+/// The settings of the two deployments that a claim is about.
+fn between(value: Value<'_>) -> Result<[String; 2], SuiteError> {
     let list = value.list()?;
     let [first, second] = list[..] else {
-        return Err(value.out_of_range("not two", "what the first and the second declare"));
+        return Err(value.out_of_range("not two", "a setting of the first and one of the second"));
     };
-    Ok([durability(first)?, durability(second)?])
+    Ok([setting(first)?, setting(second)?])
+}
+
+fn setting(value: Value<'_>) -> Result<String, SuiteError> {
+    let text = value.line()?;
+    match text.split_once('=') {
+        Some((name, _)) if !name.is_empty() => Ok(text),
+        _ => Err(value.out_of_range(text, "NAME=VALUE, such as appendonly=yes")),
+    }
 }
 
 fn read(value: Value<'_>, of_two: bool) -> Result<Vec<Condition>, SuiteError> {

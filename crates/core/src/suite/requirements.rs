@@ -285,8 +285,7 @@ fn consistency(value: Value<'_>) -> Result<Consistency, SuiteError> {
     value.word("a consistency", &words)
 }
 
-/// What a store declares that an acknowledged write survives.
-pub(super) fn durability(value: Value<'_>) -> Result<Durability, SuiteError> {
+fn durability(value: Value<'_>) -> Result<Durability, SuiteError> {
     let words = [
         ("none", Durability::None),
         ("process-kill", Durability::ProcessKill),

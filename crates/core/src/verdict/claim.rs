@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::condition::Condition;
-use crate::store::Durability;
 
 /// A sentence and what must hold for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,10 +13,10 @@ pub struct Claim {
     /// Name of the store that it is about; none: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// The claim is about two deployments of a store, the second against the first, which declare
-    /// these: a comparison judges it, a run does not.
+    /// The claim is about two deployments of a store, the second against the first, with these among
+    /// their settings, as `NAME=VALUE`: a comparison judges it, a run does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<[Durability; 2]>,
+    pub between: Option<[String; 2]>,
     /// All of these must hold; changes, if it is about two deployments. One that names no phase is
     /// about each measured phase.
     pub conditions: Vec<Condition>,

@@ -157,13 +157,13 @@ fn a_claim_about_two_deployments_is_judged_by_their_comparison() {
                  duration = \"500ms\"\n\
                  [[claim]]\nsays = \"it costs little\"\nholds = \"mean(get) < +10ms\"\nbetween = BOTH\n\
                  [[claim]]\nsays = \"it costs nothing\"\nholds = \"mean(get) < +1us\"\nbetween = BOTH\n\
-                 [[claim]]\nsays = \"not these\"\nholds = \"rate > +5%\"\nbetween = [\"none\", \"none\"]\n";
-    let both = "[\"process-kill\", \"power-loss\"]";
+                 [[claim]]\nsays = \"not these\"\nholds = \"rate > +5%\"\nbetween = [\"readers=7\", \"readers=9\"]\n";
+    let both = "[\"readers=7\", \"readers=8\"]";
     fs::write(scratch.path("two.toml"), suite.replace("BOTH", both)).expect("a suite");
-    let line = "run two.toml --clients 2 --trials 3 --allow-unequal --out t \
-                --store lmdb:?durability=process --store lmdb:?durability=power";
+    let line = "run two.toml --clients 2 --trials 3 --out t \
+                --store lmdb:?durability=process&readers=7 --store lmdb:?durability=process&readers=8";
     let ran = scratch.kvdyno(line);
-    let compared = scratch.kvdyno("compare t --allow-unequal --junit j.xml --json");
+    let compared = scratch.kvdyno("compare t --junit j.xml --json");
     let printed: Value = serde_json::from_str(&compared.out).expect("one JSON document");
     let claims = printed["comparisons"][0]["claims"].as_array().expect("claims").clone();
     let says: Vec<_> =
@@ -178,7 +178,7 @@ fn a_claim_about_two_deployments_is_judged_by_their_comparison() {
     for ended in [ran, compared] {
         assert!(ended.code() == 2 || !invalid, "{ended:#?}");
     }
-    let told = scratch.kvdyno("compare t --allow-unequal").out;
+    let told = scratch.kvdyno("compare t").out;
     assert!(told.contains(&format!("claim {}: it costs little", standing(0))), "{told}");
     let junit = fs::read_to_string(scratch.path("j.xml")).expect("JUnit XML");
     assert!(junit.contains("name=\"it costs nothing\""), "{junit}");

@@ -26,11 +26,12 @@ pub(super) fn judge(comparison: &Comparison, first: &Source, second: &Source) ->
 
 /// It is about two deployments of one store, and these are such.
 fn is_about_both(claim: &Claim, first: &StoreRun, second: &StoreRun) -> bool {
-    let declared = [first, second].map(|run| run.store.durability.level);
-    first.store.name == second.store.name
-        && claim.between == Some(declared)
-        && is_about(claim, first)
-        && is_about(claim, second)
+    let Some(settings) = &claim.between else { return false };
+    let fits = |(run, setting): (&StoreRun, &String)| {
+        is_about(claim, run)
+            && run.store.settings.iter().any(|(name, value)| *setting == format!("{name}={value}"))
+    };
+    first.store.name == second.store.name && [first, second].into_iter().zip(settings).all(fits)
 }
 
 /// How a claim stands by what the comparison shows.

@@ -1,7 +1,6 @@
 //! The method on trial: simulated results, whose truth is known. Of 200 comparisons of equals hardly
 //! any may report a difference; a true one of 5 % must be found. Every seed is fixed.
 
-use kvdyno_core::store::Durability;
 use kvdyno_core::verdict::{Claim, Condition, Standing};
 use kvdyno_core::workload::{Kind, Random};
 
@@ -184,7 +183,7 @@ fn a_claim_holds_if_the_whole_interval_does() {
     let claim = |holds: &str| Claim {
         says: "a disk costs little".to_owned(),
         store: None,
-        between: Some([Durability::None, Durability::ProcessKill]),
+        between: Some(["log=no", "log=yes"].map(str::to_owned)),
         conditions: Condition::parse_list(holds).unwrap(),
     };
     // A thousand a second less, and as sure as five in twenty thousand.

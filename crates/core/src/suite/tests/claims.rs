@@ -1,7 +1,6 @@
 //! Claims in suite files: what they come to in the plan, and what is said to mistakes.
 
 use super::{plan, plan_with};
-use crate::store::Durability;
 use crate::suite::{Overrides, Suite};
 use crate::verdict::Claim;
 
@@ -59,13 +58,13 @@ fn mistakes_show_the_very_word() {
         ("[[claim]]\nsays = \"x\"", "lacks `holds`"),
         ("[[claim]]\nsays = \"\"\nholds = \"errors == 0\"", "a sentence"),
         ("[[claim]]\nsays = \"x\"\nholds = []", "at least one condition"),
-        ("[[claim]]\nsays = \"x\"\nholds = \"errors == 0\"\nbetween = [\"none\"]", "the second"),
+        ("[[claim]]\nsays = \"x\"\nholds = \"errors == 0\"\nbetween = [\"a=1\"]", "of the second"),
         (
-            "[[claim]]\nsays = \"x\"\nholds = \"rate > -5%\"\nbetween = [\"none\", \"power\"]",
-            "known are: none, process-kill, power-loss",
+            "[[claim]]\nsays = \"x\"\nholds = \"rate > -5%\"\nbetween = [\"a=1\", \"power\"]",
+            "NAME=VALUE",
         ),
         (
-            "[[claim]]\nsays = \"x\"\nholds = \"p99 < 5ms\"\nbetween = [\"none\", \"none\"]",
+            "[[claim]]\nsays = \"x\"\nholds = \"p99 < 5ms\"\nbetween = [\"a=1\", \"a=2\"]",
             "an amount with a sign",
         ),
         ("[[claim]]\nsays = \"x\"\nhold = \"errors == 0\"", "did you mean `holds`?"),
@@ -78,10 +77,10 @@ fn mistakes_show_the_very_word() {
 
 #[test]
 fn a_claim_between_two_deployments_is_about_changes() {
-    let between = "[[claim]]\nsays = \"a disk costs little\"\nbetween = [\"none\", \"process-kill\"]\n\
+    let between = "[[claim]]\nsays = \"a disk costs little\"\nbetween = [\"log=no\", \"log=yes\"]\n\
                    holds = \"mean(get) in read < +0.2ms, rate > -10%\"\n";
     let plan = plan(&format!("{PHASES}{between}"));
-    assert_eq!(plan.claims[0].between, Some([Durability::None, Durability::ProcessKill]));
+    assert_eq!(plan.claims[0].between, Some(["log=no", "log=yes"].map(str::to_owned)));
     assert_eq!(lines(&plan.claims[0]), ["mean(get) in read < +200us", "rate > -10%"]);
     let json = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<crate::suite::Plan>(&json).unwrap(), plan);
