@@ -43,10 +43,7 @@ pub(super) fn of_claim(comparison: &Comparison, claim: &Claim) -> ClaimResult {
         says: claim.says.clone(),
         standing: Standing::of_all(conditions.iter().map(|condition| condition.standing)),
         conditions,
-        reach: format!(
-            "as far as {} and {} differ in nothing else that matters",
-            comparison.first, comparison.second
-        ),
+        reach: "as far as the two deployments differ in nothing else that matters".to_owned(),
     }
 }
 
