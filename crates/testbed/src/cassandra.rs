@@ -220,6 +220,10 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .property("cassandra-foreground", "yes")
         .property("cassandra.jmx.local.port", &jmx.to_string())
         .property("cassandra.superuser_setup_delay_ms", "0")
+        // A node that was not told of a change of the schema, because it was not yet known to be up, asks
+        // for it after this time: a minute, if nothing is said.
+        .property("cassandra.migration_delay_ms", "1000")
+        .property("cassandra.schema_pull_interval_ms", "5000")
         .opens(&OPENS)
         .exports(&EXPORTS);
     // A node that joins must have heard of the ring and its schema; others need not wait for that.

@@ -24,6 +24,9 @@ use super::statements::Statements;
 
 /// Longest time to make a session and to find or make the table.
 const SET_UP: Duration = Duration::from_secs(120);
+/// Longest time until all nodes agree on the schema. One that was not told of a change asks for it after a
+/// minute only (`cassandra.migration_delay_ms`).
+const AGREEMENT: Duration = Duration::from_secs(90);
 
 /// What the sessions of a store share.
 #[derive(Default)]
@@ -127,6 +130,7 @@ async fn connect(options: &CassandraOptions) -> Answer<Session> {
         .default_execution_profile_handle(profile.into_handle())
         .connection_timeout(options.timeout)
         .keyspaces_to_fetch([&options.keyspace])
+        .schema_agreement_timeout(AGREEMENT)
         .pool_size(PoolSize::PerShard(connections))
         .compression(options.compression)
         .tls_context(options.tls.clone().map(TlsContext::Rustls023));
