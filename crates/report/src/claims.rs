@@ -25,7 +25,7 @@ pub fn judge(plan: &Plan, run: &StoreRun) -> Vec<ClaimResult> {
 /// Whether a claim is about the run's store.
 pub(crate) fn is_about(claim: &Claim, run: &StoreRun) -> bool {
     let scheme = run.store.url.split(':').next().unwrap_or_default();
-    claim.is_about(&run.store.name, scheme)
+    claim.store.as_ref().is_none_or(|store| *store == run.store.name || store == scheme)
 }
 
 struct Judge<'a> {

@@ -22,14 +22,6 @@ pub struct Claim {
     pub conditions: Vec<Condition>,
 }
 
-impl Claim {
-    /// It is about a store of this name, which is reached by this scheme.
-    #[must_use]
-    pub fn is_about(&self, name: &str, scheme: &str) -> bool {
-        self.store.as_ref().is_none_or(|store| store == name || store == scheme)
-    }
-}
-
 /// How a claim stands. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
