@@ -1,6 +1,6 @@
 //! Reading of `[[claim]]` and `[[phase.claim]]`: a sentence and the conditions on which it rests.
 
-use crate::verdict::{Claim, Condition};
+use crate::verdict::{Claim, Condition, Operator};
 
 use super::document::Item;
 use super::error::{Problem, SuiteError};
@@ -86,18 +86,19 @@ fn read(value: Value<'_>, of_two: bool) -> Result<Vec<Condition>, SuiteError> {
         let problem = Problem::Conflict(error.problem.clone());
         value.error_within(error.start..error.end, problem, error.hint.clone())
     })?;
-    if conditions.iter().all(|condition| condition.bound.is_change() == of_two) {
-        return Ok(conditions);
-    }
+    let changes = |condition: &Condition| condition.bound.is_change();
+    let exactly = |c: &Condition| matches!(c.operator, Operator::Equal | Operator::NotEqual);
     let (message, hint) = match of_two {
-        false => (
+        false if conditions.iter().any(changes) => (
             "a claim is about one result: there is nothing to change from",
             "write an amount without a sign, or say which deployments it is `between`",
         ),
-        true => (
+        true if !conditions.iter().all(changes) => (
             "a claim between two deployments is about a change",
             "write an amount with a sign, such as +5% or +0.2ms",
         ),
+        true if conditions.iter().any(exactly) => ("a change is never exactly this", "use < or >"),
+        _ => return Ok(conditions),
     };
     Err(value.error(Problem::Conflict(message.to_owned()), hint))
 }

@@ -67,6 +67,10 @@ fn mistakes_show_the_very_word() {
             "[[claim]]\nsays = \"x\"\nholds = \"p99 < 5ms\"\nbetween = [\"a=1\", \"a=2\"]",
             "an amount with a sign",
         ),
+        (
+            "[[claim]]\nsays = \"x\"\nholds = \"p99 == +0ms\"\nbetween = [\"a=1\", \"a=2\"]",
+            "never exactly",
+        ),
         ("[[claim]]\nsays = \"x\"\nhold = \"errors == 0\"", "did you mean `holds`?"),
         ("[[phase.claim]]\nsays = \"x\"\nholds = \"errors in load == 0\"", "leave out `in`"),
     ] {
