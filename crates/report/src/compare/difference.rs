@@ -123,11 +123,22 @@ impl Difference {
         }
     }
 
+    /// The second side lost its bound: more failed than the figure bears, and that took for ever.
+    #[must_use]
+    pub fn is_boundless(&self) -> bool {
+        self.shown == Shown::Worse
+            && self.change.is_none()
+            && self.kind.lower_is_better() == Some(true)
+    }
+
     /// Whether the whole interval of the change is as `operator` and `bound`, which is a change, want
     /// it; `None` if only a part of it is, or there is none.
     #[must_use]
     pub fn holds(&self, operator: Operator, bound: Amount) -> Option<bool> {
         let (Amount::Change(by) | Amount::Shift(by)) = bound else { return None };
+        if self.is_boundless() {
+            return Some(operator.holds(f64::INFINITY, by));
+        }
         let (low, high) = self.low.zip(self.high)?;
         let [low, high] = [low, high].map(|end| operator.holds(self.less_first(end, bound), by));
         (low == high).then_some(low)
@@ -319,6 +330,7 @@ mod tests {
         let p99 = Figure::Percentile(99_000);
         let found = Difference::of(&p99, &fine, &broken, 1);
         assert_eq!((found.shown, found.change, found.second), (Shown::Worse, None, None));
+        assert_eq!(found.holds(Operator::Less, Amount::Shift(1e9)), Some(false));
         assert_eq!(Difference::of(&p99, &broken, &fine, 1).shown, Shown::Better);
         let shaky = Estimate { boundless: false, ..broken };
         assert_eq!(Difference::of(&p99, &fine, &shaky, 1).shown, Shown::TooNoisy);

@@ -187,10 +187,12 @@ fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Outc
     match (difference.shown, difference.change) {
         (Shown::Better | Shown::Worse, Some(change)) if holds(change) => Outcome::Failed,
         // No ratio: one side has no bound at all.
-        (Shown::Worse, None) => match figure(condition).lower_is_better() {
-            Some(true) if condition.operator.holds(f64::INFINITY, bound) => Outcome::Failed,
-            _ => Outcome::Passed,
-        },
+        (Shown::Worse, None) => {
+            match difference.is_boundless() && condition.operator.holds(f64::INFINITY, bound) {
+                true => Outcome::Failed,
+                false => Outcome::Passed,
+            }
+        }
         (Shown::TooNoisy, _) => match (difference.low, difference.high) {
             (Some(low), Some(high)) if !holds(low) && !holds(high) => Outcome::Passed,
             _ => Outcome::NotShown,
