@@ -68,3 +68,43 @@ fn exit(report: &Report, strict: bool) -> Exit {
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| Failure::internal(format!("{}: {e}", path.display())))
 }
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::verdict::Standing;
+    use kvdyno_report::result::ClaimResult;
+
+    use super::*;
+
+    #[test]
+    fn a_comparison_ends_as_its_claims_stand() {
+        let claim = |standing| ClaimResult {
+            says: "a disk costs little".to_owned(),
+            standing,
+            conditions: Vec::new(),
+            reach: String::new(),
+        };
+        let report = |standings: &[Standing], invalid| Report {
+            comparisons: vec![Comparison {
+                first: "memory".to_owned(),
+                second: "disk".to_owned(),
+                first_trials: 5,
+                second_trials: 5,
+                phases: Vec::new(),
+                unequal: Vec::new(),
+                cautions: Vec::new(),
+                cost: None,
+                claims: standings.iter().copied().map(claim).collect(),
+                invalid,
+                suspect: false,
+            }],
+            ..Report::default()
+        };
+        use Standing::{Confirmed, Inconclusive, Refuted};
+        assert_eq!(exit(&report(&[], false), false), Exit::Done);
+        assert_eq!(exit(&report(&[Confirmed], false), false), Exit::Done);
+        assert_eq!(exit(&report(&[Confirmed, Inconclusive], false), false), Exit::Undecided);
+        assert_eq!(exit(&report(&[Refuted, Inconclusive], true), false), Exit::Failed);
+        assert_eq!(exit(&report(&[Confirmed], true), false), Exit::Undecided);
+    }
+}

@@ -135,8 +135,9 @@ fn a_gate_stops_a_slower_release_and_says_by_how_much() {
     assert!(junit.contains("<failure message=\"p50(get) &gt; +50%"), "{junit}");
     let summary = fs::read_to_string(scratch.path("m.md")).expect("a summary");
     assert!(summary.contains("gate **FAILED**"), "{summary}");
+    gate(&["--fail-on", "p50(get) > +5ms"]).expect(1);
     // What is shown and not beyond the threshold passes; so does a change for the better.
-    expect_passed(gate(&["--fail-on", "p50(get) > +9900%, rate < -99.9%"]));
+    expect_passed(gate(&["--fail-on", "p50(get) > +9900%, rate < -99.9%, p50(get) > +60s"]));
     let back = scratch.run(&["compare", "new", "old", "--fail-on", "p50(get) > +5%"]);
     assert!(expect_passed(back).out.contains("faster"));
     // Whether it matters.
