@@ -213,7 +213,7 @@ fn after_faults(phase: &PhaseResult, subject: &Subject) -> Result<Measured, Stri
         for (name, side) in fault.sides() {
             if of == Operations::All || of.name() == name {
                 let measured = after_fault(side, watched, &subject.figure)?;
-                worst = [worst, measured].into_iter().flatten().max_by(order);
+                worst = [worst, measured].into_iter().flatten().reduce(worse);
             }
         }
     }
@@ -225,13 +225,15 @@ fn after_faults(phase: &PhaseResult, subject: &Subject) -> Result<Measured, Stri
     }
 }
 
-fn order(a: &Measured, b: &Measured) -> std::cmp::Ordering {
-    let value = |measured: &Measured| match *measured {
-        // Of two alike the open end is the worse.
-        Measured::Exactly(value) => (value, 0),
-        Measured::AtLeast(value) => (value, 1),
-    };
-    value(a).partial_cmp(&value(b)).unwrap_or(std::cmp::Ordering::Equal)
+/// The longer of two. Where one has an open end, so has the answer: that one may be longer than was seen.
+fn worse(a: Measured, b: Measured) -> Measured {
+    match (a, b) {
+        (Measured::Exactly(a), Measured::Exactly(b)) => Measured::Exactly(a.max(b)),
+        (
+            Measured::Exactly(a) | Measured::AtLeast(a),
+            Measured::Exactly(b) | Measured::AtLeast(b),
+        ) => Measured::AtLeast(a.max(b)),
+    }
 }
 
 fn after_fault(

@@ -149,6 +149,23 @@ fn the_worst_fault_decides() {
         assert_eq!(claim.standing, expected, "{holds}: {claim:?}");
         assert_eq!(expected == Inconclusive, !claim.conditions[0].why.is_empty(), "{claim:?}");
     }
+    // A fault that the next one came upon too soon may have cost more than was seen.
+    let cut_short = |run: &mut StoreRun| {
+        account(run);
+        let open =
+            SideAccount { recoveries: vec![Recovery { share: 0.95, after_ns: None }], ..side() };
+        run.phases[1].account.push(FaultAccount {
+            until_ns: SECOND,
+            reads: Some(open),
+            ..FaultAccount::default()
+        });
+    };
+    for (within, expected) in [("9s", Inconclusive), ("2s", Refuted)] {
+        let holds = format!("recovers in {phase} to 95% within {within}");
+        let claim = judged(&holds, cut_short);
+        assert_eq!(claim.standing, expected, "{claim:?}");
+        assert_eq!(claim.conditions[0].measured, "at least 3.00 s");
+    }
     let claim = judged(&format!("errors in {phase} >= 0"), account);
     let reach = "as far as kill: a process that ends proves nothing about a loss of power";
     assert_eq!(claim.reach, reach);
