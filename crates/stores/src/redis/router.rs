@@ -1,12 +1,14 @@
 //! Where a client's requests go: to one server, to the one that has the key, to a primary and its
 //! replica, or into a cluster. The commands are those of `client.rs` in each case.
 
+use std::future::Future;
 use std::sync::Arc;
 
+use futures_util::future::Either;
 use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
 
 use super::client::{EXEC, MULTI, milliseconds, read_transaction};
-use super::cluster::{Redirect, Refused, View};
+use super::cluster::View;
 use super::codec::{Token, Tokens, push_command, push_number, push_word};
 use super::errors;
 use super::store::ReadFrom;
@@ -38,46 +40,31 @@ impl Router {
 
     /// Sends what `encode` appends to the server of `key` and reads its answer of `parts` replies.
     #[inline]
-    pub(super) async fn send<T, E, R>(
-        &mut self,
-        key: &[u8],
+    pub(super) fn send<'a, T, E, R>(
+        &'a mut self,
+        key: &'a [u8],
         (effect, parts): (Effect, u32),
         encode: E,
         mut read: R,
-    ) -> Answer<T>
+    ) -> impl Future<Output = Answer<T>> + use<'a, T, E, R>
     where
-        E: Fn(&mut Vec<u8>),
-        R: FnMut(Token, &[u8]) -> Answer<T> + Unpin,
+        E: Fn(&mut Vec<u8>) + 'a,
+        R: FnMut(Token, &[u8]) -> Answer<T> + Unpin + 'a,
+        T: 'a,
     {
         let (member, watched) = match &mut self.route {
             Route::Placed(placement) => (placement.of(key), false),
             Route::Watched(from) => (watched_member(*from, effect), true),
             Route::Cluster(view) => {
-                if view.is_in_doubt() {
-                    // Rare, and large: kept out of the future of each operation.
-                    Box::pin(view.look_again()).await;
-                }
-                (view.member_of(&mut self.link, key, effect)?, false)
+                let (link, what) = (&mut self.link, (effect, parts));
+                return Either::Right(view.send(link, key, what, encode, read));
             }
         };
-        let mut redirect = None;
-        let read_it = |first: Token, answer: &[u8]| match read(first, answer) {
+        let read = move |first: Token, answer: &[u8]| match read(first, answer) {
             Err(fault) if watched => Err(demoted(fault)),
-            Err(fault) => {
-                redirect = Redirect::refusing(&fault, answer);
-                Err(fault)
-            }
             answer => answer,
         };
-        let answer = self.link.request(member, effect, parts, &encode, read_it).await;
-        match (answer, &mut self.route) {
-            (Err(fault), Route::Cluster(view)) => {
-                let link = &mut self.link;
-                let refused = Refused { member, fault, redirect };
-                Box::pin(view.send_elsewhere(link, refused, (effect, parts), encode, read)).await
-            }
-            (answer, _) => answer,
-        }
+        Either::Left(self.link.request(member, effect, parts, encode, read))
     }
 
     /// Reads several records.

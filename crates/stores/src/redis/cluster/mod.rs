@@ -19,9 +19,8 @@ use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::Endpoint;
-pub(super) use redirect::Redirect;
 use slots::{Map, Range, read_slots};
-pub(super) use view::{Refused, View};
+pub(super) use view::View;
 
 /// What `kvdyno stores` says of it.
 pub const ENTRY: Entry = Entry {

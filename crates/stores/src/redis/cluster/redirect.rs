@@ -7,7 +7,7 @@ use crate::redis::codec::{Token, Tokens};
 
 /// Where a node sends us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::redis) struct Redirect {
+pub(super) struct Redirect {
     /// For this request only (`ASK`); if not, for good (`MOVED`).
     pub(super) ask: bool,
     /// Empty if it is the host that says so.
@@ -18,7 +18,7 @@ pub(in crate::redis) struct Redirect {
 impl Redirect {
     /// Where the refusal of a request sends us; only if nothing of the request was applied.
     #[cold]
-    pub(in crate::redis) fn refusing(fault: &Fault, answer: &[u8]) -> Option<Redirect> {
+    pub(super) fn refusing(fault: &Fault, answer: &[u8]) -> Option<Redirect> {
         if fault.certainty == Certainty::Failed { Redirect::find(answer) } else { None }
     }
 

@@ -62,13 +62,13 @@ impl Hop {
 }
 
 /// A request that a node has refused.
-pub(in crate::redis) struct Refused {
+struct Refused {
     /// The node.
-    pub(in crate::redis) member: usize,
+    member: usize,
     /// What it said.
-    pub(in crate::redis) fault: Fault,
+    fault: Fault,
     /// Where to go instead, if it said so.
-    pub(in crate::redis) redirect: Option<Redirect>,
+    redirect: Option<Redirect>,
 }
 
 /// What came of a put that may be redirected.
@@ -93,31 +93,35 @@ impl View {
         nodes.map(|(number, node)| (self.wire(node), used.contains(&number))).collect()
     }
 
-    /// The map is to be looked at again.
-    #[inline]
-    pub(in crate::redis) fn is_in_doubt(&self) -> bool {
-        self.cluster.stale.load(Ordering::Relaxed)
-    }
-
-    /// Has the map looked at again.
-    pub(in crate::redis) async fn look_again(&self) {
-        self.cluster.look_again().await;
-    }
-
-    /// The member that a request about `key` goes to.
-    #[inline]
-    pub(in crate::redis) fn member_of(
+    /// Sends what `encode` appends to the node of the slot of `key`, and reads its answer of `parts`
+    /// replies.
+    pub(in crate::redis) async fn send<T, E, R>(
         &mut self,
         link: &mut Link<Wire>,
         key: &[u8],
-        effect: Effect,
-    ) -> Answer<usize> {
-        self.update(link);
-        Ok(self.hop(key, effect)?.member)
+        (effect, parts): (Effect, u32),
+        encode: E,
+        mut read: R,
+    ) -> Answer<T>
+    where
+        E: Fn(&mut Vec<u8>),
+        R: FnMut(Token, &[u8]) -> Answer<T> + Unpin,
+    {
+        self.make_ready(link).await;
+        let member = self.hop(key, effect)?.member;
+        let mut redirect = None;
+        let read_it = |first: Token, answer: &[u8]| {
+            read(first, answer).inspect_err(|fault| redirect = Redirect::refusing(fault, answer))
+        };
+        let answer = link.request(member, effect, parts, &encode, read_it).await;
+        let Err(fault) = answer else { return answer };
+        // Rare, and large: kept out of the future of each operation.
+        let refused = Refused { member, fault, redirect };
+        Box::pin(self.send_elsewhere(link, refused, (effect, parts), encode, read)).await
     }
 
     /// Sends a request that was refused once more where its refusal says.
-    pub(in crate::redis) async fn send_elsewhere<T, E, R>(
+    async fn send_elsewhere<T, E, R>(
         &mut self,
         link: &mut Link<Wire>,
         refused: Refused,
@@ -228,8 +232,8 @@ impl View {
 
     /// Has the map looked at again where it is in doubt, and takes over what has changed.
     async fn make_ready(&mut self, link: &mut Link<Wire>) {
-        if self.is_in_doubt() {
-            Box::pin(self.look_again()).await;
+        if self.cluster.stale.load(Ordering::Relaxed) {
+            Box::pin(self.cluster.look_again()).await;
         }
         self.update(link);
     }
