@@ -56,8 +56,17 @@ struct Done {
 enum Task {
     /// A fault, by its number in the phase.
     Fault(usize),
-    /// The repair of what was done to nodes.
-    Repair(Action, Vec<String>),
+    /// The repair of what a fault has done.
+    Repair(Repair),
+}
+
+/// What puts nodes right.
+#[derive(Clone)]
+struct Repair {
+    action: Action,
+    nodes: Vec<String>,
+    /// Numbers of the faults that made it necessary.
+    of: Vec<usize>,
 }
 
 impl Nemesis {
@@ -242,21 +251,21 @@ impl Hand {
     /// was to come once and never came is told.
     fn repair_all(&mut self) {
         self.agenda.sort_by_key(|(due, _)| *due);
-        let mut repairs: Vec<(Action, Vec<String>)> = Vec::new();
+        let mut repairs: Vec<Repair> = Vec::new();
         let mut late: Vec<usize> = std::mem::take(&mut self.waiting);
         for (_, task) in std::mem::take(&mut self.agenda) {
             match task {
                 Task::Fault(number) => late.push(number),
-                Task::Repair(action, nodes) => {
-                    match repairs.iter_mut().find(|(known, _)| *known == action) {
-                        Some((_, all)) => all.extend(nodes),
-                        None => repairs.push((action, nodes)),
+                Task::Repair(repair) => {
+                    match repairs.iter_mut().find(|known| known.action == repair.action) {
+                        Some(known) => known.nodes.extend(repair.nodes),
+                        None => repairs.push(repair),
                     }
                 }
             }
         }
-        for (action, nodes) in repairs {
-            self.repair(action, nodes);
+        for repair in repairs {
+            self.repair(repair.action, repair.nodes);
         }
         for number in late {
             let fault = &self.faults[number];
@@ -277,26 +286,54 @@ impl Hand {
 
     fn carry_out(&mut self, due: Instant, task: Task) {
         match task {
-            Task::Repair(action, mut nodes) => {
+            Task::Repair(Repair { action, mut nodes, mut of }) => {
                 // What is due as well is done at the same moment: servers may need each other to start.
                 let moment = Instant::now();
                 self.agenda.retain(|(due, other)| match other {
-                    Task::Repair(same, more) if *same == action && *due <= moment => {
-                        nodes.extend(more.iter().cloned());
+                    Task::Repair(other) if other.action == action && *due <= moment => {
+                        nodes.extend(other.nodes.iter().cloned());
+                        of.extend(&other.of);
                         false
                     }
                     _ => true,
                 });
                 self.repair(action, nodes);
+                of.into_iter().for_each(|number| self.repaired(number));
             }
             Task::Fault(number) => {
                 let fault = self.faults[number].clone();
                 self.begun.insert(number);
-                self.fault(&fault);
-                if let Some(every) = fault.every {
-                    self.agenda.push((due + every, Task::Fault(number)));
+                self.fault(number, &fault);
+                let repaired_first = self.awaits_repair(number);
+                if let Some(every) = fault.every.filter(|_| !repaired_first) {
+                    // What was missed meanwhile is not made up for.
+                    let moment = Instant::now();
+                    let mut next = due + every;
+                    while next < moment {
+                        next += every;
+                    }
+                    self.agenda.push((next, Task::Fault(number)));
                 }
             }
+        }
+    }
+
+    fn awaits_repair(&self, number: usize) -> bool {
+        let repairs =
+            |task: &Task| matches!(task, Task::Repair(repair) if repair.of.contains(&number));
+        self.agenda.iter().any(|(_, task)| repairs(task))
+    }
+
+    /// A fault that comes again does so as long after its repair as was asked for, however long that
+    /// took: else it would meet what is still broken, and do more harm than was meant.
+    fn repaired(&mut self, number: usize) {
+        let FaultPlan { every: Some(every), repair: Some(repair), .. } = self.faults[number] else {
+            return;
+        };
+        let known = |task: &Task| matches!(task, Task::Fault(known) if *known == number);
+        if !self.awaits_repair(number) && !self.agenda.iter().any(|(_, task)| known(task)) {
+            let next = Instant::now() + every.saturating_sub(repair);
+            self.agenda.push((next, Task::Fault(number)));
         }
     }
 
@@ -312,7 +349,7 @@ impl Hand {
         self.act(what, &action, &nodes);
     }
 
-    fn fault(&mut self, fault: &FaultPlan) {
+    fn fault(&mut self, number: usize, fault: &FaultPlan) {
         let (what, began) = (fault.kind.name(), now());
         if fault.kind == FaultKind::Add {
             return self.add(what);
@@ -320,22 +357,24 @@ impl Hand {
         match self.orders(fault) {
             Ok(orders) => {
                 for (action, aimed) in orders {
-                    self.disturb(fault, &action, &aimed);
+                    self.disturb(number, &action, &aimed);
                 }
             }
             Err(error) => self.note(what, &[], began, &error),
         }
     }
 
-    fn disturb(&mut self, fault: &FaultPlan, action: &Action, aimed: &Aimed) {
-        if !self.act(fault.kind.name(), action, aimed) {
+    fn disturb(&mut self, number: usize, action: &Action, aimed: &Aimed) {
+        if !self.act(self.faults[number].kind.name(), action, aimed) {
             return;
         }
         if let Some(repair) = action.repair() {
             // Without a time of its own the repair waits for the end of the phase.
-            let after = fault.repair.unwrap_or(Duration::from_secs(u64::from(u32::MAX)));
+            let patience = Duration::from_secs(u64::from(u32::MAX));
+            let after = self.faults[number].repair.unwrap_or(patience);
             let nodes = aimed.iter().map(|(node, _)| node.clone()).collect();
-            self.agenda.push((Instant::now() + after, Task::Repair(repair, nodes)));
+            let repair = Repair { action: repair, nodes, of: vec![number] };
+            self.agenda.push((Instant::now() + after, Task::Repair(repair)));
         }
     }
 

@@ -2,7 +2,6 @@
 //! processes are ended, rules, namespaces and mounts are gone. A deployment of the user's own is harmed
 //! only if the user says so.
 
-use std::net::TcpListener;
 use std::process::Command;
 
 use serde_json::Value;
@@ -164,26 +163,16 @@ fn ctrl_c_in_the_middle_of_faults_undoes_them() {
 #[test]
 fn a_deployment_of_the_users_is_harmed_only_with_leave() {
     let place = Place::new();
-    let port =
-        TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let log = place.scratch.path("asked").display().to_string();
-    let file = format!(
+    place.describe(&format!(
         r#"
-        url = "redis://127.0.0.1:{port}"
-        [commands]
-        start = "redis-server --bind $HOST --port $PORT --dir $FOLDER --save '' --daemonize yes"
-        destroy = "redis-cli -h $HOST -p $PORT shutdown nosave"
         partition = "echo partition $NODE from $FROM way $WAY >>{log}"
         slow = "echo slow $NODE $BANDWIDTH $DELAY_MS >>{log}"
         heal = "echo heal $NODE $FAULT >>{log}"
         disk-full = "echo full $NODE >>{log}"
         disk-free = "echo free $NODE >>{log}"
-        [[node]]
-        name = "mine"
-        address = "127.0.0.1:{port}"
         "#
-    );
-    place.scratch.write("mine.toml", &file);
+    ));
     let inserts = Suite::inserts(100).set("duration", "2s").set("rate", "100/s");
     let cut = inserts.fault("partition").set("way", "in").set("repair", "200ms");
     let slow = cut.fault("slow").set("bandwidth", "1MB/s").set("delay", "1.5ms");
@@ -217,4 +206,28 @@ fn a_deployment_of_the_users_is_harmed_only_with_leave() {
         "slow mine 1000000 1.5",
     ];
     assert_eq!(asked, wanted, "{ended:?}");
+}
+
+/// A repair that takes longer than faults are apart: they do not pile up.
+#[test]
+fn what_comes_again_waits_until_it_was_repaired() {
+    let place = Place::new();
+    place.describe("disk-full = \"true\"\ndisk-free = \"sleep 1.5\"");
+    let load = Suite::inserts(100).set("duration", "7s").set("rate", "100/s").fault("disk-full");
+    let again = load.set("repair", "200ms").set("every", "700ms");
+    suite::write(&place.scratch.path("s.toml"), again);
+    place.kvdyno("run s.toml --testbed mine.toml --out r --yes --quiet");
+    let phases = place.scratch.result("r");
+    let phases = phases["runs"][0]["phases"].as_array().expect("phases");
+    let faults =
+        phases.iter().find_map(|phase| phase["faults"].as_array().filter(|f| !f.is_empty()));
+    let faults = faults.expect("faults");
+    assert!(faults.len() >= 4, "{faults:?}");
+    let time = |fault: &Value, key: &str| fault[key].as_u64().expect("a time");
+    for pair in faults.windows(2) {
+        assert_ne!(pair[0]["what"], pair[1]["what"], "{faults:?}");
+        let apart = time(&pair[1], "began_ns") - time(&pair[0], "ended_ns");
+        let wanted = if pair[0]["what"] == "disk-full" { 200_000_000 } else { 500_000_000 };
+        assert!(apart >= wanted, "{apart} ns: {faults:?}");
+    }
 }

@@ -44,6 +44,29 @@ impl Place {
         let paths = inside.flatten().flatten().map(|entry| entry.path());
         paths.filter(|path| path.is_dir() && !path.ends_with("addresses")).collect()
     }
+
+    /// Writes `mine.toml`, a deployment of one server of this machine, with more `commands`; the server's
+    /// port.
+    pub fn describe(&self, commands: &str) -> u16 {
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+        let file = format!(
+            r#"
+            url = "redis://127.0.0.1:{port}"
+            [configuration]
+            appendonly = "no"
+            [commands]
+            start = "redis-server --bind $HOST --port $PORT --dir $FOLDER --save '' --daemonize yes"
+            destroy = "redis-cli -h $HOST -p $PORT shutdown nosave"
+            {commands}
+            [[node]]
+            name = "mine"
+            address = "127.0.0.1:{port}"
+            "#
+        );
+        self.scratch.write("mine.toml", &file);
+        port
+    }
 }
 
 /// Process numbers in what `testbed up` and `testbed list` print.
@@ -268,22 +291,7 @@ fn a_run_sets_up_discloses_and_takes_down() {
 #[test]
 fn a_deployment_described_by_a_file_is_run_and_destroyed() {
     let place = Place::new();
-    let port =
-        TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
-    let file = format!(
-        r#"
-        url = "redis://127.0.0.1:{port}"
-        [configuration]
-        appendonly = "no"
-        [commands]
-        start = "redis-server --bind $HOST --port $PORT --dir $FOLDER --save '' --daemonize yes"
-        destroy = "redis-cli -h $HOST -p $PORT shutdown nosave"
-        [[node]]
-        name = "mine"
-        address = "127.0.0.1:{port}"
-        "#
-    );
-    place.scratch.write("mine.toml", &file);
+    let port = place.describe("");
     let ended = place.kvdyno("run --records 200 --requests 1000 --out r --testbed mine.toml");
     ended.expect_done();
     let testbed = &place.scratch.result("r")["runs"][0]["testbed"];
@@ -292,6 +300,7 @@ fn a_deployment_described_by_a_file_is_run_and_destroyed() {
     assert_eq!(testbed["configuration"][0][0], "appendonly");
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     assert!(place.folders().is_empty());
+    let file = std::fs::read_to_string(place.scratch.path("mine.toml")).expect("the description");
     place.scratch.write("wrong.toml", &file.replace("destroy", "destory"));
     let refused = place.kvdyno("run --records 200 --testbed wrong.toml");
     refused.expect_line(64, &["wrong.toml", "did you mean `destroy`?"]);
