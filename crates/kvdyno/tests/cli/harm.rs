@@ -213,7 +213,7 @@ fn a_deployment_of_the_users_is_harmed_only_with_leave() {
 fn what_comes_again_waits_until_it_was_repaired() {
     let place = Place::new();
     place.describe("disk-full = \"true\"\ndisk-free = \"sleep 1.5\"");
-    let load = Suite::inserts(100).set("duration", "7s").set("rate", "100/s").fault("disk-full");
+    let load = Suite::inserts(700).set("rate", "100/s").fault("disk-full");
     let again = load.set("repair", "200ms").set("every", "700ms");
     suite::write(&place.scratch.path("s.toml"), again);
     place.kvdyno("run s.toml --testbed mine.toml --out r --yes --quiet");
