@@ -105,6 +105,16 @@ pub trait Store: Send + Sync + 'static {
         async { Ok(answer) }
     }
 
+    /// A server (`host:port`) has joined while clients go on. A store whose clients decide themselves
+    /// which server has a record moves there what is that server's now, refuses requests meanwhile, and
+    /// tells in a few words what it moved; `None` where servers see to it among themselves.
+    ///
+    /// # Errors
+    /// A [`Fault`] if records could not be moved: some may lie where nobody looks for them.
+    fn join(&self, _server: &str) -> impl Future<Output = Answer<Option<String>>> {
+        async { Ok(None) }
+    }
+
     /// What an engine in this process did beside answering requests, as far as that ended since a
     /// moment. Asked at the end of each phase.
     fn work_since(&self, _moment: SystemTime) -> Vec<Work> {

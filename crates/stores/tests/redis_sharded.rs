@@ -151,6 +151,77 @@ fn a_killed_server_fails_its_own_part_and_no_other() {
     });
 }
 
+/// Asks for a record until it was refused, because records are being moved, and then given again.
+async fn is_held_up(redis: &mut Redis, key: &str) {
+    let mut refused = false;
+    loop {
+        match redis.get(key).await {
+            Ok(found) => {
+                assert_eq!(found, Some(b"v".to_vec()));
+                if refused {
+                    return;
+                }
+            }
+            Err(fault) => {
+                let told = (fault.class, fault.certainty);
+                assert_eq!(told, (ErrorClass::Unavailable, Certainty::Failed), "{fault}");
+                assert!(fault.message.contains("being moved"), "{fault}");
+                refused = true;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[test]
+fn a_server_that_joins_gets_its_records_while_nobody_is_served() {
+    for (hash, moved) in [("mix", 400..500), ("ketama", 50..300)] {
+        let mut testbed = up("redis-sharded:3");
+        run(async {
+            let store = store(&format!("{}?hash={hash}", testbed.url()));
+            let mut redis = connect(&store).await;
+            let keys = names("key", 600);
+            redis.set_all(&keys, b"v", None).await.unwrap();
+            testbed.add_node().unwrap();
+            let nodes = testbed.nodes();
+            let servers: Vec<SocketAddr> =
+                nodes.iter().map(|n| n.address.parse().unwrap()).collect();
+            let new = servers[3].to_string();
+            let (told, ()) = tokio::join!(store.join(&new), is_held_up(&mut redis, "key1"));
+            let told = told.unwrap().unwrap();
+            let said: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
+            assert!(moved.contains(&said[0]) && said[1..] == [600, 4], "{hash}: {told}");
+            let found = Some(b"v".to_vec());
+            assert_eq!(redis.get_all(&keys).await.unwrap(), vec![found.clone(); 600], "{hash}");
+            assert_eq!(redis.get("key599").await, Ok(found), "{hash}");
+            let on: Vec<usize> =
+                servers.iter().map(|at| ask(*at, "DBSIZE")[1..].parse().unwrap()).collect();
+            assert_eq!(on.iter().sum::<usize>(), 600, "{hash}: {on:?}");
+            assert!(hash != "ketama" || on[3] == said[0], "only what it gets: {on:?}, {told}");
+            // Clients that come later know it; requests until now could not be even.
+            assert!(store.figures().await.iter().all(|figure| !figure.name.contains("requests")));
+            assert_eq!(connect(&store).await.get("key7").await, Ok(Some(b"v".to_vec())));
+            let twice = store.join(&new).await.unwrap_err();
+            assert!(twice.message.contains("already"), "{twice}");
+        });
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_does_not_join() {
+    let testbed = up("redis-sharded:2");
+    run(async {
+        let store = store(&format!("{}?timeout=300ms", testbed.url()));
+        let mut redis = connect(&store).await;
+        let keys = names("key", 100);
+        redis.set_all(&keys, b"v", None).await.unwrap();
+        for nobody in ["127.0.0.1:1", "here"] {
+            assert!(store.join(nobody).await.is_err(), "{nobody}");
+        }
+        assert_eq!(redis.get_all(&keys).await.unwrap(), vec![Some(b"v".to_vec()); 100]);
+    });
+}
+
 #[test]
 fn tls_and_passwords_reach_every_server() {
     let settings = RedisSettings { tls: true, password: Some("pw".into()), ..Default::default() };

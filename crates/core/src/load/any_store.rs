@@ -1,6 +1,7 @@
 //! A store whose type is forgotten: what the registry hands out. The loop behind it is still
 //! compiled for the store's own client, so nothing is dispatched per operation.
 
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -47,6 +48,12 @@ pub trait AnyStore: Send + Sync {
     /// # Errors
     /// [`LoadError`] if no copy could be looked for.
     fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError>;
+
+    /// As [`Store::join`]; blocks.
+    ///
+    /// # Errors
+    /// [`LoadError::Unavailable`] if records could not be moved.
+    fn join(&self, server: &str) -> Result<Option<String>, LoadError>;
 }
 
 impl<S: Store> AnyStore for S {
@@ -63,13 +70,7 @@ impl<S: Store> AnyStore for S {
     }
 
     fn profile(&self) -> Result<Profile, LoadError> {
-        let profile = Store::profile(self);
-        let profile = match Store::threading(self) {
-            Threading::InProcess => threads::block_on_calling_thread(profile),
-            Threading::Networked => {
-                tokio::task::LocalSet::new().block_on(&threads::runtime()?, profile)
-            }
-        };
+        let profile = block_on(self, Store::profile(self))?;
         profile.map_err(LoadError::Unavailable)
     }
 
@@ -87,12 +88,18 @@ impl<S: Store> AnyStore for S {
     }
 
     fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError> {
-        let comparing = copies::compare(self, context, records);
-        match Store::threading(self) {
-            Threading::InProcess => threads::block_on_calling_thread(comparing),
-            Threading::Networked => {
-                tokio::task::LocalSet::new().block_on(&threads::runtime()?, comparing)
-            }
-        }
+        block_on(self, copies::compare(self, context, records))?
     }
+
+    fn join(&self, server: &str) -> Result<Option<String>, LoadError> {
+        block_on(self, Store::join(self, server))?.map_err(LoadError::Unavailable)
+    }
+}
+
+/// Waits for what a store is asked outside the load.
+fn block_on<S: Store, T>(store: &S, asked: impl Future<Output = T>) -> Result<T, LoadError> {
+    Ok(match Store::threading(store) {
+        Threading::InProcess => threads::block_on_calling_thread(asked),
+        Threading::Networked => tokio::task::LocalSet::new().block_on(&threads::runtime()?, asked),
+    })
 }

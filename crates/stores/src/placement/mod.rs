@@ -92,7 +92,7 @@ impl PlacementOptions {
     ///
     /// # Errors
     /// [`StoreError::Url`] if weights are given for another hash or another number of servers.
-    pub(crate) fn on(self, url: &StoreUrl, servers: &[Endpoint]) -> Result<Placement, StoreError> {
+    pub(crate) fn on(&self, url: &StoreUrl, servers: &[Endpoint]) -> Result<Placement, StoreError> {
         if let Some(weights) = &self.weights {
             if self.hash != Hash::Ketama {
                 return Err(url.wrong("weights without ketama", "add `hash=ketama`"));
@@ -102,15 +102,20 @@ impl PlacementOptions {
                 return Err(url.wrong(problem, "give each server one weight"));
             }
         }
-        Ok(match (servers.len(), self.hash) {
+        Ok(self.over(servers))
+    }
+
+    /// The placement on `servers`, of which those behind the weights that were given weigh 1.
+    pub(crate) fn over(&self, servers: &[Endpoint]) -> Placement {
+        match (servers.len(), self.hash) {
             (1, _) => Placement::One,
             (count, Hash::Mix) => Placement::Mix(count as u64),
-            (count, Hash::Ketama) => {
-                let weights = self.weights.unwrap_or_else(|| vec![1; count]);
+            (_, Hash::Ketama) => {
+                let weights = self.weights.iter().flatten().copied().chain(std::iter::repeat(1));
                 let named = servers.iter().map(|server| (server.host(), server.port()));
                 Placement::Ketama(Continuum::new(named.zip(weights)))
             }
-        })
+        }
     }
 }
 

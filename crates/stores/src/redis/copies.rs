@@ -10,7 +10,6 @@ use super::cluster::Cluster;
 use super::sentinel::Sentinels;
 use super::store::{ReadFrom, Topology};
 use super::wire::Access;
-use crate::placement::Placement;
 use crate::wire::Endpoint;
 
 /// What each node has, as its topology is now.
@@ -18,7 +17,7 @@ pub(super) async fn of(store: &RedisStore) -> Answer<Copies<RedisStore>> {
     match &store.topology {
         // Each record is on one of the servers that the URL names; whether that has replicas nobody
         // has said.
-        Topology::Placed { .. } => Ok(Copies::One),
+        Topology::Single(_) | Topology::Sharded(_) => Ok(Copies::One),
         Topology::Watched { sentinels, .. } => watched(store, sentinels).await,
         Topology::Cluster(cluster) => of_cluster(store, cluster).await,
     }
@@ -66,7 +65,7 @@ fn several(copies: impl Iterator<Item = NodeCopy<RedisStore>>) -> Copies<RedisSt
 fn placed(store: &RedisStore, node: Endpoint, access: Arc<Access>) -> RedisStore {
     RedisStore {
         access,
-        topology: Topology::Placed { servers: vec![node], placement: Arc::new(Placement::One) },
+        topology: Topology::Single(node),
         learned: store.learned.clone(),
         sent: Arc::default(),
     }

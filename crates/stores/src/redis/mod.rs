@@ -10,6 +10,7 @@ mod copies;
 mod errors;
 mod handshake;
 mod profile;
+mod resharding;
 mod router;
 pub mod sentinel;
 pub mod sharded;

@@ -1,8 +1,7 @@
 //! Where a client's requests go: to one server, to the one that has the key, to a primary and its
 //! replica, or into a cluster. The commands are those of `client.rs` in each case.
 
-use std::future::Future;
-use std::sync::Arc;
+use std::future::{Future, ready};
 
 use futures_util::future::Either;
 use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
@@ -11,16 +10,19 @@ use super::client::{EXEC, MULTI, milliseconds, read_transaction};
 use super::cluster::View;
 use super::codec::{Token, Tokens, push_command, push_number, push_word};
 use super::errors;
+use super::sharded::ShardView;
 use super::store::ReadFrom;
 use super::wire::Wire;
-use crate::placement::{Placement, Split};
+use crate::placement::Split;
 use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 
 /// How the member for a request is found.
 #[derive(Clone)]
 pub(super) enum Route {
+    /// All on one server.
+    Single,
     /// By the key.
-    Placed(Arc<Placement>),
+    Sharded(ShardView),
     /// Member 0 is the primary, member 1 a replica of it where reads go there.
     Watched(ReadFrom),
     /// By the key's slot.
@@ -53,11 +55,15 @@ impl Router {
         T: 'a,
     {
         let (member, watched) = match &mut self.route {
-            Route::Placed(placement) => (placement.of(key), false),
+            Route::Single => (0, false),
+            Route::Sharded(view) => match view.placement(&mut self.link) {
+                Ok(placement) => (placement.of(key), false),
+                Err(fault) => return Either::Right(Either::Left(ready(Err(fault)))),
+            },
             Route::Watched(from) => (watched_member(*from, effect), true),
             Route::Cluster(view) => {
                 let (link, what) = (&mut self.link, (effect, parts));
-                return Either::Right(view.send(link, key, what, encode, read));
+                return Either::Right(Either::Right(view.send(link, key, what, encode, read)));
             }
         };
         let read = move |first: Token, answer: &[u8]| match read(first, answer) {
@@ -72,7 +78,11 @@ impl Router {
         let link = &mut self.link;
         let split = match &mut self.route {
             Route::Cluster(view) => return view.get_batch(link, keys, into).await,
-            Route::Placed(placement) => Split::new(keys.iter().map(|key| placement.of(key))),
+            Route::Single => Split::new(keys.iter().map(|_| 0)),
+            Route::Sharded(view) => {
+                let placement = view.placement(link)?;
+                Split::new(keys.iter().map(|key| placement.of(key)))
+            }
             Route::Watched(from) => {
                 Split::new(keys.iter().map(|_| watched_member(*from, Effect::Read)))
             }
@@ -92,7 +102,11 @@ impl Router {
         let link = &mut self.link;
         let split = match &mut self.route {
             Route::Cluster(view) => return view.put_batch(link, puts).await,
-            Route::Placed(placement) => Split::new(puts.iter().map(|put| placement.of(put.key))),
+            Route::Single => Split::new(puts.iter().map(|_| 0)),
+            Route::Sharded(view) => {
+                let placement = view.placement(link)?;
+                Split::new(puts.iter().map(|put| placement.of(put.key)))
+            }
             Route::Watched(from) => {
                 Split::new(puts.iter().map(|_| watched_member(*from, Effect::Write)))
             }

@@ -13,10 +13,11 @@ use super::client::RedisClient;
 use super::cluster::{self, Cluster, View};
 use super::router::{Route, Router};
 use super::sentinel::{self, Sentinels};
+use super::sharded::{self, Shards};
 use super::wire::{Access, To, Wire, ask};
-use super::{codec::Token, copies, profile, sharded};
+use super::{codec::Token, copies, profile, resharding};
 use crate::error::StoreError;
-use crate::placement::{Placement, evenness};
+use crate::placement::evenness;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, Protocol, Sent, WireTransport};
 
@@ -40,8 +41,10 @@ impl ReadFrom {
 
 /// Where the servers are and which has what.
 pub(super) enum Topology {
-    /// As the URL says.
-    Placed { servers: Vec<Endpoint>, placement: Arc<Placement> },
+    /// One, which the URL names.
+    Single(Endpoint),
+    /// Those that the URL names, and those that have joined since.
+    Sharded(Arc<Shards>),
     /// As sentinels say.
     Watched { sentinels: Arc<Sentinels>, read: ReadFrom },
     /// As the cluster's nodes say.
@@ -79,9 +82,8 @@ impl RedisStore {
             _ => {
                 let (access, reach) = Access::take(url)?;
                 url.finish()?;
-                let servers = vec![reach.endpoint(url, 6379)?];
-                let placement = Arc::new(Placement::One);
-                (access.with_database(url)?, Topology::Placed { servers, placement })
+                let server = reach.endpoint(url, 6379)?;
+                (access.with_database(url)?, Topology::Single(server))
             }
         };
         let access = match &topology {
@@ -95,8 +97,10 @@ impl RedisStore {
     async fn servers(&self) -> Answer<Vec<Wire>> {
         let to = |to: To| Wire { access: self.access.clone(), to };
         Ok(match &self.topology {
-            Topology::Placed { servers, .. } => {
-                servers.iter().map(|server| to(To::Server(server.clone()))).collect()
+            Topology::Single(server) => vec![to(To::Server(server.clone()))],
+            Topology::Sharded(shards) => {
+                let layout = shards.layout();
+                layout.servers.iter().map(|server| to(To::Server(server.clone()))).collect()
             }
             Topology::Watched { sentinels, read } => {
                 let replica =
@@ -110,9 +114,14 @@ impl RedisStore {
         })
     }
 
+    /// The same, to connect to each at once.
+    async fn members(&self) -> Answer<Vec<(Wire, bool)>> {
+        Ok(self.servers().await?.into_iter().map(|wire| (wire, true)).collect())
+    }
+
     fn reads_replicas(&self) -> bool {
         match &self.topology {
-            Topology::Placed { .. } => false,
+            Topology::Single(_) | Topology::Sharded(_) => false,
             Topology::Watched { read, .. } => *read == ReadFrom::Replica,
             Topology::Cluster(cluster) => cluster.reads_replicas(),
         }
@@ -133,9 +142,11 @@ impl Store for RedisStore {
         let facts = asked.into_iter().collect::<Answer<Vec<_>>>()?;
         let mut found = profile::of(&facts, servers[0].timeout(), self.reads_replicas());
         match &self.topology {
-            Topology::Placed { servers, placement } => {
-                if let Some(hash) = placement.describe() {
-                    found.settings.push(("servers".to_owned(), servers.len().to_string()));
+            Topology::Single(_) => {}
+            Topology::Sharded(shards) => {
+                let layout = shards.layout();
+                if let Some(hash) = layout.placement.describe() {
+                    found.settings.push(("servers".to_owned(), layout.servers.len().to_string()));
                     found.settings.push(("hash".to_owned(), hash.to_owned()));
                 }
             }
@@ -149,14 +160,12 @@ impl Store for RedisStore {
 
     async fn connect(&self, slots: usize) -> Answer<Connection<RedisClient, RedisTransport>> {
         let (members, route) = match &self.topology {
-            Topology::Placed { placement, .. } => {
-                let members = self.servers().await?.into_iter().map(|wire| (wire, true)).collect();
-                (members, Route::Placed(placement.clone()))
+            Topology::Single(_) => (self.members().await?, Route::Single),
+            Topology::Sharded(shards) => {
+                let view = shards.view(&self.access);
+                (self.members().await?, Route::Sharded(view))
             }
-            Topology::Watched { read, .. } => {
-                let members = self.servers().await?.into_iter().map(|wire| (wire, true)).collect();
-                (members, Route::Watched(*read))
-            }
+            Topology::Watched { read, .. } => (self.members().await?, Route::Watched(*read)),
             Topology::Cluster(cluster) => {
                 let view = View::new(cluster, cluster.current().await?);
                 (view.members(), Route::Cluster(view))
@@ -172,16 +181,19 @@ impl Store for RedisStore {
     async fn figures(&self) -> Vec<Figure> {
         let sent = self.sent.take();
         let (servers, advice): (Vec<(usize, Endpoint)>, _) = match &self.topology {
-            Topology::Placed { servers, .. } if servers.len() > 1 => {
-                let servers = servers.iter().cloned().enumerate();
-                (servers.collect(), "the fullest server limits them all: try another `hash`")
+            Topology::Sharded(shards) => {
+                let servers = shards.layout().servers.iter().cloned().enumerate().collect();
+                (servers, "the fullest server limits them all: try another `hash`")
             }
             Topology::Cluster(cluster) => {
                 let servers = cluster.map().numbered_primaries().collect();
                 (servers, "the fullest node limits them all: see `redis-cli --cluster rebalance`")
             }
-            Topology::Placed { .. } | Topology::Watched { .. } => return Vec::new(),
+            Topology::Single(_) | Topology::Watched { .. } => return Vec::new(),
         };
+        if servers.len() < 2 {
+            return Vec::new();
+        }
         let sizes = join_all(servers.iter().map(|(_, server)| self.records_on(server))).await;
         let sizes: Option<Vec<u64>> = sizes.into_iter().collect();
         let named = |counts: Vec<u64>| -> Vec<(String, u64)> {
@@ -190,7 +202,10 @@ impl Store for RedisStore {
         let requests = |(member, _): &(usize, Endpoint)| sent.get(*member).copied().unwrap_or(0);
         let requests = named(servers.iter().map(requests).collect());
         let mut all = sizes.map_or(Vec::new(), |s| evenness::figures("keys", &named(s), advice));
-        all.extend(evenness::figures("requests", &requests, advice));
+        let grown = matches!(&self.topology, Topology::Sharded(shards) if shards.has_grown());
+        if !grown {
+            all.extend(evenness::figures("requests", &requests, advice));
+        }
         all
     }
 
@@ -200,6 +215,15 @@ impl Store for RedisStore {
 
     async fn copies(&self) -> Answer<Copies<RedisStore>> {
         copies::of(self).await
+    }
+
+    async fn join(&self, server: &str) -> Answer<Option<String>> {
+        match &self.topology {
+            Topology::Sharded(shards) => {
+                resharding::join(&self.access, shards, server).await.map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 }
 

@@ -11,7 +11,8 @@ fn open(text: &str) -> Result<RedisStore, StoreError> {
 
 fn names(store: &RedisStore) -> Vec<String> {
     match &store.topology {
-        Topology::Placed { servers, .. } => servers.iter().map(Endpoint::name).collect(),
+        Topology::Single(server) => vec![server.name()],
+        Topology::Sharded(shards) => shards.layout().servers.iter().map(Endpoint::name).collect(),
         Topology::Watched { sentinels, .. } => vec![sentinels.first().name()],
         Topology::Cluster(cluster) => cluster.map().nodes.iter().map(Endpoint::name).collect(),
     }
@@ -27,8 +28,8 @@ fn a_url_says_where_the_server_is_and_who_asks() {
     let access = &full.access;
     assert_eq!((access.user.as_deref(), access.password.as_deref()), (Some("u"), Some("p@ss")));
     assert_eq!((access.database, access.resp), (3, Resp::Two));
-    let Topology::Placed { servers, .. } = &full.topology else { panic!("one server") };
-    assert_eq!(servers[0].timeout(), Duration::from_millis(150));
+    let Topology::Single(server) = &full.topology else { panic!("one server") };
+    assert_eq!(server.timeout(), Duration::from_millis(150));
     assert_eq!(names(&open("valkey://h").unwrap()), ["h:6379"]);
 }
 
