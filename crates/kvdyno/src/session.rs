@@ -281,7 +281,8 @@ impl<'a> Session<'a> {
         let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
         let sampler = self.roster.sample(self.keeper.as_ref());
         let watching = output.observer(&self.context.profile.store, phase);
-        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), &self.roster, phase);
+        let hears = (&self.roster, &self.store);
+        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), hears, phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
         let faults = observer.into_faults();
         let resources = sampler.map(Sampler::stop);

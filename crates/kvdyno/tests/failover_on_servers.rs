@@ -124,6 +124,22 @@ fn a_replica_takes_over(testbed: &str, copies: usize) -> Outcome {
 }
 
 #[test]
+fn client_sharded_redis_grows_by_standing_still() {
+    let run = run("redis-sharded:3", 6, "do = \"add\"\nat = \"2s\"");
+    let faults = run.phase("mix")["faults"].as_array().unwrap();
+    let told_of = |at: usize, key: &str| faults[at][key].as_str().unwrap_or_default();
+    assert_eq!([told_of(0, "what"), told_of(1, "what")], ["add", "move records"], "{faults:?}");
+    assert!(told_of(1, "used").ends_with("to where 4 servers have them"), "{faults:?}");
+    let time = |key: &str| number_at(&faults[1], key);
+    let moving = time("ended_ns") - time("began_ns");
+    let unavailable = number_at(&run.phase("mix")["unavailable"]["all"], "length_ns");
+    assert!(unavailable + 50_000_000 >= moving, "{unavailable} ns of {moving}: {}", told(&run));
+    assert_eq!(number_at(writes(&run), "lost"), 0, "{}", told(&run));
+    let errors = run.phase("mix")["errors"].as_array().unwrap();
+    assert!(errors.iter().all(|error| error["certainty"] == "failed"), "{errors:?}");
+}
+
+#[test]
 fn sentinel_promotes_a_replica() {
     let run = a_replica_takes_over("redis-sentinel:3", 3);
     every_record_was_compared(&writes(&run)["copies"]);

@@ -90,26 +90,42 @@ pub static SHARDED: Kind = Kind {
     settings: SETTINGS,
     software: &[&REDIS],
     deploy,
-    changes: Changes { rewrite: Some(rewrite), ..Changes::NONE },
+    changes: Changes { rewrite: Some(rewrite), add: Some(add), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
-    let program = site.software(&REDIS)?;
     let changed = options(site.request());
     let mut hosts = Vec::new();
     for number in 1..=site.request().nodes() {
-        let address = site.side_by_side(number, 6379)?;
-        let name = format!("redis-{number}");
-        let folder = site.folder(&name)?;
-        let launch = launch(&program, address, &folder, &changed);
-        site.start(&name, Some(Role::Peer), launch)?;
-        hosts.push(address.to_string());
+        hosts.push(start(site, number, &changed)?.to_string());
     }
     site.serve("redis-server")?;
     let scheme = if site.request().kind().name == KIND.name { "redis" } else { "redis+sharded" };
     let url = format!("{scheme}://{}", hosts.join(","));
     let address = site.nodes()[0].server.address();
     Ok(Served { url, version: version(address)?, configuration: configuration(address)?, changed })
+}
+
+/// Starts server `number` and gives its address.
+fn start(
+    site: &mut Site,
+    number: u16,
+    changed: &[(String, String)],
+) -> Result<SocketAddr, TestbedError> {
+    let program = site.software(&REDIS)?;
+    let address = site.side_by_side(number, 6379)?;
+    let name = format!("redis-{number}");
+    let launch = launch(&program, address, &site.folder(&name)?, changed);
+    site.start(&name, Some(Role::Peer), launch)?;
+    Ok(address)
+}
+
+/// One server more, which the others hear nothing of: what it gets is for the client to decide.
+fn add(site: &mut Site) -> Result<(), TestbedError> {
+    let changed = options(site.request());
+    let number = site.nodes().len() as u16 + 1;
+    start(site, number, &changed)?;
+    site.serve("redis-server")
 }
 
 /// What a request's settings mean in `redis.conf`, as (name, value); only what differs from the

@@ -2,12 +2,13 @@
 //! left of them when it is over, however it ends.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{Observer, Progress};
+use kvdyno_core::load::{AnyStore, Observer, Progress};
 use kvdyno_core::measure::{Interval, Nanos, now};
 use kvdyno_core::workload::{Arrival, Condition, FaultKind, FaultPlan, PhasePlan, Random};
 use kvdyno_report::result::FaultResult;
@@ -72,7 +73,7 @@ struct Repair {
 impl Nemesis {
     /// Begins with the faults of a phase that begins at `start`. `seed` decides who is meant by `any`.
     fn start(
-        (keeper, roster): (&SharedKeeper, &Roster),
+        (keeper, roster, store): (&SharedKeeper, &Roster, &Arc<dyn AnyStore>),
         faults: &[FaultPlan],
         seed: u64,
         start: Nanos,
@@ -81,6 +82,7 @@ impl Nemesis {
         let hand = Hand {
             keeper: Arc::clone(keeper),
             roster: roster.clone(),
+            store: Arc::clone(store),
             faults: faults.to_vec(),
             random: Random::new(seed, 0),
             waiting: (0..faults.len()).filter(|at| faults[*at].when.is_some()).collect(),
@@ -116,6 +118,7 @@ pub struct Disturbed<'a> {
     watching: PhaseObserver<'a>,
     keeper: Option<&'a SharedKeeper>,
     roster: &'a Roster,
+    store: &'a Arc<dyn AnyStore>,
     phase: &'a PhasePlan,
     nemesis: Option<(Nemesis, Nanos)>,
     news: News,
@@ -123,15 +126,16 @@ pub struct Disturbed<'a> {
 }
 
 impl<'a> Disturbed<'a> {
-    /// Nothing is disturbed without a keeper or without faults. `roster` hears of new processes.
+    /// Nothing is disturbed without a keeper or without faults. `roster` hears of new processes, `store`
+    /// of new servers.
     pub fn new(
         watching: PhaseObserver<'a>,
         keeper: Option<&'a SharedKeeper>,
-        roster: &'a Roster,
+        (roster, store): (&'a Roster, &'a Arc<dyn AnyStore>),
         phase: &'a PhasePlan,
     ) -> Self {
         let (news, faults) = (News::default(), Vec::new());
-        Disturbed { watching, keeper, roster, phase, nemesis: None, news, faults }
+        Disturbed { watching, keeper, roster, store, phase, nemesis: None, news, faults }
     }
 
     /// What was done, in order.
@@ -153,7 +157,7 @@ impl Observer for Disturbed<'_> {
     fn began(&mut self, start: Nanos) {
         if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
             let seed = self.phase.groups.first().map_or(0, |group| group.seed);
-            let hands = (keeper, self.roster);
+            let hands = (keeper, self.roster, self.store);
             self.nemesis = Some((Nemesis::start(hands, &self.phase.faults, seed, start), start));
         }
     }
@@ -197,6 +201,8 @@ struct Hand {
     keeper: SharedKeeper,
     /// Hears of nodes that are other processes now.
     roster: Roster,
+    /// Hears of servers that have joined.
+    store: Arc<dyn AnyStore>,
     faults: Vec<FaultPlan>,
     random: Random,
     /// Numbers of faults whose condition does not hold yet.
@@ -405,9 +411,26 @@ impl Hand {
             Ok(node) => {
                 let (ended, role) = (now(), None);
                 self.roster.look(&self.keeper);
+                let name = node.clone();
                 self.done.push(Done { what, node, role, began, ended, used: None, error: None });
+                self.join(name);
             }
             Err(error) => self.note(what, &[], began, &error),
+        }
+    }
+
+    /// Where clients decide which server has a record, those of the new one are moved to it.
+    fn join(&mut self, node: String) {
+        let (what, began) = ("move records", now());
+        let nodes = lock(&self.keeper).nodes().unwrap_or_default();
+        let Some(new) = nodes.into_iter().find(|known| known.name == node) else { return };
+        match self.store.join(&new.address) {
+            Ok(None) => {}
+            Ok(used) => {
+                let (ended, role) = (now(), None);
+                self.done.push(Done { what, node, role, began, ended, used, error: None });
+            }
+            Err(error) => self.note(what, &[(node, None)], began, &error),
         }
     }
 
@@ -441,7 +464,7 @@ impl Hand {
         what: &'static str,
         aimed: &[(String, Option<Role>)],
         began: Nanos,
-        error: &TestbedError,
+        error: &dyn Display,
     ) {
         let (ended, error) = (now(), Some(error.to_string()));
         let nobody = [(String::new(), None)];

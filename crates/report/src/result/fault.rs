@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// One thing done to one node. Times are ns since the phase began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultResult {
-    /// What was done: `kill`, `pause`, `rewrite`; `resume`, `start again`, `reconnect`, `network as before`
-    /// and `disk freed` repair.
+    /// What was done: `kill`, `pause`, `rewrite`, `move records`; `resume`, `start again`, `reconnect`,
+    /// `network as before` and `disk freed` repair.
     pub what: String,
     /// Name of the node; empty if none was to be found.
     pub node: String,
