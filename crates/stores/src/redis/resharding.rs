@@ -4,8 +4,9 @@
 //! that it must ask elsewhere.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use kvdyno_core::store::Answer;
+use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
 use super::codec::{Token, Tokens};
 use super::sharded::Shards;
@@ -16,6 +17,8 @@ use crate::wire::{Dialogue, Effect, Endpoint, unexpected};
 const SCANNED: &[u8] = b"1000";
 /// Keys that one `MIGRATE` moves: it blocks both servers.
 const MOVED_AT_ONCE: usize = 100;
+/// How long that may take: large values take longer than a request of the load may.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Takes a server in; tells how many records were moved.
 ///
@@ -71,7 +74,11 @@ impl<'a> Mover<'a> {
     }
 
     async fn ask(&mut self, words: &[&[u8]]) -> Answer<(Token, Vec<u8>)> {
-        self.from.bounded(ask(&mut self.dialogue, words)).await?
+        let asked = tokio::time::timeout(PATIENCE, ask(&mut self.dialogue, words)).await;
+        asked.unwrap_or_else(|_| {
+            let message = format!("no answer from {} within {PATIENCE:?}", self.from.name());
+            Err(Fault::failed(ErrorClass::Timeout, message).losing_connection())
+        })?
     }
 
     /// Some of the keys, and where to go on.
@@ -87,7 +94,7 @@ impl<'a> Mover<'a> {
 
     async fn migrate(&mut self, to: &Endpoint, keys: &[Vec<u8>]) -> Answer<()> {
         let (port, database) = (to.port().to_string(), self.access.database.to_string());
-        let patience = self.from.timeout().as_millis().to_string();
+        let patience = PATIENCE.as_millis().to_string();
         let host = to.host().as_bytes();
         let mut words: Vec<&[u8]> =
             vec![b"MIGRATE", host, port.as_bytes(), b"", database.as_bytes(), patience.as_bytes()];
