@@ -67,10 +67,10 @@ impl Scratch {
     }
 
     /// Runs kvdyno here at a terminal (a pseudo terminal of util-linux's `script`), at which `answer` is
-    /// typed. All that is shown there is in `out`.
+    /// typed, unseen: it may come while a question is being shown. All that is shown is in `out`.
     #[cfg(feature = "server-tests")]
     pub fn at_a_terminal(&self, arguments: &str, answer: &str) -> Ended {
-        let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_kvdyno"));
+        let line = format!("stty -echo; exec {} {arguments}", env!("CARGO_BIN_EXE_kvdyno"));
         self.write(".typed", answer);
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
