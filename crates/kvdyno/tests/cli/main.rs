@@ -7,6 +7,7 @@ mod support;
 
 mod capacity;
 mod comparing;
+mod documented;
 mod folders;
 #[cfg(feature = "server-tests")]
 mod harm;
