@@ -2,6 +2,7 @@
 //! record, what a read may return.
 
 mod anomaly;
+mod crc32c;
 mod examiner;
 mod history;
 mod judgement;

@@ -19,7 +19,7 @@
 //! and in full forms the length's complement (which no stamp has in its place) and magic of its
 //! own. The checksum leaves the hash out, so that one template serves all keys.
 
-use crc32c::crc32c_append;
+use super::crc32c;
 
 /// Fewest bytes that can carry a stamp.
 pub const SMALLEST: usize = 8;
@@ -222,7 +222,7 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
             bytes[16..24].copy_from_slice(&identity.record.to_le_bytes());
             put32(bytes, 24, identity.session);
             put32(bytes, 28, identity.version);
-            put32(bytes, 0, crc32c_append(get32(bytes, 4), &bytes[8..]));
+            put32(bytes, 0, crc32c::append(get32(bytes, 4), &bytes[8..]));
         }
         Some(Form::Short) => {
             put32(bytes, 4, identity.version);
@@ -230,12 +230,12 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
             put32(bytes, 12, identity.record as u32);
             let high = identity.record & !LOW;
             let salt = salt(identity.dataset, high, identity.field, length);
-            put32(bytes, 0, crc32c_append(salt, &bytes[4..]));
+            put32(bytes, 0, crc32c::append(salt, &bytes[4..]));
         }
         Some(Form::Tiny) => {
             put32(bytes, 4, identity.version);
             let salt = salt(identity.dataset, identity.record, identity.field, length);
-            put32(bytes, 0, crc32c_append(salt, &bytes[4..]));
+            put32(bytes, 0, crc32c::append(salt, &bytes[4..]));
         }
     }
 }
@@ -267,7 +267,7 @@ fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault>
     if stamped as usize != length {
         return Err(StampFault::Length { stamped, found: length });
     }
-    matches_checksum(bytes, crc32c_append(get32(bytes, 4), &bytes[8..]))?;
+    matches_checksum(bytes, crc32c::append(get32(bytes, 4), &bytes[8..]))?;
     let dataset = get32(bytes, 12);
     if dataset != expected.dataset {
         return Err(StampFault::OtherDataset { dataset });
@@ -287,7 +287,7 @@ fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault>
 fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
     let high = expected.record & !LOW;
     let salt = salt(expected.dataset, high, expected.field, bytes.len());
-    let sound = matches_checksum(bytes, crc32c_append(salt, &bytes[4..]));
+    let sound = matches_checksum(bytes, crc32c::append(salt, &bytes[4..]));
     sound.map_err(|fault| cut(bytes, fault))?;
     let record = high | u64::from(get32(bytes, 12));
     if record != expected.record {
@@ -299,7 +299,7 @@ fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault
 
 fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
     let salt = salt(expected.dataset, expected.record, expected.field, bytes.len());
-    let sound = matches_checksum(bytes, crc32c_append(salt, &bytes[4..]));
+    let sound = matches_checksum(bytes, crc32c::append(salt, &bytes[4..]));
     sound.map_err(|fault| cut(bytes, fault))?;
     Ok(Seen { version: get32(bytes, 4), session: Session::Unseen, fabricated: false })
 }
@@ -366,7 +366,7 @@ fn key_hash(key: &[u8]) -> u32 {
 /// Checksum of a fabricated value: all bytes but itself and the key's hash, which lie in front.
 #[inline]
 fn fabricated_checksum(bytes: &[u8]) -> u32 {
-    crc32c_append(MAGIC_FABRICATED ^ bytes.len() as u32, &bytes[8..])
+    crc32c::append(MAGIC_FABRICATED ^ bytes.len() as u32, &bytes[8..])
 }
 
 #[inline]

@@ -65,6 +65,9 @@ impl Ledger {
         if self.found_at_rest(ticket.word, read) {
             return Judgement::Legal;
         }
+        if self.found_first(slot, ticket.word, read) {
+            return Judgement::StampOnly;
+        }
         let times = Times { sent, answered };
         let judgement = self.judge_ticket(slot, ticket, read, times);
         self.allow_stale(slot, read, judgement, sent)
@@ -81,6 +84,18 @@ impl Ledger {
             _ => false,
         };
         at_rest && self.rules.expiry.is_none() && !self.may_apply_again
+    }
+
+    /// The read is the first of all requests about this record that has an answer, and found what was
+    /// there before the run: entered as found, and not judged, for nobody knows what was there.
+    #[inline]
+    fn found_first(&self, slot: u64, then: Word, read: Read) -> bool {
+        let earlier = matches!(read, Read::Version { session: Session::Earlier, .. });
+        earlier
+            && then == Word::UNTOUCHED
+            && self.rules.existing_data
+            && !self.may_apply_again
+            && replace(self.slots.word(slot), then, then.with_base(Base::Found))
     }
 
     /// The verdict of a store that is never stale.

@@ -48,6 +48,9 @@ pub(in crate::verify) enum Flight {
 pub(in crate::verify) struct Word(pub(in crate::verify) u64);
 
 impl Word {
+    /// No request about this slot has told anything yet.
+    pub(in crate::verify) const UNTOUCHED: Word = Word(0);
+
     #[inline]
     pub(in crate::verify) fn new(issued: u32, gap: u32, tick: Tick, base: Base) -> Word {
         debug_assert!(issued <= MOST_VERSIONS && gap <= MOST_GAP);
