@@ -5,7 +5,7 @@
 //! answer, whatever the number of reads in which it came. Nesting is counted, not followed, so
 //! no answer can exhaust the stack.
 
-use crate::wire::{LARGEST_ANSWER, Malformed, parse_decimal, push_decimal};
+use crate::wire::{LARGEST_ANSWER, Malformed, parse_decimal, parse_short_line, push_decimal};
 
 /// Longest line: a simple string, an error or a number.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -85,6 +85,12 @@ impl Token {
 #[inline]
 pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
     let Some(&kind) = input.first() else { return Ok(None) };
+    if kind == b'$'
+        && let Some((length, line)) = parse_short_line(&input[1..])
+        && length <= LARGEST_ANSWER as u64
+    {
+        return value(1 + line, length as usize, input);
+    }
     let Some(end) = line_end(input)? else { return Ok(None) };
     let Some(line) = input.get(1..end) else { return Err(Malformed("an empty line")) };
     let span = Span { start: 1, end };
@@ -119,20 +125,28 @@ fn bulk(
     if length > LARGEST_ANSWER as u64 {
         return Err(Malformed("a value that is too large"));
     }
-    let end = after + length as usize;
-    let Some(close) = input.get(end..end + 2) else { return Ok(None) };
-    if close != b"\r\n" {
-        return Err(Malformed("a value longer than its length"));
-    }
-    let span = Span { start: after, end };
-    let found = match kind {
-        b'!' => Token::Error(span),
+    let Some((found, end)) = value(after, length as usize, input)? else { return Ok(None) };
+    let found = match (kind, found) {
+        (b'!', Token::Bulk(span)) => Token::Error(span),
         // A verbatim string begins with its format, such as `txt:`.
-        b'=' if length >= 4 => Token::Bulk(Span { start: after + 4, end }),
-        b'=' => return Err(Malformed("a verbatim string without its format")),
-        _ => Token::Bulk(span),
+        (b'=', Token::Bulk(Span { start, end })) if length >= 4 => {
+            Token::Bulk(Span { start: start + 4, end })
+        }
+        (b'=', _) => return Err(Malformed("a verbatim string without its format")),
+        (_, found) => found,
     };
-    Ok(Some((found, end + 2)))
+    Ok(Some((found, end)))
+}
+
+/// The `length` bytes from `start` on, with a line end after them.
+#[inline]
+fn value(start: usize, length: usize, input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+    let end = start + length;
+    match input.get(end..end + 2) {
+        None => Ok(None),
+        Some(b"\r\n") => Ok(Some((Token::Bulk(Span { start, end }), end + 2))),
+        Some(_) => Err(Malformed("a value longer than its length")),
+    }
 }
 
 /// Position of the CR of the first line's end.

@@ -41,8 +41,16 @@ pub(super) fn fault(text: &[u8]) -> Fault {
 }
 
 /// The key holds another type of value than the command reads.
-pub(super) fn is_wrong_type(text: &[u8]) -> bool {
-    text.starts_with(b"WRONGTYPE")
+pub(super) fn is_wrong_type(fault: &Fault) -> bool {
+    fault.message.starts_with("WRONGTYPE")
+}
+
+/// The key holds none of the types that records are kept as.
+pub(super) fn of_no_type(fault: Fault) -> Fault {
+    if !is_wrong_type(&fault) {
+        return fault;
+    }
+    self::fault(b"WRONGTYPE neither a string nor a hash lies under this key")
 }
 
 #[cfg(test)]

@@ -6,12 +6,14 @@
 mod client;
 pub mod cluster;
 pub mod codec;
+mod commands;
 mod copies;
 mod errors;
 mod handshake;
 mod profile;
 mod resharding;
 mod router;
+mod sending;
 pub mod sentinel;
 pub mod sharded;
 mod store;

@@ -1,15 +1,17 @@
 //! Where a client's requests go: to one server, to the one that has the key, to a primary and its
-//! replica, or into a cluster. The commands are those of `client.rs` in each case.
+//! replica, or into a cluster. The commands are those of `commands.rs` in each case.
 
-use std::future::{Future, ready};
+use std::future::ready;
+use std::task::Poll;
 
-use futures_util::future::Either;
 use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
 
-use super::client::{EXEC, MULTI, milliseconds, read_transaction};
-use super::cluster::View;
-use super::codec::{Token, Tokens, push_command, push_number, push_word};
+use super::client::learn;
+use super::cluster::{Refused, View};
+use super::codec::{Token, Tokens, push_command, push_word};
+use super::commands::{EXEC, MULTI, push_set, read_transaction, set_answer};
 use super::errors;
+use super::sending::{Encode, Read, Request, Sending};
 use super::sharded::ShardView;
 use super::store::ReadFrom;
 use super::wire::Wire;
@@ -40,37 +42,101 @@ impl Router {
         Router { link, route }
     }
 
-    /// Sends what `encode` appends to the server of `key` and reads its answer of `parts` replies.
+    /// Sends a request to the server of its key.
     #[inline]
     pub(super) fn send<'a, T, E, R>(
         &'a mut self,
-        key: &'a [u8],
-        (effect, parts): (Effect, u32),
-        encode: E,
-        mut read: R,
-    ) -> impl Future<Output = Answer<T>> + use<'a, T, E, R>
+        request: Request<'a, E, R>,
+    ) -> Sending<'a, T, E, R>
     where
-        E: Fn(&mut Vec<u8>) + 'a,
-        R: FnMut(Token, &[u8]) -> Answer<T> + Unpin + 'a,
+        E: Encode + 'a,
+        R: Read<T> + 'a,
         T: 'a,
     {
-        let (member, watched) = match &mut self.route {
-            Route::Single => (0, false),
-            Route::Sharded(view) => match view.placement(&mut self.link) {
-                Ok(placement) => (placement.of(key), false),
-                Err(fault) => return Either::Right(Either::Left(ready(Err(fault)))),
-            },
-            Route::Watched(from) => (watched_member(*from, effect), true),
-            Route::Cluster(view) => {
-                let (link, what) = (&mut self.link, (effect, parts));
-                return Either::Right(Either::Right(view.send(link, key, what, encode, read)));
+        match self.member(request.key, request.effect) {
+            Ok(Some(member)) => {
+                let Request { effect, parts, hash, encode, .. } = &request;
+                self.link.submit(member, *effect, *parts, |out| encode(out, *hash));
+                Sending::to(self, member, request)
             }
-        };
-        let read = move |first: Token, answer: &[u8]| match read(first, answer) {
+            Ok(None) => Sending::aside(self.send_anew(request)),
+            Err(fault) => Sending::aside(ready(Err(fault))),
+        }
+    }
+
+    /// The server of `key`; `None` while it must be asked for.
+    #[inline]
+    fn member(&mut self, key: &[u8], effect: Effect) -> Answer<Option<usize>> {
+        match &mut self.route {
+            Route::Single => Ok(Some(0)),
+            Route::Sharded(view) => Ok(Some(view.placement(&mut self.link)?.of(key))),
+            Route::Watched(from) => Ok(Some(watched_member(*from, effect))),
+            Route::Cluster(view) if view.is_in_doubt() => Ok(None),
+            Route::Cluster(view) => view.member(&mut self.link, key, effect).map(Some),
+        }
+    }
+
+    /// The answer to what was sent to a member, once it has come.
+    #[inline]
+    pub(super) fn poll_answer<T>(&self, member: usize, read: &mut impl Read<T>) -> Poll<Answer<T>> {
+        let watched = matches!(self.route, Route::Watched(_));
+        self.link.poll_answer(member, |first, answer| match read(first, answer) {
             Err(fault) if watched => Err(demoted(fault)),
             answer => answer,
+        })
+    }
+
+    /// Drops the answer to what was sent to a member, when it comes.
+    pub(super) fn abandon(&self, member: usize) {
+        self.link.abandon(member);
+    }
+
+    /// Sends a request to a cluster of which it must be asked first which node has what.
+    async fn send_anew<'a, T, E, R>(&'a mut self, mut request: Request<'a, E, R>) -> Answer<T>
+    where
+        E: Encode + 'a,
+        R: Read<T> + 'a,
+        T: 'a,
+    {
+        let Router { link, route: Route::Cluster(view) } = self else {
+            return Err(unexpected(request.effect));
         };
-        Either::Left(self.link.request(member, effect, parts, encode, read))
+        view.make_ready(link).await;
+        let member = view.member(link, request.key, request.effect)?;
+        let Request { effect, parts, hash, encode, read, .. } = &mut request;
+        match link.request(member, *effect, *parts, |out| encode(out, *hash), read).await {
+            Err(fault) => self.send_again(Refused { member, fault }, request).await,
+            answer => answer,
+        }
+    }
+
+    /// Sends a request that was refused once more: where the refusal says, or in the words that suit
+    /// how the record is kept.
+    pub(super) async fn send_again<'a, T, E, R>(
+        &'a mut self,
+        refused: Refused,
+        mut request: Request<'a, E, R>,
+    ) -> Answer<T>
+    where
+        E: Encode + 'a,
+        R: Read<T> + 'a,
+        T: 'a,
+    {
+        let answer = match &mut self.route {
+            Route::Cluster(view) => {
+                view.send_elsewhere(&mut self.link, refused, &mut request).await
+            }
+            _ => Err(refused.fault),
+        };
+        let Some(hashes) = request.learns.take() else { return answer };
+        match answer {
+            Err(fault) if errors::is_wrong_type(&fault) => {
+                request.hash = !request.hash;
+                learn(hashes, request.hash);
+                self.send(request).await.map_err(errors::of_no_type)
+            }
+            answer => answer,
+        }
     }
 
     /// Reads several records.
@@ -151,27 +217,6 @@ fn demoted(fault: Fault) -> Fault {
     }
     let message = "READONLY: the server is the primary no more; the sentinels are asked again";
     Fault { class: ErrorClass::Unavailable, message: message.into(), ..fault }.losing_connection()
-}
-
-/// `SET key value`, with `PX milliseconds` for a time to live.
-pub(super) fn push_set(out: &mut Vec<u8>, put: &Put<'_>) {
-    let head: &[u8] =
-        if put.ttl.is_some() { b"*5\r\n$3\r\nSET\r\n" } else { b"*3\r\n$3\r\nSET\r\n" };
-    out.extend_from_slice(head);
-    push_word(out, put.key);
-    push_word(out, put.value.whole());
-    if let Some(ttl) = put.ttl {
-        out.extend_from_slice(b"$2\r\nPX\r\n");
-        push_number(out, milliseconds(ttl));
-    }
-}
-
-/// What `SET` and `MSET` answer if they are not refused.
-pub(super) fn set_answer(first: Token) -> Answer<()> {
-    match first {
-        Token::Status(_) => Ok(()),
-        _ => Err(unexpected(Effect::Write)),
-    }
 }
 
 fn push_mset<'a>(out: &mut Vec<u8>, count: usize, puts: impl Iterator<Item = &'a Put<'a>>) {

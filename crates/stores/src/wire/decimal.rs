@@ -2,8 +2,11 @@
 
 /// Appends `number` in decimal.
 pub(crate) fn push_decimal(out: &mut Vec<u8>, number: u64) {
-    if number < 10 {
-        out.push(b'0' + number as u8);
+    // Most are the lengths of keys and small values.
+    if number < 100 {
+        let (tens, ones) = (b'0' + (number / 10) as u8, b'0' + (number % 10) as u8);
+        let digits = [tens, ones];
+        out.extend_from_slice(&digits[usize::from(number < 10)..]);
         return;
     }
     // 20 digits hold the largest u64.
@@ -34,6 +37,22 @@ pub(crate) fn parse_decimal(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
+/// Reads the digits at the start of `text` that end with CR LF, as far as these are 18 at most: the number
+/// and how many bytes it took, line end included. `None` says only that this was not the case.
+#[inline]
+pub(crate) fn parse_short_line(text: &[u8]) -> Option<(u64, usize)> {
+    let mut number = 0;
+    for (at, byte) in text.iter().enumerate().take(19) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            let ends = at > 0 && *byte == b'\r' && text.get(at + 1) == Some(&b'\n');
+            return ends.then_some((number, at + 2));
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +68,24 @@ mod tests {
         let mut out = Vec::new();
         push_decimal(&mut out, u64::MAX);
         assert_eq!(out, u64::MAX.to_string().as_bytes());
+    }
+
+    #[test]
+    fn a_short_line_is_read_at_once() {
+        let cases: [(&str, Option<(u64, usize)>); 9] = [
+            ("0\r\n", Some((0, 3))),
+            ("100\r\nabc", Some((100, 5))),
+            ("999999999999999999\r\n", Some((999_999_999_999_999_999, 20))),
+            ("9999999999999999999\r\n", None),
+            ("\r\n", None),
+            ("-1\r\n", None),
+            ("12\r", None),
+            ("12", None),
+            ("12\rx", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse_short_line(text.as_bytes()), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -152,6 +152,37 @@ impl<P: Protocol> Link<P> {
         connections[member].submit(self.slot, effect, parts, encode);
     }
 
+    /// Reads the answer to what was submitted to a member with `read`, once it has come; `read` gets what
+    /// the protocol knows of it and its bytes. To be polled after each turn of the transport, which is
+    /// polled from the same task: no waker is kept.
+    ///
+    /// A fault of `read`'s own that is marked as losing the connection closes it.
+    #[inline]
+    pub(crate) fn poll_answer<T>(
+        &self,
+        member: usize,
+        read: impl FnOnce(P::Reply, &[u8]) -> Answer<T>,
+    ) -> Poll<Answer<T>> {
+        let connection = &mut self.members.borrow_mut().connections[member];
+        let arrived = match connection.claim(self.slot) {
+            None => return Poll::Pending,
+            Some(Err(fault)) => return Poll::Ready(Err(fault)),
+            Some(Ok(arrived)) => arrived,
+        };
+        let answer = read(arrived.reply, connection.bytes(&arrived));
+        if let Err(fault) = &answer
+            && fault.connection_lost
+        {
+            connection.close(ErrorClass::Protocol, fault.message.clone());
+        }
+        Poll::Ready(answer)
+    }
+
+    /// Drops the answer to what was submitted to a member, when it comes.
+    pub(crate) fn abandon(&self, member: usize) {
+        self.members.borrow_mut().connections[member].abandon(self.slot);
+    }
+
     /// Waits until each of the members has answered what was submitted to it, and reads all answers
     /// with `read`, which gets them in the order of `members`.
     ///
@@ -197,30 +228,22 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Answer<T>> {
-        // No waker is kept: the transport is polled from the same task and tells when to poll again.
-        let link = self.link;
-        let connection = &mut link.members.borrow_mut().connections[self.member];
-        let Some(claimed) = connection.claim(link.slot) else { return Poll::Pending };
-        let (arrived, read) = match (claimed, self.read.take()) {
-            (Err(fault), _) => return Poll::Ready(Err(fault)),
-            (Ok(_), None) => return Poll::Pending,
-            (Ok(arrived), Some(read)) => (arrived, read),
-        };
-        let answer = read(arrived.reply, connection.bytes(&arrived));
-        if let Err(fault) = &answer
-            && fault.connection_lost
-        {
-            connection.close(ErrorClass::Protocol, fault.message.clone());
+        let Wait { link, member, read } = &mut *self;
+        let polled = link.poll_answer(*member, |reply, bytes| match read.take() {
+            Some(read) => read(reply, bytes),
+            None => Err(unexpected(Effect::Write)),
+        });
+        if polled.is_ready() {
+            *read = None;
         }
-        Poll::Ready(answer)
+        polled
     }
 }
 
 impl<P: Protocol, R> Drop for Wait<'_, P, R> {
     fn drop(&mut self) {
         if self.read.is_some() {
-            let connections = &mut self.link.members.borrow_mut().connections;
-            connections[self.member].abandon(self.link.slot);
+            self.link.abandon(self.member);
         }
     }
 }
@@ -276,10 +299,7 @@ where
 impl<P: Protocol, R> Drop for Gather<'_, P, R> {
     fn drop(&mut self) {
         if self.read.is_some() {
-            let connections = &mut self.link.members.borrow_mut().connections;
-            for &member in self.members {
-                connections[member].abandon(self.link.slot);
-            }
+            self.members.iter().for_each(|&member| self.link.abandon(member));
         }
     }
 }

@@ -28,7 +28,7 @@ use std::time::Duration;
 use kvdyno_core::store::Answer;
 
 pub(crate) use connection::Effect;
-pub(crate) use decimal::{parse_decimal, push_decimal};
+pub(crate) use decimal::{parse_decimal, parse_short_line, push_decimal};
 pub(crate) use dialogue::Dialogue;
 pub(crate) use endpoint::ReachOptions;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "aerospike"))]

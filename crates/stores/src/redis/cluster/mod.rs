@@ -20,7 +20,7 @@ use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::Endpoint;
 use slots::{Map, Range, read_slots};
-pub(super) use view::View;
+pub(super) use view::{Refused, View};
 
 /// What `kvdyno stores` says of it.
 pub const ENTRY: Entry = Entry {

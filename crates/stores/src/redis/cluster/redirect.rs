@@ -3,8 +3,6 @@
 
 use kvdyno_core::store::{Certainty, Fault};
 
-use crate::redis::codec::{Token, Tokens};
-
 /// Where a node sends us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Redirect {
@@ -17,16 +15,12 @@ pub(super) struct Redirect {
 
 impl Redirect {
     /// Where the refusal of a request sends us; only if nothing of the request was applied.
-    #[cold]
-    pub(super) fn refusing(fault: &Fault, answer: &[u8]) -> Option<Redirect> {
-        if fault.certainty == Certainty::Failed { Redirect::find(answer) } else { None }
-    }
-
-    /// The first redirection among the replies of an answer: in a transaction it is not the first
-    /// reply.
-    fn find(answer: &[u8]) -> Option<Redirect> {
-        let errors = Tokens::new(answer).filter(|(token, _)| matches!(token, Token::Error(_)));
-        errors.map(|(_, text)| text).find_map(Redirect::parse)
+    pub(super) fn of(fault: &Fault) -> Option<Redirect> {
+        if fault.certainty != Certainty::Failed {
+            return None;
+        }
+        // What the server said stands before our advice.
+        Redirect::parse(fault.message.split("; ").next()?.as_bytes())
     }
 
     /// Reads `MOVED slot host:port` or `ASK slot host:port`. IPv6 addresses stand without brackets.
@@ -46,7 +40,11 @@ impl Redirect {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::store::ErrorClass;
+
     use super::*;
+    use crate::redis::commands::read_transaction;
+    use crate::redis::errors;
 
     #[test]
     fn both_kinds_are_read_wherever_they_stand() {
@@ -58,8 +56,12 @@ mod tests {
         assert_eq!(Redirect::parse(b"ASK 0 ::1:7000"), redirect(true, "::1", 7000));
         assert_eq!(Redirect::parse(b"MOVED 3999 :6381"), redirect(false, "", 6381));
         assert_eq!(Redirect::parse(b"MOVED 3999 ?:6381"), redirect(false, "", 6381));
+        let refusal = errors::fault(b"MOVED 1 h:2");
+        assert!(refusal.message.len() > "MOVED 1 h:2".len(), "advice stands after it");
+        assert_eq!(Redirect::of(&refusal), redirect(false, "h", 2));
         let transaction = b"+OK\r\n-MOVED 1 h:2\r\n-EXECABORT Transaction discarded\r\n";
-        assert_eq!(Redirect::find(transaction), redirect(false, "h", 2));
+        let refusal = read_transaction(transaction).unwrap_err();
+        assert_eq!(Redirect::of(&refusal), redirect(false, "h", 2));
     }
 
     #[test]
@@ -68,6 +70,7 @@ mod tests {
         {
             assert_eq!(Redirect::parse(text), None, "{}", String::from_utf8_lossy(text));
         }
-        assert_eq!(Redirect::find(b"$5\r\nMOVED\r\n"), None);
+        let perhaps_applied = Fault::indeterminate(ErrorClass::Rejected, "MOVED 1 h:2");
+        assert_eq!(Redirect::of(&perhaps_applied), None);
     }
 }

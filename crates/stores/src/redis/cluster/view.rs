@@ -11,8 +11,9 @@ use super::redirect::Redirect;
 use super::slots::{Map, slot_of};
 use crate::placement::Split;
 use crate::redis::codec::{Token, Tokens, push_word, token};
+use crate::redis::commands::{push_set, set_answer};
 use crate::redis::errors;
-use crate::redis::router::{push_set, set_answer};
+use crate::redis::sending::{Encode, Read, Request};
 use crate::redis::wire::Wire;
 use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 
@@ -61,14 +62,12 @@ impl Hop {
     }
 }
 
-/// A request that a node has refused.
-struct Refused {
+/// A request that a node has refused, or did not answer.
+pub(in crate::redis) struct Refused {
     /// The node.
-    member: usize,
+    pub(in crate::redis) member: usize,
     /// What it said.
-    fault: Fault,
-    /// Where to go instead, if it said so.
-    redirect: Option<Redirect>,
+    pub(in crate::redis) fault: Fault,
 }
 
 /// What came of a put that may be redirected.
@@ -93,50 +92,34 @@ impl View {
         nodes.map(|(number, node)| (self.wire(node), used.contains(&number))).collect()
     }
 
-    /// Sends what `encode` appends to the node of the slot of `key`, and reads its answer of `parts`
-    /// replies.
-    pub(in crate::redis) async fn send<T, E, R>(
+    /// The node to which a request about `key` goes first.
+    #[inline]
+    pub(in crate::redis) fn member(
         &mut self,
         link: &mut Link<Wire>,
         key: &[u8],
-        (effect, parts): (Effect, u32),
-        encode: E,
-        mut read: R,
-    ) -> Answer<T>
-    where
-        E: Fn(&mut Vec<u8>),
-        R: FnMut(Token, &[u8]) -> Answer<T> + Unpin,
-    {
-        self.make_ready(link).await;
-        let member = self.hop(key, effect)?.member;
-        let mut redirect = None;
-        let read_it = |first: Token, answer: &[u8]| {
-            read(first, answer).inspect_err(|fault| redirect = Redirect::refusing(fault, answer))
-        };
-        let answer = link.request(member, effect, parts, &encode, read_it).await;
-        let Err(fault) = answer else { return answer };
-        // Rare, and large: kept out of the future of each operation.
-        let refused = Refused { member, fault, redirect };
-        Box::pin(self.send_elsewhere(link, refused, (effect, parts), encode, read)).await
+        effect: Effect,
+    ) -> Answer<usize> {
+        self.update(link);
+        Ok(self.hop(key, effect)?.member)
     }
 
     /// Sends a request that was refused once more where its refusal says.
-    async fn send_elsewhere<T, E, R>(
+    pub(in crate::redis) async fn send_elsewhere<T, E, R>(
         &mut self,
         link: &mut Link<Wire>,
         refused: Refused,
-        (effect, parts): (Effect, u32),
-        encode: E,
-        mut read: R,
+        request: &mut Request<'_, E, R>,
     ) -> Answer<T>
     where
-        E: Fn(&mut Vec<u8>),
-        R: FnMut(Token, &[u8]) -> Answer<T> + Unpin,
+        E: Encode,
+        R: Read<T>,
     {
-        let Refused { member, mut fault, mut redirect } = refused;
+        let Request { effect, parts, hash, encode, read, .. } = request;
+        let Refused { member, mut fault } = refused;
         let mut hop = Hop { member, asking: false };
         for _ in 0..MOST_REDIRECTIONS {
-            let Some(elsewhere) = redirect.take() else { return Err(self.noted(fault)) };
+            let Some(elsewhere) = Redirect::of(&fault) else { return Err(self.noted(fault)) };
             // Elsewhere lies another copy.
             if self.cluster.copy.is_some() {
                 return Err(no_copy());
@@ -144,20 +127,19 @@ impl View {
             hop = self.follow(link, hop, &elsewhere);
             let encode = |out: &mut Vec<u8>| {
                 hop.push_asking(out);
-                encode(out);
+                encode(out, *hash);
             };
             let read = |first: Token, answer: &[u8]| {
                 let (first, answer) = hop.past_asking(first, answer);
                 read(first, answer)
-                    .inspect_err(|fault| redirect = Redirect::refusing(fault, answer))
             };
-            let answer = link.request(hop.member, effect, parts - 1 + hop.parts(), encode, read);
+            let answer = link.request(hop.member, *effect, *parts - 1 + hop.parts(), encode, read);
             match answer.await {
                 Ok(value) => return Ok(value),
                 Err(again) => fault = again,
             }
         }
-        Err(if redirect.is_some() { lost_on_the_way() } else { self.noted(fault) })
+        Err(if Redirect::of(&fault).is_some() { lost_on_the_way() } else { self.noted(fault) })
     }
 
     /// `GET` of each key, in one write to each node.
@@ -230,9 +212,15 @@ impl View {
         outcome_of_all(ended)
     }
 
+    /// The map may be out of date.
+    #[inline]
+    pub(in crate::redis) fn is_in_doubt(&self) -> bool {
+        self.cluster.stale.load(Ordering::Relaxed)
+    }
+
     /// Has the map looked at again where it is in doubt, and takes over what has changed.
-    async fn make_ready(&mut self, link: &mut Link<Wire>) {
-        if self.cluster.stale.load(Ordering::Relaxed) {
+    pub(in crate::redis) async fn make_ready(&mut self, link: &mut Link<Wire>) {
+        if self.is_in_doubt() {
             Box::pin(self.cluster.look_again()).await;
         }
         self.update(link);

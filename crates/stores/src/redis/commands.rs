@@ -1,0 +1,271 @@
+//! The commands that operations of one record become, and what their answers mean.
+
+use std::time::Duration;
+
+use kvdyno_core::store::{Answer, Fault, Put, Reading};
+
+use super::codec::{Token, Tokens, push_command, push_number, push_word};
+use super::errors;
+use crate::wire::{Effect, parse_decimal, push_decimal, unexpected};
+
+const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n";
+const HGETALL: &[u8] = b"*2\r\n$7\r\nHGETALL\r\n";
+pub(super) const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+pub(super) const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
+
+/// `GET key`, or `HGETALL key` of a record that is kept as a hash.
+pub(super) fn push_get(out: &mut Vec<u8>, key: &[u8], hash: bool) {
+    out.extend_from_slice(if hash { HGETALL } else { GET });
+    push_word(out, key);
+}
+
+/// `DEL key`.
+pub(super) fn push_del(out: &mut Vec<u8>, key: &[u8]) {
+    out.extend_from_slice(b"*2\r\n$3\r\nDEL\r\n");
+    push_word(out, key);
+}
+
+/// `SET key value`, with `PX milliseconds` for a time to live.
+pub(super) fn push_set(out: &mut Vec<u8>, put: &Put<'_>) {
+    let head: &[u8] =
+        if put.ttl.is_some() { b"*5\r\n$3\r\nSET\r\n" } else { b"*3\r\n$3\r\nSET\r\n" };
+    out.extend_from_slice(head);
+    push_word(out, put.key);
+    push_word(out, put.value.whole());
+    if let Some(ttl) = put.ttl {
+        out.extend_from_slice(b"$2\r\nPX\r\n");
+        push_number(out, milliseconds(ttl));
+    }
+}
+
+/// How a record is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// As a string.
+    String,
+    /// As a hash, whose time to live, if it has one, stays as it is.
+    Hash,
+    /// As a hash that is given a time to live, or loses it, in one transaction.
+    HashAndExpiry,
+}
+
+impl Writing {
+    /// `expiring_hashes`: some hashes have a time to live, which HSET leaves as it is, so that a whole
+    /// write without one has to end it.
+    pub(super) fn of(put: &Put<'_>, expiring_hashes: bool) -> Writing {
+        let ends_expiry = !put.partial && expiring_hashes;
+        match put.record_fields > 1 {
+            false => Writing::String,
+            true if put.ttl.is_some() || ends_expiry => Writing::HashAndExpiry,
+            true => Writing::Hash,
+        }
+    }
+
+    /// Replies that make up the answer.
+    pub(super) fn parts(self) -> u32 {
+        if self == Writing::HashAndExpiry { 4 } else { 1 }
+    }
+
+    pub(super) fn push(self, out: &mut Vec<u8>, put: &Put<'_>) {
+        match self {
+            Writing::String => push_set(out, put),
+            Writing::Hash => push_hset(out, put),
+            Writing::HashAndExpiry => push_hset_and_expiry(out, put),
+        }
+    }
+
+    pub(super) fn read(self, first: Token, answer: &[u8]) -> Answer<()> {
+        match (self, first) {
+            (Writing::HashAndExpiry, _) => read_transaction(answer),
+            (_, Token::Error(text)) => Err(errors::fault(text.of(answer))),
+            (Writing::String, first) => set_answer(first),
+            (Writing::Hash, first) => read_number(first, answer).map(drop),
+        }
+    }
+}
+
+fn push_hset_and_expiry(out: &mut Vec<u8>, put: &Put<'_>) {
+    out.extend_from_slice(MULTI);
+    push_hset(out, put);
+    match put.ttl {
+        Some(ttl) => {
+            out.extend_from_slice(b"*3\r\n$7\r\nPEXPIRE\r\n");
+            push_word(out, put.key);
+            push_number(out, milliseconds(ttl));
+        }
+        None => {
+            out.extend_from_slice(b"*2\r\n$7\r\nPERSIST\r\n");
+            push_word(out, put.key);
+        }
+    }
+    out.extend_from_slice(EXEC);
+}
+
+/// `HSET key f0 value f1 value …` with the fields that the put holds.
+fn push_hset(out: &mut Vec<u8>, put: &Put<'_>) {
+    push_command(out, 2 + 2 * put.value.field_count());
+    out.extend_from_slice(b"$4\r\nHSET\r\n");
+    push_word(out, put.key);
+    for (index, bytes) in put.value.fields() {
+        // The letter and the digits of the number, of which there are at most five.
+        let digits = index.checked_ilog10().unwrap_or(0) + 1;
+        out.extend_from_slice(b"$");
+        push_decimal(out, u64::from(digits) + 1);
+        out.extend_from_slice(b"\r\nf");
+        push_decimal(out, u64::from(index));
+        out.extend_from_slice(b"\r\n");
+        push_word(out, bytes);
+    }
+}
+
+/// Redis counts times to live in whole milliseconds and refuses 0.
+fn milliseconds(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1)
+}
+
+/// Whether there is a record; what it holds goes into `into`.
+#[inline]
+pub(super) fn read_record(first: Token, answer: &[u8], into: &mut Reading) -> Answer<bool> {
+    match first {
+        Token::Bulk(value) => into.set_whole(value.of(answer)),
+        // RESP3 answers a map for a hash, RESP2 an array of names and values.
+        Token::Nil | Token::Map(0) | Token::Array(0) => return Ok(false),
+        Token::Map(_) | Token::Array(_) => read_fields(answer, into)?,
+        Token::Error(text) => return Err(errors::fault(text.of(answer))),
+        _ => return Err(unexpected(Effect::Read)),
+    }
+    Ok(true)
+}
+
+/// What `SET` and `MSET` answer if they are not refused.
+pub(super) fn set_answer(first: Token) -> Answer<()> {
+    match first {
+        Token::Status(_) => Ok(()),
+        _ => Err(unexpected(Effect::Write)),
+    }
+}
+
+/// Names and values by turns, after the count.
+fn read_fields(answer: &[u8], into: &mut Reading) -> Answer<()> {
+    let mut texts = Tokens::new(answer).skip(1);
+    while let Some((_, name)) = texts.next() {
+        let index = name.strip_prefix(b"f").and_then(parse_decimal);
+        let index = index.and_then(|index| u16::try_from(index).ok());
+        let (Some(index), Some((Token::Bulk(_), value))) = (index, texts.next()) else {
+            let name = String::from_utf8_lossy(name);
+            return Err(errors::fault(
+                format!("WRONGTYPE the hash has a field `{name}`, which kvdyno did not write")
+                    .as_bytes(),
+            ));
+        };
+        into.push_field(index, value);
+    }
+    Ok(())
+}
+
+pub(super) fn read_number(first: Token, answer: &[u8]) -> Answer<i64> {
+    match first {
+        Token::Integer(number) => Ok(number),
+        Token::Error(text) => Err(errors::fault(text.of(answer))),
+        _ => Err(unexpected(Effect::Write)),
+    }
+}
+
+/// The replies to MULTI, to each command that was queued, and to EXEC.
+///
+/// An error while commands are queued makes EXEC refuse all of them. If MULTI itself is refused
+/// the commands run by themselves, and one that fails within EXEC does not undo the others: both
+/// are indeterminate for the write as a whole.
+pub(super) fn read_transaction(answer: &[u8]) -> Answer<()> {
+    let mut tokens = Tokens::new(answer);
+    let mut first_error: Option<Fault> = None;
+    let mut applied = false;
+    let mut done = false;
+    let mut position = 0;
+    while let Some((token, text)) = tokens.next() {
+        match token {
+            Token::Error(_) if first_error.is_none() => first_error = Some(errors::fault(text)),
+            Token::Error(_) => {}
+            // OK of MULTI, QUEUED of the commands.
+            Token::Status(_) if position == 0 || text == b"QUEUED" => {}
+            Token::Array(_) => done = true,
+            other => {
+                applied = true;
+                tokens.skip_children(other);
+            }
+        }
+        position += 1;
+    }
+    match first_error {
+        None if done => Ok(()),
+        None => Err(unexpected(Effect::Write)),
+        Some(fault) if applied || done => Err(Fault::indeterminate(fault.class, fault.message)),
+        Some(fault) => Err(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::store::{Certainty, ErrorClass, FieldSpan, Value};
+
+    use super::*;
+
+    fn put<'a>(value: Value<'a>, fields: u16, ttl: Option<Duration>) -> Put<'a> {
+        Put { key: b"key1", value, insert: false, partial: false, record_fields: fields, ttl }
+    }
+
+    #[test]
+    fn a_put_of_one_value_is_a_set() {
+        let mut out = Vec::new();
+        push_set(&mut out, &put(Value::new(b"a\r\nb", &[]), 1, None));
+        assert_eq!(out, b"*3\r\n$3\r\nSET\r\n$4\r\nkey1\r\n$4\r\na\r\nb\r\n");
+        out.clear();
+        push_set(&mut out, &put(Value::new(b"v", &[]), 1, Some(Duration::from_micros(1_499_100))));
+        assert_eq!(out, b"*5\r\n$3\r\nSET\r\n$4\r\nkey1\r\n$1\r\nv\r\n$2\r\nPX\r\n$4\r\n1500\r\n");
+    }
+
+    #[test]
+    fn a_put_of_fields_is_an_hset() {
+        let spans =
+            [FieldSpan { index: 0, start: 0, end: 2 }, FieldSpan { index: 12, start: 2, end: 5 }];
+        let mut out = Vec::new();
+        push_hset(&mut out, &put(Value::new(b"aabbb", &spans), 13, None));
+        assert_eq!(
+            out,
+            b"*6\r\n$4\r\nHSET\r\n$4\r\nkey1\r\n$2\r\nf0\r\n$2\r\naa\r\n$3\r\nf12\r\n$3\r\nbbb\r\n"
+        );
+    }
+
+    #[test]
+    fn a_time_to_live_is_never_zero() {
+        assert_eq!(milliseconds(Duration::ZERO), 1);
+        assert_eq!(milliseconds(Duration::from_millis(7)), 7);
+    }
+
+    #[test]
+    fn a_transaction_is_applied_whole_or_refused_whole_or_unknown() {
+        let outcome = |answer: &[u8]| {
+            read_transaction(answer).map_err(|fault| (fault.certainty, fault.class))
+        };
+        assert_eq!(outcome(b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n:1\r\n"), Ok(()));
+        assert_eq!(outcome(b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n"), Ok(()));
+        let refused = b"+OK\r\n-OOM command not allowed\r\n+QUEUED\r\n-EXECABORT Transaction\r\n";
+        assert_eq!(outcome(refused), Err((Certainty::Failed, ErrorClass::Full)));
+        let alone = b"-NOPERM no MULTI\r\n:2\r\n:1\r\n-ERR EXEC without MULTI\r\n";
+        assert_eq!(outcome(alone), Err((Certainty::Indeterminate, ErrorClass::Rejected)));
+        let partly = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n-WRONGTYPE other\r\n:1\r\n";
+        assert_eq!(outcome(partly), Err((Certainty::Indeterminate, ErrorClass::Rejected)));
+        let aborted = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n_\r\n";
+        assert_eq!(outcome(aborted), Err((Certainty::Indeterminate, ErrorClass::Protocol)));
+    }
+
+    #[test]
+    fn foreign_fields_are_refused() {
+        let mut into = Reading::default();
+        assert!(read_fields(b"%1\r\n$2\r\nf3\r\n$1\r\nx\r\n", &mut into).is_ok());
+        assert_eq!(into.spans(), &[FieldSpan { index: 3, start: 0, end: 1 }]);
+        let fault = read_fields(b"%1\r\n$4\r\nname\r\n$1\r\nx\r\n", &mut into).unwrap_err();
+        assert_eq!(fault.class, ErrorClass::Rejected);
+        assert!(read_fields(b"%1\r\n$6\r\nf65536\r\n$1\r\nx\r\n", &mut into).is_err());
+    }
+}

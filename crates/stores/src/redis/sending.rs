@@ -1,0 +1,117 @@
+//! A request about one key, and the one future that awaits its answer. Written out and not `async`:
+//! each future in a future costs an operation about 100 instructions of handing things over.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll};
+
+use kvdyno_core::store::{Answer, Fault};
+
+use super::cluster::Refused;
+use super::codec::Token;
+use super::router::Router;
+use crate::wire::Effect;
+
+/// Appends the request to the output; `true`: for a record that is kept as a hash.
+pub(super) trait Encode: Fn(&mut Vec<u8>, bool) + Unpin {}
+impl<F: Fn(&mut Vec<u8>, bool) + Unpin> Encode for F {}
+
+/// Reads an answer, whose first token and whose bytes it gets.
+pub(super) trait Read<T>: FnMut(Token, &[u8]) -> Answer<T> + Unpin {}
+impl<T, F: FnMut(Token, &[u8]) -> Answer<T> + Unpin> Read<T> for F {}
+
+/// What is asked about one key.
+pub(super) struct Request<'a, E, R> {
+    pub(super) key: &'a [u8],
+    pub(super) effect: Effect,
+    /// Replies that make up the answer.
+    pub(super) parts: u32,
+    /// The record is thought to be kept as a hash.
+    pub(super) hash: bool,
+    /// What to tell if it is not so, before the request is sent again.
+    pub(super) learns: Option<&'a AtomicBool>,
+    pub(super) encode: E,
+    pub(super) read: R,
+}
+
+/// A request on its way. Dropped before its answer, that answer is dropped too.
+pub(super) struct Sending<'a, T, E, R> {
+    /// `None` once the first server has answered.
+    first: Option<First<'a, E, R>>,
+    /// What is rare, and large: all that goes on after a refusal.
+    aside: Option<Pin<Box<dyn Future<Output = Answer<T>> + 'a>>>,
+}
+
+/// Where a request went first.
+struct First<'a, E, R> {
+    router: &'a mut Router,
+    member: usize,
+    request: Request<'a, E, R>,
+}
+
+impl<'a, T, E, R> Sending<'a, T, E, R> {
+    /// `request` was put out to `member`.
+    #[inline]
+    pub(super) fn to(router: &'a mut Router, member: usize, request: Request<'a, E, R>) -> Self {
+        Sending { first: Some(First { router, member, request }), aside: None }
+    }
+
+    /// Nothing was put out yet: `future` sees to it.
+    #[cold]
+    pub(super) fn aside(future: impl Future<Output = Answer<T>> + 'a) -> Self {
+        Sending { first: None, aside: Some(Box::pin(future)) }
+    }
+}
+
+impl<'a, T, E, R> Sending<'a, T, E, R>
+where
+    E: Encode + 'a,
+    R: Read<T> + 'a,
+    T: 'a,
+{
+    #[cold]
+    fn refused(&mut self, fault: Fault, context: &mut Context<'_>) -> Poll<Answer<T>> {
+        let Some(First { router, member, request }) = self.first.take() else {
+            return Poll::Ready(Err(fault));
+        };
+        self.aside = Some(Box::pin(router.send_again(Refused { member, fault }, request)));
+        self.poll_aside(context)
+    }
+
+    #[cold]
+    fn poll_aside(&mut self, context: &mut Context<'_>) -> Poll<Answer<T>> {
+        self.aside.as_mut().map_or(Poll::Pending, |aside| aside.as_mut().poll(context))
+    }
+}
+
+impl<'a, T, E, R> Future for Sending<'a, T, E, R>
+where
+    E: Encode + 'a,
+    R: Read<T> + 'a,
+    T: 'a,
+{
+    type Output = Answer<T>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<T>> {
+        let Some(first) = &mut self.first else { return self.poll_aside(context) };
+        match first.router.poll_answer(first.member, &mut first.request.read) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(value)) => {
+                self.first = None;
+                Poll::Ready(Ok(value))
+            }
+            Poll::Ready(Err(fault)) => self.refused(fault, context),
+        }
+    }
+}
+
+impl<T, E, R> Drop for Sending<'_, T, E, R> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(first) = &self.first {
+            first.router.abandon(first.member);
+        }
+    }
+}
