@@ -85,8 +85,11 @@ fn sentinels_replace_a_primary() {
     testbed.act("redis-1", Action::Kill).unwrap();
     eventually("the replica takes over", || with_role(&mut testbed, Role::Primary) == ["redis-2"]);
     testbed.act("redis-1", Action::Restart).unwrap();
-    eventually("the old primary is a replica", || {
-        with_role(&mut testbed, Role::Replica) == ["redis-1"]
+    // On a busy machine the new primary may seem down for a second, and be replaced in its turn.
+    eventually("one is the primary and the other its replica", || {
+        let [primaries, replicas] =
+            [Role::Primary, Role::Replica].map(|role| with_role(&mut testbed, role).len());
+        (primaries, replicas) == (1, 1)
     });
     goes_whole(testbed);
 }
