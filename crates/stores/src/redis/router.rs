@@ -43,7 +43,7 @@ impl Router {
     }
 
     /// Sends a request to the server of its key.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send<'a, T, E, R>(
         &'a mut self,
         request: Request<'a, E, R>,
@@ -65,7 +65,7 @@ impl Router {
     }
 
     /// The server of `key`; `None` while it must be asked for.
-    #[inline]
+    #[inline(always)]
     fn member(&mut self, key: &[u8], effect: Effect) -> Answer<Option<usize>> {
         match &mut self.route {
             Route::Single => Ok(Some(0)),
@@ -77,7 +77,7 @@ impl Router {
     }
 
     /// The answer to what was sent to a member, once it has come.
-    #[inline]
+    #[inline(always)]
     pub(super) fn poll_answer<T>(&self, member: usize, read: &mut impl Read<T>) -> Poll<Answer<T>> {
         let watched = matches!(self.route, Route::Watched(_));
         self.link.poll_answer(member, |first, answer| match read(first, answer) {

@@ -52,7 +52,7 @@ struct First<'a, E, R> {
 
 impl<'a, T, E, R> Sending<'a, T, E, R> {
     /// `request` was put out to `member`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn to(router: &'a mut Router, member: usize, request: Request<'a, E, R>) -> Self {
         Sending { first: Some(First { router, member, request }), aside: None }
     }
@@ -93,7 +93,7 @@ where
 {
     type Output = Answer<T>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<T>> {
         let Some(first) = &mut self.first else { return self.poll_aside(context) };
         match first.router.poll_answer(first.member, &mut first.request.read) {

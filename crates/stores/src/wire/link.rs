@@ -157,7 +157,7 @@ impl<P: Protocol> Link<P> {
     /// polled from the same task: no waker is kept.
     ///
     /// A fault of `read`'s own that is marked as losing the connection closes it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_answer<T>(
         &self,
         member: usize,
