@@ -404,7 +404,7 @@ impl Examiner {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn count(
         &mut self,
         read: &AnsweredRead<'_>,
@@ -414,6 +414,19 @@ impl Examiner {
     ) {
         match judgement {
             Judgement::Legal => self.tally.judged += 1,
+            rarer => self.count_rarer(read, field, version, rarer),
+        }
+    }
+
+    fn count_rarer(
+        &mut self,
+        read: &AnsweredRead<'_>,
+        field: u16,
+        version: Option<u32>,
+        judgement: Judgement,
+    ) {
+        match judgement {
+            Judgement::Legal => {}
             Judgement::Early => {
                 self.tally.judged += 1;
                 self.tally.early += 1;

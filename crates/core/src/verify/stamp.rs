@@ -257,7 +257,7 @@ pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> 
     }
 }
 
-#[inline]
+#[inline(always)]
 fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
     let length = bytes.len();
     if get16(bytes, 4) != MAGIC {

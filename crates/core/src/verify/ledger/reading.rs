@@ -53,7 +53,7 @@ impl Ledger {
 
     /// A read has found something: may it? `sent` is when it was sent, taken before
     /// [`Ledger::begin_read`] or right after it; `answered` when the answer came.
-    #[inline]
+    #[inline(always)]
     pub fn end_read(
         &self,
         slot: u64,
@@ -65,12 +65,23 @@ impl Ledger {
         if self.found_at_rest(ticket.word, read) {
             return Judgement::Legal;
         }
+        self.end_read_of_other(slot, ticket, read, Times { sent, answered })
+    }
+
+    /// The read found something else than what rested there.
+    #[inline(never)]
+    fn end_read_of_other(
+        &self,
+        slot: u64,
+        ticket: ReadTicket,
+        read: Read,
+        times: Times,
+    ) -> Judgement {
         if self.found_first(slot, ticket.word, read) {
             return Judgement::StampOnly;
         }
-        let times = Times { sent, answered };
         let judgement = self.judge_ticket(slot, ticket, read, times);
-        self.allow_stale(slot, read, judgement, sent)
+        self.allow_stale(slot, read, judgement, times.sent)
     }
 
     /// The read found what was current, and nothing was in flight, when it was sent. Then it is legal
