@@ -284,15 +284,16 @@ impl Known<'_> {
     }
 }
 
-/// The same work of several servers at the same time is one.
+/// The same work of several servers at the same time, or of one right after the other, is one.
 pub(crate) fn gathered<'a>(events: impl Iterator<Item = &'a EventResult>) -> Vec<EventResult> {
     let mut all: Vec<&EventResult> = events.collect();
     all.sort_by_key(|event| event.from_ns);
     let mut works: Vec<(&str, Vec<&str>, u64, u64)> = Vec::new();
     for event in all {
         let (work, node) = event.what.rsplit_once(OF).unwrap_or((event.what.as_str(), ""));
-        let known =
-            works.iter_mut().rfind(|(known, _, _, to)| *known == work && event.from_ns <= *to);
+        let known = works
+            .iter_mut()
+            .rfind(|(known, _, _, to)| *known == work && event.from_ns <= to.saturating_add(NEXT));
         match known {
             Some((_, nodes, _, to)) => {
                 if !nodes.contains(&node) {
@@ -317,6 +318,8 @@ fn work(child: &Offspring) -> &str {
         name if name.contains("aof-rewrite") => "rewrite of the append-only file",
         name if name.contains("rdb-bgsave") => "snapshot",
         name if name.contains("rdb-to-slaves") => "snapshot for a replica",
+        // Gone before it was called by what it does.
+        name if name.ends_with("-server") => "fork",
         name => name,
     }
 }
@@ -395,6 +398,27 @@ mod tests {
         assert_eq!(told, expected.map(|(what, at)| (what.as_str(), at * SECOND)));
         assert!((0.3..0.4).contains(&course.excursions[0].level), "{:?}", course.excursions[0]);
         assert!((7.0..9.0).contains(&course.excursions[1].level), "{:?}", course.excursions[1]);
+    }
+
+    #[test]
+    fn the_same_work_of_several_nodes_in_turn_is_one() {
+        let event = |what: &str, from: u64, to: u64| EventResult {
+            what: what.to_owned(),
+            from_ns: from * SECOND / 10,
+            to_ns: to * SECOND / 10,
+        };
+        let events = [
+            event("snapshot of redis-3", 204, 205),
+            event("snapshot of redis-1", 201, 202),
+            event("fork of redis-2", 203, 203),
+            event("snapshot of redis-1", 230, 231),
+        ];
+        let told = [
+            event("snapshot of redis-1, redis-3", 201, 205),
+            event("fork of redis-2", 203, 203),
+            event("snapshot of redis-1", 230, 231),
+        ];
+        assert_eq!(gathered(events.iter()), told);
     }
 
     #[test]
