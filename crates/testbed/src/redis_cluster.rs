@@ -77,10 +77,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         words.extend(["--cluster-replicas", &replicas, "--cluster-yes"]);
         cli(&words)
     })?;
-    let known = usize::from(nodes);
-    site.until("every node sees the whole cluster", PATIENCE, |site| {
-        site.nodes().iter().all(|node| agrees(&node.server, known))
-    })?;
+    wait_for_all(site, usize::from(nodes))?;
     let address = site.nodes()[0].server.address();
     let url = format!("redis+cluster://{}", hosts.join(","));
     Ok(Served { url, version: version(address)?, configuration: configuration(address)?, changed })
@@ -134,7 +131,7 @@ fn cli(words: &[&str]) -> Result<String, TestbedError> {
 }
 
 /// The node sees `known` nodes and all slots served, and if it is a replica it follows its primary.
-fn agrees(server: &Server, known: usize) -> bool {
+fn sees_all(server: &Server, known: usize) -> bool {
     let address = server.address();
     let Ok(told) = ask(address, &["CLUSTER", "INFO"]) else { return false };
     let field = |name: &str| told.lines().find_map(|line| line.trim().strip_prefix(name));
@@ -149,6 +146,24 @@ fn agrees(server: &Server, known: usize) -> bool {
         }
 }
 
+/// Who serves which slots, as the node sees it. After a fail-over nodes may all see every slot
+/// served and yet not by the same primaries; `redis-cli` then refuses to change the cluster.
+fn owners(server: &Server) -> Option<Vec<String>> {
+    let told = ask(server.address(), &["CLUSTER", "NODES"]).ok()?;
+    let mut owners: Vec<String> = told.lines().filter_map(owner).collect();
+    owners.sort_unstable();
+    Some(owners)
+}
+
+/// The identity and the slots of a line of `CLUSTER NODES`; none where the node serves no slots.
+/// Slots are its words from the ninth on; those in brackets are on the move.
+fn owner(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace();
+    let id = words.next()?;
+    let slots: Vec<&str> = words.skip(7).filter(|word| !word.starts_with('[')).collect();
+    (!slots.is_empty()).then(|| format!("{id} {}", slots.join(" ")))
+}
+
 fn roles(site: &Site) -> Vec<Option<Role>> {
     site.nodes().iter().map(|node| role(&node.server)).collect()
 }
@@ -161,6 +176,7 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
         site.nodes().iter().any(|node| node.server.name() == name)
     };
     let number = (1..).find(|number| !taken(*number)).unwrap_or(1);
+    wait_for_all(site, site.nodes().len())?;
     let address = start(site, number, &changed)?;
     site.serve("redis-server")?;
     let (new, old) = (address.to_string(), site.nodes()[0].server.address().to_string());
@@ -173,6 +189,7 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
 
 /// Moves a primary's slots to the others, then takes the node out.
 fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
+    wait_for_all(site, site.nodes().len())?;
     let leaving = site.nodes()[index].server.address();
     let others = || site.nodes().iter().enumerate().filter(|(at, _)| *at != index);
     let id = ask(leaving, &["CLUSTER", "MYID"])?.trim().to_owned();
@@ -190,8 +207,29 @@ fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
     wait_for_all(site, known)
 }
 
+/// Until every node sees `known` nodes, and all see the same ones serve the slots.
 fn wait_for_all(site: &mut Site, known: usize) -> Result<(), TestbedError> {
     site.until("every node sees the whole cluster", PATIENCE, |site| {
-        site.nodes().iter().all(|node| agrees(&node.server, known))
+        let mut views = site.nodes().iter().map(|node| owners(&node.server));
+        let first = views.next().flatten();
+        first.is_some()
+            && views.all(|view| view == first)
+            && site.nodes().iter().all(|node| sees_all(&node.server, known))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_those_that_serve_slots_are_owners() {
+        let line = |flags: &str, slots: &str| {
+            format!("07c37df 127.0.0.1:6379@16379,host {flags} - 0 1426 4 connected{slots}")
+        };
+        assert_eq!(owner(&line("master", " 0-5460 7")).as_deref(), Some("07c37df 0-5460 7"));
+        assert_eq!(owner(&line("master", " 0-9 [9->-292f8b]")).as_deref(), Some("07c37df 0-9"));
+        assert_eq!(owner(&line("master", "")), None);
+        assert_eq!(owner(&line("slave", "")), None);
+    }
 }
