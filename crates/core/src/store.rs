@@ -175,19 +175,23 @@ pub trait Client {
     ///
     /// # Errors
     /// Always [`Fault::failed`]: a read changes nothing, so it is never indeterminate.
-    fn get(&mut self, key: &[u8], into: &mut Reading) -> impl Future<Output = Answer<bool>>;
+    fn get<'a>(
+        &'a mut self,
+        key: &'a [u8],
+        into: &'a mut Reading,
+    ) -> impl Future<Output = Answer<bool>>;
 
     /// Writes a record, or only the fields that `put` holds if [`Put::partial`].
     ///
     /// # Errors
     /// [`Fault::failed`] if surely not applied, else [`Fault::indeterminate`].
-    fn put(&mut self, put: Put<'_>) -> impl Future<Output = Answer<()>>;
+    fn put<'a>(&'a mut self, put: Put<'a>) -> impl Future<Output = Answer<()>>;
 
     /// Deletes the record at `key`. `Ok(true)` if there was one.
     ///
     /// # Errors
     /// As [`Client::put`].
-    fn delete(&mut self, key: &[u8]) -> impl Future<Output = Answer<bool>>;
+    fn delete<'a>(&'a mut self, key: &'a [u8]) -> impl Future<Output = Answer<bool>>;
 
     /// Reads up to `count` records in key order, from the first key at or after `from`.
     /// Called only if [`Capabilities::scan`].

@@ -1,5 +1,6 @@
 //! The operations of one Redis client.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,7 +26,12 @@ impl RedisClient {
 }
 
 impl Client for RedisClient {
-    async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
+    #[inline(always)]
+    fn get<'a>(
+        &'a mut self,
+        key: &'a [u8],
+        into: &'a mut Reading,
+    ) -> impl Future<Output = Answer<bool>> {
         let hashes = &self.learned.hashes;
         let request = Request {
             key,
@@ -34,13 +40,14 @@ impl Client for RedisClient {
             hash: hashes.load(Ordering::Acquire),
             // The first read of a run that has written nothing does not know yet how records are kept.
             learns: Some(hashes),
-            encode: move |out: &mut Vec<u8>, hash| push_get(out, key, hash),
+            encode: push_get,
             read: |first: Token, answer: &[u8]| read_record(first, answer, into),
         };
-        self.router.send(request).await
+        self.router.send(request)
     }
 
-    async fn put(&mut self, put: Put<'_>) -> Answer<()> {
+    #[inline(always)]
+    fn put<'a>(&'a mut self, put: Put<'a>) -> impl Future<Output = Answer<()>> {
         let hash = put.record_fields > 1;
         learn(&self.learned.hashes, hash);
         let expiring = &self.learned.expiring_hashes;
@@ -54,23 +61,24 @@ impl Client for RedisClient {
             parts: writing.parts(),
             hash,
             learns: None,
-            encode: move |out: &mut Vec<u8>, _| writing.push(out, &put),
+            encode: move |out: &mut Vec<u8>, _: &[u8], _| writing.push(out, &put),
             read: move |first: Token, answer: &[u8]| writing.read(first, answer),
         };
-        self.router.send(request).await
+        self.router.send(request)
     }
 
-    async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
+    #[inline(always)]
+    fn delete<'a>(&'a mut self, key: &'a [u8]) -> impl Future<Output = Answer<bool>> {
         let request = Request {
             key,
             effect: Effect::Write,
             parts: 1,
             hash: false,
             learns: None,
-            encode: move |out: &mut Vec<u8>, _| push_del(out, key),
+            encode: push_del,
             read: |first: Token, answer: &[u8]| Ok(read_number(first, answer)? > 0),
         };
-        self.router.send(request).await
+        self.router.send(request)
     }
 
     async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {

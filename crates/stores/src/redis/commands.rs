@@ -19,8 +19,8 @@ pub(super) fn push_get(out: &mut Vec<u8>, key: &[u8], hash: bool) {
     push_word(out, key);
 }
 
-/// `DEL key`.
-pub(super) fn push_del(out: &mut Vec<u8>, key: &[u8]) {
+/// `DEL key`, however the record is kept.
+pub(super) fn push_del(out: &mut Vec<u8>, key: &[u8], _hash: bool) {
     out.extend_from_slice(b"*2\r\n$3\r\nDEL\r\n");
     push_word(out, key);
 }
@@ -74,7 +74,17 @@ impl Writing {
         }
     }
 
+    #[inline(always)]
     pub(super) fn read(self, first: Token, answer: &[u8]) -> Answer<()> {
+        match (self, first) {
+            (Writing::String, Token::Status(_)) => Ok(()),
+            _ => self.read_rarer(first, answer),
+        }
+    }
+
+    /// The answer is not that of a `SET` that was carried out.
+    #[inline(never)]
+    fn read_rarer(self, first: Token, answer: &[u8]) -> Answer<()> {
         match (self, first) {
             (Writing::HashAndExpiry, _) => read_transaction(answer),
             (_, Token::Error(text)) => Err(errors::fault(text.of(answer))),
@@ -124,10 +134,19 @@ fn milliseconds(ttl: Duration) -> u64 {
 }
 
 /// Whether there is a record; what it holds goes into `into`.
-#[inline]
+#[inline(always)]
 pub(super) fn read_record(first: Token, answer: &[u8], into: &mut Reading) -> Answer<bool> {
     match first {
         Token::Bulk(value) => into.set_whole(value.of(answer)),
+        rarer => return read_rarer(rarer, answer, into),
+    }
+    Ok(true)
+}
+
+/// The answer is not one value.
+#[inline(never)]
+fn read_rarer(first: Token, answer: &[u8], into: &mut Reading) -> Answer<bool> {
+    match first {
         // RESP3 answers a map for a hash, RESP2 an array of names and values.
         Token::Nil | Token::Map(0) | Token::Array(0) => return Ok(false),
         Token::Map(_) | Token::Array(_) => read_fields(answer, into)?,

@@ -55,8 +55,8 @@ impl Router {
     {
         match self.member(request.key, request.effect) {
             Ok(Some(member)) => {
-                let Request { effect, parts, hash, encode, .. } = &request;
-                self.link.submit(member, *effect, *parts, |out| encode(out, *hash));
+                let Request { key, effect, parts, hash, encode, .. } = &request;
+                self.link.submit(member, *effect, *parts, |out| encode(out, key, *hash));
                 Sending::to(self, member, request)
             }
             Ok(None) => Sending::aside(self.send_anew(request)),
@@ -103,8 +103,8 @@ impl Router {
         };
         view.make_ready(link).await;
         let member = view.member(link, request.key, request.effect)?;
-        let Request { effect, parts, hash, encode, read, .. } = &mut request;
-        match link.request(member, *effect, *parts, |out| encode(out, *hash), read).await {
+        let Request { key, effect, parts, hash, encode, read, .. } = &mut request;
+        match link.request(member, *effect, *parts, |out| encode(out, key, *hash), read).await {
             Err(fault) => self.send_again(Refused { member, fault }, request).await,
             answer => answer,
         }

@@ -13,9 +13,9 @@ use super::codec::Token;
 use super::router::Router;
 use crate::wire::Effect;
 
-/// Appends the request to the output; `true`: for a record that is kept as a hash.
-pub(super) trait Encode: Fn(&mut Vec<u8>, bool) + Unpin {}
-impl<F: Fn(&mut Vec<u8>, bool) + Unpin> Encode for F {}
+/// Appends the request about a key to the output; `true`: for a record that is kept as a hash.
+pub(super) trait Encode: Fn(&mut Vec<u8>, &[u8], bool) + Unpin {}
+impl<F: Fn(&mut Vec<u8>, &[u8], bool) + Unpin> Encode for F {}
 
 /// Reads an answer, whose first token and whose bytes it gets.
 pub(super) trait Read<T>: FnMut(Token, &[u8]) -> Answer<T> + Unpin {}

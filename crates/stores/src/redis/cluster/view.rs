@@ -115,7 +115,7 @@ impl View {
         E: Encode,
         R: Read<T>,
     {
-        let Request { effect, parts, hash, encode, read, .. } = request;
+        let Request { key, effect, parts, hash, encode, read, .. } = request;
         let Refused { member, mut fault } = refused;
         let mut hop = Hop { member, asking: false };
         for _ in 0..MOST_REDIRECTIONS {
@@ -127,7 +127,7 @@ impl View {
             hop = self.follow(link, hop, &elsewhere);
             let encode = |out: &mut Vec<u8>| {
                 hop.push_asking(out);
-                encode(out, *hash);
+                encode(out, key, *hash);
             };
             let read = |first: Token, answer: &[u8]| {
                 let (first, answer) = hop.past_asking(first, answer);
