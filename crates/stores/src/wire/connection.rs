@@ -13,8 +13,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use kvdyno_core::measure::{Nanos, departure, now};
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
-use tokio::time::Instant;
 
 use super::deadline::Deadline;
 use super::input::Input;
@@ -61,7 +61,7 @@ struct Flight {
     effect: Effect,
     /// Bytes put out on this connection before it.
     begins: u64,
-    sent: Instant,
+    sent: Nanos,
 }
 
 enum Line {
@@ -74,7 +74,7 @@ enum Line {
 pub(crate) struct Connection<P: Protocol> {
     protocol: P,
     peer: String,
-    timeout: Duration,
+    timeout: Nanos,
     line: Line,
     slots: Vec<Slot<P::Reply>>,
     flights: VecDeque<Flight>,
@@ -90,7 +90,7 @@ pub(crate) struct Connection<P: Protocol> {
     unclaimed: usize,
     progress: P::Progress,
     /// When the requests since the last `poll` were made; one clock reading serves them all.
-    batch: Option<Instant>,
+    batch: Option<Nanos>,
     deadline: Deadline,
     /// Requests have failed since clients were last polled.
     failures: bool,
@@ -103,7 +103,7 @@ impl<P: Protocol> Connection<P> {
     pub(super) fn closed(protocol: P, slots: usize) -> Self {
         Connection {
             peer: protocol.peer(),
-            timeout: protocol.timeout(),
+            timeout: protocol.timeout().as_nanos().try_into().unwrap_or(Nanos::MAX),
             protocol,
             line: Line::Closed,
             slots: (0..slots).map(|_| Slot { ticket: 0, state: State::Idle }).collect(),
@@ -144,7 +144,7 @@ impl<P: Protocol> Connection<P> {
             self.begin_opening();
         }
         self.requests += 1;
-        let sent = *self.batch.get_or_insert_with(Instant::now);
+        let sent = *self.batch.get_or_insert_with(departure);
         let begins = self.written_before + self.output.len() as u64;
         encode(&mut self.output);
         let place = &mut self.slots[slot];
@@ -248,7 +248,7 @@ impl<P: Protocol> Connection<P> {
             Ok(stream) => {
                 self.line = Line::Open(stream);
                 // The time to connect was bounded by itself.
-                let now = Instant::now();
+                let now = now();
                 self.flights.iter_mut().for_each(|flight| flight.sent = now);
             }
             Err(fault) => self.end_with(|_, _| fault.clone().losing_connection()),
@@ -262,12 +262,13 @@ impl<P: Protocol> Connection<P> {
             return Ok(true);
         }
         while let Some(oldest) = self.flights.front() {
-            let due = oldest.sent + self.timeout;
+            let due = oldest.sent.saturating_add(self.timeout);
             if !self.deadline.watch(context, due) {
                 break;
             }
-            if due <= Instant::now() {
-                let message = format!("no answer from {} within {:?}", self.peer, self.timeout);
+            if due <= now() {
+                let timeout = Duration::from_nanos(self.timeout);
+                let message = format!("no answer from {} within {timeout:?}", self.peer);
                 return Err(End { class: ErrorClass::Timeout, message });
             }
         }

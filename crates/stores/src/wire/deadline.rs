@@ -4,7 +4,9 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
+use kvdyno_core::measure::{Nanos, now};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A timer that is set to when the oldest request in flight at that time was to be given up.
@@ -21,11 +23,12 @@ impl Deadline {
 
     /// Sees to it that `context` is woken at `due` or earlier. `true` if the timer has gone off:
     /// look whether a request is overdue, and then call this again.
-    pub(super) fn watch(&mut self, context: &mut Context<'_>, due: Instant) -> bool {
+    pub(super) fn watch(&mut self, context: &mut Context<'_>, due: Nanos) -> bool {
         let known = match &self.waker {
             Some(waker) => waker.will_wake(context.waker()),
             None => {
-                self.sleep.as_mut().reset(due);
+                let left = Duration::from_nanos(due.saturating_sub(now()));
+                self.sleep.as_mut().reset(Instant::now() + left);
                 false
             }
         };
