@@ -76,7 +76,7 @@ mod tests {
         };
         assert_eq!(executable(&of("wire_bare", r#""/x/y""#)), Some(PathBuf::from("/x/y")));
         assert_eq!(executable(&of("wire_bare", "null")), None);
-        assert_eq!(executable(&of("lmdb_bare", r#""/x/y""#)), None);
+        assert_eq!(executable(&of("engine_bare", r#""/x/y""#)), None);
         assert_eq!(executable("   Compiling"), None);
     }
 }

@@ -4,9 +4,9 @@
 mod account;
 mod bare;
 mod child;
+mod engine;
 pub mod instructions;
 mod kvdyno;
-mod lmdb;
 mod machine;
 mod memory;
 mod null;
@@ -42,6 +42,8 @@ enum Subject {
     Null,
     /// Random gets, beside a bare loop over the same engine
     Lmdb,
+    /// The same for RocksDB; builds kvdyno with it
+    Rocksdb,
     /// Client CPU for each operation, beside a bare loop over the same server
     Redis,
     /// The same for Memcached
@@ -80,7 +82,8 @@ pub fn bench(options: &Options) -> Result<(), Failure> {
     for subject in subjects {
         sections.push(match subject {
             Subject::Null => null::run(options)?,
-            Subject::Lmdb => lmdb::run(options)?,
+            Subject::Lmdb => engine::LMDB.run(options)?,
+            Subject::Rocksdb => engine::ROCKSDB.run(options)?,
             Subject::Open => open::run(options)?,
             Subject::Memory => memory::run(options)?,
             Subject::Account => account::run(options)?,

@@ -1,0 +1,92 @@
+//! Random gets from an engine in this process beside a bare loop over the same files: what kvdyno
+//! adds to an engine that answers within microseconds.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::pairs::{Median, Pairs};
+use super::{Options, Section, kvdyno};
+use crate::servers;
+use crate::steps::{self, Failure, root};
+
+/// Records of the database, and bytes of each value.
+const RECORDS: u64 = 1_000_000;
+
+/// An engine to read from.
+pub(super) struct Engine {
+    /// Its scheme, the bare loop's word for it, and the section's name.
+    name: &'static str,
+    /// The feature that it needs beside the default ones.
+    feature: Option<&'static str>,
+    /// Gets of each run.
+    gets: u64,
+    /// Most times the bare loop's processor time that is asked for.
+    asked: f64,
+}
+
+pub(super) const LMDB: Engine =
+    Engine { name: "lmdb", feature: None, gets: 5_000_000, asked: 1.10 };
+pub(super) const ROCKSDB: Engine =
+    Engine { name: "rocksdb", feature: Some("rocksdb"), gets: 1_000_000, asked: 1.05 };
+
+impl Engine {
+    pub(super) fn run(&self, options: &Options) -> Result<Section, Failure> {
+        self.build()?;
+        let folder = root().join("target/bench").join(self.name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(Failure::file(&folder))?;
+        }
+        let (data, out) = (folder.join("data"), folder.join("result"));
+        std::fs::create_dir_all(&data).map_err(Failure::file(&data))?;
+        let gets = options.scaled(self.gets).to_string();
+        let records = options.scaled(RECORDS).to_string();
+        let store = format!("{}:{}?durability=none", self.name, data.display());
+        let run = |policy: &str| {
+            let mut command = kvdyno::command(&out, &[]);
+            command.args(["--store", &store, "--records", &records, "--value", "200B"]);
+            command.args(["--mix", "get=100", "--clients", "1", "--requests", &gets]);
+            command.args(["--set", "key.form=decimal", "--set", "read-back=false"]);
+            kvdyno::run(&out, command.args(["--data", policy]))
+        };
+        run("fresh")?;
+        let bare = || self.bare(&data, &records, &gets);
+        let pairs = Pairs::measure(options.pairs, || Ok(run("reuse")?.cpu_ns()), bare)?;
+        let (ours, theirs) = (Median::of(&pairs.ours), Median::of(&pairs.theirs));
+        let text = format!(
+            "| loop | CPU ns for each get |\n| --- | --- |\n| kvdyno, verification on | {ours} |\n\
+             | bare loop | {theirs} |\n\nkvdyno over the bare loop, pair by pair: {}; at most {:.2} \
+             is asked for.\n",
+            pairs.ratio(),
+            self.asked,
+        );
+        Ok(Section { name: self.name, text })
+    }
+
+    /// Builds kvdyno with the engine in it.
+    fn build(&self) -> Result<(), Failure> {
+        let Some(feature) = self.feature else { return Ok(()) };
+        servers::ensure_libraries()?;
+        let mut cargo = self.cargo(&["build", "--release", "--package", "kvdyno"]);
+        steps::run(cargo.args(["--features", feature]))
+    }
+
+    /// One run of the bare loop: processor time for each get, ns.
+    fn bare(&self, data: &Path, records: &str, gets: &str) -> Result<f64, Failure> {
+        let mut cargo = self.cargo(&["bench", "--quiet", "--package", "kvdyno-stores"]);
+        cargo.args(self.feature.iter().flat_map(|feature| ["--features", feature]));
+        cargo.args(["--bench", "engine_bare", "--", self.name]).arg(data);
+        let said = steps::output(cargo.args([records, gets]))?;
+        let found =
+            said.lines().find_map(|line| line.strip_prefix("CPU ns per get: ")?.parse().ok());
+        found.ok_or_else(|| Failure::Found("the bare loop did not tell its time".to_owned()))
+    }
+
+    fn cargo(&self, words: &[&str]) -> Command {
+        let mut cargo = steps::cargo();
+        if self.feature == ROCKSDB.feature {
+            servers::with_rocksdb(&mut cargo);
+        }
+        cargo.args(words);
+        cargo
+    }
+}
