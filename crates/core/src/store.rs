@@ -170,6 +170,9 @@ impl Transport for NoTransport {
 /// Latency is taken by the caller around each method, so a method does what the wire asks and
 /// nothing else. After an answer that lost the connection the next call makes one attempt to
 /// connect again; waiting between attempts is the caller's task.
+///
+/// What a request of one record is lent (`'a`), it is lent until its answer, so that a driver may give
+/// a future of its own as it is; `async fn` with lifetimes left out does as well.
 pub trait Client {
     /// Reads the record at `key` into `into` (cleared by the caller). `Ok(true)` if it exists.
     ///

@@ -184,8 +184,7 @@ fn each_request_has_its_own_time_limit_though_there_is_one_timer() {
         let waited = begin.elapsed();
         assert_eq!(kind(&fault), (ErrorClass::Timeout, Certainty::Indeterminate, true));
         assert!(waited >= Duration::from_millis(400), "{waited:?}");
-        // Well before the time that a request has by default.
-        assert!(waited < Duration::from_millis(1_900), "{waited:?}");
+        assert!(waited < Duration::from_secs(1), "{waited:?}");
     });
 }
 
@@ -225,7 +224,7 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
         let url = format!("redis://127.0.0.1:{port}?timeout=200ms");
         let fault = store(&url).connect(1).await.err().unwrap();
         assert_eq!(kind(&fault), (ErrorClass::Refused, Certainty::Failed, true));
-        assert!(begin.elapsed() < Duration::from_millis(1_900));
+        assert!(begin.elapsed() < Duration::from_secs(1));
     });
 }
 

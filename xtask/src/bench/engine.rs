@@ -62,18 +62,18 @@ impl Engine {
         Ok(Section { name: self.name, text })
     }
 
-    /// Builds kvdyno with the engine in it.
+    /// Builds kvdyno with the engine in it, where it is not by default.
     fn build(&self) -> Result<(), Failure> {
-        let Some(feature) = self.feature else { return Ok(()) };
+        if self.feature.is_none() {
+            return Ok(());
+        }
         servers::ensure_libraries()?;
-        let mut cargo = self.cargo(&["build", "--release", "--package", "kvdyno"]);
-        steps::run(cargo.args(["--features", feature]))
+        steps::run(&mut self.cargo(&["build", "--release", "--package", "kvdyno"]))
     }
 
     /// One run of the bare loop: processor time for each get, ns.
     fn bare(&self, data: &Path, records: &str, gets: &str) -> Result<f64, Failure> {
         let mut cargo = self.cargo(&["bench", "--quiet", "--package", "kvdyno-stores"]);
-        cargo.args(self.feature.iter().flat_map(|feature| ["--features", feature]));
         cargo.args(["--bench", "engine_bare", "--", self.name]).arg(data);
         let said = steps::output(cargo.args([records, gets]))?;
         let found =
@@ -81,12 +81,13 @@ impl Engine {
         found.ok_or_else(|| Failure::Found("the bare loop did not tell its time".to_owned()))
     }
 
+    /// cargo with the engine's feature.
     fn cargo(&self, words: &[&str]) -> Command {
         let mut cargo = steps::cargo();
-        if self.feature == ROCKSDB.feature {
-            servers::with_rocksdb(&mut cargo);
-        }
         cargo.args(words);
+        if let Some(feature) = self.feature {
+            servers::with_rocksdb(cargo.args(["--features", feature]));
+        }
         cargo
     }
 }

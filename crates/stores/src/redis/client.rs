@@ -75,7 +75,7 @@ impl Client for RedisClient {
             parts: 1,
             hash: false,
             learns: None,
-            encode: push_del,
+            encode: |out: &mut Vec<u8>, key: &[u8], _| push_del(out, key),
             read: |first: Token, answer: &[u8]| Ok(read_number(first, answer)? > 0),
         };
         self.router.send(request)

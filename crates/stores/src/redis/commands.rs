@@ -19,8 +19,8 @@ pub(super) fn push_get(out: &mut Vec<u8>, key: &[u8], hash: bool) {
     push_word(out, key);
 }
 
-/// `DEL key`, however the record is kept.
-pub(super) fn push_del(out: &mut Vec<u8>, key: &[u8], _hash: bool) {
+/// `DEL key`.
+pub(super) fn push_del(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"*2\r\n$3\r\nDEL\r\n");
     push_word(out, key);
 }
