@@ -5,6 +5,7 @@ use super::backoff::Backoff;
 use super::desk::Desk;
 use super::lane::Lane;
 use super::pace::Pace;
+use super::post::Post;
 use super::worker::Worker;
 use crate::measure;
 use crate::store::Client;
@@ -14,9 +15,10 @@ pub(super) async fn run_client<C: Client, P: Pace>(
     worker: &Worker,
     lane: &Lane,
     pace: &P,
+    post: &impl Post,
     client: &mut C,
 ) {
-    let mut desk = Desk::new(worker, lane);
+    let mut desk = Desk::new(worker, lane, post);
     let mut backoff = Backoff::default();
     let mut now = measure::now();
     while let Some(turn) = lane.claim(now, worker.deadline()) {

@@ -7,14 +7,15 @@
 
 mod batches;
 
-use crate::measure::{Ending, Nanos, Series, Timing, departure, now};
-use crate::store::{Answer, Certainty, Client, OperationId, Put, Reading, Rows};
+use crate::measure::{Ending, Nanos, Series, Timing};
+use crate::store::{Answer, Certainty, Client, Fault, OperationId, Put, Reading, Rows};
 use crate::verify::{AnsweredRead, ReadTickets, WriteEnd, WriteKind, WriteSlot};
 use crate::workload::{Kind, Operation};
 
 use self::batches::Batch;
 use super::compose::Composer;
 use super::lane::{Lane, Turn};
+use super::post::{Departure, Post};
 use super::worker::Worker;
 
 /// What the loop must know after an operation.
@@ -63,17 +64,32 @@ impl Request {
 
 /// A request that was answered.
 struct Ended {
-    answer: Answer<bool>,
+    /// There was a record, if nothing failed. Apart from the fault, so that it stays in a register.
+    found: bool,
+    fault: Option<Fault>,
     /// Records moved if it succeeded.
     records: u64,
     sent: Nanos,
     done: Nanos,
 }
 
+impl Ended {
+    /// With an answer to what left at `sent`.
+    #[inline(always)]
+    fn with(answer: Answer<bool>, records: u64, sent: Departure, done: Nanos) -> Self {
+        let (found, fault) = match answer {
+            Ok(found) => (found, None),
+            Err(fault) => (false, Some(fault)),
+        };
+        Ended { found, fault, records, sent: sent.at, done }
+    }
+}
+
 /// The buffers of one client, and whose client it is.
-pub(super) struct Desk<'a> {
+pub(super) struct Desk<'a, P> {
     worker: &'a Worker,
     lane: &'a Lane,
+    post: &'a P,
     composer: Composer,
     key: Vec<u8>,
     reading: Reading,
@@ -83,11 +99,12 @@ pub(super) struct Desk<'a> {
     batch: Batch,
 }
 
-impl<'a> Desk<'a> {
-    pub fn new(worker: &'a Worker, lane: &'a Lane) -> Self {
+impl<'a, P: Post> Desk<'a, P> {
+    pub fn new(worker: &'a Worker, lane: &'a Lane, post: &'a P) -> Self {
         Desk {
             worker,
             lane,
+            post,
             composer: Composer::new(worker.job().dataset(), &lane.workload),
             key: Vec::with_capacity(256),
             reading: Reading::default(),
@@ -110,23 +127,26 @@ impl<'a> Desk<'a> {
             let ended = match request {
                 Request::Get => {
                     self.begin_get(operation);
-                    let sent = departure();
+                    let sent = self.post.leave(operation.record);
                     let answer = client.get(&self.key, &mut self.reading).await;
-                    let ended = Ended { answer, records: 1, sent, done: now() };
+                    let ended = self.ended(answer, 1, sent);
                     self.end_get(turn, &ended);
                     ended
                 }
                 Request::Put => {
+                    let post = self.post;
                     let put = self.begin_put(operation);
-                    let sent = departure();
+                    let sent = post.leave(operation.record);
                     let answer = client.put(put).await.map(|()| true);
-                    self.end_write(Ended { answer, records: 1, sent, done: now() })
+                    let ended = self.ended(answer, 1, sent);
+                    self.end_write(ended)
                 }
                 Request::Delete => {
                     self.begin_delete(operation);
-                    let sent = departure();
+                    let sent = self.post.leave(operation.record);
                     let answer = client.delete(&self.key).await;
-                    self.end_write(Ended { answer, records: 1, sent, done: now() })
+                    let ended = self.ended(answer, 1, sent);
+                    self.end_write(ended)
                 }
                 Request::Scan => self.scan(client, turn).await,
                 Request::GetBatch => self.get_batch(client, turn).await,
@@ -134,10 +154,16 @@ impl<'a> Desk<'a> {
             };
             let sent = *first_sent.get_or_insert(ended.sent);
             match request.next_of(operation.kind) {
-                Some(next) if ended.answer.is_ok() => request = next,
+                Some(next) if ended.fault.is_none() => request = next,
                 _ => return self.record(turn, sent, ended),
             }
         }
+    }
+
+    /// The request that left at `sent` has its answer.
+    #[inline(always)]
+    fn ended(&self, answer: Answer<bool>, records: u64, sent: Departure) -> Ended {
+        Ended::with(answer, records, sent, self.post.answered(sent))
     }
 
     /// Records the operation, which `ended` has ended and whose first request was sent at `sent`.
@@ -145,16 +171,24 @@ impl<'a> Desk<'a> {
     fn record(&mut self, turn: &Turn, sent: Nanos, ended: Ended) -> After {
         let series = Series { group: self.lane.group, kind: turn.operation.kind };
         let timing = Timing { due: turn.due, sent, done: ended.done };
-        let (ending, fault) = match &ended.answer {
-            Ok(found) => (Ending::Ok { found: *found }, None),
-            Err(fault) => match fault.certainty {
-                Certainty::Failed => (Ending::Failed, Some(fault)),
-                Certainty::Indeterminate => (Ending::Indeterminate, Some(fault)),
-            },
+        let ending = match ended.fault.as_ref().map(|fault| fault.certainty) {
+            None => Ending::Ok { found: ended.found },
+            Some(Certainty::Failed) => Ending::Failed,
+            Some(Certainty::Indeterminate) => Ending::Indeterminate,
         };
-        self.worker.record(series, ending, ended.records, timing, fault);
-        let connection_lost = fault.is_some_and(|fault| fault.connection_lost);
+        self.worker.record(series, ending, ended.records, timing, ended.fault.as_ref());
+        let connection_lost = ended.fault.is_some_and(|fault| fault.connection_lost);
         After { done: ended.done, connection_lost }
+    }
+
+    /// Asks for the ledger's words that will be needed soon: of requests to come, and of the answer that
+    /// is read next.
+    #[inline(always)]
+    fn expect(&self) {
+        self.worker.expect(self.lane.soon());
+        if let Some(record) = self.post.next_record() {
+            self.worker.expect(record);
+        }
     }
 
     #[inline(always)]
@@ -167,19 +201,18 @@ impl<'a> Desk<'a> {
 
     #[inline(always)]
     fn end_get(&mut self, turn: &Turn, ended: &Ended) {
-        self.worker.expect(self.lane.soon());
+        self.expect();
         let read = self.read_of(turn, turn.operation.record, &self.key, ended);
         let mut examiner = self.worker.examiner();
-        match (&ended.answer, turn.operation.kind == Kind::GetAbsent) {
-            (Err(_), false) => {
+        let found = ended.found.then_some(&self.reading);
+        match (&ended.fault, turn.operation.kind == Kind::GetAbsent) {
+            (None, false) => examiner.end_read(&read, &mut self.reads, found),
+            (None, true) => examiner.judge_absent(&read, found),
+            (Some(_), false) => {
                 examiner.abandon_read(&mut self.reads);
                 self.worker.note_unread(turn.operation.record);
             }
-            (Err(_), true) => {}
-            (&Ok(found), false) => {
-                examiner.end_read(&read, &mut self.reads, found.then_some(&self.reading));
-            }
-            (&Ok(found), true) => examiner.judge_absent(&read, found.then_some(&self.reading)),
+            (Some(_), true) => {}
         }
     }
 
@@ -203,17 +236,17 @@ impl<'a> Desk<'a> {
 
     #[inline(always)]
     fn end_write(&mut self, mut ended: Ended) -> Ended {
-        self.worker.expect(self.lane.soon());
-        if let Err(fault) = &mut ended.answer
+        self.expect();
+        if let Some(fault) = &mut ended.fault
             && self.worker.job().may_apply_again()
         {
             // What the driver says is true of its last attempt only.
             fault.certainty = Certainty::Indeterminate;
         }
-        let end = match ended.answer.as_ref().map_err(|fault| fault.certainty) {
-            Ok(_) => WriteEnd::Acknowledged,
-            Err(Certainty::Failed) => WriteEnd::Failed,
-            Err(Certainty::Indeterminate) => WriteEnd::Indeterminate,
+        let end = match ended.fault.as_ref().map(|fault| fault.certainty) {
+            None => WriteEnd::Acknowledged,
+            Some(Certainty::Failed) => WriteEnd::Failed,
+            Some(Certainty::Indeterminate) => WriteEnd::Indeterminate,
         };
         self.worker.examiner().end_write(&mut self.writes, end, ended.done);
         ended
@@ -221,12 +254,12 @@ impl<'a> Desk<'a> {
 
     async fn scan<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
         self.rows.clear();
-        let sent = departure();
+        let sent = self.post.leave(turn.operation.record);
         let answer = client.scan(&self.key, turn.operation.count as usize, &mut self.rows).await;
-        let done = now();
-        let records = self.rows.len() as u64;
-        let ended = Ended { answer: answer.map(|()| records > 0), records, sent, done };
-        if ended.answer.is_ok() {
+        let mut ended = self.ended(answer.map(|()| true), 0, sent);
+        ended.records = self.rows.len() as u64;
+        ended.found = ended.records > 0;
+        if ended.fault.is_none() {
             let read = self.read_of(turn, turn.operation.record, &self.key, &ended);
             self.worker.examiner().judge_scan(&read, self.lane.workload.keys(), &self.rows);
         }

@@ -13,6 +13,7 @@ mod lane;
 mod layout;
 mod pace;
 mod phase;
+mod post;
 mod recheck;
 mod schedule;
 mod threads;

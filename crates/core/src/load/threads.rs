@@ -19,6 +19,7 @@ use super::job::{Job, LoadError};
 use super::lane::Lane;
 use super::layout::Seat;
 use super::pace::{RuntimePace, ThreadPace};
+use super::post::{Alone, Turning, Turns};
 use super::schedule::Dues;
 use super::timer::Timer;
 use super::worker::{Remains, Worker};
@@ -190,7 +191,7 @@ async fn carry_in_process<S: Store>(assignment: Assignment<S>) -> Result<Option<
     wait_for_start(start);
     for (lane, connection) in connections.drain(..) {
         for mut client in connection.clients {
-            run_client(&worker, &worker.lanes()[lane], &pace, &mut client).await;
+            run_client(&worker, &worker.lanes()[lane], &pace, &Alone, &mut client).await;
         }
     }
     let (took, spun) = (ThreadTime::now().since(begun), pace.spun.get());
@@ -245,15 +246,17 @@ fn crew_of<S: Store>(
     lane: usize,
     pace: &Rc<RuntimePace<impl Fn() -> Nanos + 'static>>,
     connection: Connection<S::Client, S::Transport>,
-) -> Crew<'static, S::Transport> {
-    let clients = connection.clients.into_iter().map(|mut client| {
-        let (worker, pace) = (Rc::clone(worker), Rc::clone(pace));
+) -> Crew<'static, Turning<S::Transport>> {
+    let turns = Turns::of(connection.clients.len());
+    let clients = connection.clients.into_iter().enumerate().map(|(number, mut client)| {
+        let (worker, pace, post) = (Rc::clone(worker), Rc::clone(pace), turns.post(number));
         let client = async move {
-            run_client(&worker, &worker.lanes()[lane], &*pace, &mut client).await;
+            run_client(&worker, &worker.lanes()[lane], &*pace, &post, &mut client).await;
         };
         Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>
     });
-    Crew::new(clients.collect(), connection.transport)
+    let clients = clients.collect();
+    Crew::new(clients, Turning { transport: connection.transport, turns })
 }
 
 async fn abandoned(worker: &Worker) {

@@ -269,10 +269,22 @@ pub fn push_command(out: &mut Vec<u8>, count: usize) {
 }
 
 /// Adds a word to a command.
+#[inline]
 pub fn push_word(out: &mut Vec<u8>, word: &[u8]) {
-    out.push(b'$');
-    push_decimal(out, word.len() as u64);
-    out.extend_from_slice(b"\r\n");
+    let length = word.len();
+    let digit = |unit: usize| b'0' + (length / unit % 10) as u8;
+    // Of keys and small values: pieces of a known size are stored where others are copied by a call.
+    match length {
+        10..100 => out.extend_from_slice(&[b'$', digit(10), digit(1), b'\r', b'\n']),
+        100..1000 => {
+            out.extend_from_slice(&[b'$', digit(100), digit(10), digit(1), b'\r', b'\n']);
+        }
+        _ => {
+            out.push(b'$');
+            push_decimal(out, length as u64);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
     out.extend_from_slice(word);
     out.extend_from_slice(b"\r\n");
 }

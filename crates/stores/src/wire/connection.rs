@@ -170,16 +170,18 @@ impl<P: Protocol> Connection<P> {
     /// are to be read before the connection is polled again.
     pub(super) fn claim(&mut self, slot: usize) -> Option<Answer<Arrived<P::Reply>>> {
         let state = &mut self.slots[slot].state;
-        if matches!(state, State::Waiting) {
-            return None;
-        }
-        match std::mem::replace(state, State::Idle) {
+        match state {
+            State::Idle | State::Waiting => None,
             State::Arrived(arrived) => {
+                let arrived = *arrived;
+                *state = State::Idle;
                 self.unclaimed -= 1;
                 Some(Ok(arrived))
             }
-            State::Failed(fault) => Some(Err(fault)),
-            State::Idle | State::Waiting => None,
+            State::Failed(_) => match std::mem::replace(state, State::Idle) {
+                State::Failed(fault) => Some(Err(fault)),
+                _ => None,
+            },
         }
     }
 

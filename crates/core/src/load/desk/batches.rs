@@ -2,11 +2,11 @@
 //! one to the next, so that none allocates.
 
 use super::{Desk, Ended};
-use crate::measure::{departure, now};
 use crate::store::{Client, Put};
 use crate::verify::{ReadTickets, WriteKind};
 
 use super::super::lane::Turn;
+use super::super::post::Post;
 
 /// The buffers of a batch.
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct Entry {
     reads: ReadTickets,
 }
 
-impl Desk<'_> {
+impl<P: Post> Desk<'_, P> {
     pub(super) async fn get_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
         let count = self.name_batch(turn);
         for entry in &mut self.batch.entries[..count] {
@@ -36,12 +36,11 @@ impl Desk<'_> {
         let mut keys = emptied(std::mem::take(&mut self.batch.keys));
         keys.extend(self.batch.entries[..count].iter().map(|entry| entry.key.as_slice()));
         self.rows.clear();
-        let sent = departure();
+        let sent = self.post.leave(turn.operation.record);
         let answer = client.get_batch(&keys, &mut self.rows).await;
-        let done = now();
+        let mut ended = self.ended(answer.map(|()| true), count as u64, sent);
+        ended.found = self.rows.iter().any(|(_, value)| value.is_some());
         self.batch.keys = emptied(keys);
-        let found = self.rows.iter().any(|(_, value)| value.is_some());
-        let ended = Ended { answer: answer.map(|()| found), records: count as u64, sent, done };
         self.judge_batch(turn, &ended);
         ended
     }
@@ -49,7 +48,7 @@ impl Desk<'_> {
     fn judge_batch(&mut self, turn: &Turn, ended: &Ended) {
         let mut entries = std::mem::take(&mut self.batch.entries);
         let mut examiner = self.worker.examiner();
-        let mut rows = self.rows.iter().filter(|_| ended.answer.is_ok());
+        let mut rows = self.rows.iter().filter(|_| ended.fault.is_none());
         for entry in &mut entries[..ended.records as usize] {
             let Some((_, value)) = rows.next() else {
                 examiner.abandon_read(&mut entry.reads);
@@ -80,11 +79,11 @@ impl Desk<'_> {
                 .enumerate()
                 .map(|(i, entry)| self.composer.put(i, &entry.key, operation, self.lane.plan.ttl)),
         );
-        let sent = departure();
+        let sent = self.post.leave(operation.record);
         let answer = client.put_batch(&puts).await.map(|()| true);
-        let done = now();
+        let ended = self.ended(answer, count as u64, sent);
         self.batch.puts = emptied(puts);
-        self.end_write(Ended { answer, records: count as u64, sent, done })
+        self.end_write(ended)
     }
 
     /// Notes the records of the batch and writes their keys; how many there are.

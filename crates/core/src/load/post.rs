@@ -1,0 +1,181 @@
+//! Where a client works from, and by which readings of the clock its requests are timed.
+//!
+//! A client that has a thread to itself reads the clock before each request and after each answer. The
+//! clients of one connection have their answers from one read and their requests leave in one write:
+//! there the read's end is when all of these answers came, and what kvdyno does about the first of them
+//! is no time of the last. One reading serves them all, and one the requests that follow.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::task::Context;
+
+use crate::measure::{self, Nanos};
+use crate::store::Transport;
+
+/// When a request left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    /// Never later than its bytes left.
+    pub at: Nanos,
+    /// Number of the crew's turn in which it was.
+    turn: u64,
+}
+
+/// A client's place.
+pub(super) trait Post {
+    /// A request about `record` is about to be made.
+    fn leave(&self, record: u64) -> Departure;
+
+    /// When the answer came to the client's request; asked right after it.
+    fn answered(&self, departure: Departure) -> Nanos;
+
+    /// The record that the client asked for whose turn is next, if there is one.
+    fn next_record(&self) -> Option<u64>;
+}
+
+/// Of a client whose calls do all there is to do.
+pub(super) struct Alone;
+
+impl Post for Alone {
+    #[inline(always)]
+    fn leave(&self, _record: u64) -> Departure {
+        Departure { at: measure::departure(), turn: 0 }
+    }
+
+    #[inline(always)]
+    fn answered(&self, _departure: Departure) -> Nanos {
+        measure::now()
+    }
+
+    #[inline(always)]
+    fn next_record(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What the clients of one connection share: its turns, each of which begins when the transport has
+/// been polled.
+pub(super) struct Turns {
+    number: Cell<u64>,
+    /// When this turn's answers came, if there were any.
+    answered: Cell<Option<Nanos>>,
+    /// When the first request of this turn was made, if there was one.
+    departure: Cell<Option<Nanos>>,
+    /// The record that each client asked for last; `u64::MAX` if none.
+    records: Vec<Cell<u64>>,
+}
+
+impl Turns {
+    /// Of so many clients.
+    pub fn of(clients: usize) -> Rc<Turns> {
+        Rc::new(Turns {
+            number: Cell::new(0),
+            answered: Cell::new(None),
+            departure: Cell::new(None),
+            records: vec![Cell::new(u64::MAX); clients],
+        })
+    }
+
+    /// The transport has been polled, and brought answers or not.
+    fn begin(&self, answered: bool) {
+        self.number.set(self.number.get() + 1);
+        self.answered.set(answered.then(measure::now));
+        self.departure.set(None);
+    }
+
+    /// The place of one of the clients.
+    pub fn post(self: &Rc<Self>, client: usize) -> CrewPost {
+        CrewPost { turns: Rc::clone(self), client }
+    }
+}
+
+/// A transport whose polls begin the turns.
+pub(super) struct Turning<T> {
+    pub transport: T,
+    pub turns: Rc<Turns>,
+}
+
+impl<T: Transport> Transport for Turning<T> {
+    #[inline]
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let answered = self.transport.poll(context);
+        self.turns.begin(answered);
+        answered
+    }
+}
+
+/// Of a client that shares a connection, or whose driver waits by itself.
+pub(super) struct CrewPost {
+    turns: Rc<Turns>,
+    client: usize,
+}
+
+impl Post for CrewPost {
+    #[inline(always)]
+    fn leave(&self, record: u64) -> Departure {
+        let turns = &*self.turns;
+        turns.records[self.client].set(record);
+        let at = turns.departure.get().unwrap_or_else(|| {
+            let now = measure::departure();
+            turns.departure.set(Some(now));
+            now
+        });
+        Departure { at, turn: turns.number.get() }
+    }
+
+    #[inline(always)]
+    fn answered(&self, departure: Departure) -> Nanos {
+        let turns = &*self.turns;
+        match turns.answered.get() {
+            Some(answered) if turns.number.get() > departure.turn => answered,
+            _ => {
+                // Answered by the driver itself, perhaps at once: the next request leaves after that.
+                turns.departure.set(None);
+                measure::now()
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn next_record(&self) -> Option<u64> {
+        self.turns.records.get(self.client + 1).map(Cell::get)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_one_read_came_together_and_the_requests_after_them_leave_together() {
+        let turns = Turns::of(2);
+        let (first, second) = (turns.post(0), turns.post(1));
+        let sent = [first.leave(7), second.leave(8)];
+        assert_eq!(sent[0].at, sent[1].at);
+        assert_eq!((first.next_record(), second.next_record()), (Some(8), None));
+        turns.begin(true);
+        let answered = first.answered(sent[0]);
+        assert!(answered > sent[0].at);
+        let next = first.leave(9);
+        assert!(next.at >= answered, "a request leaves after the answer before it");
+        assert_eq!(second.answered(sent[1]), answered, "whatever the first has done meanwhile");
+        assert_eq!(second.leave(10).at, next.at);
+    }
+
+    #[test]
+    fn what_a_driver_answers_by_itself_is_timed_by_itself() {
+        let turns = Turns::of(1);
+        let post = turns.post(0);
+        // Another client's answer came in this turn.
+        turns.begin(true);
+        let sent = post.leave(7);
+        let answered = post.answered(sent);
+        assert!(answered >= sent.at, "at once, and not when that other answer came");
+        assert!(post.leave(8).at >= answered, "the next one leaves later");
+        // The driver's own waker, and no transport, brought this turn about.
+        let sent = post.leave(9);
+        turns.begin(false);
+        let before = measure::now();
+        assert!(post.answered(sent) >= before);
+    }
+}
