@@ -205,7 +205,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
     let request = site.request();
     let jmx = nodetool::choose_port(site, &name, number)?;
     let heap = request.bytes("memory").unwrap_or(256 << 20).div_ceil(1 << 20).max(64);
-    let folder = folder.display().to_string();
+    let home = folder.display().to_string();
     let java = Java::class(&library, "org.apache.cassandra.service.CassandraDaemon")
         .heap("64M", &format!("{heap}M"))
         .jit(request.text("jit"))
@@ -215,8 +215,8 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .property("cassandra.config", &format!("file://{}", yaml.display()))
         .property("cassandra-rackdc.properties", &format!("file://{}", place.display()))
         .property("logback.configurationFile", &log.display().to_string())
-        .property("cassandra.storagedir", &folder)
-        .property("cassandra.logdir", &folder)
+        .property("cassandra.storagedir", &home)
+        .property("cassandra.logdir", &home)
         .property("cassandra-foreground", "yes")
         .property("cassandra.jmx.local.port", &jmx.to_string())
         .property("cassandra.superuser_setup_delay_ms", "0")
@@ -233,7 +233,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
             .property("cassandra.ring_delay_ms", "100")
             .property("cassandra.skip_wait_for_gossip_to_settle", "0"),
     };
-    let launch: Launch = java.launch(address)?.ready(cql::listens).patience(PATIENCE);
+    let launch: Launch = java.launch(address, &folder)?.ready(cql::listens).patience(PATIENCE);
     site.start(&name, Some(Role::Peer), launch)
 }
 

@@ -99,13 +99,12 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let heap = format!("{}K", site.request().bytes("memory").unwrap_or_default() / 1024);
     let (servers, vbuckets) =
         (site.request().text("servers").to_owned(), site.request().text("vbuckets").to_owned());
-    let folder = site.folder(NODE)?.display().to_string();
+    let folder = site.folder(NODE)?;
     let host = there.to_string();
     let launch = Java::jar(jar)
         .heap("32M", &heap)
         .jit(site.request().text("jit"))
-        .property("java.io.tmpdir", &folder)
-        .launch(address)?
+        .launch(address, &folder)?
         .arguments(["--port", "8091", "--host", &host, "--nodes", &servers])
         .arguments(["--vbuckets", &vbuckets, "--replicas", "0", "--buckets", "default::couchbase"])
         .through(

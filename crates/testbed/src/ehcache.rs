@@ -154,9 +154,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         .heap("32M", &heap)
         .jit(site.request().text("jit"))
         .opens(&["java.base/java.lang"])
-        // What it unpacks goes away with the testbed.
-        .property("java.io.tmpdir", &folder.display().to_string())
-        .launch(address)?
+        .launch(address, &folder)?
         .arguments(["--host", &host, "--port", &address.port().to_string(), "--classes"])
         .arguments([classes.parent().unwrap_or(&folder)])
         .arguments(["--path", "/ehcache"])

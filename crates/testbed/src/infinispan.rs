@@ -107,14 +107,12 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let secure = secure(site)?;
     let xml = configuration(&at, secure.as_ref(), &records);
     site.write(NODE, "server/conf/infinispan.xml", &xml)?;
-    let home = site.folder(NODE)?.display().to_string();
+    let folder = site.folder(NODE)?;
     let launch = Java::class(&library, "org.infinispan.server.Bootstrap")
         .heap("64M", &heap)
         .jit(site.request().text("jit"))
-        .property("infinispan.server.home.path", &home)
-        // Native libraries are unpacked there, and go away with the testbed.
-        .property("java.io.tmpdir", &home)
-        .launch(at.rest)?
+        .property("infinispan.server.home.path", &folder.display().to_string())
+        .launch(at.rest, &folder)?
         .arguments(["-c", "infinispan.xml"])
         .ready(|probe| {
             probe.log.contains("ISPN080001")

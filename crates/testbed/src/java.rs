@@ -49,7 +49,10 @@ impl Java {
     }
 
     fn with(program: Vec<OsString>) -> Java {
-        Java { options: vec!["-Djava.net.preferIPv4Stack=true".into()], program }
+        Java {
+            options: vec!["-Djava.net.preferIPv4Stack=true".into(), "-XX:-UsePerfData".into()],
+            program,
+        }
     }
 
     /// Heap at the start and at most, as the JVM writes sizes: `64M`.
@@ -96,11 +99,16 @@ impl Java {
         })
     }
 
-    /// Ready to be started; the program's own arguments are added with [`Launch::arguments`].
+    /// Ready to be started; the program's own arguments are added with [`Launch::arguments`]. Native
+    /// libraries and whatever else it unpacks go to `folder`, and away with the testbed, even if it is
+    /// killed.
     ///
     /// # Errors
     /// [`TestbedError::NotInstalled`] if there is no Java.
-    pub fn launch(self, address: SocketAddr) -> Result<Launch, TestbedError> {
+    pub fn launch(mut self, address: SocketAddr, folder: &Path) -> Result<Launch, TestbedError> {
+        let mut unpacked = OsString::from("-Djava.io.tmpdir=");
+        unpacked.push(folder);
+        self.options.push(unpacked);
         Ok(Launch::new(machine()?, address).arguments(self.options).arguments(self.program))
     }
 

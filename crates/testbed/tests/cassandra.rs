@@ -30,6 +30,12 @@ fn a_ring_takes_another_node_merges_gives_one_up_and_goes_whole() {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["cassandra-1", "cassandra-2"]);
     assert!(nodes.iter().all(|node| node.running && node.role == Some(Role::Peer)));
+    // What each unpacked lies where it goes away with it.
+    for node in testbed.site().nodes() {
+        let folder = node.server.folder().display().to_string();
+        let libraries = process::run(Path::new("find"), [&folder, "-name", "*.so"]).unwrap();
+        assert!(!libraries.trim().is_empty(), "{folder}");
+    }
     // Files of data in the folder that has most of them; a folder is a table's.
     let most = |testbed: &Deployment| {
         let find = "find . -name '*-Data.db' -printf '%h\\n' | sort | uniq -c | sort -n | tail -1";
