@@ -4,6 +4,9 @@
 //! clients of one connection have their answers from one read and their requests leave in one write:
 //! there the read's end is when all of these answers came, and what kvdyno does about the first of them
 //! is no time of the last. One reading serves them all, and one the requests that follow.
+//!
+//! Where a driver that waits by itself stands behind a transport of kvdyno's (`cache` may mix them), its answer
+//! may be found in a turn that the transport's answers began: then it came some µs later than is told.
 
 use std::cell::Cell;
 use std::rc::Rc;
