@@ -98,7 +98,10 @@ fn deploy_ferretdb(site: &mut Site) -> Result<Served, TestbedError> {
     let name = "mongodb-1";
     let (data, state) = (site.folder(&format!("{name}/data"))?, site.folder(name)?);
     let address = site.address(1, 27017)?;
-    let url = format!("--sqlite-url=file:{}/", data.display());
+    // SQLite has one writer at a time; one that waited 10 s, which is what FerretDB asks for by itself, was
+    // told that the database is locked, while the disk of a busy machine was slow.
+    let patience = "_pragma=busy_timeout(60000)";
+    let url = format!("--sqlite-url=file:{}/?{patience}", data.display());
     let launch = Launch::new(program, address)
         .arguments(["--handler=sqlite", &url, "--debug-addr=-"])
         .arguments([format!("--listen-addr={address}")])
@@ -112,6 +115,7 @@ fn deploy_ferretdb(site: &mut Site) -> Result<Served, TestbedError> {
     // FerretDB does not tell its configuration: what it was given is all there is.
     let changed = vec![
         given("--handler", "sqlite"),
+        given("--sqlite-url", patience),
         given("--debug-addr", "-"),
         given("FERRETDB_TELEMETRY", "disable"),
     ];
