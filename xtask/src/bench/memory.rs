@@ -38,7 +38,8 @@ pub(super) fn run(options: &Options) -> Result<Section, Failure> {
     text += &format!(
         "\nResident memory of the whole process at its highest, over 1 million records, of which the \
          ledger takes 8 MB; each client is a worker thread. Asked for is less than {MOST:.0} MiB for \
-         a run of any length.\n"
+         a run of any length. `sim:` is a store in the same process, whose records lie there too: its \
+         runs show only that nothing grows.\n"
     );
     Ok(Section { name: "memory", text })
 }
