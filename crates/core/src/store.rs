@@ -18,7 +18,7 @@ use std::task::Context;
 use std::time::SystemTime;
 
 pub use copies::{Copies, NodeCopy, Place};
-pub use fault::{Certainty, ErrorClass, Fault, Message};
+pub use fault::{Certainty, ErrorClass, Fault, FaultDetails};
 pub use figure::{Figure, FigureUnit};
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};

@@ -1,8 +1,7 @@
 //! Why a request did not succeed, and whether it may have been applied all the same.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
@@ -72,74 +71,61 @@ impl ErrorClass {
     }
 }
 
-/// What was said of a request that did not succeed. One word of memory: an answer is moved several
-/// times for each operation, and nearly all of them are no fault.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Message(Box<Cow<'static, str>>);
-
-impl Deref for Message {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self)
-    }
-}
-
-impl fmt::Debug for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl From<String> for Message {
-    fn from(text: String) -> Message {
-        Message(Box::new(text.into()))
-    }
-}
-
-impl From<&'static str> for Message {
-    fn from(text: &'static str) -> Message {
-        Message(Box::new(text.into()))
-    }
-}
-
-impl From<Message> for Cow<'static, str> {
-    fn from(message: Message) -> Self {
-        *message.0
-    }
-}
-
-/// A request that did not succeed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {message}", class.name())]
-pub struct Fault {
+/// What is known of a request that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultDetails {
     /// Whether the request may have been applied.
     pub certainty: Certainty,
     /// What kind of trouble.
     pub class: ErrorClass,
     /// What the server or the system said, for the user.
-    pub message: Message,
+    pub message: Cow<'static, str>,
     /// The connection is gone: the caller waits a back-off before the next attempt.
     pub connection_lost: bool,
 }
 
+/// A request that did not succeed. One word of memory: an answer is moved several times for each
+/// operation, and nearly all of them are no fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {}", self.class.name(), self.message)]
+pub struct Fault(Box<FaultDetails>);
+
+impl Deref for Fault {
+    type Target = FaultDetails;
+
+    fn deref(&self) -> &FaultDetails {
+        &self.0
+    }
+}
+
+impl DerefMut for Fault {
+    fn deref_mut(&mut self) -> &mut FaultDetails {
+        &mut self.0
+    }
+}
+
 impl Fault {
     /// The request was surely not applied.
+    #[cold]
     pub fn failed(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
-        let message = Message(Box::new(message.into()));
-        Fault { certainty: Certainty::Failed, class, message, connection_lost: false }
+        Fault::new(Certainty::Failed, class, message)
     }
 
     /// The request may have been applied, or may yet be.
+    #[cold]
     pub fn indeterminate(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
-        let message = Message(Box::new(message.into()));
-        Fault { certainty: Certainty::Indeterminate, class, message, connection_lost: false }
+        Fault::new(Certainty::Indeterminate, class, message)
+    }
+
+    /// With the certainty that the caller knows.
+    #[cold]
+    pub fn new(
+        certainty: Certainty,
+        class: ErrorClass,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let message = message.into();
+        Fault(Box::new(FaultDetails { certainty, class, message, connection_lost: false }))
     }
 
     /// The driver has no such operation.
@@ -161,10 +147,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_two_words() {
+    fn an_answer_is_small() {
         assert_eq!(size_of::<crate::store::Answer<bool>>(), 2 * size_of::<usize>());
+        assert_eq!(size_of::<crate::store::Answer<()>>(), size_of::<usize>());
         let fault = Fault::failed(ErrorClass::Timeout, "no answer").losing_connection();
         assert_eq!(fault.to_string(), "timeout: no answer");
-        assert_eq!(Fault::failed(fault.class, fault.message).message.len(), 9);
     }
 }

@@ -135,7 +135,7 @@ fn uncertain(class: ErrorClass, message: String, effect: Effect) -> Fault {
         Effect::Read => Certainty::Failed,
         Effect::Write => Certainty::Indeterminate,
     };
-    Fault { certainty, ..Fault::failed(class, message) }
+    Fault::new(certainty, class, message)
 }
 
 fn chain<'e>(

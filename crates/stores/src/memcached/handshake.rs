@@ -28,10 +28,12 @@ pub(super) async fn open(wire: &Wire) -> Answer<Dialogue> {
 /// The server is there and does not let us in.
 fn refused(answer: &[u8], advice: &str) -> Fault {
     let (token, line) = Tokens::new(answer).next().unwrap_or((Token::Miss, b""));
-    let fault = match token {
+    let mut fault = match token {
         Token::Error(_) => errors::fault(Effect::Read, line),
         _ => Fault::failed(ErrorClass::Rejected, String::from_utf8_lossy(answer).into_owned()),
     };
-    let advice = if fault.message.contains("in the URL") { "" } else { advice };
-    Fault { message: format!("{}{advice}", fault.message).into(), ..fault }.losing_connection()
+    if !fault.message.contains("in the URL") {
+        fault.message.to_mut().push_str(advice);
+    }
+    fault.losing_connection()
 }

@@ -91,9 +91,11 @@ fn concern_not_met(code: i32, message: &str) -> Fault {
 
 /// The write of this number in a batch failed; those before it did not.
 fn of_some(index: usize, code: i32, message: &str) -> Fault {
-    let fault = of_code(code, format!("write error {code}: {message}"), Effect::Write);
-    let certainty = if index == 0 { fault.certainty } else { Certainty::Indeterminate };
-    Fault { certainty, ..fault }
+    let mut fault = of_code(code, format!("write error {code}: {message}"), Effect::Write);
+    if index > 0 {
+        fault.certainty = Certainty::Indeterminate;
+    }
+    fault
 }
 
 /// What went wrong by the answer to an `update` command of several writes; `None` if nothing did.
@@ -155,7 +157,7 @@ fn uncertain(class: ErrorClass, message: String, effect: Effect) -> Fault {
         Effect::Read => Certainty::Failed,
         Effect::Write => Certainty::Indeterminate,
     };
-    Fault { certainty, ..Fault::failed(class, message) }
+    Fault::new(certainty, class, message)
 }
 
 #[cfg(test)]

@@ -218,7 +218,9 @@ pub(super) fn read_transaction(answer: &[u8]) -> Answer<()> {
     match first_error {
         None if done => Ok(()),
         None => Err(unexpected(Effect::Write)),
-        Some(fault) if applied || done => Err(Fault::indeterminate(fault.class, fault.message)),
+        Some(fault) if applied || done => {
+            Err(Fault::indeterminate(fault.class, fault.message.clone()))
+        }
         Some(fault) => Err(fault),
     }
 }

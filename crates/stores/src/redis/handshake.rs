@@ -62,10 +62,9 @@ async fn authenticate(dialogue: &mut Dialogue, access: &Access) -> Answer<()> {
 }
 
 /// The server is there and does not let us in.
-fn refused(fault: Fault) -> Fault {
-    let class = match fault.class {
-        ErrorClass::Full => ErrorClass::Unavailable,
-        other => other,
-    };
-    Fault { class, ..fault }.losing_connection()
+fn refused(mut fault: Fault) -> Fault {
+    if fault.class == ErrorClass::Full {
+        fault.class = ErrorClass::Unavailable;
+    }
+    fault.losing_connection()
 }

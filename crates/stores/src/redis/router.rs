@@ -211,12 +211,14 @@ fn watched_member(from: ReadFrom, effect: Effect) -> usize {
 /// A primary that has become a replica refuses writes. The connection to it is given up, so that the
 /// next request asks the sentinels for the new one.
 #[cold]
-fn demoted(fault: Fault) -> Fault {
+fn demoted(mut fault: Fault) -> Fault {
     if !fault.message.starts_with("READONLY") {
         return fault;
     }
-    let message = "READONLY: the server is the primary no more; the sentinels are asked again";
-    Fault { class: ErrorClass::Unavailable, message: message.into(), ..fault }.losing_connection()
+    fault.class = ErrorClass::Unavailable;
+    fault.message =
+        "READONLY: the server is the primary no more; the sentinels are asked again".into();
+    fault.losing_connection()
 }
 
 fn push_mset<'a>(out: &mut Vec<u8>, count: usize, puts: impl Iterator<Item = &'a Put<'a>>) {

@@ -131,10 +131,11 @@ impl Sentinels {
     /// Asks all sentinels at once and takes the first answer: one that is down costs no time.
     async fn ask_all<'a, T>(&'a self, asking: impl Fn(&'a Endpoint) -> Asking<'a, T>) -> Answer<T> {
         let all = self.servers.iter().map(asking);
-        select_ok(all).await.map(|(answer, _)| answer).map_err(|fault| {
-            let message = format!("no sentinel names the primary of {}: {fault}", self.name);
+        select_ok(all).await.map(|(answer, _)| answer).map_err(|mut fault| {
+            fault.message =
+                format!("no sentinel names the primary of {}: {fault}", self.name).into();
             // Whatever a sentinel refused: this store is not to be had through it.
-            Fault { message: message.into(), ..fault }.losing_connection()
+            fault.losing_connection()
         })
     }
 

@@ -328,10 +328,14 @@ pub fn assert_only_the_dead_fail(answers: &[Answer<()>], is_dead: impl Fn(usize)
             alive += 1;
             continue;
         }
-        let Fault { certainty, class, connection_lost, .. } = answer.as_ref().unwrap_err();
+        let fault = answer.as_ref().unwrap_err();
         let expected = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
-        assert_eq!((*class, *certainty), (ErrorClass::Disconnected, expected), "request {n}");
-        assert!(connection_lost);
+        assert_eq!(
+            (fault.class, fault.certainty),
+            (ErrorClass::Disconnected, expected),
+            "request {n}"
+        );
+        assert!(fault.connection_lost);
         dead += 1;
     }
     assert!(dead > 1 && alive > 1, "{dead} requests to the dead, {alive} to others");
