@@ -1,7 +1,6 @@
 //! Where a client's requests go: to one server, to the one that has the key, to a primary and its
 //! replica, or into a cluster. The commands are those of `commands.rs` in each case.
 
-use std::future::ready;
 use std::task::Poll;
 
 use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
@@ -53,26 +52,24 @@ impl Router {
         R: Read<T> + 'a,
         T: 'a,
     {
-        match self.member(request.key, request.effect) {
-            Ok(Some(member)) => {
-                let Request { key, effect, parts, hash, encode, .. } = &request;
-                self.link.submit(member, *effect, *parts, |out| encode(out, key, *hash));
-                Sending::to(self, member, request)
-            }
-            Ok(None) => Sending::aside(self.send_anew(request)),
-            Err(fault) => Sending::aside(ready(Err(fault))),
+        let Request { key, effect, parts, hash, .. } = request;
+        let in_doubt = matches!(&self.route, Route::Cluster(view) if view.is_in_doubt());
+        let member = if in_doubt { None } else { self.member(key, effect).ok() };
+        if let Some(member) = member {
+            let encode = &request.encode;
+            self.link.submit(member, effect, parts, |out| encode(out, key, hash));
         }
+        Sending::to(self, member, request)
     }
 
-    /// The server of `key`; `None` while it must be asked for.
+    /// The server of `key`.
     #[inline(always)]
-    fn member(&mut self, key: &[u8], effect: Effect) -> Answer<Option<usize>> {
+    fn member(&mut self, key: &[u8], effect: Effect) -> Answer<usize> {
         match &mut self.route {
-            Route::Single => Ok(Some(0)),
-            Route::Sharded(view) => Ok(Some(view.placement(&mut self.link)?.of(key))),
-            Route::Watched(from) => Ok(Some(watched_member(*from, effect))),
-            Route::Cluster(view) if view.is_in_doubt() => Ok(None),
-            Route::Cluster(view) => view.member(&mut self.link, key, effect).map(Some),
+            Route::Single => Ok(0),
+            Route::Sharded(view) => Ok(view.placement(&mut self.link)?.of(key)),
+            Route::Watched(from) => Ok(watched_member(*from, effect)),
+            Route::Cluster(view) => view.member(&mut self.link, key, effect),
         }
     }
 
@@ -91,20 +88,24 @@ impl Router {
         self.link.abandon(member);
     }
 
-    /// Sends a request to a cluster of which it must be asked first which node has what.
-    async fn send_anew<'a, T, E, R>(&'a mut self, mut request: Request<'a, E, R>) -> Answer<T>
+    /// Sends a request for which no server was found at once: of a cluster it is asked first which node
+    /// has what.
+    pub(super) async fn send_anew<'a, T, E, R>(
+        &'a mut self,
+        mut request: Request<'a, E, R>,
+    ) -> Answer<T>
     where
         E: Encode + 'a,
         R: Read<T> + 'a,
         T: 'a,
     {
-        let Router { link, route: Route::Cluster(view) } = self else {
-            return Err(unexpected(request.effect));
-        };
-        view.make_ready(link).await;
-        let member = view.member(link, request.key, request.effect)?;
+        if let Route::Cluster(view) = &mut self.route {
+            view.make_ready(&mut self.link).await;
+        }
+        let member = self.member(request.key, request.effect)?;
         let Request { key, effect, parts, hash, encode, read, .. } = &mut request;
-        match link.request(member, *effect, *parts, |out| encode(out, key, *hash), read).await {
+        match self.link.request(member, *effect, *parts, |out| encode(out, key, *hash), read).await
+        {
             Err(fault) => self.send_again(Refused { member, fault }, request).await,
             answer => answer,
         }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
 
-use kvdyno_core::store::{Answer, Fault};
+use kvdyno_core::store::Answer;
 
 use super::cluster::Refused;
 use super::codec::Token;
@@ -39,28 +39,28 @@ pub(super) struct Request<'a, E, R> {
 pub(super) struct Sending<'a, T, E, R> {
     /// `None` once the first server has answered.
     first: Option<First<'a, E, R>>,
-    /// What is rare, and large: all that goes on after a refusal.
+    /// What is rare, and large: all that goes on after a refusal, or before the first server is known.
     aside: Option<Pin<Box<dyn Future<Output = Answer<T>> + 'a>>>,
 }
 
 /// Where a request went first.
 struct First<'a, E, R> {
     router: &'a mut Router,
-    member: usize,
+    /// `None` if it was put out to nobody yet.
+    member: Option<usize>,
     request: Request<'a, E, R>,
 }
 
 impl<'a, T, E, R> Sending<'a, T, E, R> {
-    /// `request` was put out to `member`.
+    /// `request` was put out to `member`, or has still to be. Made in one way in either case, so that
+    /// it is put together where it stays.
     #[inline(always)]
-    pub(super) fn to(router: &'a mut Router, member: usize, request: Request<'a, E, R>) -> Self {
+    pub(super) fn to(
+        router: &'a mut Router,
+        member: Option<usize>,
+        request: Request<'a, E, R>,
+    ) -> Self {
         Sending { first: Some(First { router, member, request }), aside: None }
-    }
-
-    /// Nothing was put out yet: `future` sees to it.
-    #[cold]
-    pub(super) fn aside(future: impl Future<Output = Answer<T>> + 'a) -> Self {
-        Sending { first: None, aside: Some(Box::pin(future)) }
     }
 }
 
@@ -70,12 +70,15 @@ where
     R: Read<T> + 'a,
     T: 'a,
 {
+    /// Leaves the common way: after the refusal by a server, or with no server asked yet.
     #[cold]
-    fn refused(&mut self, fault: Fault, context: &mut Context<'_>) -> Poll<Answer<T>> {
-        let Some(First { router, member, request }) = self.first.take() else {
-            return Poll::Ready(Err(fault));
-        };
-        self.aside = Some(Box::pin(router.send_again(Refused { member, fault }, request)));
+    fn go_aside(&mut self, refused: Option<Refused>, context: &mut Context<'_>) -> Poll<Answer<T>> {
+        if let Some(First { router, request, .. }) = self.first.take() {
+            self.aside = Some(match refused {
+                Some(refused) => Box::pin(router.send_again(refused, request)),
+                None => Box::pin(router.send_anew(request)),
+            });
+        }
         self.poll_aside(context)
     }
 
@@ -96,13 +99,14 @@ where
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<T>> {
         let Some(first) = &mut self.first else { return self.poll_aside(context) };
-        match first.router.poll_answer(first.member, &mut first.request.read) {
+        let Some(member) = first.member else { return self.go_aside(None, context) };
+        match first.router.poll_answer(member, &mut first.request.read) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(value)) => {
                 self.first = None;
                 Poll::Ready(Ok(value))
             }
-            Poll::Ready(Err(fault)) => self.refused(fault, context),
+            Poll::Ready(Err(fault)) => self.go_aside(Some(Refused { member, fault }), context),
         }
     }
 }
@@ -110,8 +114,8 @@ where
 impl<T, E, R> Drop for Sending<'_, T, E, R> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(first) = &self.first {
-            first.router.abandon(first.member);
+        if let Some(First { router, member: Some(member), .. }) = &self.first {
+            router.abandon(*member);
         }
     }
 }

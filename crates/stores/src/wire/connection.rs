@@ -133,6 +133,7 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Puts a request out; `encode` appends it to the output. It leaves with the next `poll`.
+    #[inline(always)]
     pub(super) fn submit(
         &mut self,
         slot: usize,

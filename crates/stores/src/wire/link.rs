@@ -141,6 +141,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Puts a request out to a member; its answer comes with [`Link::gather`].
+    #[inline(always)]
     pub(crate) fn submit(
         &mut self,
         member: usize,
