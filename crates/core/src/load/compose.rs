@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use crate::store::{FieldSpan, Put, Value};
 use crate::verify::WriteSlot;
 use crate::verify::stamp::{self, Identity};
@@ -11,10 +13,15 @@ use crate::workload::{Dataset, Filler, Kind, Operation, Workload, mix64};
 /// The values of one operation: one, or as many as a batch has records.
 pub(super) struct Composer {
     dataset: Dataset,
+    /// What the filler's seeds are mixed with: no two runs over a dataset write the same bytes.
+    content: u64,
     filler: Filler,
+    /// As long as any operation has needed, so that nothing is filled with zeros first.
     bytes: Vec<u8>,
-    spans: Vec<FieldSpan>,
-    /// For each value: where its bytes and its spans begin.
+    /// Bytes that are in use.
+    used: usize,
+    spans: SmallVec<[FieldSpan; 1]>,
+    /// For each value but the first: where its bytes and its spans begin.
     starts: Vec<(u32, u32)>,
 }
 
@@ -23,15 +30,17 @@ impl Composer {
         let largest_field = workload.value_sizes().largest() as usize;
         Composer {
             dataset,
+            content: mix64(u64::from(dataset.id) << 32 | u64::from(dataset.session)),
             filler: workload.filler(),
-            bytes: Vec::with_capacity(largest_field * usize::from(dataset.fields)),
-            spans: Vec::with_capacity(usize::from(dataset.fields)),
-            starts: Vec::with_capacity(1),
+            bytes: vec![0; largest_field * usize::from(dataset.fields)],
+            used: 0,
+            spans: SmallVec::new(),
+            starts: Vec::new(),
         }
     }
 
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        self.used = 0;
         self.spans.clear();
         self.starts.clear();
     }
@@ -39,32 +48,53 @@ impl Composer {
     /// Adds the value of `record` as `operation` writes it, in the versions that `slots` tell: one
     /// for all fields, or one for each field that is written.
     pub fn compose(&mut self, operation: &Operation, record: u64, slots: &[WriteSlot]) {
-        self.starts.push((self.bytes.len() as u32, self.spans.len() as u32));
+        if !self.spans.is_empty() {
+            self.starts.push((self.used as u32, self.spans.len() as u32));
+        }
+        let base = self.used;
         let fields = match operation.field {
             Some(field) => field..field + 1,
             None => 0..self.dataset.fields,
         };
-        let base = self.bytes.len();
         for (i, field) in fields.enumerate() {
             let version = slots[i.min(slots.len() - 1)].version();
-            let identity = Identity {
-                dataset: self.dataset.id,
-                session: self.dataset.session,
-                record,
-                field,
-                version,
-            };
-            let start = self.bytes.len();
-            self.bytes.resize(start + operation.size as usize, 0);
-            let bytes = &mut self.bytes[start..];
-            self.filler.fill(content_seed(&identity), bytes);
-            stamp::seal(bytes, &identity);
-            let (start, end) = ((start - base) as u32, (self.bytes.len() - base) as u32);
-            self.spans.push(FieldSpan { index: field, start, end });
+            self.compose_field(operation.size as usize, base, (record, field, version));
         }
     }
 
+    /// Adds a field to the value that begins at `base`. No part of the loop around it, which most
+    /// often has one turn: what compilers take out of a loop is then done for nothing.
+    #[inline(never)]
+    fn compose_field(
+        &mut self,
+        size: usize,
+        base: usize,
+        (record, field, version): (u64, u16, u32),
+    ) {
+        let Dataset { id: dataset, session, .. } = self.dataset;
+        let identity = Identity { dataset, session, record, field, version };
+        let (start, end) = (self.used, self.used + size);
+        if end > self.bytes.len() {
+            self.bytes.resize(end, 0);
+        }
+        let seed = self.content_seed(&identity);
+        let bytes = &mut self.bytes[start..end];
+        self.filler.fill(seed, bytes, stamp::taken(size));
+        stamp::seal(bytes, &identity);
+        self.used = end;
+        let (start, end) = ((start - base) as u32, (end - base) as u32);
+        self.spans.push(FieldSpan { index: field, start, end });
+    }
+
+    /// No two versions of any record have the same filler.
+    #[inline]
+    fn content_seed(&self, identity: &Identity) -> u64 {
+        let field_and_version = u64::from(identity.field) << 32 | u64::from(identity.version);
+        mix64(identity.record ^ mix64(field_and_version ^ self.content))
+    }
+
     /// The write of the `i`-th value to `key`, as `operation` makes it.
+    #[inline]
     pub fn put<'a>(
         &'a self,
         i: usize,
@@ -82,19 +112,11 @@ impl Composer {
         }
     }
 
+    #[inline]
     fn value(&self, i: usize) -> Value<'_> {
-        let (bytes, spans) = self.starts[i];
-        let (bytes_end, spans_end) = self
-            .starts
-            .get(i + 1)
-            .map_or((self.bytes.len(), self.spans.len()), |&(b, s)| (b as usize, s as usize));
+        let (bytes, spans) = if i == 0 { (0, 0) } else { self.starts[i - 1] };
+        let end = self.starts.get(i).map(|&(bytes, spans)| (bytes as usize, spans as usize));
+        let (bytes_end, spans_end) = end.unwrap_or((self.used, self.spans.len()));
         Value::new(&self.bytes[bytes as usize..bytes_end], &self.spans[spans as usize..spans_end])
     }
-}
-
-/// No two versions of any record have the same filler.
-fn content_seed(identity: &Identity) -> u64 {
-    let field_and_version = u64::from(identity.field) << 32 | u64::from(identity.version);
-    let dataset_and_session = u64::from(identity.dataset) << 32 | u64::from(identity.session);
-    mix64(identity.record ^ mix64(field_and_version ^ mix64(dataset_and_session)))
 }

@@ -9,7 +9,7 @@ mod batches;
 
 use crate::measure::{Ending, Nanos, Series, Timing};
 use crate::store::{Answer, Certainty, Client, Fault, OperationId, Put, Reading, Rows};
-use crate::verify::{AnsweredRead, ReadTickets, WriteEnd, WriteKind, WriteSlot};
+use crate::verify::{AnsweredRead, ReadTickets, WriteEnd, WriteKind, WriteSlots};
 use crate::workload::{Kind, Operation};
 
 use self::batches::Batch;
@@ -93,10 +93,11 @@ pub(super) struct Desk<'a, P> {
     composer: Composer,
     key: Vec<u8>,
     reading: Reading,
-    rows: Rows,
     reads: ReadTickets,
-    writes: Vec<WriteSlot>,
-    batch: Batch,
+    writes: WriteSlots,
+    /// What few operations need lies elsewhere: a client is fetched anew for each of its operations.
+    rows: Box<Rows>,
+    batch: Box<Batch>,
 }
 
 impl<'a, P: Post> Desk<'a, P> {
@@ -108,10 +109,10 @@ impl<'a, P: Post> Desk<'a, P> {
             composer: Composer::new(worker.job().dataset(), &lane.workload),
             key: Vec::with_capacity(256),
             reading: Reading::default(),
-            rows: Rows::default(),
             reads: ReadTickets::default(),
-            writes: Vec::new(),
-            batch: Batch::default(),
+            writes: WriteSlots::new(),
+            rows: Box::default(),
+            batch: Box::default(),
         }
     }
 

@@ -50,6 +50,9 @@ impl WriteSlot {
     }
 }
 
+/// The words of the ledger that a write in flight is about, one for most writes.
+pub type WriteSlots = SmallVec<[WriteSlot; 1]>;
+
 /// The words of the ledger that a read in flight is about; a buffer to use again. The one of a record
 /// without fields of their own lies here and not behind a pointer, which would be waited for.
 #[derive(Debug, Default)]
@@ -133,7 +136,7 @@ impl Examiner {
         record: u64,
         field: Option<u16>,
         kind: WriteKind,
-        writes: &mut Vec<WriteSlot>,
+        writes: &mut WriteSlots,
     ) {
         for slot in self.slots(record, field) {
             let ticket = self.by.ledger.as_ref().map(|ledger| ledger.begin_write(slot, kind));
@@ -146,13 +149,13 @@ impl Examiner {
 
     /// Tells the ledger how writes ended, after their answer; `writes` is empty then.
     #[inline]
-    pub fn end_write(&mut self, writes: &mut Vec<WriteSlot>, end: WriteEnd, answered: Nanos) {
+    pub fn end_write(&mut self, writes: &mut WriteSlots, end: WriteEnd, answered: Nanos) {
         match end {
             WriteEnd::Acknowledged => self.tally.writes_acknowledged += 1,
             WriteEnd::Failed => self.tally.writes_failed += 1,
             WriteEnd::Indeterminate => self.tally.writes_indeterminate += 1,
         }
-        for WriteSlot { slot, ticket, noted } in writes.drain(..) {
+        while let Some(WriteSlot { slot, ticket, noted }) = writes.pop() {
             if let (Some(scribe), Some(noted)) = (&mut self.scribe, noted) {
                 scribe.end_write(noted, end, answered);
             }

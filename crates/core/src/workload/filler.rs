@@ -28,27 +28,30 @@ impl Filler {
         Ok(Filler { compressible })
     }
 
-    /// Overwrites `bytes` with what belongs to `seed`. Of each chunk of 4 KiB the first bytes are
-    /// random and the compressible share at its end is one byte, repeated. At a share of 1 only
-    /// that byte depends on the seed.
-    pub fn fill(&self, seed: u64, bytes: &mut [u8]) {
+    /// Overwrites `bytes` with what belongs to `seed`, but for the first `taken`, in whose place
+    /// something else will be written. Of each chunk of 4 KiB the first bytes are random and the
+    /// compressible share at its end is one byte, repeated. At a share of 1 only that byte depends on
+    /// the seed.
+    pub fn fill(&self, seed: u64, bytes: &mut [u8], taken: usize) {
         let mut state = mix64(seed);
         let repeated = (state >> 56) as u8;
         if self.compressible == 0.0 {
-            random_bytes(&mut state, bytes);
+            random_bytes(&mut state, bytes, taken);
             return;
         }
+        let mut taken = taken;
         for chunk in bytes.chunks_mut(CHUNK) {
             let run = (self.compressible * chunk.len() as f64).round() as usize;
             let (random, run) = chunk.split_at_mut(chunk.len() - run);
-            random_bytes(&mut state, random);
+            random_bytes(&mut state, random, taken);
             run.fill(repeated);
+            taken = 0;
         }
     }
 }
 
-fn random_bytes(state: &mut u64, bytes: &mut [u8]) {
-    let (words, rest) = bytes.as_chunks_mut::<8>();
+fn random_bytes(state: &mut u64, bytes: &mut [u8], taken: usize) {
+    let (words, rest) = bytes.get_mut(taken..).unwrap_or_default().as_chunks_mut::<8>();
     for word in words {
         *word = next(state).to_le_bytes();
     }
@@ -91,7 +94,7 @@ mod tests {
                 let mut value = vec![0; length];
                 let mut compressed = 0;
                 for seed in 0..100 {
-                    filler.fill(seed, &mut value);
+                    filler.fill(seed, &mut value, 0);
                     compressed += lz4(&value);
                 }
                 let removed = 1.0 - compressed as f64 / (100 * length) as f64;
@@ -108,7 +111,7 @@ mod tests {
                 let filler = Filler::new(share).unwrap();
                 let mut block = vec![0; 64 * length];
                 for (seed, value) in block.chunks_mut(length).enumerate() {
-                    filler.fill(seed as u64, value);
+                    filler.fill(seed as u64, value, 0);
                 }
                 for compress in [deflate, lz4] {
                     let removed = 1.0 - compress(&block) as f64 / block.len() as f64;
@@ -124,7 +127,7 @@ mod tests {
         let mut seen = HashSet::new();
         let mut value = [0; 24];
         for seed in 0..100_000 {
-            filler.fill(seed, &mut value);
+            filler.fill(seed, &mut value, 0);
             assert!(seen.insert(value), "the value of seed {seed} came before");
         }
     }
@@ -135,11 +138,28 @@ mod tests {
             let filler = Filler::new(share).unwrap();
             for length in [0, 1, 7, 8, 9, 4095, 4096, 4097, 10_000] {
                 let (mut one, mut two) = (vec![1; length], vec![2; length]);
-                filler.fill(5, &mut one);
-                filler.fill(5, &mut two);
+                filler.fill(5, &mut one, 0);
+                filler.fill(5, &mut two, 0);
                 assert_eq!(one, two, "{length} bytes");
-                filler.fill(6, &mut two);
+                filler.fill(6, &mut two, 0);
                 assert!(length < 8 || one != two, "{length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_left_alone() {
+        for share in [0.0, 0.4, 1.0] {
+            let filler = Filler::new(share).unwrap();
+            for (length, taken) in [(8, 8), (31, 16), (32, 32), (100, 32), (5000, 32)] {
+                let (mut one, mut two) = (vec![1; length], vec![2; length]);
+                filler.fill(5, &mut one, taken);
+                filler.fill(5, &mut two, taken);
+                assert_eq!(one[taken..], two[taken..], "{length} bytes");
+                // The run at the end is longer than what the stamp leaves of the rest.
+                let run = (share * length.min(CHUNK) as f64).round() as usize;
+                let left = taken.min(length.min(CHUNK) - run);
+                assert!(one[..left].iter().all(|&byte| byte == 1), "{length} bytes");
             }
         }
     }
@@ -148,7 +168,7 @@ mod tests {
     fn random_bytes_are_even() {
         let mut counts = [0u32; 256];
         let mut bytes = vec![0; 1 << 20];
-        Filler::new(0.0).unwrap().fill(1, &mut bytes);
+        Filler::new(0.0).unwrap().fill(1, &mut bytes, 0);
         for byte in bytes {
             counts[usize::from(byte)] += 1;
         }

@@ -88,7 +88,9 @@ impl Client for RedisClient {
         if keys.is_empty() {
             return Ok(());
         }
-        self.router.get_batch(keys, into).await
+        // Boxed, as in `put_batch`: its state would double that of each client, which is fetched from
+        // memory for each of its requests.
+        Box::pin(self.router.get_batch(keys, into)).await
     }
 
     async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
@@ -99,7 +101,7 @@ impl Client for RedisClient {
             return Ok(());
         }
         learn(&self.learned.hashes, false);
-        self.router.put_batch(puts).await
+        Box::pin(self.router.put_batch(puts)).await
     }
 }
 

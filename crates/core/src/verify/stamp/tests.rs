@@ -44,6 +44,24 @@ fn every_length_tells_its_version_and_session() {
 }
 
 #[test]
+fn a_stamp_takes_what_it_is_said_to() {
+    for length in 0..200 {
+        // Two payloads that differ in every byte: where the stamp lies, what it says is the same.
+        let over = |payload: u8| {
+            let mut bytes = vec![payload; length];
+            seal(&mut bytes, &identity(5));
+            bytes
+        };
+        let (one, two) = (over(0), over(0xff));
+        let taken = taken(length);
+        let alike = |at: usize| one[at] == two[at];
+        // The first four bytes are the checksum, of the rest too.
+        assert!((4..taken).all(alike), "length {length}");
+        assert!((taken..length).all(|at| !alike(at)), "length {length}");
+    }
+}
+
+#[test]
 fn every_flipped_bit_is_seen() {
     let lengths = (SMALLEST..=140).chain([255, 256, 511, 1000, 1024, 4096, 5000]);
     for length in lengths {
