@@ -2,20 +2,26 @@
 //! than the nearest caches hold, and each of its lines would be waited for.
 
 /// Bytes that a processor fetches at once.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// Asks for all lines of `value`, for use soon. Nothing waits for them.
 #[inline]
 pub(crate) fn prefetch<T: ?Sized>(value: &T) {
+    let first: *const u8 = std::ptr::from_ref(value).cast();
+    for line in 0..size_of_val(value).div_ceil(LINE) {
+        prefetch_line(first.wrapping_add(line * LINE));
+    }
+}
+
+/// Asks for the line that `address` lies in. There need be nothing at that address.
+#[inline]
+pub(crate) fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let first: *const i8 = std::ptr::from_ref(value).cast();
-        for line in 0..size_of_val(value).div_ceil(LINE) {
-            // SAFETY: the address lies within a live value, and every x86-64 CPU has the instruction.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(first.add(line * LINE)) };
-        }
+        // SAFETY: every x86-64 processor has the instruction, and no address makes it fail.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (value, LINE);
+    let _ = address;
 }

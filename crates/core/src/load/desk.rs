@@ -7,6 +7,7 @@
 
 mod batches;
 
+use crate::cache;
 use crate::measure::{Ending, Nanos, Series, Timing};
 use crate::store::{Answer, Certainty, Client, Fault, OperationId, Put, Reading, Rows};
 use crate::verify::{AnsweredRead, ReadTickets, WriteEnd, WriteKind, WriteSlots};
@@ -15,7 +16,7 @@ use crate::workload::{Kind, Operation};
 use self::batches::Batch;
 use super::compose::Composer;
 use super::lane::{Lane, Turn};
-use super::post::{Departure, Post};
+use super::post::{Departure, Post, Touched};
 use super::worker::Worker;
 
 /// What the loop must know after an operation.
@@ -128,23 +129,23 @@ impl<'a, P: Post> Desk<'a, P> {
             let ended = match request {
                 Request::Get => {
                     self.begin_get(operation);
-                    let sent = self.post.leave(operation.record);
+                    let sent = self.leave(operation.record);
                     let answer = client.get(&self.key, &mut self.reading).await;
                     let ended = self.ended(answer, 1, sent);
                     self.end_get(turn, &ended);
                     ended
                 }
                 Request::Put => {
-                    let post = self.post;
+                    let (post, touched) = (self.post, self.touched(operation.record));
                     let put = self.begin_put(operation);
-                    let sent = post.leave(operation.record);
+                    let sent = post.leave(touched);
                     let answer = client.put(put).await.map(|()| true);
                     let ended = self.ended(answer, 1, sent);
                     self.end_write(ended)
                 }
                 Request::Delete => {
                     self.begin_delete(operation);
-                    let sent = self.post.leave(operation.record);
+                    let sent = self.leave(operation.record);
                     let answer = client.delete(&self.key).await;
                     let ended = self.ended(answer, 1, sent);
                     self.end_write(ended)
@@ -182,13 +183,27 @@ impl<'a, P: Post> Desk<'a, P> {
         After { done: ended.done, connection_lost }
     }
 
-    /// Asks for the ledger's words that will be needed soon: of requests to come, and of the answer that
-    /// is read next.
+    /// A request about `record` is about to be made.
+    #[inline(always)]
+    fn leave(&self, record: u64) -> Departure {
+        self.post.leave(self.touched(record))
+    }
+
+    #[inline(always)]
+    fn touched(&self, record: u64) -> Touched {
+        Touched { record, key: self.key.as_ptr(), reading: self.reading.bytes().as_ptr() }
+    }
+
+    /// Asks for what will be needed soon: the ledger's words of requests to come and of the answer that is
+    /// read next, and where that client writes.
     #[inline(always)]
     fn expect(&self) {
         self.worker.expect(self.lane.soon());
-        if let Some(record) = self.post.next_record() {
-            self.worker.expect(record);
+        if let Some(next) = self.post.next() {
+            self.worker.expect(next.record);
+            cache::prefetch_line(next.key);
+            cache::prefetch_line(next.reading);
+            cache::prefetch_line(next.reading.wrapping_add(cache::LINE));
         }
     }
 
@@ -255,7 +270,7 @@ impl<'a, P: Post> Desk<'a, P> {
 
     async fn scan<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
         self.rows.clear();
-        let sent = self.post.leave(turn.operation.record);
+        let sent = self.leave(turn.operation.record);
         let answer = client.scan(&self.key, turn.operation.count as usize, &mut self.rows).await;
         let mut ended = self.ended(answer.map(|()| true), 0, sent);
         ended.records = self.rows.len() as u64;

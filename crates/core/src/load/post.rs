@@ -24,16 +24,27 @@ pub(super) struct Departure {
     turn: u64,
 }
 
+/// What a client will touch when its answer has come, for others to ask for in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Touched {
+    /// The record that its request is about.
+    pub record: u64,
+    /// Where the key of its next request will be written.
+    pub key: *const u8,
+    /// Where what it reads will be written.
+    pub reading: *const u8,
+}
+
 /// A client's place.
 pub(super) trait Post {
-    /// A request about `record` is about to be made.
-    fn leave(&self, record: u64) -> Departure;
+    /// A request is about to be made.
+    fn leave(&self, touched: Touched) -> Departure;
 
     /// When the answer came to the client's request; asked right after it.
     fn answered(&self, departure: Departure) -> Nanos;
 
-    /// The record that the client asked for whose turn is next, if there is one.
-    fn next_record(&self) -> Option<u64>;
+    /// What the client will touch whose turn is next, if there is one.
+    fn next(&self) -> Option<Touched>;
 }
 
 /// Of a client whose calls do all there is to do.
@@ -41,7 +52,7 @@ pub(super) struct Alone;
 
 impl Post for Alone {
     #[inline(always)]
-    fn leave(&self, _record: u64) -> Departure {
+    fn leave(&self, _touched: Touched) -> Departure {
         Departure { at: measure::departure(), turn: 0 }
     }
 
@@ -51,7 +62,7 @@ impl Post for Alone {
     }
 
     #[inline(always)]
-    fn next_record(&self) -> Option<u64> {
+    fn next(&self) -> Option<Touched> {
         None
     }
 }
@@ -64,8 +75,8 @@ pub(super) struct Turns {
     answered: Cell<Option<Nanos>>,
     /// When the first request of this turn was made, if there was one.
     departure: Cell<Option<Nanos>>,
-    /// The record that each client asked for last; `u64::MAX` if none.
-    records: Vec<Cell<u64>>,
+    /// Of each client, once it has made a request.
+    touched: Vec<Cell<Option<Touched>>>,
 }
 
 impl Turns {
@@ -75,7 +86,7 @@ impl Turns {
             number: Cell::new(0),
             answered: Cell::new(None),
             departure: Cell::new(None),
-            records: vec![Cell::new(u64::MAX); clients],
+            touched: vec![Cell::new(None); clients],
         })
     }
 
@@ -115,9 +126,9 @@ pub(super) struct CrewPost {
 
 impl Post for CrewPost {
     #[inline(always)]
-    fn leave(&self, record: u64) -> Departure {
+    fn leave(&self, touched: Touched) -> Departure {
         let turns = &*self.turns;
-        turns.records[self.client].set(record);
+        turns.touched[self.client].set(Some(touched));
         let at = turns.departure.get().unwrap_or_else(|| {
             let now = measure::departure();
             turns.departure.set(Some(now));
@@ -140,8 +151,8 @@ impl Post for CrewPost {
     }
 
     #[inline(always)]
-    fn next_record(&self) -> Option<u64> {
-        self.turns.records.get(self.client + 1).map(Cell::get)
+    fn next(&self) -> Option<Touched> {
+        self.turns.touched.get(self.client + 1).and_then(Cell::get)
     }
 }
 
@@ -149,20 +160,24 @@ impl Post for CrewPost {
 mod tests {
     use super::*;
 
+    fn about(record: u64) -> Touched {
+        Touched { record, key: std::ptr::null(), reading: std::ptr::null() }
+    }
+
     #[test]
     fn answers_of_one_read_came_together_and_the_requests_after_them_leave_together() {
         let turns = Turns::of(2);
         let (first, second) = (turns.post(0), turns.post(1));
-        let sent = [first.leave(7), second.leave(8)];
+        let sent = [first.leave(about(7)), second.leave(about(8))];
         assert_eq!(sent[0].at, sent[1].at);
-        assert_eq!((first.next_record(), second.next_record()), (Some(8), None));
+        assert_eq!((first.next(), second.next()), (Some(about(8)), None));
         turns.begin(true);
         let answered = first.answered(sent[0]);
         assert!(answered > sent[0].at);
-        let next = first.leave(9);
+        let next = first.leave(about(9));
         assert!(next.at >= answered, "a request leaves after the answer before it");
         assert_eq!(second.answered(sent[1]), answered, "whatever the first has done meanwhile");
-        assert_eq!(second.leave(10).at, next.at);
+        assert_eq!(second.leave(about(10)).at, next.at);
     }
 
     #[test]
@@ -171,12 +186,12 @@ mod tests {
         let post = turns.post(0);
         // Another client's answer came in this turn.
         turns.begin(true);
-        let sent = post.leave(7);
+        let sent = post.leave(about(7));
         let answered = post.answered(sent);
         assert!(answered >= sent.at, "at once, and not when that other answer came");
-        assert!(post.leave(8).at >= answered, "the next one leaves later");
+        assert!(post.leave(about(8)).at >= answered, "the next one leaves later");
         // The driver's own waker, and no transport, brought this turn about.
-        let sent = post.leave(9);
+        let sent = post.leave(about(9));
         turns.begin(false);
         let before = measure::now();
         assert!(post.answered(sent) >= before);

@@ -36,7 +36,7 @@ impl<P: Post> Desk<'_, P> {
         let mut keys = emptied(std::mem::take(&mut self.batch.keys));
         keys.extend(self.batch.entries[..count].iter().map(|entry| entry.key.as_slice()));
         self.rows.clear();
-        let sent = self.post.leave(turn.operation.record);
+        let sent = self.leave(turn.operation.record);
         let answer = client.get_batch(&keys, &mut self.rows).await;
         let mut ended = self.ended(answer.map(|()| true), count as u64, sent);
         ended.found = self.rows.iter().any(|(_, value)| value.is_some());
@@ -79,7 +79,7 @@ impl<P: Post> Desk<'_, P> {
                 .enumerate()
                 .map(|(i, entry)| self.composer.put(i, &entry.key, operation, self.lane.plan.ttl)),
         );
-        let sent = self.post.leave(operation.record);
+        let sent = self.leave(operation.record);
         let answer = client.put_batch(&puts).await.map(|()| true);
         let ended = self.ended(answer, count as u64, sent);
         self.batch.puts = emptied(puts);
