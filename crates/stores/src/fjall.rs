@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
         ),
         ("block", "bytes of a new database's data blocks; default fjall's own, 4 KiB"),
         ("memtable", "bytes of a new database's memtable; default fjall's own, 64 MiB"),
-        ("workers", "threads that flush and compact; default fjall's own, at most 4"),
+        ("workers", "threads that flush and compact, at least 2; default fjall's own, at most 4"),
     ],
     operations: "get: Keyspace::get; put: Keyspace::insert; delete: Keyspace::remove, which does \
                  not tell whether there was a record: it answers yes; scan: Keyspace::range; get \
@@ -133,8 +133,12 @@ impl Asked {
             memtable: url.take_bytes("memtable")?,
             workers: url.take_number("workers")?,
         };
-        if asked.workers == Some(0) {
-            return Err(url.wrong("no `workers`", "give at least 1"));
+        // A worker that has put a full memtable aside asks for its flush over the workers' own queue, which
+        // holds 1,000 requests of the writers': where it is full, only another worker can make room.
+        if asked.workers.is_some_and(|workers| workers < 2) {
+            return Err(
+                url.wrong("fewer than 2 `workers`", "give at least 2: one may wait for itself")
+            );
         }
         if asked.bloom.is_some_and(|bits| bits != 0.0 && !(1.0..=100.0).contains(&bits)) {
             let advice = "give 1 to 100 bits for each key, or 0 for no filter";
@@ -362,7 +366,7 @@ mod tests {
         let mut large = trial("");
         large.write(4000);
         assert_eq!(large.store.shared.records.table_count(), 0);
-        let mut small = trial("memtable=256KiB&workers=1");
+        let mut small = trial("memtable=256KiB&workers=2");
         small.write(4000);
         let begun = std::time::Instant::now();
         while small.store.shared.records.table_count() == 0 {
@@ -373,7 +377,7 @@ mod tests {
 
     #[test]
     fn what_is_out_of_range_is_refused() {
-        for option in ["bloom=0.5", "bloom=1000", "block=1B", "block=1GiB", "workers=0"] {
+        for option in ["bloom=0.5", "bloom=1000", "block=1B", "block=1GiB", "workers=1"] {
             let mut url = StoreUrl::parse(&format!("fjall:?{option}")).unwrap();
             let error = FjallStore::open(&mut url).err().expect(option);
             assert!(error.is_usage(), "{option}: {error}");
