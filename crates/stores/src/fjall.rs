@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
         ),
         ("block", "bytes of a new database's data blocks; default fjall's own, 4 KiB"),
         ("memtable", "bytes of a new database's memtable; default fjall's own, 64 MiB"),
-        ("workers", "threads that flush and compact, at least 2; default fjall's own, at most 4"),
+        ("workers", "threads that flush and compact, at least 2; default fjall's own, 2 to 4"),
     ],
     operations: "get: Keyspace::get; put: Keyspace::insert; delete: Keyspace::remove, which does \
                  not tell whether there was a record: it answers yes; scan: Keyspace::range; get \
@@ -108,6 +108,16 @@ impl FjallStore {
     }
 }
 
+/// A worker that has put a full memtable aside asks for its flush over the workers' own queue, which holds
+/// 1,000 requests of the writers': where it is full, only another worker can make room.
+const FEWEST_WORKERS: usize = 2;
+
+/// fjall takes as many workers as there are processors.
+fn for_one_processor() -> Option<usize> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (processors < FEWEST_WORKERS).then_some(FEWEST_WORKERS)
+}
+
 /// What the URL asks of fjall; `None`: its own default.
 struct Asked {
     cache: Option<u64>,
@@ -131,11 +141,9 @@ impl Asked {
             bloom: url.take_number("bloom")?,
             block: url.take_bytes("block")?,
             memtable: url.take_bytes("memtable")?,
-            workers: url.take_number("workers")?,
+            workers: url.take_number("workers")?.or_else(for_one_processor),
         };
-        // A worker that has put a full memtable aside asks for its flush over the workers' own queue, which
-        // holds 1,000 requests of the writers': where it is full, only another worker can make room.
-        if asked.workers.is_some_and(|workers| workers < 2) {
+        if asked.workers.is_some_and(|workers| workers < FEWEST_WORKERS) {
             return Err(
                 url.wrong("fewer than 2 `workers`", "give at least 2: one may wait for itself")
             );
@@ -377,7 +385,9 @@ mod tests {
 
     #[test]
     fn what_is_out_of_range_is_refused() {
-        for option in ["bloom=0.5", "bloom=1000", "block=1B", "block=1GiB", "workers=1"] {
+        for option in
+            ["bloom=0.5", "bloom=1000", "block=1B", "block=1GiB", "workers=0", "workers=1"]
+        {
             let mut url = StoreUrl::parse(&format!("fjall:?{option}")).unwrap();
             let error = FjallStore::open(&mut url).err().expect(option);
             assert!(error.is_usage(), "{option}: {error}");
