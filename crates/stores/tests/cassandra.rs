@@ -392,8 +392,10 @@ fn three_nodes() {
             let profile = store(&format!("{url}?timeout=30s&{levels}")).profile().await.unwrap();
             assert_eq!(profile.consistency, Promise::checked(expected), "{levels}");
             assert_eq!(profile.durability, Promise::checked(Durability::PowerLoss));
-            assert!(profile.settings.contains(&("replication".to_owned(), "3".to_owned())));
-            assert!(profile.settings.contains(&("nodes".to_owned(), "3".to_owned())));
+            for known in ["replication", "nodes"] {
+                let pair = (known.to_owned(), "3".to_owned());
+                assert!(profile.settings.contains(&pair), "{known}: {:?}", profile.settings);
+            }
         }
         let quorum = format!("{url}?timeout=5s&consistency=quorum");
         let mut connection = store(&quorum).connect(16).await.unwrap();

@@ -77,9 +77,10 @@ async fn make(session: &Session, text: &str) -> Answer<()> {
 fn new_keyspace(session: &Session, options: &CassandraOptions) -> String {
     let copies = options.replication.unwrap_or_else(|| {
         let cluster = session.get_cluster_state();
-        let mut nodes: HashMap<Option<&str>, u32> = HashMap::new();
-        for node in cluster.get_nodes_info() {
-            *nodes.entry(node.datacenter.as_deref()).or_default() += 1;
+        let mut nodes: HashMap<&str, u32> = HashMap::new();
+        // One whose datacenter is not known yet is no datacenter of its own, in which one copy is the most.
+        for datacenter in cluster.get_nodes_info().iter().filter_map(|n| n.datacenter.as_deref()) {
+            *nodes.entry(datacenter).or_default() += 1;
         }
         nodes.into_values().min().unwrap_or(1).min(USUAL_COPIES)
     });
