@@ -1,5 +1,5 @@
-//! The clients of one connection, polled together in one task: each queues its request, then the
-//! connection's transport writes them all at once. No waker and no task of a client's own.
+//! The clients of one connection, polled together: each queues its request, then the connection's
+//! transport writes them all at once. No waker and no task of a client's own.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,28 +8,39 @@ use std::task::{Context, Poll};
 use crate::cache;
 use crate::store::Transport;
 
-/// Polls the transport and every client by turns, until all clients have ended.
+/// The clients of one connection.
 pub(super) struct Crew<'a, T> {
     clients: Vec<Option<Pin<Box<dyn Future<Output = ()> + 'a>>>>,
     transport: T,
+    /// The transport has handed answers over that no client has looked at.
+    answered: bool,
     left: usize,
 }
 
-impl<'a, T: Transport + Unpin> Crew<'a, T> {
+impl<'a, T: Transport> Crew<'a, T> {
     pub fn new(clients: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>>, transport: T) -> Self {
         let left = clients.len();
-        Crew { clients: clients.into_iter().map(Some).collect(), transport, left }
+        Crew { clients: clients.into_iter().map(Some).collect(), transport, answered: false, left }
     }
 
     /// Asks for a client's state: a kilobyte that was last touched when all others' turns were before it.
     #[inline]
-    fn expect(&self, number: usize) {
+    pub fn expect(&self, number: usize) {
         if let Some(Some(client)) = self.clients.get(number) {
             cache::prefetch(&**client);
         }
     }
 
-    fn poll_clients(&mut self, context: &mut Context<'_>) {
+    /// Reads what has come for the clients, unless they have answers to look at: those came when they were read,
+    /// not later.
+    pub fn receive(&mut self, context: &mut Context<'_>) {
+        if !std::mem::take(&mut self.answered) {
+            self.transport.poll(context);
+        }
+    }
+
+    /// Lets every client go on as far as it can.
+    pub fn poll_clients(&mut self, context: &mut Context<'_>) {
         for number in 0..self.clients.len() {
             self.expect(number + 1);
             let slot = &mut self.clients[number];
@@ -41,26 +52,30 @@ impl<'a, T: Transport + Unpin> Crew<'a, T> {
             }
         }
     }
+
+    /// Sends what the clients have asked for; `true` if an answer is there already, so that the clients are to be
+    /// polled again.
+    pub fn send(&mut self, context: &mut Context<'_>) -> bool {
+        self.answered = self.left > 0 && self.transport.poll(context);
+        self.answered
+    }
+
+    /// Every client has ended.
+    pub fn is_over(&self) -> bool {
+        self.left == 0
+    }
 }
 
 impl<T: Transport + Unpin> Future for Crew<'_, T> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let crew = &mut *self;
         // What woke this task is most often an answer: clients that wait for one need not be asked first.
-        let mut asked = false;
-        crew.expect(0);
-        loop {
-            let answered = crew.transport.poll(context);
-            if asked && !answered {
-                return Poll::Pending;
-            }
-            crew.poll_clients(context);
-            asked = true;
-            if crew.left == 0 {
-                return Poll::Ready(());
-            }
+        self.receive(context);
+        self.poll_clients(context);
+        while self.send(context) {
+            self.poll_clients(context);
         }
+        if self.is_over() { Poll::Ready(()) } else { Poll::Pending }
     }
 }

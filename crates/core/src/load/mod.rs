@@ -7,6 +7,7 @@ mod compose;
 mod controls;
 mod copies;
 mod crew;
+mod crews;
 mod desk;
 mod job;
 mod lane;

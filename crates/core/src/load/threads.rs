@@ -11,10 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{JoinSet, LocalSet, unconstrained};
 
 use super::client_loop::run_client;
 use super::crew::Crew;
+use super::crews::Crews;
 use super::job::{Job, LoadError};
 use super::lane::Lane;
 use super::layout::Seat;
@@ -217,15 +218,14 @@ fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>,
         let job = Arc::clone(&assignment.job);
         let pacing = job.context.conduct.pace;
         let pace = Rc::new(RuntimePace::new(move || job.controls.deadline(), pacing));
+        let crew = |(lane, connection)| crew_of::<S>(&worker, lane, &pace, connection);
         let mut crews = JoinSet::new();
-        for (lane, connection) in connections {
-            crews.spawn_local(crew_of::<S>(&worker, lane, &pace, connection));
-        }
+        // All crews are one task, whose turns are not to be cut short as if it were one connection.
+        crews.spawn_local(unconstrained(Crews::new(connections.into_iter().map(crew).collect())));
         let mut server = JoinSet::new();
         let serving = Rc::clone(&pace);
         server.spawn_local(async move { serving.run(timer).await });
         tokio::select! {
-            // A crew that panicked takes its own clients with it, not the process.
             () = async { while crews.join_next().await.is_some() {} } => {}
             () = abandoned(&worker) => {}
         }

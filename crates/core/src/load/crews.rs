@@ -1,0 +1,293 @@
+//! All connections of a worker, in one task. Those whose answers have come take their turns together,
+//! step by step: each reads, then every client is polled, then each writes. So what a step needs of
+//! the processor's caches, code of the system's above all, is fetched once for all of them, and no answer
+//! waits to be read while requests of others are sent.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use tokio::task::yield_now;
+
+use super::crew::Crew;
+use crate::store::Transport;
+
+/// All crews of a worker; over when every client has ended.
+pub(super) struct Crews<'a, T> {
+    /// `None` once its clients have ended.
+    crews: Vec<Option<Crew<'a, T>>>,
+    wakers: Vec<Waker>,
+    bells: Arc<Bells>,
+    /// The crews whose turn it is; a buffer.
+    turn: Vec<usize>,
+    left: usize,
+}
+
+impl<'a, T: Transport> Crews<'a, T> {
+    pub fn new(crews: Vec<Crew<'a, T>>) -> Self {
+        let bells = Arc::new(Bells::all_rung(crews.len()));
+        let waker = |number| Waker::from(Arc::new(Bell { bells: Arc::clone(&bells), number }));
+        Crews {
+            wakers: (0..crews.len()).map(waker).collect(),
+            left: crews.len(),
+            turn: Vec::with_capacity(crews.len()),
+            crews: crews.into_iter().map(Some).collect(),
+            bells,
+        }
+    }
+
+    /// Takes one step of every crew whose turn it is, and tells whether for any of them it is to do again.
+    fn each(&mut self, step: impl Fn(&mut Crew<'a, T>, &mut Context<'_>) -> bool) -> bool {
+        let mut again = false;
+        for (position, &number) in self.turn.iter().enumerate() {
+            if let Some(Some(next)) = self.turn.get(position + 1).map(|&next| &self.crews[next]) {
+                next.expect(0);
+            }
+            let slot = &mut self.crews[number];
+            let Some(crew) = slot else { continue };
+            let mut context = Context::from_waker(&self.wakers[number]);
+            // A driver that panics takes the clients of its connection with it, and no others.
+            let stepped = catch_unwind(AssertUnwindSafe(|| step(crew, &mut context)));
+            if stepped.is_err() || crew.is_over() {
+                *slot = None;
+                self.left -= 1;
+            } else if let Ok(true) = stepped {
+                self.bells.ring(number);
+                again = true;
+            }
+        }
+        again
+    }
+}
+
+impl<T: Transport + Unpin> Future for Crews<'_, T> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let crews = &mut *self;
+        crews.bells.rung(context.waker(), &mut crews.turn);
+        crews.each(|crew, context| {
+            crew.receive(context);
+            false
+        });
+        crews.each(|crew, context| {
+            crew.poll_clients(context);
+            false
+        });
+        if crews.each(Crew::send) {
+            // A server that answers at once keeps neither timers nor other connections waiting: the runtime
+            // looks at them before it polls this again.
+            let _ = pin!(yield_now()).poll(context);
+        }
+        if crews.left == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// Which crews have something to do: one bit for each.
+struct Bells {
+    rung: Vec<AtomicU64>,
+    /// The task has been woken since it looked last.
+    heard: AtomicBool,
+    task: Mutex<Waker>,
+}
+
+impl Bells {
+    fn all_rung(crews: usize) -> Self {
+        let word = |first: usize| {
+            let bits = (crews - first).min(64) as u32;
+            AtomicU64::new(u64::MAX >> (64 - bits))
+        };
+        Bells {
+            rung: (0..crews).step_by(64).map(word).collect(),
+            heard: AtomicBool::new(false),
+            task: Mutex::new(Waker::noop().clone()),
+        }
+    }
+
+    /// One crew has something to do, whenever the task is polled next.
+    fn ring(&self, number: usize) {
+        self.rung[number / 64].fetch_or(1 << (number % 64), Ordering::SeqCst);
+    }
+
+    /// Lists the crews whose bells have rung since this was asked last; the next to ring wakes `task`.
+    fn rung(&self, task: &Waker, into: &mut Vec<usize>) {
+        into.clear();
+        let mut woken = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if !woken.will_wake(task) {
+            woken.clone_from(task);
+        }
+        drop(woken);
+        // First: what rings from here on wakes again.
+        self.heard.store(false, Ordering::SeqCst);
+        for (word, bits) in self.rung.iter().enumerate() {
+            let mut bits = bits.swap(0, Ordering::SeqCst);
+            while bits != 0 {
+                into.push(word * 64 + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
+    }
+}
+
+/// Of one crew: given to its connection and its clients as their waker.
+struct Bell {
+    bells: Arc<Bells>,
+    number: usize,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let bells = &*self.bells;
+        bells.ring(self.number);
+        if !bells.heard.swap(true, Ordering::SeqCst) {
+            bells.task.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::future::poll_fn;
+    use std::rc::Rc;
+
+    type Log = Rc<RefCell<Vec<String>>>;
+    type Wakers = Rc<RefCell<Vec<Option<Waker>>>>;
+
+    /// Notes each poll, and keeps the waker of its connection.
+    struct Noting {
+        number: usize,
+        /// In which of its polls there is an answer.
+        answered: fn(usize) -> bool,
+        polls: usize,
+        log: Log,
+        waker: Wakers,
+    }
+
+    impl Transport for Noting {
+        fn poll(&mut self, context: &mut Context<'_>) -> bool {
+            self.log.borrow_mut().push(format!("wire {}", self.number));
+            self.waker.borrow_mut()[self.number] = Some(context.waker().clone());
+            self.polls += 1;
+            (self.answered)(self.polls)
+        }
+    }
+
+    /// So many connections of one client each, whose polls do `act`.
+    fn crews(
+        count: usize,
+        answered: fn(usize) -> bool,
+        act: fn(usize, usize) -> Poll<()>,
+    ) -> (Crews<'static, Noting>, Log, Wakers) {
+        let log = Log::default();
+        let wakers = Rc::new(RefCell::new(vec![None; count]));
+        let crew = |number| {
+            let noted = Rc::clone(&log);
+            let mut polls = 0;
+            let client = poll_fn(move |_| {
+                noted.borrow_mut().push(format!("client {number}"));
+                polls += 1;
+                act(number, polls)
+            });
+            let (log, waker) = (Rc::clone(&log), Rc::clone(&wakers));
+            Crew::new(
+                vec![Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>],
+                Noting { number, answered, polls: 0, log, waker },
+            )
+        };
+        (Crews::new((0..count).map(crew).collect()), log, wakers)
+    }
+
+    fn poll(crews: &mut Crews<'_, Noting>, log: &Log) -> (Poll<()>, Vec<String>) {
+        let polled = Pin::new(crews).poll(&mut Context::from_waker(Waker::noop()));
+        (polled, std::mem::take(&mut log.borrow_mut()))
+    }
+
+    #[test]
+    fn crews_take_each_step_together_and_only_those_that_were_woken() {
+        let (mut crews, log, wakers) = crews(3, |_| false, |_, _| Poll::Pending);
+        let steps = |steps: &[&str]| steps.iter().map(|&step| step.to_owned()).collect::<Vec<_>>();
+        let all = [
+            "wire 0", "wire 1", "wire 2", "client 0", "client 1", "client 2", "wire 0", "wire 1",
+            "wire 2",
+        ];
+        assert_eq!(poll(&mut crews, &log), (Poll::Pending, steps(&all)));
+        assert_eq!(poll(&mut crews, &log), (Poll::Pending, vec![]));
+        for number in [2, 0, 2] {
+            wakers.borrow()[number].as_ref().unwrap().wake_by_ref();
+        }
+        let woken = ["wire 0", "wire 2", "client 0", "client 2", "wire 0", "wire 2"];
+        assert_eq!(poll(&mut crews, &log), (Poll::Pending, steps(&woken)));
+        assert_eq!(poll(&mut crews, &log), (Poll::Pending, vec![]));
+    }
+
+    #[test]
+    fn an_answer_that_is_there_already_waits_for_the_runtime_and_is_not_forgotten() {
+        let (mut crews, log, _) = crews(1, |polls| polls == 2, |_, _| Poll::Pending);
+        let woken = Arc::new(Woken::default());
+        let task = Waker::from(Arc::clone(&woken));
+        let mut polled = || Pin::new(&mut crews).poll(&mut Context::from_waker(&task));
+        for (steps, wakes) in
+            [(&["wire 0", "client 0", "wire 0"][..], 1), (&["client 0", "wire 0"], 1), (&[], 1)]
+        {
+            assert_eq!(polled(), Poll::Pending);
+            assert_eq!(std::mem::take(&mut *log.borrow_mut()), steps);
+            assert_eq!(woken.0.load(Ordering::SeqCst), wakes);
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_its_own_crew() {
+        let (mut crews, log, wakers) = crews(
+            2,
+            |_| false,
+            |number, polls| match (number, polls) {
+                (0, _) => panic!("a driver's fault"),
+                (_, 1) => Poll::Pending,
+                _ => Poll::Ready(()),
+            },
+        );
+        let (polled, steps) = poll(&mut crews, &log);
+        assert_eq!((polled, steps.last().unwrap().as_str()), (Poll::Pending, "wire 1"));
+        wakers.borrow()[1].as_ref().unwrap().wake_by_ref();
+        assert_eq!(poll(&mut crews, &log).0, Poll::Ready(()));
+    }
+
+    #[test]
+    fn each_of_many_bells_wakes_the_task_once() {
+        for count in [1, 63, 64, 65, 130] {
+            let bells = Arc::new(Bells::all_rung(count));
+            let mut rung = Vec::new();
+            let woken = Arc::new(Woken::default());
+            let task = Waker::from(Arc::clone(&woken));
+            bells.rung(&task, &mut rung);
+            assert_eq!(rung, (0..count).collect::<Vec<_>>());
+            for number in [count - 1, 0, count - 1] {
+                Waker::from(Arc::new(Bell { bells: Arc::clone(&bells), number })).wake();
+            }
+            assert_eq!(woken.0.load(Ordering::SeqCst), 1, "{count} crews");
+            bells.rung(&task, &mut rung);
+            assert_eq!(rung.iter().collect::<std::collections::BTreeSet<_>>().len(), 2.min(count));
+            bells.rung(&task, &mut rung);
+            assert!(rung.is_empty());
+        }
+    }
+
+    /// How often a task was woken.
+    #[derive(Default)]
+    struct Woken(AtomicU64);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
