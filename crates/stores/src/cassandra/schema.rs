@@ -77,12 +77,7 @@ async fn make(session: &Session, text: &str) -> Answer<()> {
 fn new_keyspace(session: &Session, options: &CassandraOptions) -> String {
     let copies = options.replication.unwrap_or_else(|| {
         let cluster = session.get_cluster_state();
-        let mut nodes: HashMap<&str, u32> = HashMap::new();
-        // One whose datacenter is not known yet is no datacenter of its own, in which one copy is the most.
-        for datacenter in cluster.get_nodes_info().iter().filter_map(|n| n.datacenter.as_deref()) {
-            *nodes.entry(datacenter).or_default() += 1;
-        }
-        nodes.into_values().min().unwrap_or(1).min(USUAL_COPIES)
+        usual_copies(cluster.get_nodes_info().iter().map(|node| node.datacenter.as_deref()))
     });
     // Means so many copies in each datacenter.
     format!(
@@ -90,6 +85,16 @@ fn new_keyspace(session: &Session, options: &CassandraOptions) -> String {
          {{'class': 'NetworkTopologyStrategy', 'replication_factor': {copies}}}",
         options.keyspace
     )
+}
+
+/// As many as the smallest datacenter has nodes, up to the usual number. A node whose datacenter is not known yet
+/// is no datacenter of its own, in which one copy is the most.
+fn usual_copies<'a>(datacenters: impl Iterator<Item = Option<&'a str>>) -> u32 {
+    let mut nodes: HashMap<&str, u32> = HashMap::new();
+    for datacenter in datacenters.flatten() {
+        *nodes.entry(datacenter).or_default() += 1;
+    }
+    nodes.into_values().min().unwrap_or(1).min(USUAL_COPIES)
 }
 
 fn new_table(options: &CassandraOptions) -> String {
@@ -238,6 +243,20 @@ mod tests {
         ] {
             let refused = check(&plain, &other).unwrap_err();
             assert!(refused.message.contains("table=NAME"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_node_of_an_unknown_datacenter_does_not_lessen_the_copies() {
+        let (a, b) = (Some("a"), Some("b"));
+        for (datacenters, copies) in [
+            (&[a][..], 1),
+            (&[a, a, a, a], 3),
+            (&[a, a, None], 2),
+            (&[a, a, a, b, b], 2),
+            (&[None], 1),
+        ] {
+            assert_eq!(usual_copies(datacenters.iter().copied()), copies, "{datacenters:?}");
         }
     }
 
