@@ -2,7 +2,6 @@
 //! that it can take away.
 
 use super::invalid::{self, PlanError};
-use super::random::mix64;
 
 /// Compressors look back at least this far, and stores compress blocks of about this size.
 const CHUNK: usize = 4096;
@@ -28,12 +27,12 @@ impl Filler {
         Ok(Filler { compressible })
     }
 
-    /// Overwrites `bytes` with what belongs to `seed`, but for the first `taken`, in whose place
-    /// something else will be written. Of each chunk of 4 KiB the first bytes are random and the
+    /// Overwrites `bytes` with what belongs to `seed`, which is random, but for the first `taken`, in
+    /// whose place something else will be written. Of each chunk of 4 KiB the first bytes are random and the
     /// compressible share at its end is one byte, repeated. At a share of 1 only that byte depends on
     /// the seed.
     pub fn fill(&self, seed: u64, bytes: &mut [u8], taken: usize) {
-        let mut state = mix64(seed);
+        let mut state = seed;
         let repeated = (state >> 56) as u8;
         if self.compressible == 0.0 {
             random_bytes(&mut state, bytes, taken);
@@ -50,13 +49,18 @@ impl Filler {
     }
 }
 
+/// Each word takes over the one before, which keeps it as random, and keeps compilers from making two
+/// words at once in a vector, whose halves they then carry to the multiplier and back.
 fn random_bytes(state: &mut u64, bytes: &mut [u8], taken: usize) {
     let (words, rest) = bytes.get_mut(taken..).unwrap_or_default().as_chunks_mut::<8>();
+    let mut last = 0;
     for word in words {
-        *word = next(state).to_le_bytes();
+        last ^= next(state);
+        *word = last.to_le_bytes();
     }
     if !rest.is_empty() {
-        rest.copy_from_slice(&next(state).to_le_bytes()[..rest.len()]);
+        last ^= next(state);
+        rest.copy_from_slice(&last.to_le_bytes()[..rest.len()]);
     }
 }
 
@@ -70,6 +74,7 @@ fn next(state: &mut u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::mix64;
     use std::collections::HashSet;
     use std::io::Write;
 
@@ -94,7 +99,7 @@ mod tests {
                 let mut value = vec![0; length];
                 let mut compressed = 0;
                 for seed in 0..100 {
-                    filler.fill(seed, &mut value, 0);
+                    filler.fill(mix64(seed), &mut value, 0);
                     compressed += lz4(&value);
                 }
                 let removed = 1.0 - compressed as f64 / (100 * length) as f64;
@@ -111,7 +116,7 @@ mod tests {
                 let filler = Filler::new(share).unwrap();
                 let mut block = vec![0; 64 * length];
                 for (seed, value) in block.chunks_mut(length).enumerate() {
-                    filler.fill(seed as u64, value, 0);
+                    filler.fill(mix64(seed as u64), value, 0);
                 }
                 for compress in [deflate, lz4] {
                     let removed = 1.0 - compress(&block) as f64 / block.len() as f64;
@@ -127,7 +132,7 @@ mod tests {
         let mut seen = HashSet::new();
         let mut value = [0; 24];
         for seed in 0..100_000 {
-            filler.fill(seed, &mut value, 0);
+            filler.fill(mix64(seed), &mut value, 0);
             assert!(seen.insert(value), "the value of seed {seed} came before");
         }
     }
@@ -138,10 +143,10 @@ mod tests {
             let filler = Filler::new(share).unwrap();
             for length in [0, 1, 7, 8, 9, 4095, 4096, 4097, 10_000] {
                 let (mut one, mut two) = (vec![1; length], vec![2; length]);
-                filler.fill(5, &mut one, 0);
-                filler.fill(5, &mut two, 0);
+                filler.fill(mix64(5), &mut one, 0);
+                filler.fill(mix64(5), &mut two, 0);
                 assert_eq!(one, two, "{length} bytes");
-                filler.fill(6, &mut two, 0);
+                filler.fill(mix64(6), &mut two, 0);
                 assert!(length < 8 || one != two, "{length} bytes");
             }
         }
@@ -153,8 +158,8 @@ mod tests {
             let filler = Filler::new(share).unwrap();
             for (length, taken) in [(8, 8), (31, 16), (32, 32), (100, 32), (5000, 32)] {
                 let (mut one, mut two) = (vec![1; length], vec![2; length]);
-                filler.fill(5, &mut one, taken);
-                filler.fill(5, &mut two, taken);
+                filler.fill(mix64(5), &mut one, taken);
+                filler.fill(mix64(5), &mut two, taken);
                 assert_eq!(one[taken..], two[taken..], "{length} bytes");
                 // The run at the end is longer than what the stamp leaves of the rest.
                 let run = (share * length.min(CHUNK) as f64).round() as usize;
@@ -168,7 +173,7 @@ mod tests {
     fn random_bytes_are_even() {
         let mut counts = [0u32; 256];
         let mut bytes = vec![0; 1 << 20];
-        Filler::new(0.0).unwrap().fill(1, &mut bytes, 0);
+        Filler::new(0.0).unwrap().fill(mix64(1), &mut bytes, 0);
         for byte in bytes {
             counts[usize::from(byte)] += 1;
         }

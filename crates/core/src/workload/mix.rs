@@ -2,8 +2,8 @@
 //! number of records inserted before an id is known at once.
 //!
 //! A few shuffles of the block are made when the workload is built. Each block takes one of them
-//! from a place of its own on, both drawn from the seed: a kind costs two table look-ups, in any
-//! order of ids, and nothing has to be kept for each drawer.
+//! from a place of its own on, both drawn from the seed: kinds can be asked for in any order of ids,
+//! and of neighbours each costs one look into a table.
 
 use super::invalid::PlanError;
 use super::plan::{Kind, Mix};
@@ -58,13 +58,13 @@ impl Mixer {
         Ok(Mixer { sequence, batch })
     }
 
-    /// The kind of the n-th operation.
+    /// The kind of the n-th operation. What `cursor` keeps only saves time.
     #[inline]
     #[must_use]
-    pub fn kind(&self, n: u64) -> Kind {
+    pub fn kind(&self, n: u64, cursor: &mut MixCursor) -> Kind {
         match &self.sequence {
             Sequence::Single(kind) => *kind,
-            Sequence::Shuffled { kinds, seed, .. } => kinds[Place::of(n, *seed).here],
+            Sequence::Shuffled { kinds, seed, .. } => kinds[cursor.block(n, *seed).place(n)],
         }
     }
 
@@ -88,10 +88,11 @@ impl Mixer {
                 if *per_block == 0 {
                     return 0;
                 }
-                let place = Place::of(n, *seed);
-                let around = if place.here < place.first { *per_block } else { 0 };
-                let in_block =
-                    around + u64::from(inserted[place.here]) - u64::from(inserted[place.first]);
+                let block = Block::of(n, *seed);
+                let (first, here) = (block.place(block.start), block.place(n));
+                // Gone around the end of the shuffle.
+                let around = if here < first { *per_block } else { 0 };
+                let in_block = around + u64::from(inserted[here]) - u64::from(inserted[first]);
                 (n / BLOCK).saturating_mul(*per_block).saturating_add(in_block)
             }
         }
@@ -149,24 +150,49 @@ fn shuffled(mix: &Mix, batch: u64, seed: u64) -> Sequence {
     Sequence::Shuffled { kinds, inserted, per_block, seed: derive_seed(seed, SHUFFLES) }
 }
 
-/// Where in the shuffles an operation finds itself.
-struct Place {
-    /// Where its block begins.
-    first: usize,
-    /// Where it is: at or after `first`, or, gone around the end of the shuffle, before it.
-    here: usize,
+/// The block that a [`Mixer`] was asked about last.
+#[derive(Debug, Default)]
+pub struct MixCursor(Option<Block>);
+
+impl MixCursor {
+    #[inline]
+    fn block(&mut self, n: u64, seed: u64) -> &Block {
+        self.0.take_if(|block| !block.holds(n));
+        self.0.get_or_insert_with(|| Block::of(n, seed))
+    }
 }
 
-impl Place {
-    #[inline]
-    fn of(n: u64, seed: u64) -> Place {
-        let drawn = Random::new(seed, n / BLOCK).next_u64();
-        let shuffle = (drawn % SHUFFLES) * BLOCK;
+/// Where in the shuffles the operations of a block find themselves.
+#[derive(Debug)]
+struct Block {
+    /// Its first operation.
+    start: u64,
+    /// Where its shuffle begins.
+    shuffle: u64,
+    /// Which place of the shuffle it begins with; it goes around the shuffle's end.
+    turn: u64,
+}
+
+impl Block {
+    /// The block of the n-th operation.
+    fn of(n: u64, seed: u64) -> Block {
+        let number = n / BLOCK;
+        let drawn = Random::new(seed, number).next_u64();
         // The upper 32 bits, scaled to 0..1,000: a bias of 1 in 4 million.
         let turn = ((drawn >> 32) * BLOCK) >> 32;
-        let place = turn + n % BLOCK;
-        let place = if place < BLOCK { place } else { place - BLOCK };
-        Place { first: (shuffle + turn) as usize, here: (shuffle + place) as usize }
+        Block { start: number * BLOCK, shuffle: (drawn % SHUFFLES) * BLOCK, turn }
+    }
+
+    #[inline]
+    fn holds(&self, n: u64) -> bool {
+        n.checked_sub(self.start).is_some_and(|place| place < BLOCK)
+    }
+
+    /// The place of an operation that it holds.
+    #[inline]
+    fn place(&self, n: u64) -> usize {
+        let place = self.turn + (n - self.start);
+        (self.shuffle + if place < BLOCK { place } else { place - BLOCK }) as usize
     }
 }
 
@@ -178,6 +204,20 @@ mod tests {
         Mixer::new(&Mix { parts: parts.to_vec() }, batch, seed).unwrap()
     }
 
+    fn kind_of(mixer: &Mixer, n: u64) -> Kind {
+        mixer.kind(n, &mut MixCursor::default())
+    }
+
+    #[test]
+    fn a_cursor_changes_no_kind() {
+        let mixer = mixer(&[(Kind::Get, 500), (Kind::Update, 500)], 1, 3);
+        let mut cursor = MixCursor::default();
+        let ahead = (0..5000).chain((0..5000).rev());
+        for n in ahead.chain([999, 1000, u64::MAX, 0, u64::MAX - 999, 2000]) {
+            assert_eq!(mixer.kind(n, &mut cursor), kind_of(&mixer, n), "{n}");
+        }
+    }
+
     #[test]
     fn kinds_are_exact_in_every_block() {
         let parts =
@@ -186,7 +226,7 @@ mod tests {
         for block in 0..500 {
             for (kind, part) in parts {
                 let ids = block * 1000..(block + 1) * 1000;
-                assert_eq!(ids.filter(|&n| mixer.kind(n) == kind).count(), usize::from(part));
+                assert_eq!(ids.filter(|&n| kind_of(&mixer, n) == kind).count(), usize::from(part));
             }
         }
     }
@@ -206,7 +246,7 @@ mod tests {
             let mut inserted = 0;
             for n in 0..30_000 {
                 assert_eq!(mixer.inserted_before(n), inserted, "{parts:?} at {n}");
-                let makes = made(mixer.kind(n), 7);
+                let makes = made(kind_of(&mixer, n), 7);
                 for k in inserted..inserted + makes {
                     assert_eq!(mixer.inserter_of(k), Some(n));
                 }
@@ -224,11 +264,13 @@ mod tests {
     fn kinds_are_shuffled() {
         let mixer = mixer(&[(Kind::Get, 500), (Kind::Update, 500)], 1, 9);
         for distance in [1, 2, 3, 8, 16, 1000, 16_000] {
-            let same = (0..200_000).filter(|&n| mixer.kind(n) == mixer.kind(n + distance)).count();
+            let same = (0..200_000)
+                .filter(|&n| kind_of(&mixer, n) == kind_of(&mixer, n + distance))
+                .count();
             assert!(same.abs_diff(100_000) < 2500, "{same} at distance {distance}");
         }
         let other = self::mixer(&[(Kind::Get, 500), (Kind::Update, 500)], 1, 10);
-        let same = (0..200_000).filter(|&n| mixer.kind(n) == other.kind(n)).count();
+        let same = (0..200_000).filter(|&n| kind_of(&mixer, n) == kind_of(&other, n)).count();
         assert!(same.abs_diff(100_000) < 2500, "{same} of two seeds");
     }
 
@@ -236,7 +278,7 @@ mod tests {
     fn huge_numbers_do_not_overflow() {
         let mixer = mixer(&[(Kind::Get, 1), (Kind::InsertBatch, 999)], 65_536, 1);
         assert!(mixer.inserted_before(u64::MAX) > 0);
-        let _ = (mixer.kind(u64::MAX), mixer.inserter_of(u64::MAX));
+        let _ = (kind_of(&mixer, u64::MAX), mixer.inserter_of(u64::MAX));
     }
 
     #[test]

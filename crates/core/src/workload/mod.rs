@@ -22,7 +22,7 @@ pub use filler::Filler;
 pub use invalid::PlanError;
 pub use java_random::{JavaCursor, JavaSequence};
 pub use key::KeyWriter;
-pub use mix::Mixer;
+pub use mix::{MixCursor, Mixer};
 pub use operation::{Drawer, Operation, Workload};
 pub use plan::{
     Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,

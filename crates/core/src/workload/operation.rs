@@ -9,7 +9,7 @@ use super::filler::Filler;
 use super::invalid::{self, PlanError};
 use super::java_random::JavaCursor;
 use super::key::KeyWriter;
-use super::mix::Mixer;
+use super::mix::{MixCursor, Mixer};
 use super::plan::{Dataset, GroupPlan, Kind, Part};
 use super::random::{Random, derive_seed};
 use super::reach::{Inserts, Reach};
@@ -178,6 +178,7 @@ impl Workload {
         Drawer {
             workload: self.clone(),
             chooser: compiled.chooser.clone(),
+            kinds: MixCursor::default(),
             sizes: JavaCursor::default(),
             scans: JavaCursor::default(),
             batch: BatchRecords::new(if compiled.mixer.has_batches() { compiled.batch } else { 0 }),
@@ -292,6 +293,7 @@ fn can_be_aimed(kind: Kind) -> bool {
 pub struct Drawer {
     workload: Workload,
     chooser: Chooser,
+    kinds: MixCursor,
     sizes: JavaCursor,
     scans: JavaCursor,
     batch: BatchRecords,
@@ -310,7 +312,7 @@ impl Drawer {
     pub fn draw(&mut self, id: u64) -> Operation {
         let compiled = &*self.workload.compiled;
         let number = compiled.own_number(id);
-        let kind = compiled.mixer.kind(number);
+        let kind = compiled.mixer.kind(number, &mut self.kinds);
         let mut random = Random::new(compiled.record_seed, id);
         let mut operation = Operation { kind, record: 0, field: None, size: 0, count: 1 };
         if kind.inserts() {
