@@ -89,11 +89,13 @@ pub(super) fn run(name: &'static str, words: &str, options: &Options) -> Result<
     Ok(Section { name, text })
 }
 
-/// Writes kvdyno's records.
+/// Writes kvdyno's records, with patience: a server of one processor that has just begun takes its time.
 pub(super) fn load_records(target: &Target, folder: &str) -> Result<(), Failure> {
     let load = Load { requests: 1_000, ..LOADS[0] };
     let out = root().join("target/bench").join(folder);
-    let mut command = command(target, folder, &load);
+    let separator = if target.url().contains('?') { '&' } else { '?' };
+    let store = format!("{}{separator}timeout=60s", target.url());
+    let mut command = command(target, &store, folder, &load);
     kvdyno::run(&out, command.args(["--data", "fresh"])).map(drop)
 }
 
@@ -110,20 +112,20 @@ pub(super) fn carry_with(
     threads: u32,
 ) -> Result<Ran, Failure> {
     let out = root().join("target/bench").join(folder);
-    let mut command = command(target, folder, load);
+    let mut command = command(target, target.url(), folder, load);
     kvdyno::run(&out, command.args(["--data", "reuse", "--threads", &threads.to_string()]))
 }
 
-/// kvdyno on the clients' processors. What comes after the measured phase is left out, and its
-/// warm-up is short: the figures are of that phase alone.
-fn command(target: &Target, folder: &str, load: &Load) -> Command {
+/// kvdyno on the clients' processors, over the store of this URL. What comes after the measured phase
+/// is left out, and its warm-up is short: the figures are of that phase alone.
+fn command(target: &Target, store: &str, folder: &str, load: &Load) -> Command {
     let out = root().join("target/bench").join(folder);
     let mut command = kvdyno::command(&out, &["taskset", "-c", &target.client_cpus()]);
     let mix = match load.mix {
         Mix::Get => "get=100",
         Mix::Half => "get=50,update=50",
     };
-    command.args(["--store", target.url(), "--value", "100B", "--mix", mix]);
+    command.args(["--store", store, "--value", "100B", "--mix", mix]);
     command.args(["--set", "read-back=false", "--set", "warmup=500ms"]);
     for (option, number) in [
         ("--records", RECORDS),

@@ -64,8 +64,8 @@ impl Peer for GoYcsb {
         let rate = field(line("TOTAL ")?, "OPS")?;
         Some(Told {
             rate,
-            operations: None,
             gets: Some((latency("50th(us)")?, latency("99th(us)")?)),
+            ..Told::default()
         })
     }
 }
@@ -116,7 +116,7 @@ TOTAL  - Takes(s): 0.7, Count: 5000, OPS: 7553.3, Avg(us): 5826, Min(us): 21, Ma
         let gets = Some((Duration::from_micros(2_521), Duration::from_micros(50_879)));
         assert_eq!(
             GoYcsb.told(SAID, &LOADS[0]),
-            Some(Told { rate: 7_553.3, operations: None, gets })
+            Some(Told { rate: 7_553.3, gets, ..Told::default() })
         );
         assert_eq!(GoYcsb.told("Run finished", &LOADS[0]), None);
     }

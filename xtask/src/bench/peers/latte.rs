@@ -1,6 +1,7 @@
 //! latte, for Cassandra.
 
 use std::process::Command;
+use std::time::Duration;
 
 use kvdyno_testbed::install::{Software, Source};
 
@@ -27,7 +28,7 @@ impl Peer for Latte {
 
     fn remark(&self) -> &'static str {
         "One thread with 50 requests in flight; both programs share the driver's connections \
-         among their requests."
+         among their requests. Its processor time is what it tells of the load itself."
     }
 
     fn fill(&self, target: &Target, tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
@@ -46,27 +47,32 @@ impl Peer for Latte {
             Mix::Get => "get",
             Mix::Half => "get:1,update:1",
         };
-        begin(&mut tool, "run")?.args(["--quiet", "--threads", "1", "--function", functions]);
+        begin(&mut tool, "run")?.args(["--quiet", "--threads", "1", "--functions", functions]);
         tool.arg("--duration").arg(load.requests.to_string());
         tool.arg("--concurrency").arg(CONNECTIONS.to_string());
-        tool.arg("--output").arg(folder("latte")?);
+        tool.arg("--output").arg(folder("latte")?.join("report.json"));
         tool.arg("-P").arg(format!("rows={RECORDS}"));
         end(&mut tool, target)?;
         Ok(tool)
     }
 
     fn told(&self, said: &str, _load: &Load) -> Option<Told> {
-        // Throughput [op/s] 7553 ± 20, and of each function the percentiles in ms
+        // `CPU time [s] 2.310`, `Throughput [op/s] 7553 ± 20`, and of each function the percentiles in ms
         let mut lines = said.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
-        let rate = lines.find(|line| line.starts_with(&["Throughput", "[op/s]"]))?;
-        let rate = rate.get(2)?.parse().ok()?;
+        let mut figure = |name: &[&str]| -> Option<f64> {
+            let line = lines.find(|line| line.starts_with(name))?;
+            line.get(name.len())?.parse().ok()
+        };
+        let cpu = Duration::try_from_secs_f64(figure(&["CPU", "time", "[s]"])?).ok()?;
+        let rate = figure(&["Throughput", "[op/s]"])?;
         let mut gets =
             lines.skip_while(|line| !line.starts_with(&["CYCLE", "LATENCY", "for", "get"]));
         let mut latency = |percentile: &str| {
             let line = gets.find(|line| line.first() == Some(&percentile))?;
             milliseconds(line.get(1)?)
         };
-        Some(Told { rate, operations: None, gets: latency("50").zip(latency("99")) })
+        let gets = latency("50").zip(latency("99"));
+        Some(Told { rate, cpu: Some(cpu), gets, ..Told::default() })
     }
 }
 
@@ -84,14 +90,13 @@ fn end(tool: &mut Command, target: &Target) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::super::wire::LOADS;
     use super::*;
 
     const SAID: &str = "
 SUMMARY STATS ═══════════
     Elapsed time       [s]      10.012
+        CPU time       [s]       1.110
       Throughput    [op/s]   7553 ± 20
               ├─   [req/s]   7553 ± 20
 
@@ -105,16 +110,11 @@ CYCLE LATENCY for update [ms]  ═════
 
     #[test]
     fn its_report_is_understood() {
+        let updates =
+            Told { rate: 7_553.0, cpu: Some(Duration::from_millis(1_110)), ..Told::default() };
         let gets = Some((Duration::from_micros(6_300), Duration::from_micros(14_125)));
-        assert_eq!(
-            Latte.told(SAID, &LOADS[0]),
-            Some(Told { rate: 7_553.0, operations: None, gets })
-        );
-        let updates = SAID.replace("for get", "for put");
-        assert_eq!(
-            Latte.told(&updates, &LOADS[0]),
-            Some(Told { rate: 7_553.0, operations: None, gets: None })
-        );
+        assert_eq!(Latte.told(SAID, &LOADS[0]), Some(Told { gets, ..updates }));
+        assert_eq!(Latte.told(&SAID.replace("for get", "for put"), &LOADS[0]), Some(updates));
         assert_eq!(Latte.told("", &LOADS[0]), None);
     }
 }

@@ -54,7 +54,7 @@ impl Peer for Memaslap {
         let line = said.lines().find(|line| line.starts_with("Run time:"))?;
         let field = |name: &str| line.split(name).nth(1)?.split(' ').next();
         let rate = field("TPS: ")?.parse().ok()?;
-        Some(Told { rate, operations: Some(field("Ops: ")?.parse().ok()?), gets: None })
+        Some(Told { rate, operations: Some(field("Ops: ")?.parse().ok()?), ..Told::default() })
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn its_last_line_is_understood() {
         let said = "cmd_get: 5000\n\nRun time: 0.2s Ops: 10000 TPS: 62577 Net_rate: 8.9M/s\n";
-        let told = Told { rate: 62_577.0, operations: Some(10_000), gets: None };
+        let told = Told { rate: 62_577.0, operations: Some(10_000), ..Told::default() };
         assert_eq!(Memaslap.told(said, &LOADS[0]), Some(told));
         assert_eq!(Memaslap.told("", &LOADS[0]), None);
     }

@@ -58,7 +58,7 @@ impl Peer for Memtier {
         let gets = line("Gets")?;
         let latency = |column: usize| milliseconds(gets.get(column)?);
         let rate = line("Totals")?.get(1)?.parse().ok()?;
-        Some(Told { rate, operations: None, gets: Some((latency(5)?, latency(6)?)) })
+        Some(Told { rate, gets: Some((latency(5)?, latency(6)?)), ..Told::default() })
     }
 }
 
@@ -99,7 +99,7 @@ Totals     137155.40       685.78     67891.92         5.64659         5.11900  
     fn its_table_is_understood() {
         let told = Memtier { protocol: "redis" }.told(SAID, &LOADS[1]);
         let gets = Some((Duration::from_micros(5_250), Duration::from_micros(14_500)));
-        assert_eq!(told, Some(Told { rate: 137_155.4, operations: None, gets }));
+        assert_eq!(told, Some(Told { rate: 137_155.4, gets, ..Told::default() }));
         assert_eq!(Memtier { protocol: "redis" }.told("error", &LOADS[1]), None);
     }
 }

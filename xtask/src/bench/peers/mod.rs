@@ -93,12 +93,14 @@ impl System {
 }
 
 /// What a program says of a load that it has carried.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Told {
     /// Operations a second.
     rate: f64,
     /// How many operations it did, if that may be more than it was asked for.
     operations: Option<u64>,
+    /// Its processor time while it carried the load, if it tells that apart from what went before.
+    cpu: Option<Duration>,
     /// Median and 99th percentile of the gets' latency, where it tells them.
     gets: Option<(Duration, Duration)>,
 }
@@ -270,9 +272,10 @@ fn of_peer(present: &Present, target: &Target, load: &Load) -> Result<table::Fig
     let told = peer.told(&used.said, load).ok_or_else(|| {
         Failure::Found(format!("{} does not tell what it did: {}", program.display(), used.said))
     })?;
-    let operations = told.operations.unwrap_or(load.requests);
+    let (operations, cpu) =
+        (told.operations.unwrap_or(load.requests), told.cpu.unwrap_or(used.cpu));
     Ok(table::Figures {
-        cpu_us: used.cpu.as_secs_f64() * 1e6 / operations as f64,
+        cpu_us: cpu.as_secs_f64() * 1e6 / operations as f64,
         rate: told.rate,
         memory_mib: used.peak_rss as f64 / f64::from(1 << 20),
         gets: told.gets,

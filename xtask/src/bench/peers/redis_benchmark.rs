@@ -54,7 +54,7 @@ impl Peer for RedisBenchmark {
             Mix::Half => 2.0 / (1.0 / rate(&gets)? + 1.0 / rate(&line("SET")?)?),
         };
         let latency = |column: usize| milliseconds(gets.get(column)?);
-        Some(Told { rate, operations: None, gets: Some((latency(3)?, latency(5)?)) })
+        Some(Told { rate, gets: Some((latency(3)?, latency(5)?)), ..Told::default() })
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     fn its_table_is_understood() {
         let gets = Some((Duration::from_micros(2_199), Duration::from_micros(95_935)));
         let told = RedisBenchmark.told(SAID, &LOADS[0]);
-        assert_eq!(told, Some(Told { rate: 100_000.0, operations: None, gets }));
+        assert_eq!(told, Some(Told { rate: 100_000.0, gets, ..Told::default() }));
         let both = RedisBenchmark.told(SAID, &LOADS[1]).unwrap();
         assert!((both.rate - 133_333.3).abs() < 0.1, "{both:?}");
         assert_eq!(RedisBenchmark.told("ERR", &LOADS[0]), None);
