@@ -1,6 +1,6 @@
 //! One worker's measurement while the load runs: counts and histograms of the current interval,
 //! handed to the phase's thread when the interval is over. Nothing here is shared, so recording
-//! an operation costs two histogram increments and no synchronisation.
+//! an operation costs two histogram increments at most and no synchronisation.
 
 use std::sync::mpsc::Sender;
 
@@ -33,12 +33,47 @@ pub struct Recorder {
     last_end: Nanos,
     in_store: Nanos,
     /// By group and kind: group × number of kinds + kind.
-    series: Vec<KindMeasure<u32>>,
+    series: Vec<Recording>,
     /// Of reads and of writes.
     listeners: [Listener; 2],
     slots: Option<Slots>,
     start: Nanos,
     sink: Sender<Batch>,
+}
+
+/// What is recorded of a series.
+#[derive(Debug, Default)]
+struct Recording {
+    measure: KindMeasure<u32>,
+    shared: Shared,
+}
+
+/// A service time that several operations in a row have had, and that is still to be recorded: where
+/// requests leave together and their answers come with one read, all of them have the same.
+#[derive(Debug, Default)]
+struct Shared {
+    service: Nanos,
+    times: u32,
+}
+
+impl Recording {
+    #[inline(always)]
+    fn succeed(&mut self, found: bool, records: u64, service: Nanos) {
+        self.measure.succeed(found, records);
+        if self.shared.service != service {
+            self.record_shared();
+            self.shared.service = service;
+        }
+        self.shared.times += 1;
+    }
+
+    #[inline(always)]
+    fn record_shared(&mut self) {
+        let Shared { service, times } = std::mem::take(&mut self.shared);
+        if times > 0 {
+            self.measure.record_service(service, times);
+        }
+    }
 }
 
 const KINDS: usize = Kind::ALL.len();
@@ -54,7 +89,7 @@ impl Recorder {
         sink: Sender<Batch>,
     ) -> Self {
         let mut series = Vec::new();
-        series.resize_with(groups * KINDS, KindMeasure::default);
+        series.resize_with(groups * KINDS, Recording::default);
         Recorder {
             worker,
             width,
@@ -106,9 +141,14 @@ impl Recorder {
     #[inline(always)]
     pub fn end(&mut self, series: Series, ending: Ending, records: u64, timing: Timing) {
         let service = timing.done - timing.sent;
-        let response = timing.due.map(|due| timing.done.saturating_sub(due));
-        let slot = usize::from(series.group) * KINDS + series.kind as usize;
-        self.series[slot].record(ending, records, service, response);
+        let recording = &mut self.series[usize::from(series.group) * KINDS + series.kind as usize];
+        match (ending, timing.due) {
+            (Ending::Ok { found }, None) => recording.succeed(found, records, service),
+            (_, due) => {
+                let response = due.map(|due| timing.done.saturating_sub(due));
+                recording.measure.record(ending, records, service, response);
+            }
+        }
         let side = Side::of(series.kind);
         if matches!(ending, Ending::Ok { .. }) {
             self.listeners[side as usize].success(timing.done);
@@ -124,10 +164,11 @@ impl Recorder {
     /// due in it.
     pub fn hand_over(&mut self, offered: u64) {
         let mut series = Vec::new();
-        for (slot, measure) in self.series.iter_mut().enumerate() {
-            if measure.completed() > 0 {
+        for (slot, recording) in self.series.iter_mut().enumerate() {
+            recording.record_shared();
+            if recording.measure.completed() > 0 {
                 let (group, kind) = ((slot / KINDS) as u16, Kind::ALL[slot % KINDS]);
-                series.push((Series { group, kind }, std::mem::take(measure)));
+                series.push((Series { group, kind }, std::mem::take(&mut recording.measure)));
             }
         }
         let batch = Batch {
@@ -145,5 +186,49 @@ impl Recorder {
         (self.started, self.last_end, self.in_store) = (0, 0, 0);
         self.interval += 1;
         self.interval_end += self.width;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn latencies_that_several_operations_share_are_counted_once_for_each_in_its_interval() {
+        let (sink, batches) = channel();
+        let mut recorder = Recorder::new(0, 1, 0, 1_000, sink);
+        let mut end = |kind, services: &[Nanos], due: Option<Nanos>| {
+            for &service in services {
+                let series = Series { group: 0, kind };
+                let timing = Timing { due, sent: 100, done: 100 + service };
+                recorder.end(series, Ending::Ok { found: true }, 1, timing);
+            }
+        };
+        end(Kind::Get, &[5, 5], None);
+        end(Kind::Update, &[5], None);
+        end(Kind::Get, &[5, 7, 5, 0, 0], None);
+        end(Kind::Get, &[5], Some(90));
+        recorder.hand_over(0);
+        recorder.end(
+            Series { group: 0, kind: Kind::Get },
+            Ending::Ok { found: true },
+            1,
+            Timing { due: None, sent: 1_000, done: 1_005 },
+        );
+        recorder.hand_over(0);
+        let counts: Vec<_> = batches.try_iter().flat_map(|batch| batch.series).collect();
+        let of = |place: usize, service| {
+            let (series, measure): &(Series, KindMeasure<u32>) = &counts[place];
+            (series.kind, measure.ok, measure.service.as_ref().unwrap().count_at(service))
+        };
+        assert_eq!(counts.len(), 3);
+        assert_eq!(of(0, 5), (Kind::Get, 8, 5));
+        assert_eq!((of(0, 7).2, of(0, 1).2), (1, 2));
+        assert_eq!(of(1, 5), (Kind::Update, 1, 1));
+        assert_eq!(of(2, 5), (Kind::Get, 1, 1));
+        let responses = counts[0].1.response.as_ref().unwrap();
+        assert_eq!((responses.len(), responses.count_at(15)), (1, 1));
     }
 }

@@ -97,25 +97,35 @@ impl<C: Counter> KindMeasure<C> {
         service: Nanos,
         response: Option<Nanos>,
     ) {
-        let succeeded = matches!(ending, Ending::Ok { .. });
-        match ending {
+        let (service_to, response_to) = match ending {
             Ending::Ok { found } => {
-                self.ok += 1;
-                self.missing += u64::from(!found);
-                self.records += records;
+                self.succeed(found, records);
+                (&mut self.service, &mut self.response)
             }
-            Ending::Failed => self.failed += 1,
-            Ending::Indeterminate => self.indeterminate += 1,
-        }
-        let (service_to, response_to) = if succeeded {
-            (&mut self.service, &mut self.response)
-        } else {
-            (&mut self.unsuccessful_service, &mut self.unsuccessful_response)
+            Ending::Failed | Ending::Indeterminate => {
+                self.failed += u64::from(ending == Ending::Failed);
+                self.indeterminate += u64::from(ending == Ending::Indeterminate);
+                (&mut self.unsuccessful_service, &mut self.unsuccessful_response)
+            }
         };
-        record_into(service_to, service);
+        record_into(service_to, service, C::one());
         if let Some(response) = response {
-            record_into(response_to, response);
+            record_into(response_to, response, C::one());
         }
+    }
+
+    /// Counts one operation that succeeded, but for its latencies.
+    #[inline(always)]
+    pub(super) fn succeed(&mut self, found: bool, records: u64) {
+        self.ok += 1;
+        self.missing += u64::from(!found);
+        self.records += records;
+    }
+
+    /// Records the service time that so many operations had which succeeded.
+    #[inline(always)]
+    pub(super) fn record_service(&mut self, service: Nanos, times: C) {
+        record_into(&mut self.service, service, times);
     }
 
     /// Adds another measure of the same series.
@@ -136,12 +146,12 @@ impl<C: Counter> KindMeasure<C> {
 }
 
 #[inline]
-fn record_into<C: Counter>(histogram: &mut Option<Histogram<C>>, latency: Nanos) {
+fn record_into<C: Counter>(histogram: &mut Option<Histogram<C>>, latency: Nanos, times: C) {
     let histogram = match histogram {
         Some(histogram) => histogram,
         None => make(histogram),
     };
-    histogram.saturating_record(latency.max(1));
+    histogram.saturating_record_n(latency.max(1), times);
 }
 
 #[cold]

@@ -84,6 +84,11 @@ impl Token {
 /// [`Malformed`] if this is no token, one that was not asked for (a push), or one too large.
 #[inline]
 pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+    const OK: &[u8] = b"+OK\r\n";
+    // What every write is answered with.
+    if input.starts_with(OK) {
+        return Ok(Some((Token::Status(Span { start: 1, end: 3 }), OK.len())));
+    }
     let Some(&kind) = input.first() else { return Ok(None) };
     if kind == b'$'
         && let Some((length, line)) = parse_short_line(&input[1..])
