@@ -31,21 +31,27 @@ pub(super) struct After {
 /// What goes over the wire for an operation: one of these, or one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Request {
-    Get,
-    Put,
-    Delete,
+    Single(Single),
     Scan,
     GetBatch,
     PutBatch,
+}
+
+/// A request about one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Single {
+    Get,
+    Put,
+    Delete,
 }
 
 impl Request {
     #[inline]
     fn first_of(kind: Kind) -> Request {
         match kind {
-            Kind::Get | Kind::GetAbsent | Kind::ReadModifyWrite => Request::Get,
-            Kind::Insert | Kind::Update | Kind::PutGet => Request::Put,
-            Kind::Delete => Request::Delete,
+            Kind::Get | Kind::GetAbsent | Kind::ReadModifyWrite => Request::Single(Single::Get),
+            Kind::Insert | Kind::Update | Kind::PutGet => Request::Single(Single::Put),
+            Kind::Delete => Request::Single(Single::Delete),
             Kind::Scan => Request::Scan,
             Kind::GetBatch => Request::GetBatch,
             Kind::PutBatch | Kind::InsertBatch => Request::PutBatch,
@@ -56,8 +62,10 @@ impl Request {
     #[inline]
     fn next_of(self, kind: Kind) -> Option<Request> {
         match (kind, self) {
-            (Kind::PutGet, Request::Put) => Some(Request::Get),
-            (Kind::ReadModifyWrite, Request::Get) => Some(Request::Put),
+            (Kind::PutGet, Request::Single(Single::Put)) => Some(Request::Single(Single::Get)),
+            (Kind::ReadModifyWrite, Request::Single(Single::Get)) => {
+                Some(Request::Single(Single::Put))
+            }
             _ => None,
         }
     }
@@ -127,28 +135,17 @@ impl<'a, P: Post> Desk<'a, P> {
         let mut first_sent = None;
         loop {
             let ended = match request {
-                Request::Get => {
-                    self.begin_get(operation);
+                Request::Single(call) => {
+                    self.begin(call, operation);
                     let sent = self.leave(operation.record);
-                    let answer = client.get(&self.key, &mut self.reading).await;
+                    let answer = match call {
+                        Single::Get => client.get(&self.key, &mut self.reading).await,
+                        Single::Put => client.put(self.put(operation)).await.map(|()| true),
+                        Single::Delete => client.delete(&self.key).await,
+                    };
                     let ended = self.ended(answer, 1, sent);
-                    self.end_get(turn, &ended);
-                    ended
-                }
-                Request::Put => {
-                    let (post, touched) = (self.post, self.touched(operation.record));
-                    let put = self.begin_put(operation);
-                    let sent = post.leave(touched);
-                    let answer = client.put(put).await.map(|()| true);
-                    let ended = self.ended(answer, 1, sent);
-                    self.end_write(ended)
-                }
-                Request::Delete => {
-                    self.begin_delete(operation);
-                    let sent = self.leave(operation.record);
-                    let answer = client.delete(&self.key).await;
-                    let ended = self.ended(answer, 1, sent);
-                    self.end_write(ended)
+                    self.expect();
+                    self.end(call, turn, ended)
                 }
                 Request::Scan => self.scan(client, turn).await,
                 Request::GetBatch => self.get_batch(client, turn).await,
@@ -198,12 +195,35 @@ impl<'a, P: Post> Desk<'a, P> {
     /// read next, and where that client writes.
     #[inline(always)]
     fn expect(&self) {
-        self.worker.expect(self.lane.soon());
+        let examiner = self.worker.examiner();
+        examiner.prefetch(self.lane.soon());
         if let Some(next) = self.post.next() {
-            self.worker.expect(next.record);
+            examiner.prefetch(next.record);
             cache::prefetch_line(next.key);
             cache::prefetch_line(next.reading);
             cache::prefetch_line(next.reading.wrapping_add(cache::LINE));
+        }
+    }
+
+    /// Makes a request about one record ready.
+    #[inline(always)]
+    fn begin(&mut self, call: Single, operation: &Operation) {
+        match call {
+            Single::Get => self.begin_get(operation),
+            Single::Put => self.begin_put(operation),
+            Single::Delete => self.begin_delete(operation),
+        }
+    }
+
+    /// Judges what became of it.
+    #[inline(always)]
+    fn end(&mut self, call: Single, turn: &Turn, ended: Ended) -> Ended {
+        match call {
+            Single::Get => {
+                self.end_get(turn, &ended);
+                ended
+            }
+            Single::Put | Single::Delete => self.end_write(ended),
         }
     }
 
@@ -217,7 +237,6 @@ impl<'a, P: Post> Desk<'a, P> {
 
     #[inline(always)]
     fn end_get(&mut self, turn: &Turn, ended: &Ended) {
-        self.expect();
         let read = self.read_of(turn, turn.operation.record, &self.key, ended);
         let mut examiner = self.worker.examiner();
         let found = ended.found.then_some(&self.reading);
@@ -233,13 +252,18 @@ impl<'a, P: Post> Desk<'a, P> {
     }
 
     #[inline(always)]
-    fn begin_put(&mut self, operation: &Operation) -> Put<'_> {
+    fn begin_put(&mut self, operation: &Operation) {
         self.writes.clear();
         let mut examiner = self.worker.examiner();
         let kind = WriteKind::Put;
         examiner.begin_write(operation.record, operation.field, kind, &mut self.writes);
         self.composer.clear();
         self.composer.compose(operation, operation.record, &self.writes);
+    }
+
+    /// The write that was made ready.
+    #[inline(always)]
+    fn put(&self, operation: &Operation) -> Put<'_> {
         self.composer.put(0, &self.key, operation, self.lane.plan.ttl)
     }
 
@@ -252,7 +276,6 @@ impl<'a, P: Post> Desk<'a, P> {
 
     #[inline(always)]
     fn end_write(&mut self, mut ended: Ended) -> Ended {
-        self.expect();
         if let Some(fault) = &mut ended.fault
             && self.worker.job().may_apply_again()
         {
@@ -312,8 +335,10 @@ mod tests {
                 requests.push(next);
             }
             let expected: &[Request] = match kind {
-                Kind::PutGet => &[Request::Put, Request::Get],
-                Kind::ReadModifyWrite => &[Request::Get, Request::Put],
+                Kind::PutGet => &[Request::Single(Single::Put), Request::Single(Single::Get)],
+                Kind::ReadModifyWrite => {
+                    &[Request::Single(Single::Get), Request::Single(Single::Put)]
+                }
                 _ => &[Request::first_of(kind)],
             };
             assert_eq!(requests, expected, "{kind:?}");

@@ -83,13 +83,6 @@ impl Worker {
         self.examiner.borrow_mut()
     }
 
-    /// A record that will soon be asked for. Told right after an answer: a prefetch whose address
-    /// has to be looked up would hold up the clock's next reading, and lengthen what it times.
-    #[inline]
-    pub fn expect(&self, record: u64) {
-        self.examiner.borrow().prefetch(record);
-    }
-
     /// Notes how late a request that waited for its due time leaves, if its client waited for it.
     #[inline]
     pub fn note_lag(&self, due: Nanos, claimed: Nanos) {

@@ -125,7 +125,7 @@ impl Examiner {
     pub fn prefetch(&self, record: u64) {
         if let Some(ledger) = &self.by.ledger {
             let words = if self.by.fields_apart { self.by.dataset.fields } else { 1 };
-            ledger.prefetch(record.saturating_mul(words.into()));
+            ledger.prefetch(record.wrapping_mul(words.into()));
         }
     }
 

@@ -65,12 +65,10 @@ impl Slots {
         &self.all()[slot as usize]
     }
 
-    /// Asks for the word's cache line, for use soon.
+    /// Asks for the word's cache line, for use soon. Any number is allowed.
     #[inline]
     pub(super) fn prefetch(&self, slot: u64) {
-        if let Some(word) = self.all().get(slot as usize) {
-            cache::prefetch(word);
-        }
+        cache::prefetch_line(self.words.as_ptr().wrapping_add(slot as usize).cast());
     }
 
     pub(super) fn count(&self) -> u64 {
