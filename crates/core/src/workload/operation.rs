@@ -10,7 +10,7 @@ use super::invalid::{self, PlanError};
 use super::java_random::JavaCursor;
 use super::key::KeyWriter;
 use super::mix::{MixCursor, Mixer};
-use super::plan::{Dataset, GroupPlan, Kind, Part};
+use super::plan::{Dataset, Distribution, GroupPlan, Kind, Part, SizeModel};
 use super::random::{Random, derive_seed};
 use super::reach::{Inserts, Reach};
 use super::sampled::Sampled;
@@ -70,6 +70,8 @@ pub(super) struct Compiled {
     batch_seed: u64,
     /// Operations are aimed at these records, with this seed.
     sampled: Option<(Sampled, u64)>,
+    /// Nothing but a kind and a record is to be drawn; the bytes of what is written.
+    plain: Option<u32>,
 }
 
 impl Workload {
@@ -124,6 +126,7 @@ impl Workload {
                 batch_seed: derive_seed(plan.seed, BATCHES),
                 sampled: (plan.linearizability && part.count == 1)
                     .then(|| (Sampled::of(plan.records), derive_seed(plan.seed, AIM))),
+                plain: plain(plan),
             }),
         };
         workload.check_kinds(plan)?;
@@ -277,6 +280,19 @@ impl Compiled {
     }
 }
 
+/// The bytes of what operations write, if they differ in their kinds and records only.
+fn plain(plan: &GroupPlan) -> Option<u32> {
+    let of_one =
+        |&(kind, part): &(Kind, u16)| part == 0 || kind == Kind::Delete || can_be_aimed(kind);
+    let plain = plan.mix.parts.iter().all(of_one) && !plan.one_field && !plan.linearizability;
+    match plan.values.size {
+        SizeModel::Fixed { size } if plain && !matches!(plan.keys, Distribution::Latest { .. }) => {
+            Some(size)
+        }
+        _ => None,
+    }
+}
+
 /// Writes records that were there before.
 fn writes_known(kind: Kind) -> bool {
     !kind.read_only() && !kind.inserts()
@@ -314,6 +330,13 @@ impl Drawer {
         let number = compiled.own_number(id);
         let kind = compiled.mixer.kind(number, &mut self.kinds);
         let mut random = Random::new(compiled.record_seed, id);
+        if let Some(size) = compiled.plain {
+            let record = self.chooser.choose(&mut random, id, compiled.records);
+            let record = compiled.record_at(record, kind);
+            // No branch on the kind, which a processor would guess wrong half of the time.
+            let size = size * u32::from(!matches!(kind, Kind::Get | Kind::Delete));
+            return Operation { kind, record, field: None, size, count: 1 };
+        }
         let mut operation = Operation { kind, record: 0, field: None, size: 0, count: 1 };
         if kind.inserts() {
             operation.record = compiled.inserts.record(compiled.mixer.inserted_before(number));

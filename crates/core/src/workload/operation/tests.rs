@@ -115,6 +115,33 @@ fn an_id_gives_the_same_operation_from_any_drawer_in_any_order() {
 }
 
 #[test]
+fn the_short_way_draws_what_the_long_one_does() {
+    let parts = [
+        (Kind::Get, 400),
+        (Kind::Update, 300),
+        (Kind::PutGet, 100),
+        (Kind::ReadModifyWrite, 100),
+        (Kind::Delete, 100),
+    ];
+    for keys in distributions() {
+        let mut plain = plan(&parts, keys);
+        plain.values.size = SizeModel::Fixed { size: 100 };
+        plain.one_field = false;
+        for part in [Part::WHOLE, Part { index: 1, count: 3 }] {
+            let short = Workload::new(&plain, &DATASET, part).unwrap();
+            assert_eq!(short.compiled.plain.is_some(), !short.compiled.chooser.is_latest());
+            let mut long = Workload::new(&plain, &DATASET, part).unwrap();
+            Arc::get_mut(&mut long.compiled).unwrap().plain = None;
+            let (mut short, mut long) = (short.drawer(), long.drawer());
+            for k in 0..10_000 {
+                let id = k * u64::from(part.count) + u64::from(part.index);
+                assert_eq!(short.draw(id), long.draw(id), "{id} of {part:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn another_seed_gives_other_operations() {
     for keys in distributions() {
         let one = plan(&ALL_KINDS, keys);
