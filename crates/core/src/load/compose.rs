@@ -56,6 +56,14 @@ impl Composer {
             Some(field) => field..field + 1,
             None => 0..self.dataset.fields,
         };
+        if fields.len() == 1 {
+            let version = slots[0].version();
+            return self.compose_field(
+                operation.size as usize,
+                base,
+                (record, fields.start, version),
+            );
+        }
         for (i, field) in fields.enumerate() {
             let version = slots[i.min(slots.len() - 1)].version();
             self.compose_field(operation.size as usize, base, (record, field, version));
@@ -86,11 +94,11 @@ impl Composer {
         self.spans.push(FieldSpan { index: field, start, end });
     }
 
-    /// No two versions of any record have the same filler.
+    /// No two versions of any record have the same filler. The version is known last, so it comes in last.
     #[inline]
     fn content_seed(&self, identity: &Identity) -> u64 {
         let field_and_version = u64::from(identity.field) << 32 | u64::from(identity.version);
-        mix64(identity.record ^ mix64(field_and_version ^ self.content))
+        mix64(field_and_version ^ mix64(identity.record ^ self.content))
     }
 
     /// The write of the `i`-th value to `key`, as `operation` makes it.

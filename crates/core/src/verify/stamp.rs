@@ -229,10 +229,14 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
             // Words of the size that the checksum reads: a processor hands a store on to a load that is
             // as large, and waits for memory where two stores make up one load.
             let second = u32::from(MAGIC) | u32::from(identity.field) << 16;
-            put64(bytes, 8, length as u64 & LOW | u64::from(identity.dataset) << 32);
-            put64(bytes, 16, identity.record);
-            put64(bytes, 24, u64::from(identity.session) | u64::from(identity.version) << 32);
-            let sum = crc32c::append(second, &bytes[8..]);
+            let words = [
+                length as u64 & LOW | u64::from(identity.dataset) << 32,
+                identity.record,
+                u64::from(identity.session) | u64::from(identity.version) << 32,
+            ];
+            [8, 16, 24].iter().zip(words).for_each(|(&at, word)| put64(bytes, at, word));
+            let sum = crc32c::append_words(second, &words);
+            let sum = crc32c::append(sum, &bytes[FULL..]);
             put64(bytes, 0, u64::from(sum) | u64::from(second) << 32);
         }
         Some(Form::Short) => {
