@@ -114,6 +114,20 @@ fn an_id_gives_the_same_operation_from_any_drawer_in_any_order() {
     }
 }
 
+/// Holds what is drawn to what is drawn the long way, and tells whether there is a short one.
+fn is_drawn_shortly(plan: &GroupPlan, dataset: &Dataset, part: Part) -> bool {
+    let drawn = Workload::new(plan, dataset, part).unwrap();
+    let short = drawn.compiled.plain.is_some();
+    let mut long = Workload::new(plan, dataset, part).unwrap();
+    Arc::get_mut(&mut long.compiled).unwrap().plain = None;
+    let (mut drawn, mut long) = (drawn.drawer(), long.drawer());
+    for k in 0..10_000 {
+        let id = k * u64::from(part.count) + u64::from(part.index);
+        assert_eq!(drawn.draw(id), long.draw(id), "{id} of {part:?} of {plan:?}");
+    }
+    short
+}
+
 #[test]
 fn the_short_way_draws_what_the_long_one_does() {
     let parts = [
@@ -127,17 +141,39 @@ fn the_short_way_draws_what_the_long_one_does() {
         let mut plain = plan(&parts, keys);
         plain.values.size = SizeModel::Fixed { size: 100 };
         plain.one_field = false;
+        let latest = matches!(plain.keys, Distribution::Latest { .. });
         for part in [Part::WHOLE, Part { index: 1, count: 3 }] {
-            let short = Workload::new(&plain, &DATASET, part).unwrap();
-            assert_eq!(short.compiled.plain.is_some(), !short.compiled.chooser.is_latest());
-            let mut long = Workload::new(&plain, &DATASET, part).unwrap();
-            Arc::get_mut(&mut long.compiled).unwrap().plain = None;
-            let (mut short, mut long) = (short.drawer(), long.drawer());
-            for k in 0..10_000 {
-                let id = k * u64::from(part.count) + u64::from(part.index);
-                assert_eq!(short.draw(id), long.draw(id), "{id} of {part:?}");
-            }
+            assert_eq!(is_drawn_shortly(&plain, &DATASET, part), !latest);
         }
+    }
+}
+
+#[test]
+fn what_needs_more_than_a_kind_and_a_record_is_drawn_the_long_way() {
+    let dataset = Dataset { fields: 4, ..DATASET };
+    let updates = [(Kind::Get, 500), (Kind::Update, 500)];
+    let mut plain = plan(&updates, Distribution::Uniform);
+    plain.values.size = SizeModel::Fixed { size: 100 };
+    plain.one_field = false;
+    assert!(is_drawn_shortly(&plain, &dataset, Part::WHOLE));
+    let changes: [fn(&mut GroupPlan); 3] = [
+        |plan| plan.one_field = true,
+        |plan| plan.linearizability = true,
+        |plan| plan.values.size = SizeModel::Uniform { min: 50, max: 100 },
+    ];
+    for change in changes {
+        let mut more = plain.clone();
+        change(&mut more);
+        assert!(!is_drawn_shortly(&more, &dataset, Part::WHOLE), "{more:?}");
+    }
+    for (kind, _) in ALL_KINDS {
+        let mut more = plan(&[(kind, 1000)], Distribution::Uniform);
+        (more.values.size, more.one_field) = (plain.values.size.clone(), false);
+        assert_eq!(
+            is_drawn_shortly(&more, &dataset, Part::WHOLE),
+            kind == Kind::Delete || can_be_aimed(kind),
+            "{kind:?}"
+        );
     }
 }
 
