@@ -56,22 +56,18 @@ impl Composer {
             Some(field) => field..field + 1,
             None => 0..self.dataset.fields,
         };
+        let size = operation.size as usize;
+        // Most often there is one, and what compilers take out of a loop would be done for nothing.
         if fields.len() == 1 {
-            let version = slots[0].version();
-            return self.compose_field(
-                operation.size as usize,
-                base,
-                (record, fields.start, version),
-            );
+            return self.compose_field(size, base, (record, fields.start, slots[0].version()));
         }
         for (i, field) in fields.enumerate() {
             let version = slots[i.min(slots.len() - 1)].version();
-            self.compose_field(operation.size as usize, base, (record, field, version));
+            self.compose_field(size, base, (record, field, version));
         }
     }
 
-    /// Adds a field to the value that begins at `base`. No part of the loop around it, which most
-    /// often has one turn: what compilers take out of a loop is then done for nothing.
+    /// Adds a field to the value that begins at `base`. One piece of code for both of its callers.
     #[inline(never)]
     fn compose_field(
         &mut self,

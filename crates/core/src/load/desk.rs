@@ -192,7 +192,8 @@ impl<'a, P: Post> Desk<'a, P> {
     }
 
     /// Asks for what will be needed soon: the ledger's words of requests to come and of the answer that is
-    /// read next, and where that client writes.
+    /// read next, and where that client writes. Right after an answer: a prefetch whose address has to be
+    /// looked up would hold up the clock's next reading, and lengthen what it times.
     #[inline(always)]
     fn expect(&self) {
         let examiner = self.worker.examiner();
