@@ -2,7 +2,7 @@
 //! sends load.
 
 use super::backoff::Backoff;
-use super::desk::Desk;
+use super::desk::{Desk, Request, Single};
 use super::lane::Lane;
 use super::pace::Pace;
 use super::post::Post;
@@ -29,7 +29,30 @@ pub(super) async fn run_client<C: Client, P: Pace>(
             worker.note_lag(due, now);
         }
         worker.note_start();
-        let after = desk.operate(client, &turn).await;
+        client.begin(desk.id(&turn));
+        let mut request = desk.open(&turn.operation);
+        let mut first_sent = None;
+        let after = loop {
+            let ended = match request {
+                Request::Single(call) => {
+                    let sent = desk.begin(call, &turn.operation);
+                    let answer = match call {
+                        Single::Get => client.get(&desk.key, &mut desk.reading).await,
+                        Single::Put => client.put(desk.put(&turn.operation)).await.map(|()| true),
+                        Single::Delete => client.delete(&desk.key).await,
+                    };
+                    desk.end(call, &turn, answer, sent)
+                }
+                Request::Scan => desk.scan(client, &turn).await,
+                Request::GetBatch => desk.get_batch(client, &turn).await,
+                Request::PutBatch => desk.put_batch(client, &turn).await,
+            };
+            let sent = *first_sent.get_or_insert(ended.sent);
+            match request.next_of(turn.operation.kind) {
+                Some(next) if ended.fault.is_none() => request = next,
+                _ => break desk.record(&turn, sent, ended),
+            }
+        };
         now = after.done;
         if after.connection_lost {
             pace.rest(backoff.wait()).await;

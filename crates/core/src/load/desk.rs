@@ -30,7 +30,7 @@ pub(super) struct After {
 
 /// What goes over the wire for an operation: one of these, or one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Request {
+pub(super) enum Request {
     Single(Single),
     Scan,
     GetBatch,
@@ -39,7 +39,7 @@ enum Request {
 
 /// A request about one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Single {
+pub(super) enum Single {
     Get,
     Put,
     Delete,
@@ -47,7 +47,7 @@ enum Single {
 
 impl Request {
     #[inline]
-    fn first_of(kind: Kind) -> Request {
+    pub fn first_of(kind: Kind) -> Request {
         match kind {
             Kind::Get | Kind::GetAbsent | Kind::ReadModifyWrite => Request::Single(Single::Get),
             Kind::Insert | Kind::Update | Kind::PutGet => Request::Single(Single::Put),
@@ -60,7 +60,7 @@ impl Request {
 
     /// What follows this request of an operation, if this one succeeds.
     #[inline]
-    fn next_of(self, kind: Kind) -> Option<Request> {
+    pub fn next_of(self, kind: Kind) -> Option<Request> {
         match (kind, self) {
             (Kind::PutGet, Request::Single(Single::Put)) => Some(Request::Single(Single::Get)),
             (Kind::ReadModifyWrite, Request::Single(Single::Get)) => {
@@ -72,13 +72,13 @@ impl Request {
 }
 
 /// A request that was answered.
-struct Ended {
+pub(super) struct Ended {
     /// There was a record, if nothing failed. Apart from the fault, so that it stays in a register.
     found: bool,
-    fault: Option<Fault>,
+    pub fault: Option<Fault>,
     /// Records moved if it succeeded.
     records: u64,
-    sent: Nanos,
+    pub sent: Nanos,
     done: Nanos,
 }
 
@@ -100,8 +100,8 @@ pub(super) struct Desk<'a, P> {
     lane: &'a Lane,
     post: &'a P,
     composer: Composer,
-    key: Vec<u8>,
-    reading: Reading,
+    pub key: Vec<u8>,
+    pub reading: Reading,
     reads: ReadTickets,
     writes: WriteSlots,
     /// What few operations need lies elsewhere: a client is fetched anew for each of its operations.
@@ -125,38 +125,11 @@ impl<'a, P: Post> Desk<'a, P> {
         }
     }
 
-    /// Carries out one operation from first byte to verdict.
-    #[inline]
-    pub async fn operate<C: Client>(&mut self, client: &mut C, turn: &Turn) -> After {
-        let operation = &turn.operation;
-        client.begin(self.id(turn));
+    /// Writes the key of the operation's record; the first request of the operation.
+    #[inline(always)]
+    pub fn open(&mut self, operation: &Operation) -> Request {
         self.lane.workload.keys().write(operation.record, &mut self.key);
-        let mut request = Request::first_of(operation.kind);
-        let mut first_sent = None;
-        loop {
-            let ended = match request {
-                Request::Single(call) => {
-                    self.begin(call, operation);
-                    let sent = self.leave(operation.record);
-                    let answer = match call {
-                        Single::Get => client.get(&self.key, &mut self.reading).await,
-                        Single::Put => client.put(self.put(operation)).await.map(|()| true),
-                        Single::Delete => client.delete(&self.key).await,
-                    };
-                    let ended = self.ended(answer, 1, sent);
-                    self.expect();
-                    self.end(call, turn, ended)
-                }
-                Request::Scan => self.scan(client, turn).await,
-                Request::GetBatch => self.get_batch(client, turn).await,
-                Request::PutBatch => self.put_batch(client, turn).await,
-            };
-            let sent = *first_sent.get_or_insert(ended.sent);
-            match request.next_of(operation.kind) {
-                Some(next) if ended.fault.is_none() => request = next,
-                _ => return self.record(turn, sent, ended),
-            }
-        }
+        Request::first_of(operation.kind)
     }
 
     /// The request that left at `sent` has its answer.
@@ -167,7 +140,7 @@ impl<'a, P: Post> Desk<'a, P> {
 
     /// Records the operation, which `ended` has ended and whose first request was sent at `sent`.
     #[inline(always)]
-    fn record(&mut self, turn: &Turn, sent: Nanos, ended: Ended) -> After {
+    pub fn record(&mut self, turn: &Turn, sent: Nanos, ended: Ended) -> After {
         let series = Series { group: self.lane.group, kind: turn.operation.kind };
         let timing = Timing { due: turn.due, sent, done: ended.done };
         let ending = match ended.fault.as_ref().map(|fault| fault.certainty) {
@@ -206,19 +179,28 @@ impl<'a, P: Post> Desk<'a, P> {
         }
     }
 
-    /// Makes a request about one record ready.
+    /// Makes a request about one record ready; when it leaves, which is now.
     #[inline(always)]
-    fn begin(&mut self, call: Single, operation: &Operation) {
+    pub fn begin(&mut self, call: Single, operation: &Operation) -> Departure {
         match call {
             Single::Get => self.begin_get(operation),
             Single::Put => self.begin_put(operation),
             Single::Delete => self.begin_delete(operation),
         }
+        self.leave(operation.record)
     }
 
     /// Judges what became of it.
     #[inline(always)]
-    fn end(&mut self, call: Single, turn: &Turn, ended: Ended) -> Ended {
+    pub fn end(
+        &mut self,
+        call: Single,
+        turn: &Turn,
+        answer: Answer<bool>,
+        sent: Departure,
+    ) -> Ended {
+        let ended = self.ended(answer, 1, sent);
+        self.expect();
         match call {
             Single::Get => {
                 self.end_get(turn, &ended);
@@ -264,7 +246,7 @@ impl<'a, P: Post> Desk<'a, P> {
 
     /// The write that was made ready.
     #[inline(always)]
-    fn put(&self, operation: &Operation) -> Put<'_> {
+    pub fn put(&self, operation: &Operation) -> Put<'_> {
         self.composer.put(0, &self.key, operation, self.lane.plan.ttl)
     }
 
@@ -292,7 +274,7 @@ impl<'a, P: Post> Desk<'a, P> {
         ended
     }
 
-    async fn scan<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
+    pub async fn scan<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
         self.rows.clear();
         let sent = self.leave(turn.operation.record);
         let answer = client.scan(&self.key, turn.operation.count as usize, &mut self.rows).await;
@@ -307,7 +289,7 @@ impl<'a, P: Post> Desk<'a, P> {
     }
 
     #[inline]
-    fn id(&self, turn: &Turn) -> OperationId {
+    pub fn id(&self, turn: &Turn) -> OperationId {
         OperationId { phase: self.worker.phase(), group: self.lane.group, id: turn.id }
     }
 

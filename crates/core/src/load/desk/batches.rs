@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl<P: Post> Desk<'_, P> {
-    pub(super) async fn get_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
+    pub async fn get_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
         let count = self.name_batch(turn);
         for entry in &mut self.batch.entries[..count] {
             self.worker.examiner().begin_read(entry.record, &mut entry.reads);
@@ -62,7 +62,7 @@ impl<P: Post> Desk<'_, P> {
         self.batch.entries = entries;
     }
 
-    pub(super) async fn put_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
+    pub async fn put_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
         let (count, operation) = (self.name_batch(turn), &turn.operation);
         self.writes.clear();
         self.composer.clear();
