@@ -153,7 +153,7 @@ mod tests {
             for key in [&b"key00001"[..], b"key00002", b"key00001"] {
                 assert_eq!(client.get(key, &mut reading).await, Ok(true));
                 assert_eq!(reading.bytes().len(), length);
-                assert!(check(reading.bytes(), &expected(key)).unwrap().fabricated);
+                assert!(check(reading.bytes(), &expected(key)).unwrap().is_fabricated());
                 assert!(check(reading.bytes(), &expected(b"key00003")).is_err());
             }
             let mut rows = Rows::default();

@@ -37,6 +37,44 @@ fn append_registers(crc: u32, words: &[u64]) -> u32 {
     !words.iter().fold(u64::from(!crc), |state, word| _mm_crc32_u64(state, *word)) as u32
 }
 
+/// Fills `bytes` with the words that `next` makes, and goes on with the checksum by them: in one go, for a
+/// sum of what was only just stored waits for it to come back from there. Of the last word as many bytes
+/// are taken as there is room for.
+#[inline]
+pub(super) fn append_made(crc: u32, bytes: &mut [u8], next: impl FnMut() -> u64) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("sse4.2") {
+        // SAFETY: the processor has the instruction, as was asked just now.
+        return unsafe { append_made_here(crc, bytes, next) };
+    }
+    make(bytes, next);
+    append(crc, bytes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse4.2")]
+#[inline]
+fn append_made_here(crc: u32, bytes: &mut [u8], mut next: impl FnMut() -> u64) -> u32 {
+    use std::arch::x86_64::_mm_crc32_u64;
+
+    let (words, rest) = bytes.as_chunks_mut::<8>();
+    let mut state = u64::from(!crc);
+    for word in words {
+        let made = next();
+        *word = made.to_le_bytes();
+        state = _mm_crc32_u64(state, made);
+    }
+    make(rest, next);
+    append_short(!(state as u32), rest)
+}
+
+#[inline]
+fn make(bytes: &mut [u8], mut next: impl FnMut() -> u64) {
+    for word in bytes.chunks_mut(8) {
+        word.copy_from_slice(&next().to_le_bytes()[..word.len()]);
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse4.2")]
 fn append_short(crc: u32, bytes: &[u8]) -> u32 {

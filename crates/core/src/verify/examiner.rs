@@ -35,7 +35,7 @@ pub struct Examination {
 }
 
 /// One word of the ledger while a write on it is in flight.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct WriteSlot {
     slot: u64,
     ticket: Option<WriteTicket>,
@@ -53,10 +53,34 @@ impl WriteSlot {
 /// The words of the ledger that a write in flight is about, one for most writes.
 pub type WriteSlots = SmallVec<[WriteSlot; 1]>;
 
-/// The words of the ledger that a read in flight is about; a buffer to use again. The one of a record
-/// without fields of their own lies here and not behind a pointer, which would be waited for.
+/// The words of the ledger that a read in flight is about; a buffer to use again.
 #[derive(Debug, Default)]
-pub struct ReadTickets(SmallVec<[(u64, Option<ReadTicket>); 1]>, Option<Noted>);
+pub struct ReadTickets {
+    /// The first of the words, one after the other.
+    slot: u64,
+    /// Of the first word, the only one of most records: not behind a pointer, which would be waited for.
+    first: Option<ReadTicket>,
+    /// Of those after it, where each field has a word of its own.
+    others: Vec<Option<ReadTicket>>,
+    noted: Option<Noted>,
+}
+
+impl ReadTickets {
+    /// How many words there are; none if the read is not to be judged by the ledger.
+    fn count(&self) -> usize {
+        if self.first.is_some() { 1 + self.others.len() } else { 0 }
+    }
+
+    /// The word of a field, and its ticket: each is taken once.
+    #[inline(always)]
+    fn take(&mut self, field: usize) -> Option<(u64, ReadTicket)> {
+        let ticket = match field {
+            0 => self.first.take(),
+            _ => self.others.get_mut(field - 1).and_then(Option::take),
+        };
+        Some((self.slot + field as u64, ticket?))
+    }
+}
 
 /// A read that was answered.
 #[derive(Clone, Copy, Debug)]
@@ -168,23 +192,27 @@ impl Examiner {
     /// Notes what a read may return, before it is sent.
     #[inline(always)]
     pub fn begin_read(&mut self, record: u64, reads: &mut ReadTickets) {
-        reads.0.clear();
+        reads.first = None;
         if !self.by.check_reads || !self.is_own(record) {
             return;
         }
         if let Some(ledger) = &self.by.ledger {
-            for slot in self.slots(record, None) {
-                reads.0.push((slot, Some(ledger.begin_read(slot))));
+            let slots = self.slots(record, None);
+            reads.slot = slots.start;
+            reads.first = Some(ledger.begin_read(slots.start));
+            if self.by.fields_apart {
+                reads.others.clear();
+                reads.others.extend(slots.skip(1).map(|slot| Some(ledger.begin_read(slot))));
             }
-            reads.1 = self.scribe.as_mut().and_then(|scribe| scribe.begin_read(record));
+            reads.noted = self.scribe.as_mut().and_then(|scribe| scribe.begin_read(record));
         }
     }
 
     /// The read failed: it says nothing.
     pub fn abandon_read(&mut self, reads: &mut ReadTickets) {
         if let Some(ledger) = &self.by.ledger {
-            for (slot, ticket) in reads.0.drain(..) {
-                if let Some(ticket) = ticket {
+            for field in 0..reads.count() {
+                if let Some((slot, ticket)) = reads.take(field) {
                     ledger.abandon_read(slot, ticket);
                 }
             }
@@ -257,7 +285,7 @@ impl Examiner {
                 && self.is_own(record)
             {
                 let judgement = ledger.judge_late(record, seen.into(), read.sent);
-                self.count(&row, 0, Some(seen.version), judgement);
+                self.count(&row, 0, Some(seen.version()), judgement);
             }
         }
     }
@@ -271,9 +299,9 @@ impl Examiner {
     fn judge_missing(&mut self, read: &AnsweredRead<'_>, reads: &mut ReadTickets) {
         match &self.by.ledger {
             None => self.tally.unexpected_misses += 1,
-            Some(_) if reads.0.is_empty() => self.tally.stamp_only += 1,
+            Some(_) if reads.count() == 0 => self.tally.stamp_only += 1,
             Some(_) => {
-                for field in 0..reads.0.len() {
+                for field in 0..reads.count() {
                     self.ask_ledger(read, reads, field, Sight::Absent);
                 }
             }
@@ -315,21 +343,19 @@ impl Examiner {
         field: usize,
         sight: Sight,
     ) {
-        let ticket =
-            reads.0.get_mut(field).and_then(|(slot, ticket)| Some((*slot, ticket.take()?)));
-        let (Some(ledger), Some((slot, ticket))) = (&self.by.ledger, ticket) else {
+        let (Some(ledger), Some((slot, ticket))) = (&self.by.ledger, reads.take(field)) else {
             self.tally.stamp_only += u64::from(!matches!(sight, Sight::Unreadable));
             return;
         };
         let (found, version) = match sight {
             Sight::Absent => (judgement::Read::Absent, None),
-            Sight::Value(seen) if !seen.fabricated => (seen.into(), Some(seen.version)),
+            Sight::Value(seen) if !seen.is_fabricated() => (seen.into(), Some(seen.version())),
             Sight::Value(_) | Sight::Unreadable => {
                 self.tally.stamp_only += u64::from(!matches!(sight, Sight::Unreadable));
                 return ledger.abandon_read(slot, ticket);
             }
         };
-        if let (Some(scribe), Some(noted)) = (&mut self.scribe, reads.1) {
+        if let (Some(scribe), Some(noted)) = (&mut self.scribe, reads.noted) {
             let seen = if let Sight::Value(seen) = sight { Some(seen) } else { None };
             scribe.end_read(noted, seen, read.answered);
         }

@@ -241,16 +241,14 @@ impl Scribe {
     /// The read found a value with a sound stamp, or nothing.
     pub fn end_read(&mut self, noted: Noted, found: Option<Seen>, answered: Nanos) {
         let kept = &mut self.kept[noted.0 as usize];
-        let content = match found {
+        let content = match found.map(|seen| (seen.session(), seen.version())) {
             None => Content::Nothing,
-            Some(Seen { session: Session::Earlier, version, .. }) => Content::Earlier(version),
+            Some((Session::Earlier, version)) => Content::Earlier(version),
             // Too short a stamp to tell it from a value of an earlier run: the read says nothing.
-            Some(Seen { session: Session::Unseen, .. })
-                if self.sample.records[kept.number].first_version == 1 =>
-            {
+            Some((Session::Unseen, _)) if self.sample.records[kept.number].first_version == 1 => {
                 return;
             }
-            Some(Seen { version, .. }) => Content::Version(version),
+            Some((_, version)) => Content::Version(version),
         };
         kept.state = State::Over(Call {
             begun: kept.begun,

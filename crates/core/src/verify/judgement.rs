@@ -43,7 +43,7 @@ pub enum Read {
 
 impl From<Seen> for Read {
     fn from(seen: Seen) -> Read {
-        Read::Version { version: seen.version, session: seen.session }
+        Read::Version { version: seen.version(), session: seen.session() }
     }
 }
 

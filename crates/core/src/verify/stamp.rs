@@ -19,6 +19,8 @@
 //! and in full forms the length's complement (which no stamp has in its place) and magic of its
 //! own. The checksum leaves the hash out, so that one template serves all keys.
 
+use std::fmt;
+
 use super::crc32c;
 
 /// Fewest bytes that can carry a stamp.
@@ -114,15 +116,53 @@ pub enum Session {
     Unseen,
 }
 
-/// What a sound stamp told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+/// What a sound stamp told. One word and not three fields: those would be stored one by one and
+/// loaded together, which a processor cannot do before all that came earlier is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seen(u64);
+
+impl Seen {
+    const FABRICATED: u64 = 1 << 34;
+
+    fn of(version: u32, session: Session) -> Seen {
+        Seen(u64::from(version) | (session as u64) << 32)
+    }
+
     /// Version of the value.
-    pub version: u32,
+    #[inline]
+    #[must_use]
+    pub fn version(self) -> u32 {
+        self.0 as u32
+    }
+
     /// Which run wrote it.
-    pub session: Session,
+    #[inline]
+    #[must_use]
+    pub fn session(self) -> Session {
+        match (self.0 >> 32) & 3 {
+            0 => Session::Ours,
+            1 => Session::Earlier,
+            _ => Session::Unseen,
+        }
+    }
+
     /// Made up by a store that does not store; version and session say nothing then.
-    pub fabricated: bool,
+    #[inline]
+    #[must_use]
+    pub fn is_fabricated(self) -> bool {
+        self.0 & Seen::FABRICATED != 0
+    }
+}
+
+impl fmt::Debug for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (version, session, fabricated) = (self.version(), self.session(), self.is_fabricated());
+        f.debug_struct("Seen")
+            .field("version", &version)
+            .field("session", &session)
+            .field("fabricated", &fabricated)
+            .finish()
+    }
 }
 
 /// What is wrong with a value, as far as its bytes show.
@@ -225,20 +265,7 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
     let length = bytes.len();
     match Form::of(length) {
         None => {}
-        Some(Form::Full) => {
-            // Words of the size that the checksum reads: a processor hands a store on to a load that is
-            // as large, and waits for memory where two stores make up one load.
-            let second = u32::from(MAGIC) | u32::from(identity.field) << 16;
-            let words = [
-                length as u64 & LOW | u64::from(identity.dataset) << 32,
-                identity.record,
-                u64::from(identity.session) | u64::from(identity.version) << 32,
-            ];
-            [8, 16, 24].iter().zip(words).for_each(|(&at, word)| put64(bytes, at, word));
-            let sum = crc32c::append_words(second, &words);
-            let sum = crc32c::append(sum, &bytes[FULL..]);
-            put64(bytes, 0, u64::from(sum) | u64::from(second) << 32);
-        }
+        Some(Form::Full) => seal_full(bytes, identity, |sum, payload| crc32c::append(sum, payload)),
         Some(Form::Short) => {
             put32(bytes, 4, identity.version);
             put32(bytes, 8, identity.session);
@@ -253,6 +280,32 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
             put32(bytes, 0, crc32c::append(salt, &bytes[4..]));
         }
     }
+}
+
+/// As [`seal`], of a value that has room for a full stamp and whose payload is still to be made, of the
+/// words that `next` gives.
+///
+/// # Panics
+/// If there is no room for a full stamp.
+#[inline]
+pub fn seal_made(bytes: &mut [u8], identity: &Identity, next: impl FnMut() -> u64) {
+    seal_full(bytes, identity, |sum, payload| crc32c::append_made(sum, payload, next));
+}
+
+/// `payload` goes on with a checksum by what follows the stamp, which it may make first. The stamp is
+/// stored in words of the size that the checksum reads: a processor hands a store on to a load that is as
+/// large, and waits for memory where two stores make up one load.
+#[inline(always)]
+fn seal_full(bytes: &mut [u8], identity: &Identity, payload: impl FnOnce(u32, &mut [u8]) -> u32) {
+    let second = u32::from(MAGIC) | u32::from(identity.field) << 16;
+    let words = [
+        bytes.len() as u64 & LOW | u64::from(identity.dataset) << 32,
+        identity.record,
+        u64::from(identity.session) | u64::from(identity.version) << 32,
+    ];
+    let sum = payload(crc32c::append_words(second, &words), &mut bytes[FULL..]);
+    [8, 16, 24].iter().zip(words).for_each(|(&at, word)| put64(bytes, at, word));
+    put64(bytes, 0, u64::from(sum) | u64::from(second) << 32);
 }
 
 /// Checks a value of one field (or a record without fields) against what was asked for.
@@ -296,7 +349,7 @@ fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault>
         return Err(StampFault::OtherField { field });
     }
     let session = session(get32(bytes, 24), expected);
-    Ok(Seen { version: get32(bytes, 28), session, fabricated: false })
+    Ok(Seen::of(get32(bytes, 28), session))
 }
 
 fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
@@ -309,14 +362,14 @@ fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault
         return Err(StampFault::OtherRecord { record });
     }
     let session = session(get32(bytes, 8), expected);
-    Ok(Seen { version: get32(bytes, 4), session, fabricated: false })
+    Ok(Seen::of(get32(bytes, 4), session))
 }
 
 fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
     let salt = salt(expected.dataset, expected.record, expected.field, bytes.len());
     let sound = matches_checksum(bytes, crc32c::append(salt, &bytes[4..]));
     sound.map_err(|fault| cut(bytes, fault))?;
-    Ok(Seen { version: get32(bytes, 4), session: Session::Unseen, fabricated: false })
+    Ok(Seen::of(get32(bytes, 4), Session::Unseen))
 }
 
 /// A value that was cut to less than a full stamp may still tell the length it once had.
@@ -403,7 +456,7 @@ fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<Seen, StampFault> {
     if get32(bytes, 4) != key_hash(key) {
         return Err(StampFault::OtherKey);
     }
-    Ok(Seen { version: 0, session: Session::Ours, fabricated: true })
+    Ok(Seen(Seen::FABRICATED))
 }
 
 /// The fields of a whole record, each with its stamp: see [`split`].

@@ -27,22 +27,30 @@ impl Filler {
         Ok(Filler { compressible })
     }
 
+    /// What [`Filler::fill`] makes of `seed`, for those who have more to do with each word than to store it:
+    /// words, the lowest byte first, and of the last as many bytes as there is room for. `None` if some
+    /// bytes are to be compressible.
+    #[inline]
+    #[must_use]
+    pub fn words(&self, seed: u64) -> Option<impl FnMut() -> u64> {
+        (self.compressible == 0.0).then(|| random_words(seed))
+    }
+
     /// Overwrites `bytes` with what belongs to `seed`, which is random, but for the first `taken`, in
     /// whose place something else will be written. Of each chunk of 4 KiB the first bytes are random and the
     /// compressible share at its end is one byte, repeated. At a share of 1 only that byte depends on
     /// the seed.
     pub fn fill(&self, seed: u64, bytes: &mut [u8], taken: usize) {
-        let mut state = seed;
-        let repeated = (state >> 56) as u8;
+        let repeated = (seed >> 56) as u8;
+        let (mut taken, mut words) = (taken, random_words(seed));
         if self.compressible == 0.0 {
-            random_bytes(&mut state, bytes, taken);
+            random_bytes(&mut words, bytes, taken);
             return;
         }
-        let mut taken = taken;
         for chunk in bytes.chunks_mut(CHUNK) {
             let run = (self.compressible * chunk.len() as f64).round() as usize;
             let (random, run) = chunk.split_at_mut(chunk.len() - run);
-            random_bytes(&mut state, random, taken);
+            random_bytes(&mut words, random, taken);
             run.fill(repeated);
             taken = 0;
         }
@@ -51,16 +59,20 @@ impl Filler {
 
 /// Each word takes over the one before, which keeps it as random, and keeps compilers from making two
 /// words at once in a vector, whose halves they then carry to the multiplier and back.
-fn random_bytes(state: &mut u64, bytes: &mut [u8], taken: usize) {
-    let (words, rest) = bytes.get_mut(taken..).unwrap_or_default().as_chunks_mut::<8>();
+#[inline]
+fn random_words(mut state: u64) -> impl FnMut() -> u64 {
     let mut last = 0;
-    for word in words {
-        last ^= next(state);
-        *word = last.to_le_bytes();
+    move || {
+        last ^= next(&mut state);
+        last
     }
+}
+
+fn random_bytes(words: &mut impl FnMut() -> u64, bytes: &mut [u8], taken: usize) {
+    let (whole, rest) = bytes.get_mut(taken..).unwrap_or_default().as_chunks_mut::<8>();
+    whole.iter_mut().for_each(|word| *word = words().to_le_bytes());
     if !rest.is_empty() {
-        last ^= next(state);
-        rest.copy_from_slice(&last.to_le_bytes()[..rest.len()]);
+        rest.copy_from_slice(&words().to_le_bytes()[..rest.len()]);
     }
 }
 

@@ -187,9 +187,16 @@ fn parse_decimal(key: &[u8]) -> Option<u64> {
 /// `key` is at least 16 bytes long.
 #[inline]
 fn write_words(first: u64, rest: u64, key: &mut [u8]) {
+    let Some((digits, others)) = key.split_first_chunk_mut() else { return };
+    *digits = word_digits(first);
+    if !others.is_empty() {
+        write_further_words(first, rest, others);
+    }
+}
+
+#[inline(never)]
+fn write_further_words(first: u64, rest: u64, key: &mut [u8]) {
     let (words, end) = key.as_chunks_mut::<WORD>();
-    let mut words = words.iter_mut();
-    words.by_ref().take(1).for_each(|digits| *digits = word_digits(first));
     let mut n = 1;
     for digits in words {
         *digits = word_digits(further_word(first, rest, n));

@@ -13,24 +13,31 @@ const LONGEST_LINE: usize = 64 * 1024;
 /// Most tokens in one answer.
 const MOST_TOKENS: usize = 1 << 24;
 
-/// Where bytes lie, from the first byte of the input that was searched.
+/// Where bytes lie, from the first byte of the input that was searched. No answer is so large that 32 bits
+/// would not do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
-    pub start: usize,
+    start: u32,
     /// One past the last byte.
-    pub end: usize,
+    end: u32,
 }
 
 impl Span {
+    #[inline]
+    fn new(start: usize, end: usize) -> Span {
+        Span { start: start as u32, end: end as u32 }
+    }
+
     /// The bytes themselves; `input` is what was searched.
+    #[inline]
     #[must_use]
     pub fn of(self, input: &[u8]) -> &[u8] {
-        &input[self.start..self.end]
+        &input[self.start as usize..self.end as usize]
     }
 
     fn shifted(self, by: usize) -> Span {
-        Span { start: self.start + by, end: self.end + by }
+        Span::new(self.start as usize + by, self.end as usize + by)
     }
 }
 
@@ -82,23 +89,14 @@ impl Token {
 ///
 /// # Errors
 /// [`Malformed`] if this is no token, one that was not asked for (a push), or one too large.
-#[inline]
 pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
-    const OK: &[u8] = b"+OK\r\n";
-    // What every write is answered with.
-    if input.starts_with(OK) {
-        return Ok(Some((Token::Status(Span { start: 1, end: 3 }), OK.len())));
+    if let Some(found) = plain(input) {
+        return Ok(Some(found));
     }
     let Some(&kind) = input.first() else { return Ok(None) };
-    if kind == b'$'
-        && let Some((length, line)) = parse_short_line(&input[1..])
-        && length <= LARGEST_ANSWER as u64
-    {
-        return value(1 + line, length as usize, input);
-    }
     let Some(end) = line_end(input)? else { return Ok(None) };
     let Some(line) = input.get(1..end) else { return Err(Malformed("an empty line")) };
-    let span = Span { start: 1, end };
+    let span = Span::new(1, end);
     // The line's own end is two bytes: CR LF.
     let after = end + 2;
     let found = match kind {
@@ -149,7 +147,7 @@ fn value(start: usize, length: usize, input: &[u8]) -> Result<Option<(Token, usi
     let end = start + length;
     match input.get(end..end + 2) {
         None => Ok(None),
-        Some(b"\r\n") => Ok(Some((Token::Bulk(Span { start, end }), end + 2))),
+        Some(b"\r\n") => Ok(Some((Token::Bulk(Span::new(start, end)), end + 2))),
         Some(_) => Err(Malformed("a value longer than its length")),
     }
 }
@@ -202,8 +200,36 @@ pub struct Progress {
 ///
 /// # Errors
 /// As [`token`].
-#[inline]
+#[inline(always)]
 pub fn scan(
+    progress: &mut Progress,
+    parts: u32,
+    input: &[u8],
+) -> Result<Option<(Token, usize)>, Malformed> {
+    match plain(input) {
+        Some(whole) if parts == 1 && progress.missing == 0 => Ok(Some(whole)),
+        _ => scan_on(progress, parts, input),
+    }
+}
+
+/// The token at the start of `input`, if it is here whole and what nearly all answers consist of: `+OK`, or a value.
+/// Put together where it is used, so that it stays in registers.
+#[inline(always)]
+fn plain(input: &[u8]) -> Option<(Token, usize)> {
+    const OK: &[u8; 5] = b"+OK\r\n";
+    match input {
+        [b'$', rest @ ..] => {
+            let (length, line) = parse_short_line(rest)?;
+            let (start, end) = (1 + line, 1 + line + length as usize);
+            let ends = length <= LARGEST_ANSWER as u64 && input.get(end..end + 2)? == b"\r\n";
+            ends.then(|| (Token::Bulk(Span::new(start, end)), end + 2))
+        }
+        _ if input.starts_with(OK) => Some((Token::Status(Span::new(1, 3)), OK.len())),
+        _ => None,
+    }
+}
+
+fn scan_on(
     progress: &mut Progress,
     parts: u32,
     input: &[u8],

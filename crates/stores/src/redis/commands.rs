@@ -38,8 +38,10 @@ pub(super) fn push_set(out: &mut Vec<u8>, put: &Put<'_>) {
     }
 }
 
-/// How a record is written.
+/// How a record is written. Four bytes, as many as are copied with it: more than were stored would be
+/// waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub(super) enum Writing {
     /// As a string.
     String,

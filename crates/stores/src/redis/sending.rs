@@ -35,7 +35,8 @@ pub(super) struct Request<'a, E, R> {
     pub(super) read: R,
 }
 
-/// A request on its way. Dropped before its answer, that answer is dropped too.
+/// A request on its way, to be polled at once and then after each turn of the transport. Dropped before its
+/// answer, that answer is dropped too.
 pub(super) struct Sending<'a, T, E, R> {
     /// `None` once the first server has answered.
     first: Option<First<'a, E, R>>,
@@ -48,6 +49,8 @@ struct First<'a, E, R> {
     router: &'a mut Router,
     /// `None` if it was put out to nobody yet.
     member: Option<usize>,
+    /// It was put out just now: the transport has had no turn since, and there can be no answer.
+    fresh: bool,
     request: Request<'a, E, R>,
 }
 
@@ -60,7 +63,7 @@ impl<'a, T, E, R> Sending<'a, T, E, R> {
         member: Option<usize>,
         request: Request<'a, E, R>,
     ) -> Self {
-        Sending { first: Some(First { router, member, request }), aside: None }
+        Sending { first: Some(First { router, member, fresh: true, request }), aside: None }
     }
 }
 
@@ -100,6 +103,9 @@ where
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<T>> {
         let Some(first) = &mut self.first else { return self.poll_aside(context) };
         let Some(member) = first.member else { return self.go_aside(None, context) };
+        if std::mem::take(&mut first.fresh) {
+            return Poll::Pending;
+        }
         match first.router.poll_answer(member, &mut first.request.read) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(value)) => {
@@ -112,7 +118,7 @@ where
 }
 
 impl<T, E, R> Drop for Sending<'_, T, E, R> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(First { router, member: Some(member), .. }) = &self.first {
             router.abandon(*member);

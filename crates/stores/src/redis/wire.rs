@@ -129,7 +129,7 @@ impl Protocol for Wire {
     type Reply = Token;
     type Progress = Progress;
 
-    #[inline]
+    #[inline(always)]
     fn scan(
         progress: &mut Progress,
         parts: u32,

@@ -31,14 +31,14 @@ fn every_length_tells_its_version_and_session() {
         for record in RECORDS {
             let bytes = sealed(length, &identity(record));
             let seen = check(&bytes, &expected(record)).unwrap();
-            assert_eq!((seen.version, seen.fabricated), (41, false), "length {length}");
+            assert_eq!((seen.version(), seen.is_fabricated()), (41, false), "length {length}");
             let later = Expected { session: 78, ..expected(record) };
             let (now, then) = match Form::of(length).unwrap() {
                 Form::Tiny => (Session::Unseen, Session::Unseen),
                 _ => (Session::Ours, Session::Earlier),
             };
-            assert_eq!(seen.session, now, "length {length}");
-            assert_eq!(check(&bytes, &later).unwrap().session, then, "length {length}");
+            assert_eq!(seen.session(), now, "length {length}");
+            assert_eq!(check(&bytes, &later).unwrap().session(), then, "length {length}");
         }
     }
 }
@@ -157,7 +157,7 @@ fn fabricated_values_pass_only_for_their_key_and_only_when_asked_for() {
             fabricate(&mut whole, key);
             assert_eq!(bytes, whole);
             let asked = Expected { fabricated_key: Some(key), ..expected(5) };
-            assert!(check(&bytes, &asked).unwrap().fabricated, "length {length}");
+            assert!(check(&bytes, &asked).unwrap().is_fabricated(), "length {length}");
             assert!(check(&bytes, &expected(5)).is_err(), "{length} bytes passed as stored");
             let other = Expected { fabricated_key: Some(b"user3"), ..expected(5) };
             assert_eq!(check(&bytes, &other), Err(StampFault::OtherKey));

@@ -40,15 +40,15 @@ fn whole(input: &[u8], parts: u32) -> (Token, usize) {
 #[test]
 fn tokens_are_what_the_server_meant() {
     let first = |input: &[u8]| token(input).unwrap().unwrap().0;
-    assert_eq!(first(b"$5\r\nhello\r\n"), Token::Bulk(Span { start: 4, end: 9 }));
+    assert_eq!(first(b"$5\r\nhello\r\n"), Token::Bulk(Span::new(4, 9)));
     assert_eq!(first(b"$-1\r\n"), Token::Nil);
     assert_eq!(first(b"_\r\n"), Token::Nil);
     assert_eq!(first(b"*-1\r\n"), Token::Nil);
-    assert_eq!(first(b"+OK\r\n"), Token::Status(Span { start: 1, end: 3 }));
-    assert_eq!(first(b"-ERR x\r\n"), Token::Error(Span { start: 1, end: 6 }));
-    assert_eq!(first(b"!5\r\nERR x\r\n"), Token::Error(Span { start: 4, end: 9 }));
+    assert_eq!(first(b"+OK\r\n"), Token::Status(Span::new(1, 3)));
+    assert_eq!(first(b"-ERR x\r\n"), Token::Error(Span::new(1, 6)));
+    assert_eq!(first(b"!5\r\nERR x\r\n"), Token::Error(Span::new(4, 9)));
     assert_eq!(first(b":-42\r\n"), Token::Integer(-42));
-    assert_eq!(first(b"=7\r\ntxt:abc\r\n"), Token::Bulk(Span { start: 8, end: 11 }));
+    assert_eq!(first(b"=7\r\ntxt:abc\r\n"), Token::Bulk(Span::new(8, 11)));
     assert_eq!(first(b"%2\r\n"), Token::Map(2));
     assert_eq!(first(b"~2\r\n"), Token::Array(2));
 }
