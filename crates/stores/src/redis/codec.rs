@@ -90,7 +90,7 @@ impl Token {
 /// # Errors
 /// [`Malformed`] if this is no token, one that was not asked for (a push), or one too large.
 pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
-    if let Some(found) = plain(input) {
+    if let Some(found) = plain(&mut Heading::default(), input) {
         return Ok(Some(found));
     }
     let Some(&kind) = input.first() else { return Ok(None) };
@@ -193,6 +193,51 @@ pub struct Progress {
     /// Tokens still to come; 0 before the first.
     missing: usize,
     first: Option<Token>,
+    heading: Heading,
+}
+
+impl Progress {
+    /// What comes next begins another answer.
+    #[inline(always)]
+    pub(super) fn go_on(&mut self) {
+        (self.at, self.missing, self.first) = (0, 0, None);
+    }
+}
+
+/// The line that the last value began with, such as `$100\r\n`. Most values of a load are as long as the one before,
+/// which is seen at a glance; and where the next answer begins need not wait for the length to be computed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heading {
+    /// Its bytes, the first one the lowest, and those of them that count.
+    bytes: u64,
+    mask: u64,
+    /// Bytes of the value, and of the line.
+    length: u32,
+    line: u32,
+}
+
+impl Heading {
+    /// The length of the value that `input` begins with, and that of the line that says so; `None` only says that
+    /// the line is not here whole, or not as simple as most are.
+    #[inline(always)]
+    fn read(&mut self, input: &[u8]) -> Option<(usize, usize)> {
+        let begins = input.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))?;
+        if self.mask == 0 || begins & self.mask != self.bytes {
+            self.learn(begins, input)?;
+        }
+        Some((self.length as usize, self.line as usize))
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, begins: u64, input: &[u8]) -> Option<()> {
+        let (length, line) = parse_short_line(input.strip_prefix(b"$")?)?;
+        let length = u32::try_from(length).ok().filter(|&length| length <= LARGEST_ANSWER as u32)?;
+        let line = 1 + line as u32;
+        // A line that is too long for this is read again each time.
+        let mask = if line <= 8 { u64::MAX >> (64 - 8 * line) } else { 0 };
+        *self = Heading { bytes: begins & mask, mask, length, line };
+        Some(())
+    }
 }
 
 /// Looks for the end of an answer of `parts` replies, from where `progress` left off. `input`
@@ -206,7 +251,7 @@ pub fn scan(
     parts: u32,
     input: &[u8],
 ) -> Result<Option<(Token, usize)>, Malformed> {
-    match plain(input) {
+    match plain(&mut progress.heading, input) {
         Some(whole) if parts == 1 && progress.missing == 0 => Ok(Some(whole)),
         _ => scan_on(progress, parts, input),
     }
@@ -215,18 +260,15 @@ pub fn scan(
 /// The token at the start of `input`, if it is here whole and what nearly all answers consist of: `+OK`, or a value.
 /// Put together where it is used, so that it stays in registers.
 #[inline(always)]
-fn plain(input: &[u8]) -> Option<(Token, usize)> {
+fn plain(heading: &mut Heading, input: &[u8]) -> Option<(Token, usize)> {
     const OK: &[u8; 5] = b"+OK\r\n";
-    match input {
-        [b'$', rest @ ..] => {
-            let (length, line) = parse_short_line(rest)?;
-            let (start, end) = (1 + line, 1 + line + length as usize);
-            let ends = length <= LARGEST_ANSWER as u64 && input.get(end..end + 2)? == b"\r\n";
-            ends.then(|| (Token::Bulk(Span::new(start, end)), end + 2))
-        }
-        _ if input.starts_with(OK) => Some((Token::Status(Span::new(1, 3)), OK.len())),
-        _ => None,
+    if input.starts_with(OK) {
+        return Some((Token::Status(Span::new(1, 3)), OK.len()));
     }
+    let (length, start) = heading.read(input)?;
+    let end = start + length;
+    let ends = input.get(end..end + 2)? == b"\r\n";
+    ends.then(|| (Token::Bulk(Span::new(start, end)), end + 2))
 }
 
 fn scan_on(

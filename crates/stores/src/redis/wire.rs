@@ -138,6 +138,11 @@ impl Protocol for Wire {
         codec::scan(progress, parts, input)
     }
 
+    #[inline(always)]
+    fn go_on(progress: &mut Progress) {
+        progress.go_on();
+    }
+
     fn peer(&self) -> String {
         match &self.to {
             To::Server(endpoint) => endpoint.name(),

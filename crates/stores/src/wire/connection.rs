@@ -330,7 +330,7 @@ impl<P: Protocol> Connection<P> {
                 }
                 return Ok(delivered);
             };
-            self.progress = P::Progress::default();
+            P::go_on(&mut self.progress);
             let start = self.input.take(length);
             let slot = &mut self.slots[flight.slot as usize];
             if slot.ticket == flight.ticket && matches!(slot.state, State::Waiting) {

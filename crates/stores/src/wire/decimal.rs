@@ -39,43 +39,8 @@ pub(crate) fn parse_decimal(text: &[u8]) -> Option<u64> {
 
 /// Reads the digits at the start of `text` that end with CR LF, as far as these are 18 at most: the number
 /// and how many bytes it took, line end included. `None` says only that this was not the case.
-#[inline(always)]
+#[inline]
 pub(crate) fn parse_short_line(text: &[u8]) -> Option<(u64, usize)> {
-    match text.first_chunk() {
-        Some(word) if let Some(found) = parse_word(u64::from_le_bytes(*word)) => Some(found),
-        _ => parse_long_line(text),
-    }
-}
-
-/// The same for at most six digits, in the first eight bytes, of which the lowest comes first: all digits at once,
-/// whose number a processor would else have to guess.
-#[inline(always)]
-fn parse_word(word: u64) -> Option<(u64, usize)> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
-    // The lowest byte of `ends` that has its high bit set is the first CR.
-    let returns = word ^ (ONES * u64::from(b'\r'));
-    let ends = returns.wrapping_sub(ONES) & !returns & HIGH;
-    let digits = ends.trailing_zeros() / 8;
-    if !(1..=6).contains(&digits) || (word >> (8 * digits + 8)) as u8 != b'\n' {
-        return None;
-    }
-    // The last digit becomes the highest byte, with zeros below the first.
-    let unused = 64 - 8 * digits;
-    let values = (word << unused) ^ ((ONES * u64::from(b'0')) << unused);
-    // Any above 9 reaches its byte's high bit, or has it.
-    if (values.wrapping_add(ONES * (0x80 - 10)) | values) & HIGH != 0 {
-        return None;
-    }
-    // Neighbours become pairs, fours, and the whole.
-    let pairs = (values.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs.wrapping_mul(1 + (100 << 16)) >> 16) & 0x0000_ffff_0000_ffff;
-    let number = fours.wrapping_mul(1 + (10_000 << 32)) >> 32;
-    Some((number, digits as usize + 2))
-}
-
-#[inline(never)]
-fn parse_long_line(text: &[u8]) -> Option<(u64, usize)> {
     let mut number = 0;
     for (at, byte) in text.iter().enumerate().take(19) {
         let digit = byte.wrapping_sub(b'0');
@@ -120,27 +85,6 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(parse_short_line(text.as_bytes()), expected, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_line_within_eight_bytes_is_read_as_any_other() {
-        let mut line = *b"........";
-        let bytes = b"0159\r\n/:\0\x8d\xff";
-        // Every text of six such bytes, with two behind them.
-        for mut number in 0..bytes.len().pow(6) {
-            for place in &mut line[..6] {
-                *place = bytes[number % bytes.len()];
-                number /= bytes.len();
-            }
-            assert_eq!(parse_short_line(&line), parse_long_line(&line), "{line:?}");
-        }
-        for number in (0..1_000_000).step_by(7) {
-            let text = format!("{number}\r\n......");
-            assert_eq!(
-                parse_word(u64::from_le_bytes(text.as_bytes()[..8].try_into().unwrap())),
-                Some((number, text.len() - 6))
-            );
         }
     }
 

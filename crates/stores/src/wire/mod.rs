@@ -65,6 +65,11 @@ pub(crate) trait Protocol: 'static {
         input: &[u8],
     ) -> Result<Option<(Self::Reply, usize)>, Malformed>;
 
+    /// An answer was found: from here on `progress` is that of the next one.
+    fn go_on(progress: &mut Self::Progress) {
+        *progress = Self::Progress::default();
+    }
+
     /// The server closes the connection after this answer; the next request needs a new one.
     fn closes(_reply: &Self::Reply) -> bool {
         false
