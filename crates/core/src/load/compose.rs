@@ -6,7 +6,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::store::{FieldSpan, Put, Value};
-use crate::verify::WriteSlot;
+use crate::verify::WriteSlots;
 use crate::verify::stamp::{self, Identity};
 use crate::workload::{Dataset, Filler, Kind, Operation, Workload, mix64};
 
@@ -45,9 +45,16 @@ impl Composer {
         self.starts.clear();
     }
 
-    /// Adds the value of `record` as `operation` writes it, in the versions that `slots` tell: one
-    /// for all fields, or one for each field that is written.
-    pub fn compose(&mut self, operation: &Operation, record: u64, slots: &[WriteSlot]) {
+    /// Adds the value of `record` as `operation` writes it, in the versions that `writes` tells from the
+    /// one of number `first` on: one for all fields, or one for each field that is written.
+    #[inline]
+    pub fn compose(
+        &mut self,
+        operation: &Operation,
+        record: u64,
+        writes: &WriteSlots,
+        first: usize,
+    ) {
         if !self.spans.is_empty() {
             self.starts.push((self.used as u32, self.spans.len() as u32));
         }
@@ -59,10 +66,10 @@ impl Composer {
         let size = operation.size as usize;
         // Most often there is one, and what compilers take out of a loop would be done for nothing.
         if fields.len() == 1 {
-            return self.compose_field(size, base, (record, fields.start, slots[0].version()));
+            return self.compose_field(size, base, (record, fields.start, writes.version(first)));
         }
         for (i, field) in fields.enumerate() {
-            let version = slots[i.min(slots.len() - 1)].version();
+            let version = writes.version((first + i).min(writes.count() - 1));
             self.compose_field(size, base, (record, field, version));
         }
     }
@@ -145,7 +152,7 @@ mod tests {
         let workload = Workload::new(&plan, &dataset, Part::WHOLE).unwrap();
         let mut composer = Composer::new(dataset, &workload);
         let operation = Operation { kind: Kind::Update, record: 7, field: None, size, count: 1 };
-        composer.compose(&operation, 7, &[WriteSlot::default()]);
+        composer.compose(&operation, 7, &WriteSlots::default(), 0);
         let bytes = composer.put(0, b"key", &operation, None).value.whole().to_vec();
         (composer, bytes)
     }

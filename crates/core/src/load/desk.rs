@@ -119,7 +119,7 @@ impl<'a, P: Post> Desk<'a, P> {
             key: Vec::with_capacity(256),
             reading: Reading::default(),
             reads: ReadTickets::default(),
-            writes: WriteSlots::new(),
+            writes: WriteSlots::default(),
             rows: Box::default(),
             batch: Box::default(),
         }
@@ -241,7 +241,7 @@ impl<'a, P: Post> Desk<'a, P> {
         let kind = WriteKind::Put;
         examiner.begin_write(operation.record, operation.field, kind, &mut self.writes);
         self.composer.clear();
-        self.composer.compose(operation, operation.record, &self.writes);
+        self.composer.compose(operation, operation.record, &self.writes, 0);
     }
 
     /// The write that was made ready.

@@ -4,8 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
-
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
 use super::history::{Kept, Noted, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
@@ -35,23 +33,55 @@ pub struct Examination {
 }
 
 /// One word of the ledger while a write on it is in flight.
-#[derive(Debug, Default)]
-pub struct WriteSlot {
+#[derive(Debug)]
+struct WriteSlot {
     slot: u64,
     ticket: Option<WriteTicket>,
     noted: Option<Noted>,
 }
 
-impl WriteSlot {
-    /// The version to write; 0 if there is no ledger.
-    #[must_use]
-    pub fn version(&self) -> u32 {
-        self.ticket.as_ref().map_or(0, |ticket| ticket.version)
-    }
+/// The words of the ledger that writes in flight are about; a buffer to use again.
+#[derive(Debug, Default)]
+pub struct WriteSlots {
+    /// The only one of most writes: not behind a pointer, which would be waited for.
+    first: Option<WriteSlot>,
+    others: Vec<WriteSlot>,
 }
 
-/// The words of the ledger that a write in flight is about, one for most writes.
-pub type WriteSlots = SmallVec<[WriteSlot; 1]>;
+impl WriteSlots {
+    /// Forgets them.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.first = None;
+        self.others.clear();
+    }
+
+    /// How many there are.
+    #[inline]
+    #[must_use]
+    pub fn count(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
+
+    /// The version to write to the word of this number; 0 if there is no ledger.
+    #[inline]
+    #[must_use]
+    pub fn version(&self, number: usize) -> u32 {
+        let slot = match number {
+            0 => self.first.as_ref(),
+            _ => self.others.get(number - 1),
+        };
+        slot.and_then(|slot| slot.ticket.as_ref()).map_or(0, |ticket| ticket.version)
+    }
+
+    #[inline]
+    fn push(&mut self, slot: WriteSlot) {
+        match self.first {
+            None => self.first = Some(slot),
+            Some(_) => self.others.push(slot),
+        }
+    }
+}
 
 /// The words of the ledger that a read in flight is about; a buffer to use again.
 #[derive(Debug, Default)]
@@ -162,13 +192,21 @@ impl Examiner {
         kind: WriteKind,
         writes: &mut WriteSlots,
     ) {
-        for slot in self.slots(record, field) {
-            let ticket = self.by.ledger.as_ref().map(|ledger| ledger.begin_write(slot, kind));
-            let version = ticket.as_ref().map_or(0, |ticket| ticket.version);
-            let scribe = self.scribe.as_mut();
-            let noted = scribe.and_then(|scribe| scribe.begin_write(record, version));
-            writes.push(WriteSlot { slot, ticket, noted });
+        let slots = self.slots(record, field);
+        if self.by.fields_apart {
+            slots.for_each(|slot| writes.push(self.begin_slot(record, slot, kind)));
+        } else {
+            writes.push(self.begin_slot(record, slots.start, kind));
         }
+    }
+
+    #[inline]
+    fn begin_slot(&mut self, record: u64, slot: u64, kind: WriteKind) -> WriteSlot {
+        let ticket = self.by.ledger.as_ref().map(|ledger| ledger.begin_write(slot, kind));
+        let version = ticket.as_ref().map_or(0, |ticket| ticket.version);
+        let scribe = self.scribe.as_mut();
+        let noted = scribe.and_then(|scribe| scribe.begin_write(record, version));
+        WriteSlot { slot, ticket, noted }
     }
 
     /// Tells the ledger how writes ended, after their answer; `writes` is empty then.
@@ -179,13 +217,20 @@ impl Examiner {
             WriteEnd::Failed => self.tally.writes_failed += 1,
             WriteEnd::Indeterminate => self.tally.writes_indeterminate += 1,
         }
-        while let Some(WriteSlot { slot, ticket, noted }) = writes.pop() {
-            if let (Some(scribe), Some(noted)) = (&mut self.scribe, noted) {
-                scribe.end_write(noted, end, answered);
-            }
-            if let (Some(ledger), Some(ticket)) = (&self.by.ledger, ticket) {
-                ledger.end_write(slot, ticket, end, answered);
-            }
+        if let Some(first) = writes.first.take() {
+            self.end_slot(first, end, answered);
+        }
+        writes.others.drain(..).for_each(|slot| self.end_slot(slot, end, answered));
+    }
+
+    #[inline]
+    fn end_slot(&mut self, slot: WriteSlot, end: WriteEnd, answered: Nanos) {
+        let WriteSlot { slot, ticket, noted } = slot;
+        if let (Some(scribe), Some(noted)) = (&mut self.scribe, noted) {
+            scribe.end_write(noted, end, answered);
+        }
+        if let (Some(ledger), Some(ticket)) = (&self.by.ledger, ticket) {
+            ledger.end_write(slot, ticket, end, answered);
         }
     }
 

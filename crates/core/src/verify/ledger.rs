@@ -215,12 +215,31 @@ impl Ledger {
         if kind == WriteKind::Delete && !self.deletes.load(Ordering::Relaxed) {
             self.deletes.store(true, Ordering::SeqCst);
         }
+        let word = load(cell);
+        let version = match self.can_begin(word) && replace(cell, word, word.begun(kind)) {
+            true => word.issued() + 1,
+            false => self.begin_rarer(slot, kind),
+        };
+        WriteTicket { version, kind }
+    }
+
+    /// Nothing is in flight in a slot that has versions left, and the word says all of it.
+    #[inline]
+    fn can_begin(&self, word: Word) -> bool {
+        let idle = word.is_plain() && !word.in_flight() && word.issued() < MOST_VERSIONS;
+        idle && !self.may_apply_again
+    }
+
+    /// The write does not begin in a slot at rest, or the word has just changed.
+    #[inline(never)]
+    fn begin_rarer(&self, slot: u64, kind: WriteKind) -> u32 {
+        let cell = self.slots.word(slot);
         if self.may_apply_again {
-            return WriteTicket { version: again::begin_write(cell, kind), kind };
+            return again::begin_write(cell, kind);
         }
         loop {
             let word = load(cell);
-            let begun = if word.is_plain() && !word.in_flight() && word.issued() < MOST_VERSIONS {
+            let begun = if self.can_begin(word) {
                 let next = word.begun(kind);
                 replace(cell, word, next).then_some(next.issued())
             } else if word.is_unknown() {
@@ -230,7 +249,7 @@ impl Ledger {
                 self.begin_overlapping(slot, kind)
             };
             if let Some(version) = begun {
-                return WriteTicket { version, kind };
+                return version;
             }
         }
     }
@@ -275,6 +294,22 @@ impl Ledger {
     /// A write has ended; `done` is when its answer came.
     #[inline]
     pub fn end_write(&self, slot: u64, ticket: WriteTicket, end: WriteEnd, done: Nanos) {
+        let cell = self.slots.word(slot);
+        let word = load(cell);
+        let alone = word.is_plain() && word.in_flight() && word.issued() == ticket.version;
+        let plain = alone && !self.may_apply_again && self.overwritten.is_none();
+        if end == WriteEnd::Acknowledged
+            && plain
+            && replace(cell, word, word.acknowledged(ticket.kind, Tick::of(done)))
+        {
+            return;
+        }
+        self.end_rarer(slot, ticket, end, done);
+    }
+
+    /// The write was not acknowledged, or had others beside it, or the word has just changed.
+    #[inline(never)]
+    fn end_rarer(&self, slot: u64, ticket: WriteTicket, end: WriteEnd, done: Nanos) {
         let cell = self.slots.word(slot);
         if self.may_apply_again {
             return again::end_write(cell, ticket.kind, end, done);

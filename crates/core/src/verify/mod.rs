@@ -12,7 +12,7 @@ mod overlap;
 pub mod stamp;
 
 pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, RIGHT_AGAIN, Tally};
-pub use examiner::{AnsweredRead, Examination, Examiner, ReadTickets, WriteSlot, WriteSlots};
+pub use examiner::{AnsweredRead, Examination, Examiner, ReadTickets, WriteSlots};
 pub use history::{Action, Call, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};

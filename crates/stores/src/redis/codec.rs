@@ -231,7 +231,8 @@ impl Heading {
     #[inline(never)]
     fn learn(&mut self, begins: u64, input: &[u8]) -> Option<()> {
         let (length, line) = parse_short_line(input.strip_prefix(b"$")?)?;
-        let length = u32::try_from(length).ok().filter(|&length| length <= LARGEST_ANSWER as u32)?;
+        let length =
+            u32::try_from(length).ok().filter(|&length| length <= LARGEST_ANSWER as u32)?;
         let line = 1 + line as u32;
         // A line that is too long for this is read again each time.
         let mask = if line <= 8 { u64::MAX >> (64 - 8 * line) } else { 0 };
@@ -345,12 +346,15 @@ pub fn push_command(out: &mut Vec<u8>, count: usize) {
 #[inline]
 pub fn push_word(out: &mut Vec<u8>, word: &[u8]) {
     let length = word.len();
-    let digit = |unit: usize| b'0' + (length / unit % 10) as u8;
+    let digit = |value: usize| b'0' + value as u8;
+    let (tens, hundreds) = (length / 10, length / 100);
+    let ones = digit(length - 10 * tens);
     // Of keys and small values: pieces of a known size are stored where others are copied by a call.
     match length {
-        10..100 => out.extend_from_slice(&[b'$', digit(10), digit(1), b'\r', b'\n']),
+        10..100 => out.extend_from_slice(&[b'$', digit(tens), ones, b'\r', b'\n']),
         100..1000 => {
-            out.extend_from_slice(&[b'$', digit(100), digit(10), digit(1), b'\r', b'\n']);
+            let tens = digit(tens - 10 * hundreds);
+            out.extend_from_slice(&[b'$', digit(hundreds), tens, ones, b'\r', b'\n']);
         }
         _ => {
             out.push(b'$');

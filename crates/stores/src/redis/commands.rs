@@ -9,14 +9,22 @@ use super::errors;
 use crate::wire::{Effect, parse_decimal, push_decimal, unexpected};
 
 const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n";
-const HGETALL: &[u8] = b"*2\r\n$7\r\nHGETALL\r\n";
 pub(super) const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 pub(super) const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 
 /// `GET key`, or `HGETALL key` of a record that is kept as a hash.
 pub(super) fn push_get(out: &mut Vec<u8>, key: &[u8], hash: bool) {
-    out.extend_from_slice(if hash { HGETALL } else { GET });
+    // One by one: of a known size, they are stored and not copied by a call.
+    match hash {
+        true => push_hgetall(out),
+        false => out.extend_from_slice(GET),
+    }
     push_word(out, key);
+}
+
+#[inline(never)]
+fn push_hgetall(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"*2\r\n$7\r\nHGETALL\r\n");
 }
 
 /// `DEL key`.
@@ -27,9 +35,9 @@ pub(super) fn push_del(out: &mut Vec<u8>, key: &[u8]) {
 
 /// `SET key value`, with `PX milliseconds` for a time to live.
 pub(super) fn push_set(out: &mut Vec<u8>, put: &Put<'_>) {
-    let head: &[u8] =
-        if put.ttl.is_some() { b"*5\r\n$3\r\nSET\r\n" } else { b"*3\r\n$3\r\nSET\r\n" };
-    out.extend_from_slice(head);
+    let words = if put.ttl.is_some() { b'5' } else { b'3' };
+    out.extend_from_slice(&[b'*', words]);
+    out.extend_from_slice(b"\r\n$3\r\nSET\r\n");
     push_word(out, put.key);
     push_word(out, put.value.whole());
     if let Some(ttl) = put.ttl {

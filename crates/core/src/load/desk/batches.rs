@@ -67,10 +67,10 @@ impl<P: Post> Desk<'_, P> {
         self.writes.clear();
         self.composer.clear();
         for entry in &self.batch.entries[..count] {
-            let (record, first) = (entry.record, self.writes.len());
+            let (record, first) = (entry.record, self.writes.count());
             let mut examiner = self.worker.examiner();
             examiner.begin_write(record, None, WriteKind::Put, &mut self.writes);
-            self.composer.compose(operation, record, &self.writes[first..]);
+            self.composer.compose(operation, record, &self.writes, first);
         }
         let mut puts = emptied(std::mem::take(&mut self.batch.puts));
         puts.extend(
