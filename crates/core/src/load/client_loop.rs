@@ -1,64 +1,76 @@
 //! The one loop. Pacing, stop condition and store are its parameters; nothing else in kvdyno
 //! sends load.
 
+use std::future::Future;
+use std::ops::Deref;
+
 use super::backoff::Backoff;
 use super::desk::{Desk, Request, Single};
-use super::lane::Lane;
 use super::pace::Pace;
 use super::post::Post;
 use super::worker::Worker;
 use crate::measure;
 use crate::store::Client;
 
-/// Carries out operations of `lane` with one client until the lane gives out no more.
-pub(super) async fn run_client<C: Client, P: Pace>(
-    worker: &Worker,
-    lane: &Lane,
-    pace: &P,
-    post: &impl Post,
-    client: &mut C,
-) {
-    let mut desk = Desk::new(worker, lane, post);
-    let mut backoff = Backoff::default();
-    let mut now = measure::now();
-    while let Some(turn) = lane.claim(now, worker.deadline()) {
-        if let Some(due) = turn.due {
-            if due > now && !pace.until(due).await {
-                break;
-            }
-            worker.note_lag(due, now);
-        }
-        worker.note_start();
-        client.begin(desk.id(&turn));
-        let mut request = desk.open(&turn.operation);
-        let mut first_sent = None;
-        let after = loop {
-            let ended = match request {
-                Request::Single(call) => {
-                    let sent = desk.begin(call, &turn.operation);
-                    let answer = match call {
-                        Single::Get => client.get(&desk.key, &mut desk.reading).await,
-                        Single::Put => client.put(desk.put(&turn.operation)).await.map(|()| true),
-                        Single::Delete => client.delete(&desk.key).await,
-                    };
-                    desk.end(call, &turn, answer, sent)
+/// Carries out operations of the worker's lane of this number with one client until the lane gives out no
+/// more. One future that owns what it needs, and no `async fn`, which keeps all it is given twice: a
+/// client's state is fetched anew for each of its operations.
+// Why it is written out is said above.
+#[allow(clippy::manual_async_fn)]
+pub(super) fn run_client<C: Client, P: Pace>(
+    worker: impl Deref<Target = Worker>,
+    lane: usize,
+    pace: impl Deref<Target = P>,
+    post: impl Post,
+    mut client: C,
+) -> impl Future<Output = ()> {
+    async move {
+        let (worker, pace, client) = (&*worker, &*pace, &mut client);
+        let lane = &worker.lanes()[lane];
+        let mut desk = Desk::new(worker, lane, &post);
+        let mut backoff = Backoff::default();
+        let mut now = measure::now();
+        while let Some(turn) = lane.claim(now, worker.deadline()) {
+            if let Some(due) = turn.due {
+                if due > now && !pace.until(due).await {
+                    break;
                 }
-                Request::Scan => desk.scan(client, &turn).await,
-                Request::GetBatch => desk.get_batch(client, &turn).await,
-                Request::PutBatch => desk.put_batch(client, &turn).await,
-            };
-            let sent = *first_sent.get_or_insert(ended.sent);
-            match request.next_of(turn.operation.kind) {
-                Some(next) if ended.fault.is_none() => request = next,
-                _ => break desk.record(&turn, sent, ended),
+                worker.note_lag(due, now);
             }
-        };
-        now = after.done;
-        if after.connection_lost {
-            pace.rest(backoff.wait()).await;
-            now = measure::now();
-        } else {
-            backoff.reset();
+            worker.note_start();
+            client.begin(desk.id(&turn));
+            let mut request = desk.open(&turn.operation);
+            let mut first_sent = None;
+            let after = loop {
+                let ended = match request {
+                    Request::Single(call) => {
+                        let sent = desk.begin(call, &turn.operation);
+                        let answer = match call {
+                            Single::Get => client.get(&desk.key, &mut desk.reading).await,
+                            Single::Put => {
+                                client.put(desk.put(&turn.operation)).await.map(|()| true)
+                            }
+                            Single::Delete => client.delete(&desk.key).await,
+                        };
+                        desk.end(call, &turn, answer, sent)
+                    }
+                    Request::Scan => desk.scan(client, &turn).await,
+                    Request::GetBatch => desk.get_batch(client, &turn).await,
+                    Request::PutBatch => desk.put_batch(client, &turn).await,
+                };
+                let sent = *first_sent.get_or_insert(ended.sent);
+                match request.next_of(turn.operation.kind) {
+                    Some(next) if ended.fault.is_none() => request = next,
+                    _ => break desk.record(&turn, sent, ended),
+                }
+            };
+            now = after.done;
+            if after.connection_lost {
+                pace.rest(backoff.wait()).await;
+                now = measure::now();
+            } else {
+                backoff.reset();
+            }
         }
     }
 }

@@ -191,8 +191,8 @@ async fn carry_in_process<S: Store>(assignment: Assignment<S>) -> Result<Option<
     let pace = ThreadPace { deadline: || worker.deadline(), pacing, spun: Cell::new(0) };
     wait_for_start(start);
     for (lane, connection) in connections.drain(..) {
-        for mut client in connection.clients {
-            run_client(&worker, &worker.lanes()[lane], &pace, &Alone, &mut client).await;
+        for client in connection.clients {
+            run_client(&worker, lane, &pace, Alone, client).await;
         }
     }
     let (took, spun) = (ThreadTime::now().since(begun), pace.spun.get());
@@ -248,11 +248,9 @@ fn crew_of<S: Store>(
     connection: Connection<S::Client, S::Transport>,
 ) -> Crew<'static, Turning<S::Transport>> {
     let turns = Turns::of(connection.clients.len());
-    let clients = connection.clients.into_iter().enumerate().map(|(number, mut client)| {
-        let (worker, pace, post) = (Rc::clone(worker), Rc::clone(pace), turns.post(number));
-        let client = async move {
-            run_client(&worker, &worker.lanes()[lane], &*pace, &post, &mut client).await;
-        };
+    let clients = connection.clients.into_iter().enumerate().map(|(number, client)| {
+        let (worker, pace) = (Rc::clone(worker), Rc::clone(pace));
+        let client = run_client(worker, lane, pace, turns.post(number), client);
         Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>
     });
     let clients = clients.collect();
