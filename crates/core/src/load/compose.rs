@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use smallvec::SmallVec;
-
 use crate::store::{FieldSpan, Put, Value};
 use crate::verify::WriteSlots;
 use crate::verify::stamp::{self, Identity};
@@ -12,7 +10,10 @@ use crate::workload::{Dataset, Filler, Kind, Operation, Workload, mix64};
 
 /// The values of one operation: one, or as many as a batch has records.
 pub(super) struct Composer {
-    dataset: Dataset,
+    id: u32,
+    session: u32,
+    /// Of a whole record.
+    fields: u16,
     /// What the filler's seeds are mixed with: no two runs over a dataset write the same bytes.
     content: u64,
     filler: Filler,
@@ -20,7 +21,19 @@ pub(super) struct Composer {
     bytes: Vec<u8>,
     /// Bytes that are in use.
     used: usize,
-    spans: SmallVec<[FieldSpan; 1]>,
+    /// Values made.
+    values: u32,
+    /// Fields of all of them.
+    spans: u32,
+    /// The first field; of most operations the only one, which is why it lies here.
+    only: FieldSpan,
+    several: Box<Several>,
+}
+
+/// Where the values and fields of an operation are that has several; else left as it was.
+#[derive(Default)]
+struct Several {
+    spans: Vec<FieldSpan>,
     /// For each value but the first: where its bytes and its spans begin.
     starts: Vec<(u32, u32)>,
 }
@@ -29,25 +42,28 @@ impl Composer {
     pub fn new(dataset: Dataset, workload: &Workload) -> Self {
         let largest_field = workload.value_sizes().largest() as usize;
         Composer {
-            dataset,
+            id: dataset.id,
+            session: dataset.session,
+            fields: dataset.fields,
             content: mix64(u64::from(dataset.id) << 32 | u64::from(dataset.session)),
             filler: workload.filler(),
             bytes: vec![0; largest_field * usize::from(dataset.fields)],
             used: 0,
-            spans: SmallVec::new(),
-            starts: Vec::new(),
+            values: 0,
+            spans: 0,
+            only: FieldSpan { index: 0, start: 0, end: 0 },
+            several: Box::default(),
         }
     }
 
+    #[inline]
     pub fn clear(&mut self) {
-        self.used = 0;
-        self.spans.clear();
-        self.starts.clear();
+        (self.used, self.values, self.spans) = (0, 0, 0);
     }
 
     /// Adds the value of `record` as `operation` writes it, in the versions that `writes` tells from the
     /// one of number `first` on: one for all fields, or one for each field that is written.
-    #[inline]
+    #[inline(always)]
     pub fn compose(
         &mut self,
         operation: &Operation,
@@ -55,15 +71,16 @@ impl Composer {
         writes: &WriteSlots,
         first: usize,
     ) {
-        if !self.spans.is_empty() {
-            self.starts.push((self.used as u32, self.spans.len() as u32));
+        if self.values > 0 {
+            self.begin_further();
         }
+        self.values += 1;
         let base = self.used;
+        let size = operation.size as usize;
         let fields = match operation.field {
             Some(field) => field..field + 1,
-            None => 0..self.dataset.fields,
+            None => 0..self.fields,
         };
-        let size = operation.size as usize;
         // Most often there is one, and what compilers take out of a loop would be done for nothing.
         if fields.len() == 1 {
             return self.compose_field(size, base, (record, fields.start, writes.version(first)));
@@ -74,6 +91,16 @@ impl Composer {
         }
     }
 
+    /// Another value begins.
+    #[inline(never)]
+    fn begin_further(&mut self) {
+        let starts = &mut self.several.starts;
+        if self.values == 1 {
+            starts.clear();
+        }
+        starts.push((self.used as u32, self.spans));
+    }
+
     /// Adds a field to the value that begins at `base`. One piece of code for both of its callers.
     #[inline(never)]
     fn compose_field(
@@ -82,11 +109,10 @@ impl Composer {
         base: usize,
         (record, field, version): (u64, u16, u32),
     ) {
-        let Dataset { id: dataset, session, .. } = self.dataset;
-        let identity = Identity { dataset, session, record, field, version };
+        let identity = Identity { dataset: self.id, session: self.session, record, field, version };
         let (start, end) = (self.used, self.used + size);
         if end > self.bytes.len() {
-            self.bytes.resize(end, 0);
+            self.lengthen(end);
         }
         let seed = self.content_seed(&identity);
         let bytes = &mut self.bytes[start..end];
@@ -94,14 +120,33 @@ impl Composer {
             Some(words) if stamp::Form::of(size) == Some(stamp::Form::Full) => {
                 stamp::seal_made(bytes, &identity, words);
             }
-            _ => {
-                self.filler.fill(seed, bytes, stamp::taken(size));
-                stamp::seal(bytes, &identity);
-            }
+            _ => fill_and_seal(&self.filler, seed, bytes, &identity),
         }
         self.used = end;
-        let (start, end) = ((start - base) as u32, (end - base) as u32);
-        self.spans.push(FieldSpan { index: field, start, end });
+        let span =
+            FieldSpan { index: field, start: (start - base) as u32, end: (end - base) as u32 };
+        if self.spans == 0 {
+            self.only = span;
+        } else {
+            self.add_span(span);
+        }
+        self.spans += 1;
+    }
+
+    #[cold]
+    fn lengthen(&mut self, to: usize) {
+        self.bytes.resize(to, 0);
+    }
+
+    /// Adds a field that is not the first one of the operation.
+    #[inline(never)]
+    fn add_span(&mut self, span: FieldSpan) {
+        let spans = &mut self.several.spans;
+        if self.spans == 1 {
+            spans.clear();
+            spans.push(self.only);
+        }
+        spans.push(span);
     }
 
     /// No two versions of any record have the same filler. The version is known last, so it comes in last.
@@ -125,18 +170,34 @@ impl Composer {
             value: self.value(i),
             insert: matches!(operation.kind, Kind::Insert | Kind::InsertBatch),
             partial: operation.field.is_some(),
-            record_fields: self.dataset.fields,
+            record_fields: self.fields,
             ttl,
         }
     }
 
     #[inline]
     fn value(&self, i: usize) -> Value<'_> {
-        let (bytes, spans) = if i == 0 { (0, 0) } else { self.starts[i - 1] };
-        let end = self.starts.get(i).map(|&(bytes, spans)| (bytes as usize, spans as usize));
-        let (bytes_end, spans_end) = end.unwrap_or((self.used, self.spans.len()));
-        Value::new(&self.bytes[bytes as usize..bytes_end], &self.spans[spans as usize..spans_end])
+        let spans = match self.spans {
+            0 => &[],
+            1 => std::slice::from_ref(&self.only),
+            _ => &self.several.spans[..],
+        };
+        if self.values <= 1 {
+            return Value::new(&self.bytes[..self.used], spans);
+        }
+        let starts = &self.several.starts;
+        let (bytes, first) = if i == 0 { (0, 0) } else { starts[i - 1] };
+        let end = starts.get(i).map(|&(bytes, spans)| (bytes as usize, spans as usize));
+        let (bytes_end, spans_end) = end.unwrap_or((self.used, spans.len()));
+        Value::new(&self.bytes[bytes as usize..bytes_end], &spans[first as usize..spans_end])
     }
+}
+
+/// The bytes are filled first: those that have no room for a full stamp, or are to be compressible.
+#[inline(never)]
+fn fill_and_seal(filler: &Filler, seed: u64, bytes: &mut [u8], identity: &Identity) {
+    filler.fill(seed, bytes, stamp::taken(bytes.len()));
+    stamp::seal(bytes, identity);
 }
 
 #[cfg(test)]
@@ -161,8 +222,7 @@ mod tests {
     fn a_value_made_and_summed_in_one_go_is_the_one_that_is_filled_and_then_sealed() {
         for size in 8..300 {
             let (composer, bytes) = composed(size);
-            let Dataset { id: dataset, session, .. } = composer.dataset;
-            let identity = Identity { dataset, session, record: 7, field: 0, version: 0 };
+            let identity = Identity { dataset: 3, session: 9, record: 7, field: 0, version: 0 };
             let mut expected = vec![0; size as usize];
             let seed = composer.content_seed(&identity);
             composer.filler.fill(seed, &mut expected, stamp::taken(size as usize));

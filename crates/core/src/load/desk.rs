@@ -164,15 +164,14 @@ impl<'a, P: Post> Desk<'a, P> {
         Touched { record, key: self.key.as_ptr(), reading: self.reading.bytes().as_ptr() }
     }
 
-    /// Asks for what will be needed soon: the ledger's words of requests to come and of the answer that is
-    /// read next, and where that client writes. Right after an answer: a prefetch whose address has to be
+    /// Asks for what will be needed soon: the ledger's word of a request to come, and where the client writes
+    /// whose answer is read next. Right after an answer: a prefetch whose address has to be
     /// looked up would hold up the clock's next reading, and lengthen what it times.
     #[inline(always)]
     fn expect(&self) {
         let examiner = self.worker.examiner();
         examiner.prefetch(self.lane.soon());
         if let Some(next) = self.post.next() {
-            examiner.prefetch(next.record);
             cache::prefetch_line(next.key);
             cache::prefetch_line(next.reading);
             cache::prefetch_line(next.reading.wrapping_add(cache::LINE));

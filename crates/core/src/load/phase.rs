@@ -1,6 +1,7 @@
 //! Runs one phase from first connection to last verdict: starts the workers, watches them, brings
 //! their measurements together.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
@@ -17,7 +18,7 @@ use crate::measure::{
 };
 use crate::store::{Store, Threading};
 use crate::verify::linearizability::{self, Answer, Examined};
-use crate::verify::{Anomaly, History, Kept, Tally};
+use crate::verify::{Anomaly, Examiner, History, Kept, Tally};
 
 /// How often the phase's thread looks after its workers.
 const WATCH: Duration = Duration::from_millis(50);
@@ -104,12 +105,14 @@ fn start<S: Store>(store: &Arc<S>, job: &Arc<Job>) -> Result<Started, LoadError>
     let gate = Arc::new(Gate::default());
     let (batch_sink, batches) = channel();
     let (report_sink, reports) = channel();
-    for (worker, seats) in seats.into_iter().enumerate() {
+    let examiners: Vec<_> = seats.iter().map(|_| Examiner::new(job.examination())).collect();
+    for ((worker, seats), examiner) in seats.into_iter().enumerate().zip(examiners) {
         let assignment = Assignment {
             store: Arc::clone(store),
             job: Arc::clone(job),
             worker,
             seats,
+            examiner: Cell::new(Some(examiner)),
             gate: Arc::clone(&gate),
             batches: batch_sink.clone(),
             reports: report_sink.clone(),

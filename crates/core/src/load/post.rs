@@ -15,6 +15,8 @@ use std::task::Context;
 use crate::measure::{self, Nanos};
 use crate::store::Transport;
 
+use super::worker::Worker;
+
 /// When a request left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
@@ -97,6 +99,12 @@ impl Turns {
         self.departure.set(None);
     }
 
+    /// The records that requests were made about. Their ledger words are asked for when the answers have
+    /// been read, and not one client ahead, which leaves less time than memory takes.
+    fn records(&self) -> impl Iterator<Item = u64> {
+        self.touched.iter().filter_map(|touched| touched.get().map(|touched| touched.record))
+    }
+
     /// The place of one of the clients.
     pub fn post(self: &Rc<Self>, client: usize) -> CrewPost {
         CrewPost { turns: Rc::clone(self), client }
@@ -107,6 +115,7 @@ impl Turns {
 pub(super) struct Turning<T> {
     pub transport: T,
     pub turns: Rc<Turns>,
+    pub worker: Rc<Worker>,
 }
 
 impl<T: Transport> Transport for Turning<T> {
@@ -114,6 +123,10 @@ impl<T: Transport> Transport for Turning<T> {
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let answered = self.transport.poll(context);
         self.turns.begin(answered);
+        if answered {
+            let examiner = self.worker.examiner();
+            self.turns.records().for_each(|record| examiner.prefetch(record));
+        }
         answered
     }
 }

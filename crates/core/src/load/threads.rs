@@ -26,6 +26,7 @@ use super::timer::Timer;
 use super::worker::{Remains, Worker};
 use crate::measure::{Batch, Nanos, Recorder, ThreadTime, WorkerUse, now};
 use crate::store::{Connection, Store, Threading};
+use crate::verify::Examiner;
 
 /// What a worker thread tells the phase's thread.
 pub(super) enum Report {
@@ -75,6 +76,8 @@ pub(super) struct Assignment<S> {
     pub job: Arc<Job>,
     pub worker: usize,
     pub seats: Vec<Seat>,
+    /// Made with those of all other workers: the ledger is told how many there will be.
+    pub examiner: Cell<Option<Examiner>>,
     pub gate: Arc<Gate>,
     pub batches: Sender<Batch>,
     pub reports: Sender<Report>,
@@ -143,6 +146,7 @@ impl<S: Store> Assignment<S> {
     fn begin(&self) -> Option<(Nanos, Worker)> {
         let _ = self.reports.send(Report::Ready);
         let start = self.gate.wait()?;
+        let examiner = self.examiner.take()?;
         let part = self.job.context.conduct.part;
         let lanes = self.seats.iter().map(|seat| {
             let (plan, workload) = &self.job.groups[seat.group];
@@ -160,7 +164,7 @@ impl<S: Store> Assignment<S> {
         );
         let faults = !self.job.plan.faults.is_empty();
         let recorder = if faults { recorder.with_slots() } else { recorder };
-        Some((start, Worker::new(Arc::clone(&self.job), lanes.collect(), recorder)))
+        Some((start, Worker::new(Arc::clone(&self.job), lanes.collect(), recorder, examiner)))
     }
 
     fn clients(&self) -> u32 {
@@ -254,7 +258,10 @@ fn crew_of<S: Store>(
         Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>
     });
     let clients = clients.collect();
-    Crew::new(clients, Turning { transport: connection.transport, turns })
+    Crew::new(
+        clients,
+        Turning { transport: connection.transport, turns, worker: Rc::clone(worker) },
+    )
 }
 
 async fn abandoned(worker: &Worker) {

@@ -45,8 +45,7 @@ pub(super) struct Remains {
 }
 
 impl Worker {
-    pub fn new(job: Arc<Job>, lanes: Vec<Lane>, recorder: Recorder) -> Self {
-        let examiner = Examiner::new(job.examination());
+    pub fn new(job: Arc<Job>, lanes: Vec<Lane>, recorder: Recorder, examiner: Examiner) -> Self {
         Worker {
             job,
             lanes,

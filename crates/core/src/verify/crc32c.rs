@@ -16,62 +16,83 @@ pub(super) fn append(crc: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, bytes)
 }
 
-/// As [`append`], of words that are little endian in the value: from registers, none waits for its way
-/// through memory.
+/// Goes on with a checksum by `words`, little endian in the value, and then by `bytes`, which it fills with
+/// the pairs of words that `next` makes: in one go, for a sum of what was only just stored waits for it to
+/// come back from memory. Of the last pair as many bytes are taken as there is room for.
 #[inline]
-pub(super) fn append_words(crc: u32, words: &[u64]) -> u32 {
+pub(super) fn append_made(
+    crc: u32,
+    words: &[u64; 3],
+    bytes: &mut [u8],
+    next: impl FnMut() -> [u64; 2],
+) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("sse4.2") {
         // SAFETY: the processor has the instruction, as was asked just now.
-        return unsafe { append_registers(crc, words) };
-    }
-    words.iter().fold(crc, |crc, word| crc32c::crc32c_append(crc, &word.to_le_bytes()))
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse4.2")]
-#[inline]
-fn append_registers(crc: u32, words: &[u64]) -> u32 {
-    use std::arch::x86_64::_mm_crc32_u64;
-
-    !words.iter().fold(u64::from(!crc), |state, word| _mm_crc32_u64(state, *word)) as u32
-}
-
-/// Fills `bytes` with the words that `next` makes, and goes on with the checksum by them: in one go, for a
-/// sum of what was only just stored waits for it to come back from there. Of the last word as many bytes
-/// are taken as there is room for.
-#[inline]
-pub(super) fn append_made(crc: u32, bytes: &mut [u8], next: impl FnMut() -> u64) -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("sse4.2") {
-        // SAFETY: the processor has the instruction, as was asked just now.
-        return unsafe { append_made_here(crc, bytes, next) };
+        return unsafe { append_made_here(crc, words, bytes, next) };
     }
     make(bytes, next);
-    append(crc, bytes)
+    let crc = words.iter().fold(crc, |crc, word| crc32c::crc32c_append(crc, &word.to_le_bytes()));
+    crc32c::crc32c_append(crc, bytes)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse4.2")]
-#[inline]
-fn append_made_here(crc: u32, bytes: &mut [u8], mut next: impl FnMut() -> u64) -> u32 {
+fn append_made_here(
+    crc: u32,
+    words: &[u64; 3],
+    bytes: &mut [u8],
+    mut next: impl FnMut() -> [u64; 2],
+) -> u32 {
     use std::arch::x86_64::_mm_crc32_u64;
 
-    let (words, rest) = bytes.as_chunks_mut::<8>();
     let mut state = u64::from(!crc);
     for word in words {
-        let made = next();
-        *word = made.to_le_bytes();
-        state = _mm_crc32_u64(state, made);
+        state = _mm_crc32_u64(state, *word);
     }
-    make(rest, next);
-    append_short(!(state as u32), rest)
+    let (pairs, rest) = bytes.as_chunks_mut::<16>();
+    for pair in pairs {
+        let [first, second] = next();
+        pair[..8].copy_from_slice(&first.to_le_bytes());
+        pair[8..].copy_from_slice(&second.to_le_bytes());
+        state = _mm_crc32_u64(_mm_crc32_u64(state, first), second);
+    }
+    if rest.is_empty() { !(state as u32) } else { append_last(state as u32, rest, next()) }
 }
 
+/// The part of a pair of words that there is room for, by eights, fours and single bytes: a copy of a length
+/// that compilers do not know is a call.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse4.2")]
 #[inline]
-fn make(bytes: &mut [u8], mut next: impl FnMut() -> u64) {
-    for word in bytes.chunks_mut(8) {
-        word.copy_from_slice(&next().to_le_bytes()[..word.len()]);
+fn append_last(mut state: u32, bytes: &mut [u8], [first, second]: [u64; 2]) -> u32 {
+    use std::arch::x86_64::{_mm_crc32_u8, _mm_crc32_u32, _mm_crc32_u64};
+
+    let mut word = first;
+    let (whole, rest) = bytes.as_chunks_mut::<8>();
+    if let Some(whole) = whole.first_mut() {
+        *whole = word.to_le_bytes();
+        state = _mm_crc32_u64(state.into(), word) as u32;
+        word = second;
+    }
+    let (half, rest) = rest.as_chunks_mut::<4>();
+    if let Some(half) = half.first_mut() {
+        *half = (word as u32).to_le_bytes();
+        state = _mm_crc32_u32(state, word as u32);
+        word >>= 32;
+    }
+    for byte in rest {
+        *byte = word as u8;
+        state = _mm_crc32_u8(state, *byte);
+        word >>= 8;
+    }
+    !state
+}
+
+fn make(bytes: &mut [u8], mut next: impl FnMut() -> [u64; 2]) {
+    for pair in bytes.chunks_mut(16) {
+        let made = next().map(u64::to_le_bytes);
+        pair.copy_from_slice(&made.as_flattened()[..pair.len()]);
     }
 }
 
@@ -107,8 +128,24 @@ mod tests {
                 assert_eq!(append(crc, part), crc32c::crc32c_append(crc, part), "{start}..{end}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_made_is_stored_and_summed_at_every_length() {
         let words = [7, u64::MAX, 1 << 40];
-        let bytes = words.map(u64::to_le_bytes);
-        assert_eq!(append_words(5, &words), append(5, bytes.as_flattened()));
+        let start = append(5, words.map(u64::to_le_bytes).as_flattened());
+        for length in 0..200 {
+            let pairs = || {
+                let mut last = 0x0123_4567_89ab_cdef_u64;
+                move || {
+                    last = last.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+                    [last, !last.rotate_left(17)]
+                }
+            };
+            let (mut one, mut two) = (vec![1; length], vec![2; length]);
+            let sum = append_made(5, &words, &mut one, pairs());
+            make(&mut two, pairs());
+            assert_eq!((&one, sum), (&two, append(start, &two)), "{length} bytes");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
 use super::history::{Kept, Noted, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
-use super::ledger::{Ledger, ReadTicket, WriteTicket};
+use super::ledger::{Hand, Ledger, ReadTicket, WriteTicket};
 use super::stamp::{self, Expected, Seen};
 use crate::measure::Nanos;
 use crate::store::{FieldSpan, OperationId, Reading, Rows};
@@ -32,11 +32,14 @@ pub struct Examination {
     pub(crate) sample: Option<Arc<Sample>>,
 }
 
-/// One word of the ledger while a write on it is in flight.
-#[derive(Debug)]
+/// One word of the ledger while a write on it is in flight. Plain, and no ticket that can be taken: this is
+/// stored and loaded for each write.
+#[derive(Clone, Copy, Debug)]
 struct WriteSlot {
     slot: u64,
-    ticket: Option<WriteTicket>,
+    /// 0 if there is no ledger.
+    version: u32,
+    kind: WriteKind,
     noted: Option<Noted>,
 }
 
@@ -71,7 +74,7 @@ impl WriteSlots {
             0 => self.first.as_ref(),
             _ => self.others.get(number - 1),
         };
-        slot.and_then(|slot| slot.ticket.as_ref()).map_or(0, |ticket| ticket.version)
+        slot.map_or(0, |slot| slot.version)
     }
 
     #[inline]
@@ -127,9 +130,10 @@ pub struct AnsweredRead<'a> {
     pub answered: Nanos,
 }
 
-/// Checks one worker's reads.
+/// Checks one worker's reads. Those of all workers of a phase are made before any of them begins.
 pub struct Examiner {
     by: Examination,
+    ledger: Option<Hand>,
     tally: Tally,
     anomalies: Vec<Anomaly>,
     scribe: Option<Scribe>,
@@ -138,9 +142,10 @@ pub struct Examiner {
 impl Examiner {
     /// An examiner that has seen nothing yet.
     #[must_use]
-    pub fn new(by: Examination) -> Self {
+    pub fn new(mut by: Examination) -> Self {
         let scribe = by.sample.clone().map(Scribe::new);
-        Examiner { by, tally: Tally::default(), anomalies: Vec::new(), scribe }
+        let ledger = by.ledger.take().map(Hand::new);
+        Examiner { by, ledger, tally: Tally::default(), anomalies: Vec::new(), scribe }
     }
 
     /// The requests about sampled records; none from then on.
@@ -177,14 +182,14 @@ impl Examiner {
     /// A record that will soon be read or written; any number is allowed.
     #[inline]
     pub fn prefetch(&self, record: u64) {
-        if let Some(ledger) = &self.by.ledger {
+        if let Some(ledger) = &self.ledger {
             let words = if self.by.fields_apart { self.by.dataset.fields } else { 1 };
             ledger.prefetch(record.wrapping_mul(words.into()));
         }
     }
 
     /// Gives a write its versions, before it is sent; adds them to `writes`.
-    #[inline]
+    #[inline(always)]
     pub fn begin_write(
         &mut self,
         record: u64,
@@ -200,13 +205,15 @@ impl Examiner {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_slot(&mut self, record: u64, slot: u64, kind: WriteKind) -> WriteSlot {
-        let ticket = self.by.ledger.as_ref().map(|ledger| ledger.begin_write(slot, kind));
-        let version = ticket.as_ref().map_or(0, |ticket| ticket.version);
+        let version = match &self.ledger {
+            Some(ledger) => ledger.begin_write(slot, kind).version,
+            None => 0,
+        };
         let scribe = self.scribe.as_mut();
         let noted = scribe.and_then(|scribe| scribe.begin_write(record, version));
-        WriteSlot { slot, ticket, noted }
+        WriteSlot { slot, version, kind, noted }
     }
 
     /// Tells the ledger how writes ended, after their answer; `writes` is empty then.
@@ -220,17 +227,19 @@ impl Examiner {
         if let Some(first) = writes.first.take() {
             self.end_slot(first, end, answered);
         }
-        writes.others.drain(..).for_each(|slot| self.end_slot(slot, end, answered));
+        if !writes.others.is_empty() {
+            writes.others.drain(..).for_each(|slot| self.end_slot(slot, end, answered));
+        }
     }
 
     #[inline]
     fn end_slot(&mut self, slot: WriteSlot, end: WriteEnd, answered: Nanos) {
-        let WriteSlot { slot, ticket, noted } = slot;
+        let WriteSlot { slot, version, kind, noted } = slot;
         if let (Some(scribe), Some(noted)) = (&mut self.scribe, noted) {
             scribe.end_write(noted, end, answered);
         }
-        if let (Some(ledger), Some(ticket)) = (&self.by.ledger, ticket) {
-            ledger.end_write(slot, ticket, end, answered);
+        if let Some(ledger) = &self.ledger {
+            ledger.end_write(slot, WriteTicket { version, kind }, end, answered);
         }
     }
 
@@ -241,7 +250,7 @@ impl Examiner {
         if !self.by.check_reads || !self.is_own(record) {
             return;
         }
-        if let Some(ledger) = &self.by.ledger {
+        if let Some(ledger) = &self.ledger {
             let slots = self.slots(record, None);
             reads.slot = slots.start;
             reads.first = Some(ledger.begin_read(slots.start));
@@ -255,7 +264,7 @@ impl Examiner {
 
     /// The read failed: it says nothing.
     pub fn abandon_read(&mut self, reads: &mut ReadTickets) {
-        if let Some(ledger) = &self.by.ledger {
+        if let Some(ledger) = &self.ledger {
             for field in 0..reads.count() {
                 if let Some((slot, ticket)) = reads.take(field) {
                     ledger.abandon_read(slot, ticket);
@@ -326,8 +335,8 @@ impl Examiner {
             self.tally.reads += 1;
             let row = AnsweredRead { record, key, ..*read };
             if let Some(seen) = self.check_whole(&row, value)
-                && let Some(ledger) = self.by.ledger.clone()
                 && self.is_own(record)
+                && let Some(ledger) = &self.ledger
             {
                 let judgement = ledger.judge_late(record, seen.into(), read.sent);
                 self.count(&row, 0, Some(seen.version()), judgement);
@@ -342,7 +351,7 @@ impl Examiner {
     }
 
     fn judge_missing(&mut self, read: &AnsweredRead<'_>, reads: &mut ReadTickets) {
-        match &self.by.ledger {
+        match &self.ledger {
             None => self.tally.unexpected_misses += 1,
             Some(_) if reads.count() == 0 => self.tally.stamp_only += 1,
             Some(_) => {
@@ -388,7 +397,7 @@ impl Examiner {
         field: usize,
         sight: Sight,
     ) {
-        let (Some(ledger), Some((slot, ticket))) = (&self.by.ledger, reads.take(field)) else {
+        let (Some(ledger), Some((slot, ticket))) = (&self.ledger, reads.take(field)) else {
             self.tally.stamp_only += u64::from(!matches!(sight, Sight::Unreadable));
             return;
         };

@@ -265,7 +265,12 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
     let length = bytes.len();
     match Form::of(length) {
         None => {}
-        Some(Form::Full) => seal_full(bytes, identity, |sum, payload| crc32c::append(sum, payload)),
+        Some(Form::Full) => {
+            let (second, words) = full_words(bytes.len(), identity);
+            [8, 16, 24].iter().zip(words).for_each(|(&at, word)| put64(bytes, at, word));
+            let sum = crc32c::append(second, &bytes[8..]);
+            put64(bytes, 0, u64::from(sum) | u64::from(second) << 32);
+        }
         Some(Form::Short) => {
             put32(bytes, 4, identity.version);
             put32(bytes, 8, identity.session);
@@ -283,29 +288,30 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
 }
 
 /// As [`seal`], of a value that has room for a full stamp and whose payload is still to be made, of the
-/// words that `next` gives.
+/// pairs of words that `next` gives.
 ///
 /// # Panics
 /// If there is no room for a full stamp.
-#[inline]
-pub fn seal_made(bytes: &mut [u8], identity: &Identity, next: impl FnMut() -> u64) {
-    seal_full(bytes, identity, |sum, payload| crc32c::append_made(sum, payload, next));
+#[inline(always)]
+pub fn seal_made(bytes: &mut [u8], identity: &Identity, next: impl FnMut() -> [u64; 2]) {
+    let (second, words) = full_words(bytes.len(), identity);
+    let (front, payload) = bytes.split_at_mut(FULL);
+    let sum = crc32c::append_made(second, &words, payload, next);
+    [8, 16, 24].iter().zip(words).for_each(|(&at, word)| put64(front, at, word));
+    put64(front, 0, u64::from(sum) | u64::from(second) << 32);
 }
 
-/// `payload` goes on with a checksum by what follows the stamp, which it may make first. The stamp is
-/// stored in words of the size that the checksum reads: a processor hands a store on to a load that is as
-/// large, and waits for memory where two stores make up one load.
+/// What a full stamp says of a value of `length` bytes: magic and field, behind the checksum, and the three
+/// words that follow. They are stored as the words that the checksum reads: a processor hands a store on
+/// to a load that is as large, and waits for memory where two stores make up one load.
 #[inline(always)]
-fn seal_full(bytes: &mut [u8], identity: &Identity, payload: impl FnOnce(u32, &mut [u8]) -> u32) {
-    let second = u32::from(MAGIC) | u32::from(identity.field) << 16;
+fn full_words(length: usize, identity: &Identity) -> (u32, [u64; 3]) {
     let words = [
-        bytes.len() as u64 & LOW | u64::from(identity.dataset) << 32,
+        length as u64 & LOW | u64::from(identity.dataset) << 32,
         identity.record,
         u64::from(identity.session) | u64::from(identity.version) << 32,
     ];
-    let sum = payload(crc32c::append_words(second, &words), &mut bytes[FULL..]);
-    [8, 16, 24].iter().zip(words).for_each(|(&at, word)| put64(bytes, at, word));
-    put64(bytes, 0, u64::from(sum) | u64::from(second) << 32);
+    (u32::from(MAGIC) | u32::from(identity.field) << 16, words)
 }
 
 /// Checks a value of one field (or a record without fields) against what was asked for.

@@ -7,7 +7,8 @@ use super::invalid::{self, PlanError};
 const CHUNK: usize = 4096;
 
 /// Steps and keys of wyrand (Wang Yi's public-domain wyhash), which makes 8 bytes with one
-/// multiplication and whose steps do not wait for each other.
+/// multiplication and whose steps do not wait for each other. Here each makes 16: no compressor tells
+/// the second word, the first one turned and laid over its state, from random bytes.
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const KEY: u64 = 0xe703_7ed1_a0b4_28db;
 
@@ -28,11 +29,11 @@ impl Filler {
     }
 
     /// What [`Filler::fill`] makes of `seed`, for those who have more to do with each word than to store it:
-    /// words, the lowest byte first, and of the last as many bytes as there is room for. `None` if some
-    /// bytes are to be compressible.
+    /// pairs of words, the lowest byte first, and of the last as many bytes as there is room for. `None` if
+    /// some bytes are to be compressible.
     #[inline]
     #[must_use]
-    pub fn words(&self, seed: u64) -> Option<impl FnMut() -> u64> {
+    pub fn words(&self, seed: u64) -> Option<impl FnMut() -> [u64; 2]> {
         (self.compressible == 0.0).then(|| random_words(seed))
     }
 
@@ -57,30 +58,21 @@ impl Filler {
     }
 }
 
-/// Each word takes over the one before, which keeps it as random, and keeps compilers from making two
-/// words at once in a vector, whose halves they then carry to the multiplier and back.
 #[inline]
-fn random_words(mut state: u64) -> impl FnMut() -> u64 {
-    let mut last = 0;
+fn random_words(mut state: u64) -> impl FnMut() -> [u64; 2] {
     move || {
-        last ^= next(&mut state);
-        last
+        state = state.wrapping_add(STEP);
+        let product = u128::from(state) * u128::from(state ^ KEY);
+        let first = (product >> 64) as u64 ^ product as u64;
+        [first, first.rotate_left(29) ^ state]
     }
 }
 
-fn random_bytes(words: &mut impl FnMut() -> u64, bytes: &mut [u8], taken: usize) {
-    let (whole, rest) = bytes.get_mut(taken..).unwrap_or_default().as_chunks_mut::<8>();
-    whole.iter_mut().for_each(|word| *word = words().to_le_bytes());
-    if !rest.is_empty() {
-        rest.copy_from_slice(&words().to_le_bytes()[..rest.len()]);
+fn random_bytes(words: &mut impl FnMut() -> [u64; 2], bytes: &mut [u8], taken: usize) {
+    for pair in bytes.get_mut(taken..).unwrap_or_default().chunks_mut(16) {
+        let made = words().map(u64::to_le_bytes);
+        pair.copy_from_slice(&made.as_flattened()[..pair.len()]);
     }
-}
-
-#[inline]
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(STEP);
-    let product = u128::from(*state) * u128::from(*state ^ KEY);
-    (product >> 64) as u64 ^ product as u64
 }
 
 #[cfg(test)]
