@@ -206,9 +206,9 @@ impl Progress {
 
 /// The line that the last value began with, such as `$100\r\n`. Most values of a load are as long as the one before,
 /// which is seen at a glance; and where the next answer begins need not wait for the length to be computed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Heading {
-    /// Its bytes, the first one the lowest, and those of them that count.
+    /// Its bytes, the first one the lowest, and those of them that count. No line fits if none counts.
     bytes: u64,
     mask: u64,
     /// Bytes of the value, and of the line.
@@ -216,27 +216,32 @@ struct Heading {
     line: u32,
 }
 
+impl Default for Heading {
+    fn default() -> Self {
+        Heading { bytes: u64::MAX, mask: 0, length: 0, line: 0 }
+    }
+}
+
 impl Heading {
-    /// The length of the value that `input` begins with, and that of the line that says so; `None` only says that
-    /// the line is not here whole, or not as simple as most are.
+    /// A value that begins with `begins` begins with this line.
     #[inline(always)]
-    fn read(&mut self, input: &[u8]) -> Option<(usize, usize)> {
-        let begins = input.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))?;
-        if self.mask == 0 || begins & self.mask != self.bytes {
-            self.learn(begins, input)?;
-        }
-        Some((self.length as usize, self.line as usize))
+    fn fits(&self, begins: u64) -> bool {
+        begins & self.mask == self.bytes
     }
 
+    /// The line that `input` begins with; `None` only says that it is not here whole, or not as simple as most are.
     #[inline(never)]
     fn learn(&mut self, begins: u64, input: &[u8]) -> Option<()> {
         let (length, line) = parse_short_line(input.strip_prefix(b"$")?)?;
         let length =
             u32::try_from(length).ok().filter(|&length| length <= LARGEST_ANSWER as u32)?;
         let line = 1 + line as u32;
+        *self = Heading { length, line, ..Heading::default() };
         // A line that is too long for this is read again each time.
-        let mask = if line <= 8 { u64::MAX >> (64 - 8 * line) } else { 0 };
-        *self = Heading { bytes: begins & mask, mask, length, line };
+        if line <= 8 {
+            self.mask = u64::MAX >> (64 - 8 * line);
+            self.bytes = begins & self.mask;
+        }
         Some(())
     }
 }
@@ -259,17 +264,24 @@ pub fn scan(
 }
 
 /// The token at the start of `input`, if it is here whole and what nearly all answers consist of: `+OK`, or a value.
-/// Put together where it is used, so that it stays in registers.
+/// Put together where it is used, so that it stays in registers. Which of the two it is cannot be foreseen in a mix of
+/// reads and writes, so that nothing branches on it but for a line that has to be learnt.
 #[inline(always)]
 fn plain(heading: &mut Heading, input: &[u8]) -> Option<(Token, usize)> {
-    const OK: &[u8; 5] = b"+OK\r\n";
-    if input.starts_with(OK) {
-        return Some((Token::Status(Span::new(1, 3)), OK.len()));
+    const OK: u64 = u64::from_le_bytes(*b"+OK\r\n\0\0\0");
+    let begins = input.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))?;
+    let is_ok = (begins ^ OK) << 24 == 0;
+    if !(is_ok | heading.fits(begins)) {
+        heading.learn(begins, input)?;
     }
-    let (length, start) = heading.read(input)?;
-    let end = start + length;
-    let ends = input.get(end..end + 2)? == b"\r\n";
-    ends.then(|| (Token::Bulk(Span::new(start, end)), end + 2))
+    let chosen = |of_ok: u32, of_value: u32| {
+        of_value ^ ((of_value ^ of_ok) & u32::from(is_ok).wrapping_neg())
+    };
+    let start = chosen(1, heading.line);
+    let end = (start + chosen(2, heading.length)) as usize;
+    let span = Span::new(start as usize, end);
+    let token = if is_ok { Token::Status(span) } else { Token::Bulk(span) };
+    (input.get(end..end + 2)? == b"\r\n").then_some((token, end + 2))
 }
 
 fn scan_on(
@@ -342,27 +354,55 @@ pub fn push_command(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Lines that announce words of up to as many bytes less one: of keys and of most values.
+const HEADINGS: [[u8; LONGEST_HEADING]; 1000] = headings();
+
+/// Bytes of `$999\r\n` and room for more, so that one store of a known size writes any of them.
+const LONGEST_HEADING: usize = 8;
+
+const fn headings() -> [[u8; LONGEST_HEADING]; 1000] {
+    let mut all = [[0; LONGEST_HEADING]; 1000];
+    let mut length = 0;
+    while length < all.len() {
+        let (digits, mut rest) = (decimal_digits(length), length);
+        let mut at = digits;
+        while at > 0 {
+            all[length][at] = b'0' + (rest % 10) as u8;
+            (at, rest) = (at - 1, rest / 10);
+        }
+        all[length][0] = b'$';
+        (all[length][digits + 1], all[length][digits + 2]) = (b'\r', b'\n');
+        length += 1;
+    }
+    all
+}
+
+#[inline(always)]
+const fn decimal_digits(below_1000: usize) -> usize {
+    1 + (below_1000 >= 10) as usize + (below_1000 >= 100) as usize
+}
+
 /// Adds a word to a command.
 #[inline]
 pub fn push_word(out: &mut Vec<u8>, word: &[u8]) {
-    let length = word.len();
-    let digit = |value: usize| b'0' + value as u8;
-    let (tens, hundreds) = (length / 10, length / 100);
-    let ones = digit(length - 10 * tens);
-    // Of keys and small values: pieces of a known size are stored where others are copied by a call.
-    match length {
-        10..100 => out.extend_from_slice(&[b'$', digit(tens), ones, b'\r', b'\n']),
-        100..1000 => {
-            let tens = digit(tens - 10 * hundreds);
-            out.extend_from_slice(&[b'$', digit(hundreds), tens, ones, b'\r', b'\n']);
+    match HEADINGS.get(word.len()) {
+        Some(heading) => {
+            // All of its bytes, and those behind its end taken back: a copy of another size each time is a call.
+            let end = out.len() + decimal_digits(word.len()) + b"$\r\n".len();
+            out.extend_from_slice(heading);
+            out.truncate(end);
         }
-        _ => {
+        None => {
             out.push(b'$');
-            push_decimal(out, length as u64);
+            push_decimal(out, word.len() as u64);
             out.extend_from_slice(b"\r\n");
         }
     }
-    out.extend_from_slice(word);
+    // Keys have this size where nothing else is asked for.
+    match <&[u8; 16]>::try_from(word) {
+        Ok(word) => out.extend_from_slice(word),
+        Err(_) => out.extend_from_slice(word),
+    }
     out.extend_from_slice(b"\r\n");
 }
 

@@ -8,42 +8,59 @@ use super::codec::{Token, Tokens, push_command, push_number, push_word};
 use super::errors;
 use crate::wire::{Effect, parse_decimal, push_decimal, unexpected};
 
-const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n";
+/// Bytes with which a command begins whose name has three letters.
+const OPENING: usize = 13;
+const GET: &[u8; OPENING] = b"*2\r\n$3\r\nGET\r\n";
+const SET: &[u8; OPENING] = b"*3\r\n$3\r\nSET\r\n";
+const SET_AND_EXPIRE: &[u8; OPENING] = b"*5\r\n$3\r\nSET\r\n";
 pub(super) const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 pub(super) const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 
 /// `GET key`, or `HGETALL key` of a record that is kept as a hash.
 pub(super) fn push_get(out: &mut Vec<u8>, key: &[u8], hash: bool) {
-    // One by one: of a known size, they are stored and not copied by a call.
     match hash {
-        true => push_hgetall(out),
-        false => out.extend_from_slice(GET),
+        true => push_hgetall(out, key),
+        false => push_keyed(out, GET, key),
     }
-    push_word(out, key);
 }
 
 #[inline(never)]
-fn push_hgetall(out: &mut Vec<u8>) {
+fn push_hgetall(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"*2\r\n$7\r\nHGETALL\r\n");
+    push_word(out, key);
 }
 
 /// `DEL key`.
 pub(super) fn push_del(out: &mut Vec<u8>, key: &[u8]) {
-    out.extend_from_slice(b"*2\r\n$3\r\nDEL\r\n");
-    push_word(out, key);
+    push_keyed(out, b"*2\r\n$3\r\nDEL\r\n", key);
 }
 
 /// `SET key value`, with `PX milliseconds` for a time to live.
 pub(super) fn push_set(out: &mut Vec<u8>, put: &Put<'_>) {
-    let words = if put.ttl.is_some() { b'5' } else { b'3' };
-    out.extend_from_slice(&[b'*', words]);
-    out.extend_from_slice(b"\r\n$3\r\nSET\r\n");
-    push_word(out, put.key);
+    push_keyed(out, if put.ttl.is_some() { SET_AND_EXPIRE } else { SET }, put.key);
     push_word(out, put.value.whole());
     if let Some(ttl) = put.ttl {
         out.extend_from_slice(b"$2\r\nPX\r\n");
         push_number(out, milliseconds(ttl));
     }
+}
+
+/// A command up to its key, which is its first word but for its name. Keys have 16 bytes where nothing else is
+/// asked for: then all of it has a known size and is stored in one piece, 40 instructions less.
+#[inline(always)]
+fn push_keyed(out: &mut Vec<u8>, opening: &[u8; OPENING], key: &[u8]) {
+    let Ok(key) = <&[u8; 16]>::try_from(key) else {
+        out.extend_from_slice(opening);
+        return push_word(out, key);
+    };
+    let mut whole = [0; OPENING + 23];
+    let pieces: [&[u8]; 4] = [opening, b"$16\r\n", key, b"\r\n"];
+    let mut at = 0;
+    for piece in pieces {
+        whole[at..at + piece.len()].copy_from_slice(piece);
+        at += piece.len();
+    }
+    out.extend_from_slice(&whole);
 }
 
 /// How a record is written. Four bytes, as many as are copied with it: more than were stored would be

@@ -17,17 +17,18 @@ use super::wire::Wire;
 use crate::placement::Split;
 use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 
-/// How the member for a request is found.
+/// How the member for a request is found. What is large lies elsewhere: it is part of each client's state,
+/// which has to come into the caches for each of its requests.
 #[derive(Clone)]
 pub(super) enum Route {
     /// All on one server.
     Single,
     /// By the key.
-    Sharded(ShardView),
+    Sharded(Box<ShardView>),
     /// Member 0 is the primary, member 1 a replica of it where reads go there.
     Watched(ReadFrom),
     /// By the key's slot.
-    Cluster(View),
+    Cluster(Box<View>),
 }
 
 /// One client's way to the servers.

@@ -163,12 +163,12 @@ impl Store for RedisStore {
             Topology::Single(_) => (self.members().await?, Route::Single),
             Topology::Sharded(shards) => {
                 let view = shards.view(&self.access);
-                (self.members().await?, Route::Sharded(view))
+                (self.members().await?, Route::Sharded(Box::new(view)))
             }
             Topology::Watched { read, .. } => (self.members().await?, Route::Watched(*read)),
             Topology::Cluster(cluster) => {
                 let view = View::new(cluster, cluster.current().await?);
-                (view.members(), Route::Cluster(view))
+                (view.members(), Route::Cluster(Box::new(view)))
             }
         };
         let (links, transport) = wire::open(members, slots, &self.sent).await?;

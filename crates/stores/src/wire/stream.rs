@@ -5,7 +5,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -19,20 +20,28 @@ pub(crate) enum Stream {
 
 impl Stream {
     /// Reads what has come, at most `into.len()` bytes. 0 means that the server has closed.
-    ///
-    /// A read that fills less than `into` has drained a plain socket, and Tokio knows that: the
-    /// next call then answers `Pending` without a system call.
     pub(crate) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        let mut buffer = ReadBuf::new(into);
         match self {
-            Stream::Plain(tcp) => ready!(Pin::new(tcp).poll_read(context, &mut buffer))?,
-            Stream::Tls(tls) => ready!(Pin::new(tls).poll_read(context, &mut buffer))?,
+            Stream::Plain(tcp) => {
+                let room = into.len();
+                let mut read = || Ok(recv(&*tcp, &mut *into, RecvFlags::empty())?.1);
+                loop {
+                    if let Some(done) = attempt(tcp, Interest::READABLE, room, &mut read) {
+                        return Poll::Ready(done);
+                    }
+                    ready!(tcp.poll_read_ready(context))?;
+                }
+            }
+            Stream::Tls(tls) => {
+                let mut buffer = ReadBuf::new(into);
+                ready!(Pin::new(tls).poll_read(context, &mut buffer))?;
+                Poll::Ready(Ok(buffer.filled().len()))
+            }
         }
-        Poll::Ready(Ok(buffer.filled().len()))
     }
 
     /// Writes the beginning of `bytes`, as much as the system takes.
@@ -42,7 +51,15 @@ impl Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Stream::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
+            Stream::Plain(tcp) => {
+                let mut write = || Ok(send(&*tcp, bytes, SendFlags::NOSIGNAL)?);
+                loop {
+                    if let Some(done) = attempt(tcp, Interest::WRITABLE, bytes.len(), &mut write) {
+                        return Poll::Ready(done);
+                    }
+                    ready!(tcp.poll_write_ready(context))?;
+                }
+            }
             Stream::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
         }
     }
@@ -70,5 +87,40 @@ impl Stream {
     /// Reads what comes next; for set-up, not for the load.
     pub(crate) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         poll_fn(|context| self.poll_read(context, into)).await
+    }
+}
+
+/// One attempt to move up to `most` bytes; `None` if the socket is known not to be ready, or was found so.
+///
+/// The system is called without the C library, which in a process of several threads prepares each
+/// call for cancellation: with that, and what Tokio's own `poll_read` and `poll_write` do besides, an operation
+/// without a pipeline took 3 % more processor time.
+///
+/// A call that moves less than it could has left the socket with nothing to read or no room: Tokio is told, as its
+/// own `poll_read` would tell itself, and the next attempt makes no system call.
+#[inline(always)]
+fn attempt(
+    tcp: &TcpStream,
+    interest: Interest,
+    most: usize,
+    call: &mut impl FnMut() -> io::Result<usize>,
+) -> Option<io::Result<usize>> {
+    let mut moved = None;
+    let tried = tcp.try_io(interest, || {
+        loop {
+            match call() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(length) if 0 < length && length < most => {
+                    moved = Some(length);
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                other => return other,
+            }
+        }
+    });
+    match (moved, tried) {
+        (Some(length), _) => Some(Ok(length)),
+        (None, Err(error)) if error.kind() == io::ErrorKind::WouldBlock => None,
+        (None, done) => Some(done),
     }
 }

@@ -181,3 +181,14 @@ fn commands_are_arrays_of_bulk_strings() {
     push_number(&mut out, u64::MAX);
     assert_eq!(out, b"$20\r\n18446744073709551615\r\n");
 }
+
+#[test]
+fn a_word_of_any_length_is_announced_by_its_length() {
+    for length in [0, 1, 9, 10, 15, 16, 17, 99, 100, 999, 1000, 1001, 12_345] {
+        let word = vec![b'w'; length];
+        let mut out = b"before".to_vec();
+        push_word(&mut out, &word);
+        let said = format!("before${length}\r\n{}\r\n", "w".repeat(length));
+        assert_eq!(out, said.as_bytes(), "{length} bytes");
+    }
+}
