@@ -9,23 +9,24 @@ use kvdyno_testbed::{Deployment, Description, Testbed};
 
 use crate::steps::Failure;
 
-/// A server of one node that is up until this is dropped.
+/// A server of one node that is up until this is dropped, for so many records of each program.
 pub(super) struct Target {
     deployment: Deployment,
     description: Description,
     address: SocketAddr,
+    records: u64,
 }
 
 impl Target {
     /// Starts a testbed by the words that ask for it, such as `memcached?memory=4GiB`.
-    pub(super) fn start(words: &str) -> Result<Target, Failure> {
+    pub(super) fn start(words: &str, records: u64) -> Result<Target, Failure> {
         let separator = if words.contains('?') { '&' } else { '?' };
         let mut deployment = Deployment::up(&format!("{words}{separator}pin=servers"))?;
         let description = deployment.describe();
         let address = description.nodes.first().and_then(|node| node.address.parse().ok());
         let address =
             address.ok_or_else(|| Failure::Found(format!("{words} does not tell its address")))?;
-        Ok(Target { deployment, description, address })
+        Ok(Target { deployment, description, address, records })
     }
 
     /// URL that kvdyno reaches it by.
@@ -36,6 +37,11 @@ impl Target {
     /// Where it listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Records of each program; each has its own.
+    pub(super) fn records(&self) -> u64 {
+        self.records
     }
 
     /// A command that keeps to the clients' processors.

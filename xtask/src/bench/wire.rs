@@ -10,7 +10,7 @@ use super::target::Target;
 use super::{Options, Section};
 use crate::steps::{Failure, root};
 
-/// Records of each program; each has its own.
+/// Records of each program, unless a server needs fewer.
 pub(super) const RECORDS: u64 = 1_000_000;
 /// Connections of every client program.
 pub(super) const CONNECTIONS: u64 = 50;
@@ -60,7 +60,7 @@ fn asked(load: &Load) -> f64 {
 /// `name` is the bare loop's protocol and the section's name; `words` ask for the testbed.
 pub(super) fn run(name: &'static str, words: &str, options: &Options) -> Result<Section, Failure> {
     let bare = Bare::build()?;
-    let target = Target::start(words)?;
+    let target = Target::start(words, RECORDS)?;
     load_records(&target, name)?;
     bare.fill(&target, name)?;
     let mut text = String::from(
@@ -128,7 +128,7 @@ fn command(target: &Target, store: &str, folder: &str, load: &Load) -> Command {
     command.args(["--store", store, "--value", "100B", "--mix", mix]);
     command.args(["--set", "read-back=false", "--set", "warmup=500ms"]);
     for (option, number) in [
-        ("--records", RECORDS),
+        ("--records", target.records()),
         ("--requests", load.requests),
         ("--clients", CONNECTIONS * load.pipeline),
         ("--pipeline", load.pipeline),

@@ -40,8 +40,8 @@ pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), 
     tell(&format!("apt-get install {names}"));
     let run = |words: &[&str]| {
         let mut command = Command::new(&apt);
-        // Another apt-get may be at work: wait for it.
-        command.args(["-q", "-o", "DPkg::Lock::Timeout=900"]).args(words);
+        // It says nothing but what is wrong. Another apt-get may be at work: wait for it.
+        command.args(["-qq", "-o", "DPkg::Lock::Timeout=900"]).args(words);
         process::run_command(command.env("DEBIAN_FRONTEND", "noninteractive"))
     };
     run(&["update"]).map_err(|error| failed(error.to_string()))?;

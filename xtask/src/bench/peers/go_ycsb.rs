@@ -1,5 +1,5 @@
-//! go-ycsb, built with its Redis binding alone: the others ask for libraries of stores that are not
-//! measured here.
+//! go-ycsb, for Redis and for MongoDB's protocol. It is built with these two bindings alone: the others ask
+//! for libraries of stores that are not measured here.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use kvdyno_testbed::install::{Software, Source};
 
 use super::super::target::Target;
-use super::super::wire::{CONNECTIONS, Load, Mix, RECORDS};
+use super::super::wire::{CONNECTIONS, Load, Mix};
 use super::{Peer, Told};
 use crate::steps::Failure;
 
@@ -20,11 +20,15 @@ static SOFTWARE: Software = Software {
         module: "github.com/pingcap/go-ycsb",
         sum: "h1:OGIUjQjtC22KDHPCqg4+ScWYFZrHQjJnt3Gmf4N8UOw=",
         package: "./cmd/go-ycsb",
-        prepare: Some(only_redis),
+        prepare: Some(only_ours),
     },
 };
 
-pub(super) struct GoYcsb;
+/// The store that it loads.
+pub(super) enum GoYcsb {
+    Redis,
+    Mongodb,
+}
 
 impl Peer for GoYcsb {
     fn software(&self) -> &'static Software {
@@ -32,7 +36,12 @@ impl Peer for GoYcsb {
     }
 
     fn remark(&self) -> &'static str {
-        "It has no pipelines, and keeps values as JSON."
+        match self {
+            GoYcsb::Redis => "It has no pipelines, and keeps values as JSON.",
+            GoYcsb::Mongodb => {
+                "Its update sets a field of the document, kvdyno's replaces the document or makes it."
+            }
+        }
     }
 
     fn can(&self, load: &Load) -> bool {
@@ -40,7 +49,7 @@ impl Peer for GoYcsb {
     }
 
     fn fill(&self, target: &Target, tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
-        Ok(vec![command(target, tool(), "load", &[])])
+        Ok(vec![self.command(target, tool(), "load", &[])])
     }
 
     fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, Failure> {
@@ -50,7 +59,7 @@ impl Peer for GoYcsb {
         };
         let count = format!("operationcount={}", load.requests);
         let uniform = "requestdistribution=uniform";
-        Ok(command(target, tool, "run", &["workload=core", uniform, reads, updates, &count]))
+        Ok(self.command(target, tool, "run", &["workload=core", uniform, reads, updates, &count]))
     }
 
     fn told(&self, said: &str, _load: &Load) -> Option<Told> {
@@ -60,6 +69,10 @@ impl Peer for GoYcsb {
             at.trim_start_matches(": ").parse().ok()
         };
         let line = |kind: &str| said.lines().rfind(|line| line.starts_with(kind));
+        // It ends well whatever has happened: this tells what has.
+        if line("READ_ERROR ").or(line("UPDATE_ERROR ")).is_some() {
+            return None;
+        }
         let latency = |name| Some(Duration::from_micros(field(line("READ ")?, name)? as u64));
         let rate = field(line("TOTAL ")?, "OPS")?;
         Some(Told {
@@ -70,25 +83,32 @@ impl Peer for GoYcsb {
     }
 }
 
-fn command(target: &Target, mut tool: Command, what: &str, more: &[&str]) -> Command {
-    tool.args([what, "redis"]);
-    let own = [
-        format!("redis.addr={}", target.address()),
-        "redis.datatype=string".to_owned(),
-        "fieldcount=1".to_owned(),
-        "fieldlength=100".to_owned(),
-        "measurementtype=histogram".to_owned(),
-        format!("recordcount={RECORDS}"),
-        format!("threadcount={CONNECTIONS}"),
-    ];
-    for property in own.iter().map(String::as_str).chain(more.iter().copied()) {
-        tool.args(["-p", property]);
+impl GoYcsb {
+    fn command(&self, target: &Target, mut tool: Command, what: &str, more: &[&str]) -> Command {
+        let address = target.address();
+        let (binding, mut own) = match self {
+            GoYcsb::Redis => {
+                ("redis", vec![format!("redis.addr={address}"), "redis.datatype=string".to_owned()])
+            }
+            GoYcsb::Mongodb => ("mongodb", vec![format!("mongodb.url=mongodb://{address}/ycsb")]),
+        };
+        own.extend([
+            "fieldcount=1".to_owned(),
+            "fieldlength=100".to_owned(),
+            "measurementtype=histogram".to_owned(),
+            format!("recordcount={}", target.records()),
+            format!("threadcount={CONNECTIONS}"),
+        ]);
+        tool.args([what, binding]);
+        for property in own.iter().map(String::as_str).chain(more.iter().copied()) {
+            tool.args(["-p", property]);
+        }
+        tool
     }
-    tool
 }
 
 /// Leaves the other bindings out of the program.
-fn only_redis(source: &Path) -> io::Result<()> {
+fn only_ours(source: &Path) -> io::Result<()> {
     let path = source.join("cmd/go-ycsb/main.go");
     let text = std::fs::read_to_string(&path)?;
     let lines: Vec<&str> = text.lines().filter(|line| !is_other_binding(line)).collect();
@@ -97,7 +117,7 @@ fn only_redis(source: &Path) -> io::Result<()> {
 
 fn is_other_binding(line: &str) -> bool {
     let binding = line.trim().strip_prefix("_ \"github.com/pingcap/go-ycsb/db/");
-    binding.is_some_and(|name| name != "redis\"")
+    binding.is_some_and(|name| !["redis\"", "mongodb\""].contains(&name))
 }
 
 #[cfg(test)]
@@ -115,16 +135,20 @@ TOTAL  - Takes(s): 0.7, Count: 5000, OPS: 7553.3, Avg(us): 5826, Min(us): 21, Ma
     fn its_lines_are_understood() {
         let gets = Some((Duration::from_micros(2_521), Duration::from_micros(50_879)));
         assert_eq!(
-            GoYcsb.told(SAID, &LOADS[0]),
+            GoYcsb::Redis.told(SAID, &LOADS[0]),
             Some(Told { rate: 7_553.3, gets, ..Told::default() })
         );
-        assert_eq!(GoYcsb.told("Run finished", &LOADS[0]), None);
+        let failed = format!("{SAID}READ_ERROR - Takes(s): 0.7, Count: 3, OPS: 4.2\n");
+        for said in ["Run finished", &failed] {
+            assert_eq!(GoYcsb::Redis.told(said, &LOADS[0]), None);
+        }
     }
 
     #[test]
-    fn only_the_redis_binding_stays() {
+    fn only_the_bindings_that_are_used_stay() {
         assert!(is_other_binding("\t_ \"github.com/pingcap/go-ycsb/db/tikv\""));
         assert!(!is_other_binding("\t_ \"github.com/pingcap/go-ycsb/db/redis\""));
+        assert!(!is_other_binding("\t_ \"github.com/pingcap/go-ycsb/db/mongodb\""));
         assert!(!is_other_binding("\t_ \"github.com/pingcap/go-ycsb/pkg/workload\""));
     }
 }

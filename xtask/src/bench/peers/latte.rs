@@ -6,7 +6,7 @@ use std::time::Duration;
 use kvdyno_testbed::install::{Software, Source};
 
 use super::super::target::Target;
-use super::super::wire::{CONNECTIONS, Load, Mix, RECORDS};
+use super::super::wire::{CONNECTIONS, Load, Mix};
 use super::{Peer, Told, folder, milliseconds, write};
 use crate::steps::Failure;
 
@@ -35,7 +35,7 @@ impl Peer for Latte {
         let (mut schema, mut load) = (tool(), tool());
         begin(&mut schema, "schema")?;
         begin(&mut load, "load")?.args(["--quiet", "--concurrency", "128"]);
-        load.arg("-P").arg(format!("rows={RECORDS}"));
+        load.arg("-P").arg(format!("rows={}", target.records()));
         for command in [&mut schema, &mut load] {
             end(command, target)?;
         }
@@ -51,7 +51,7 @@ impl Peer for Latte {
         tool.arg("--duration").arg(load.requests.to_string());
         tool.arg("--concurrency").arg(CONNECTIONS.to_string());
         tool.arg("--output").arg(folder("latte")?.join("report.json"));
-        tool.arg("-P").arg(format!("rows={RECORDS}"));
+        tool.arg("-P").arg(format!("rows={}", target.records()));
         end(&mut tool, target)?;
         Ok(tool)
     }

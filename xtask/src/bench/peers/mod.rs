@@ -9,13 +9,14 @@ mod memaslap;
 mod memtier;
 mod redis_benchmark;
 mod table;
+mod ycsb;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use kvdyno_testbed::install::{self, Software};
+use kvdyno_testbed::install::{self, Software, Source};
 
 use self::table::Row;
 use super::target::Target;
@@ -40,12 +41,14 @@ pub struct Options {
 /// A server that peers can load as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum System {
-    /// Beside redis-benchmark, memtier_benchmark, go-ycsb
+    /// Beside redis-benchmark, memtier_benchmark, go-ycsb, YCSB
     Redis,
     /// Beside memtier_benchmark and memaslap
     Memcached,
     /// Beside latte
     Cassandra,
+    /// FerretDB, beside go-ycsb
+    Mongodb,
 }
 
 impl System {
@@ -54,6 +57,7 @@ impl System {
             System::Redis => super::REDIS,
             System::Memcached => super::MEMCACHED,
             System::Cassandra => "cassandra?memory=2GiB",
+            System::Mongodb => "mongodb",
         }
     }
 
@@ -62,6 +66,24 @@ impl System {
             System::Redis => "peers-redis",
             System::Memcached => "peers-memcached",
             System::Cassandra => "peers-cassandra",
+            System::Mongodb => "peers-mongodb",
+        }
+    }
+
+    /// What kvdyno's driver for it is built with.
+    fn feature(self) -> Option<&'static str> {
+        match self {
+            System::Redis | System::Memcached => None,
+            System::Cassandra => Some("cassandra"),
+            System::Mongodb => Some("mongodb"),
+        }
+    }
+
+    fn records(self) -> u64 {
+        match self {
+            // FerretDB reads all of them for each that is asked for (docs/stores/mongodb.md).
+            System::Mongodb => 1_000,
+            System::Redis | System::Memcached | System::Cassandra => RECORDS,
         }
     }
 
@@ -70,20 +92,24 @@ impl System {
             System::Redis => vec![
                 &redis_benchmark::RedisBenchmark,
                 &memtier::Memtier { protocol: "redis" },
-                &go_ycsb::GoYcsb,
+                &go_ycsb::GoYcsb::Redis,
+                &ycsb::Ycsb,
             ],
             System::Memcached => {
                 vec![&memtier::Memtier { protocol: "memcache_text" }, &memaslap::Memaslap]
             }
             System::Cassandra => vec![&latte::Latte],
+            System::Mongodb => vec![&go_ycsb::GoYcsb::Mongodb],
         }
     }
 
     /// The loads that are carried, at the scale asked for.
     fn loads(self, scale: &Extent) -> Vec<Load> {
-        // Cassandra answers a tenth of what the others do, and its protocol has pipelines always.
+        // Cassandra answers a tenth of what the others do, and its protocol has pipelines always; FerretDB
+        // answers a hundredth, and MongoDB's protocol has none.
         let (pipelines, share): (&[u64], u64) = match self {
             System::Cassandra => (&[1], 3),
+            System::Mongodb => (&[1], 60),
             System::Redis | System::Memcached => (&[1, 16], 1),
         };
         let carried = LOADS.iter().filter(|load| pipelines.contains(&load.pipeline));
@@ -109,6 +135,16 @@ struct Told {
 trait Peer {
     /// How it is had.
     fn software(&self) -> &'static Software;
+
+    /// What builds it, besides what fetches it.
+    fn builder(&self) -> Option<&'static Software> {
+        None
+    }
+
+    /// Its program, for one that is installed as a folder.
+    fn program(&self, found: PathBuf) -> PathBuf {
+        found
+    }
 
     /// What it does otherwise than the others, as a sentence; may be empty.
     fn remark(&self) -> &'static str {
@@ -170,8 +206,8 @@ pub fn bench_peers(options: &Options) -> Result<(), Failure> {
 fn one_server(system: System, extent: &Extent) -> Result<String, Failure> {
     let mut build = steps::cargo();
     build.args(["build", "--release", "--package", "kvdyno"]);
-    if system == System::Cassandra {
-        build.args(["--features", "cassandra"]);
+    if let Some(feature) = system.feature() {
+        build.args(["--features", feature]);
     }
     steps::run(&mut build)?;
     let (mut present, mut absent) = (Vec::new(), Vec::new());
@@ -181,7 +217,7 @@ fn one_server(system: System, extent: &Extent) -> Result<String, Failure> {
             Err(why) => absent.push(format!("{} is absent: {why}", peer.software().name)),
         }
     }
-    let target = Target::start(system.words())?;
+    let target = Target::start(system.words(), system.records())?;
     wire::load_records(&target, system.section())?;
     for present in &present {
         let tool = || target.client(&present.program);
@@ -195,8 +231,9 @@ fn one_server(system: System, extent: &Extent) -> Result<String, Failure> {
         text += &table::rows(load, &rows);
     }
     text += &format!(
-        "\n{}, {CONNECTIONS} connections, {RECORDS} records of 100 bytes.",
-        target.describe()
+        "\n{}, {CONNECTIONS} connections, {} records of 100 bytes.",
+        target.describe(),
+        target.records()
     );
     let two_workers = peak_with_two_workers(system, &target, extent)?;
     text += &format!(
@@ -221,17 +258,21 @@ fn installed(peer: &'static dyn Peer) -> Result<Present, String> {
         text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
     };
     let tell = |line: &str| println!("\n$ {line}");
-    let got = install::install(&[software], &tell).map_err(|error| one_line(&error));
+    let wanted: Vec<_> = [software].into_iter().chain(peer.builder()).collect();
+    let got = install::install(&wanted, &tell).map_err(|error| one_line(&error));
     // One that was found needs no installing.
-    let program = software.find().ok_or_else(|| match got {
-        Err(why) => why,
-        Ok(()) => "it is not where it was installed".to_owned(),
+    let found = software.find().ok_or_else(|| match (got, &software.source) {
+        (Err(why), Source::Debian { .. }) => format!("it is not in the search path, and {why}"),
+        (Err(why), _) => why,
+        (Ok(()), _) => "it is not where it was installed".to_owned(),
     })?;
+    let program = peer.program(found);
     let version = match software.version {
         "" => {
             let mut ask = Command::new(&program);
             let said = ask.arg(peer.version_option()).output().map_err(|error| one_line(&error))?;
-            one_line(&String::from_utf8_lossy(&said.stdout))
+            let line = one_line(&String::from_utf8_lossy(&said.stdout));
+            line.trim_start_matches(software.name).trim_start().to_owned()
         }
         pinned => pinned.to_owned(),
     };

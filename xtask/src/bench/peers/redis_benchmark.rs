@@ -5,7 +5,7 @@ use std::process::Command;
 use kvdyno_testbed::install::{Software, Source};
 
 use super::super::target::Target;
-use super::super::wire::{CONNECTIONS, Load, Mix, RECORDS};
+use super::super::wire::{CONNECTIONS, Load, Mix};
 use super::{Peer, Told, milliseconds};
 use crate::steps::Failure;
 
@@ -29,7 +29,7 @@ impl Peer for RedisBenchmark {
 
     fn fill(&self, target: &Target, tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
         // It draws what it writes at random: 95 % of the keys are there after three times as many.
-        Ok(vec![command(target, tool(), &["set"], 16, 3 * RECORDS)])
+        Ok(vec![command(target, tool(), &["set"], 16, 3 * target.records())])
     }
 
     fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, Failure> {
@@ -72,7 +72,7 @@ fn command(
         ("-c", CONNECTIONS),
         ("-P", pipeline),
         ("-n", each),
-        ("-r", RECORDS),
+        ("-r", target.records()),
     ] {
         tool.arg(option).arg(number.to_string());
     }
