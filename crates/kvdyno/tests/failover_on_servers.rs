@@ -104,6 +104,15 @@ fn with_every_write_on_disk_nothing_is_lost() {
     assert!(reach.contains("proves nothing about a loss of power"), "{reach}");
 }
 
+/// How often a replica became a primary after the kill, by the servers' own logs.
+fn promotions(run: &Outcome) -> usize {
+    let phase = run.phase("mix");
+    let events = phase["course"]["events"].as_array().unwrap();
+    let told = |event: &&Value| event["what"].as_str().unwrap().starts_with("promotion of redis-");
+    let after_kill = |event: &&Value| number_at(event, "from_ns") >= 4_000_000_000;
+    events.iter().filter(told).filter(after_kill).count()
+}
+
 /// A replica takes over; what the old primary had not passed on may be gone, and is traced.
 fn a_replica_takes_over(testbed: &str, copies: usize) -> Outcome {
     let run = run(testbed, 20, PRIMARY_KILLED);
@@ -112,7 +121,10 @@ fn a_replica_takes_over(testbed: &str, copies: usize) -> Outcome {
     assert_eq!(number_at(writes, "unknown"), 0, "{}", told(&run));
     let (lost, examples) = (number_at(writes, "lost"), writes["examples"].as_array().unwrap());
     assert_eq!(examples.len() as u64, lost.min(10));
-    assert!(lost < 200, "what was on its way, no more: {}", told(&run));
+    // Two promotions are two primaries for a while: what the first took then is gone.
+    let promoted = promotions(&run);
+    assert!(promoted >= 1, "{}", told(&run));
+    assert!(lost < 200 || promoted > 1, "what was on its way, no more: {}", told(&run));
     assert_eq!(standing(&run, "nothing is lost") == "refuted", lost > 0, "{}", told(&run));
     assert_eq!(standing(&run, "it goes on"), "confirmed", "{}", told(&run));
     let side = side(&run, "writes");

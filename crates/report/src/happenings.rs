@@ -42,11 +42,7 @@ fn settled_lines(course: &CourseResult, open: bool) -> Vec<String> {
 }
 
 fn event_lines(course: &CourseResult) -> Vec<String> {
-    let told = |event: &EventResult| {
-        let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
-        format!("{} from {} to {}", event.what, seconds(event.from_ns), seconds(event.to_ns))
-    };
-    gathered(course.events.iter()).iter().map(told).collect()
+    gathered(course.events.iter()).iter().map(EventResult::text).collect()
 }
 
 fn excursion_lines(course: &CourseResult) -> Vec<String> {
@@ -84,6 +80,10 @@ mod tests {
             level,
             beside: beside.iter().map(|text| (*text).to_owned()).collect(),
         };
+        let event = |what: &str, from_ns, to_ns| {
+            let what = what.to_owned();
+            EventResult { what, from_ns, to_ns }
+        };
         let phase = &mut run.phases[1];
         phase.limit = Some(Limit::ServerThread { pid: 7, busy: 0.97 });
         phase.course = Some(CourseResult {
@@ -94,17 +94,17 @@ mod tests {
                 excursion("throughput", 0.34, &["snapshot of redis-1", "kill"]),
                 excursion("p99", 8.0, &[]),
             ],
-            events: vec![EventResult {
-                what: "snapshot of redis-1".to_owned(),
-                from_ns: 20_500_000_000,
-                to_ns: 23_000_000_000,
-            }],
+            events: vec![
+                event("snapshot of redis-1", 20_500_000_000, 23_000_000_000),
+                event("promotion of redis-2", 23_500_000_000, 23_500_000_000),
+            ],
         });
         let expected = [
             "limited by one core of redis-1: a thread worked 97 % of the time",
             "never settled: throughput fell by 15.3 % over the phase",
             "settled after 12.0 s: until then throughput was warming up",
             "snapshot of redis-1 from 20.5 s to 23.0 s",
+            "promotion of redis-2 at 23.5 s",
             "throughput at 34 % of its usual level from 21.0 s to 24.0 s: beside snapshot of redis-1, kill",
             "p99 at 8.00 × of its usual level from 21.0 s to 24.0 s: unexplained",
         ];

@@ -1,6 +1,7 @@
 //! Redis servers: one, or several that know nothing of each other.
 
 mod guard;
+mod journal;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -8,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use guard::{AppendOnly, RedisServer, RedisSettings};
+pub(crate) use journal::work;
 
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
@@ -180,11 +182,16 @@ pub fn launch(
     for (name, value) in options {
         set(name, value.into());
     }
-    Launch::new(program, address)
+    in_utc(Launch::new(program, address))
         .arguments(arguments)
         // Not while it is loading: then it answers with an error.
         .ready(|probe| probe.ask(b"PING\r\n").is_some_and(|answer| answer.starts_with(b"+PONG")))
         .patience(Duration::from_secs(60))
+}
+
+/// The times in its log are UTC, as [`work`] reads them.
+pub(crate) fn in_utc(launch: Launch) -> Launch {
+    launch.environment("TZ", "UTC")
 }
 
 /// What `redis-cli` prints for a command.

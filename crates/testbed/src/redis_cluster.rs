@@ -9,7 +9,7 @@ use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::process;
 use crate::redis::{
     FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, is_linked_replica,
-    launch, options, rewrite, role, version,
+    launch, options, rewrite, role, version, work,
 };
 use crate::request::Request;
 use crate::server::{Launch, Server};
@@ -50,6 +50,7 @@ pub static KIND: Kind = Kind {
         add: Some(add),
         remove: Some(remove),
         rewrite: Some(rewrite),
+        tells: Some(work),
         ..Changes::NONE
     },
 };

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::error::TestbedError;
 use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::redis::{
-    FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, is_linked_replica,
-    options, role, version,
+    FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, in_utc,
+    is_linked_replica, options, role, version, work,
 };
 use crate::server::Launch;
 use crate::site::{Served, Site};
@@ -49,7 +49,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&REDIS],
     deploy,
-    changes: Changes { roles: Some(roles), ..Changes::NONE },
+    changes: Changes { roles: Some(roles), tells: Some(work), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -125,7 +125,7 @@ fn start(
     }
     let config = site.write(name, "redis.conf", &text)?;
     let sentinel = (role == Some(Role::Observer)).then_some("--sentinel");
-    let launch = Launch::new(program, address)
+    let launch = in_utc(Launch::new(program, address))
         .arguments([config])
         .arguments(sentinel)
         .ready(|probe| probe.ask(b"PING\r\n").is_some_and(|answer| answer.starts_with(b"+PONG")));

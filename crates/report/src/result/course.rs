@@ -60,6 +60,17 @@ pub struct EventResult {
     pub to_ns: u64,
 }
 
+impl EventResult {
+    /// What and when; a moment has no end of its own.
+    pub(crate) fn text(&self) -> String {
+        let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
+        match seconds(self.from_ns) {
+            at if self.to_ns == self.from_ns => format!("{} at {at}", self.what),
+            from => format!("{} from {from} to {}", self.what, seconds(self.to_ns)),
+        }
+    }
+}
+
 /// A stretch in which throughput or latency left their level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExcursionResult {
@@ -264,10 +275,7 @@ impl Known<'_> {
             }
         }
         let events = events.iter().filter(|event| overlaps(event.from_ns, event.to_ns));
-        for event in gathered(events) {
-            let (from, to) = (seconds(event.from_ns), seconds(event.to_ns));
-            found.push(format!("{} from {from} s to {to} s", event.what));
-        }
+        found.extend(gathered(events).iter().map(EventResult::text));
         let Some(resources) = self.resources else { return found };
         let steal = resources.samples.windows(2).filter_map(|pair| {
             let (from, to) = (pair[0].at.saturating_sub(start), pair[1].at.saturating_sub(start));
