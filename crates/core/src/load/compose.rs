@@ -56,6 +56,12 @@ impl Composer {
         }
     }
 
+    /// Where values are put together.
+    #[inline]
+    pub fn place(&self) -> *const u8 {
+        self.bytes.as_ptr()
+    }
+
     #[inline]
     pub fn clear(&mut self) {
         (self.used, self.values, self.spans) = (0, 0, 0);

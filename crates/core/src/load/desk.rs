@@ -161,7 +161,8 @@ impl<'a, P: Post> Desk<'a, P> {
 
     #[inline(always)]
     fn touched(&self, record: u64) -> Touched {
-        Touched { record, key: self.key.as_ptr(), reading: self.reading.bytes().as_ptr() }
+        let (key, reading) = (self.key.as_ptr(), self.reading.bytes().as_ptr());
+        Touched { record, key, reading, value: self.composer.place() }
     }
 
     /// Asks for what will be needed soon: the ledger's word of a request to come, and where the client writes
@@ -175,6 +176,8 @@ impl<'a, P: Post> Desk<'a, P> {
             cache::prefetch_line(next.key);
             cache::prefetch_line(next.reading);
             cache::prefetch_line(next.reading.wrapping_add(cache::LINE));
+            cache::prefetch_line(next.value);
+            cache::prefetch_line(next.value.wrapping_add(cache::LINE));
         }
     }
 

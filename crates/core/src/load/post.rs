@@ -35,6 +35,8 @@ pub(super) struct Touched {
     pub key: *const u8,
     /// Where what it reads will be written.
     pub reading: *const u8,
+    /// Where the value that it writes will be put together.
+    pub value: *const u8,
 }
 
 /// A client's place.
@@ -174,7 +176,8 @@ mod tests {
     use super::*;
 
     fn about(record: u64) -> Touched {
-        Touched { record, key: std::ptr::null(), reading: std::ptr::null() }
+        let nowhere = std::ptr::null();
+        Touched { record, key: nowhere, reading: nowhere, value: nowhere }
     }
 
     #[test]
