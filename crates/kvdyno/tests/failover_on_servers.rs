@@ -178,6 +178,19 @@ fn etcd_elects_once_and_loses_nothing() {
     assert!((100_000_000..15_000_000_000).contains(&gap), "an election takes time: {side}");
 }
 
+/// A killed node does not read again what it wrote to its log after the last marker, which comes every
+/// 100 ms, on a busy machine later; and nobody keeps a hint of what was in flight through it. So it
+/// lacks what was inserted shortly before, at 400 records a second, and no other node lacks any.
+#[cfg(feature = "cassandra")]
+fn only_the_killed_node_lacks_any(copies: &Value, killed: &str) {
+    assert!(number_at(copies, "differ") <= 400, "more than a second of inserts: {copies}");
+    for example in copies["examples"].as_array().unwrap() {
+        let found = example["found"].as_array().unwrap();
+        let lacking = found.iter().filter(|node| node[1] == "nothing").map(|node| &node[0]);
+        assert_eq!(lacking.collect::<Vec<_>>(), [killed], "{copies}");
+    }
+}
+
 #[cfg(feature = "cassandra")]
 #[test]
 fn cassandra_at_quorum_loses_nothing_and_fails_no_more_than_was_in_flight() {
@@ -185,10 +198,9 @@ fn cassandra_at_quorum_loses_nothing_and_fails_no_more_than_was_in_flight() {
     let run = run("cassandra:3?memory=256MiB", 12, fault);
     let writes = writes(&run);
     assert!(writes["how"].as_str().unwrap().starts_with("at level all"), "{}", told(&run));
-    // What was in flight through the killed node may be on the others only: nobody keeps a hint of it.
     let copies = replicas_compared(&run, 3);
     every_record_was_compared(copies);
-    assert!(number_at(copies, "differ") <= 8 * 4, "{copies}");
+    only_the_killed_node_lacks_any(copies, "cassandra-2");
     assert_eq!(number_at(writes, "lost"), 0, "{}", told(&run));
     for name in ["reads", "writes"] {
         let side = side(&run, name);
