@@ -14,6 +14,9 @@ use crate::steps::{Failure, root};
 pub(super) const RECORDS: u64 = 1_000_000;
 /// Connections of every client program.
 pub(super) const CONNECTIONS: u64 = 50;
+/// Clients that load the records. A Cassandra node on one processor that is given 50 batches of 100
+/// records at once stands still beyond its own timeout, and the load ends there.
+const LOADERS: u64 = 8;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +98,7 @@ pub(super) fn load_records(target: &Target, folder: &str) -> Result<(), Failure>
     let out = root().join("target/bench").join(folder);
     let separator = if target.url().contains('?') { '&' } else { '?' };
     let store = format!("{}{separator}timeout=60s", target.url());
-    let mut command = command(target, &store, folder, &load);
+    let mut command = command(target, &store, folder, &load, LOADERS);
     kvdyno::run(&out, command.args(["--data", "fresh"])).map(drop)
 }
 
@@ -112,13 +115,14 @@ pub(super) fn carry_with(
     threads: u32,
 ) -> Result<Ran, Failure> {
     let out = root().join("target/bench").join(folder);
-    let mut command = command(target, target.url(), folder, load);
+    let clients = CONNECTIONS * load.pipeline;
+    let mut command = command(target, target.url(), folder, load, clients);
     kvdyno::run(&out, command.args(["--data", "reuse", "--threads", &threads.to_string()]))
 }
 
 /// kvdyno on the clients' processors, over the store of this URL. What comes after the measured phase
 /// is left out, and its warm-up is short: the figures are of that phase alone.
-fn command(target: &Target, store: &str, folder: &str, load: &Load) -> Command {
+fn command(target: &Target, store: &str, folder: &str, load: &Load, clients: u64) -> Command {
     let out = root().join("target/bench").join(folder);
     let mut command = kvdyno::command(&out, &["taskset", "-c", &target.client_cpus()]);
     let mix = match load.mix {
@@ -130,7 +134,7 @@ fn command(target: &Target, store: &str, folder: &str, load: &Load) -> Command {
     for (option, number) in [
         ("--records", target.records()),
         ("--requests", load.requests),
-        ("--clients", CONNECTIONS * load.pipeline),
+        ("--clients", clients),
         ("--pipeline", load.pipeline),
     ] {
         command.arg(option).arg(number.to_string());
