@@ -24,7 +24,7 @@ pub(super) struct Engine {
 
 pub(super) const LMDB: Engine = Engine { name: "lmdb", feature: None, gets: 5_000_000 };
 pub(super) const ROCKSDB: Engine =
-    Engine { name: "rocksdb", feature: Some("rocksdb"), gets: 1_000_000 };
+    Engine { name: "rocksdb", feature: Some("rocksdb"), gets: 2_000_000 };
 
 /// Most times the bare loop's processor time that is asked for.
 const ASKED: f64 = 1.05;

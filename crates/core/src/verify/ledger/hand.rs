@@ -56,20 +56,21 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::judgement::{Read, WriteEnd, WriteKind};
+    use crate::verify::judgement::{Judgement, Read, WriteEnd, WriteKind};
+    use crate::verify::ledger::word::Base;
     use crate::verify::stamp::Session;
     use crate::verify::{Initial, LedgerConfig};
     use crate::workload::Random;
     use std::time::Duration;
 
-    fn ledger() -> Arc<Ledger> {
+    fn ledger(initial: Initial) -> Arc<Ledger> {
         let config = LedgerConfig {
             slots: 4,
             linearizable: true,
             staleness: Duration::ZERO,
             may_forget: false,
             overlap_capacity: 100,
-            initial: Initial::Never,
+            initial,
             expiry: None,
             may_apply_again: false,
         };
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn alone_or_not_all_words_and_judgements_are_the_same() {
-        let ledgers = [ledger(), ledger(), ledger()];
+        let ledgers = [Initial::Never; 3].map(ledger);
         let _alone = Hand::new(Arc::clone(&ledgers[0]));
         let _two = [1, 1].map(|of| Hand::new(Arc::clone(&ledgers[of])));
         let mut random = Random::new(1, 1);
@@ -119,8 +120,22 @@ mod tests {
     }
 
     #[test]
+    fn alone_or_not_the_first_read_of_existing_data_enters_it_as_found() {
+        for others in 0..3 {
+            let ledger = ledger(Initial::Unjudged);
+            let _hands: Vec<_> = (0..=others).map(|_| Hand::new(Arc::clone(&ledger))).collect();
+            let judge = || {
+                let earlier = Read::Version { version: 7, session: Session::Earlier };
+                ledger.end_read(0, ledger.begin_read(0), earlier, 1, 2)
+            };
+            assert_eq!([judge(), judge()], [Judgement::StampOnly, Judgement::Legal]);
+            assert_eq!(load(ledger.slots.word(0)), Word::UNTOUCHED.with_base(Base::Found));
+        }
+    }
+
+    #[test]
     fn a_word_that_has_changed_is_not_stored_over() {
-        let ledger = ledger();
+        let ledger = ledger(Initial::Never);
         let _alone = Hand::new(Arc::clone(&ledger));
         let cell = ledger.slots.word(0);
         let (old, new) = (load(cell), Word::UNTOUCHED.begun(WriteKind::Put));

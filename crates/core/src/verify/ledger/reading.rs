@@ -106,7 +106,7 @@ impl Ledger {
             && then == Word::UNTOUCHED
             && self.rules.existing_data
             && !self.may_apply_again
-            && replace(self.slots.word(slot), then, then.with_base(Base::Found))
+            && self.change(self.slots.word(slot), then, then.with_base(Base::Found))
     }
 
     /// The verdict of a store that is never stale.
