@@ -2,13 +2,15 @@
 //! begun on all of them before any is waited for.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Instant;
 
 use kvdyno_core::workload::NetworkFault;
 
 use crate::deployment::{Action, find};
 use crate::error::TestbedError;
-use crate::kind::Changes;
+use crate::kind::{Changes, Role};
 use crate::network::Network;
+use crate::proof;
 use crate::server::Server;
 use crate::site::Site;
 
@@ -40,7 +42,54 @@ pub fn add(site: &mut Site) -> Result<String, TestbedError> {
         return Err(cannot(site, "take another node while it is up"));
     };
     add(site)?;
+    let last = [site.nodes().len() - 1];
+    proof::await_first(site, &with_data(site, &last), Instant::now())?;
+    site.look_again_at(&last);
     Ok(site.nodes().last().map_or(String::new(), |node| node.server.name().to_owned()))
+}
+
+/// Whether every node that is up serves, those that were started again for a while already, and has
+/// every copy that it is to have, as far as the servers can tell; if not, what is missing. `None` where
+/// nothing can be told.
+pub fn whole(site: &mut Site) -> Option<Result<(), String>> {
+    let up: Vec<usize> = (0..site.nodes().len())
+        .filter(|place| {
+            let server = &mut site.nodes_mut()[*place].server;
+            server.is_running() && !server.is_paused()
+        })
+        .collect();
+    if let Err(said) = looked_again(site, &up) {
+        return Some(Err(said));
+    }
+    let whole = site.request().kind().changes.whole?;
+    Some(whole(site, &up))
+}
+
+/// Looks once more at nodes that were started again, as soon as that is due.
+fn looked_again(site: &mut Site, up: &[usize]) -> Result<(), String> {
+    let mut waiting = std::mem::take(site.unproven());
+    let place = |site: &Site, name: &str| {
+        let names = site.nodes().iter().map(|node| node.server.name());
+        names.into_iter().position(|known| known == name).filter(|place| up.contains(place))
+    };
+    // One that is down again, or gone, is somebody else's doing.
+    waiting.retain(|(name, _)| place(site, name).is_some());
+    let due = waiting.iter().map(|(_, due)| *due).max();
+    let places: Vec<usize> = waiting.iter().filter_map(|(name, _)| place(site, name)).collect();
+    let looked = match due {
+        Some(due) if due > Instant::now() => Err("a node was started again just now".to_owned()),
+        _ => proof::look(site, &with_data(site, &places)).map_err(|(_, said)| said),
+    };
+    if looked.is_err() {
+        *site.unproven() = waiting;
+    }
+    looked
+}
+
+/// Those of these nodes that keep data.
+fn with_data(site: &Site, places: &[usize]) -> Vec<usize> {
+    let data = |place: &usize| site.nodes()[*place].role != Some(Role::Observer);
+    places.iter().copied().filter(data).collect()
 }
 
 fn cannot(site: &Site, what: &str) -> TestbedError {
@@ -95,6 +144,8 @@ fn signal(site: &mut Site, places: &[usize], action: &Action) -> Result<String, 
             // All are started before any is waited for: a majority may be needed to serve.
             each(&mut Server::begin_restart)?;
             each(&mut Server::wait_until_ready)?;
+            proof::await_first(site, &with_data(site, places), Instant::now())?;
+            site.look_again_at(places);
             "the same command line on the same data"
         }
     };

@@ -1,5 +1,7 @@
 //! An Aerospike cluster, Community or Enterprise Edition 8.1, of a program that the user has.
 
+mod exchange;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -8,6 +10,7 @@ use std::time::Duration;
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::proof::Proof;
 use crate::request::Request;
 use crate::server::Launch;
 use crate::site::{Served, Site};
@@ -57,7 +60,8 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&ASD],
     deploy,
-    changes: Changes::NONE,
+    proof: Proof { announced: Some(announced), exchange: exchange::put_and_get },
+    changes: Changes { whole: Some(whole), ..Changes::NONE },
 };
 
 /// Name of the namespace, as in the vendor's own sample configuration.
@@ -109,11 +113,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     // Answered with the cluster's key once all nodes are in it and no data moves.
     let stable = format!("cluster-stable:size={count};ignore-migrations=false");
     site.until("form the cluster", Duration::from_secs(120), |_| {
-        services.iter().all(|service| {
-            info(*service, &stable).is_some_and(|told| {
-                !told.is_empty() && !told.to_ascii_uppercase().starts_with("ERROR")
-            })
-        })
+        services.iter().all(|service| info(*service, &stable).is_some_and(|told| is_key(&told)))
     })?;
     let hosts: Vec<String> = services.iter().map(SocketAddr::to_string).collect();
     Ok(Served {
@@ -197,7 +197,7 @@ fn configuration(
          \t}}\n\
          }}\n\
          network {{\n\
-         \tservice {{\n\t\t{service}\n\t\tdisable-localhost true\n\t}}\n\
+         \tservice {{\n\t\t{service}\n\t\taccess-address {access}\n\t\tdisable-localhost true\n\t}}\n\
          \theartbeat {{\n\t\tmode mesh\n\t\t{heartbeat}\n{seeds}\t\tinterval 150\n\t\ttimeout 10\n\t}}\n\
          \tfabric {{\n\t\t{fabric}\n\t}}\n\
          }}\n\
@@ -207,6 +207,8 @@ fn configuration(
          \tstorage-engine {engine}\n\
          }}\n",
         service = place(node.service),
+        // Else clients are sent to an address of this machine's other interfaces.
+        access = node.service.ip(),
         heartbeat = place(node.heartbeat),
         fabric = place(node.fabric),
         seeds = seeds.concat(),
@@ -235,6 +237,62 @@ fn changed(request: &Request) -> Vec<(String, String)> {
         set("proto-fd-max", &most.to_string());
     }
     out
+}
+
+/// Where each node that is up sends clients: to itself and to its peers.
+fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
+    let up = site.nodes().iter().filter(|node| !node.server.is_paused());
+    let told = up.filter_map(|node| {
+        let of = |command| info(node.server.address(), command);
+        Some(addresses(&of("service-clear-std")?, &of("peers-clear-std")?))
+    });
+    let told: Vec<_> = told.collect();
+    if told.is_empty() { Err("no node tells of its peers".to_owned()) } else { Ok(told) }
+}
+
+/// The addresses in a node's own list, `a:1,b:1`, and in that of its peers,
+/// `generation,port,[[node,,[a:1,b]],…]`, where the port may be left out.
+fn addresses(own: &str, peers: &str) -> Vec<SocketAddr> {
+    let usual = peers.split(',').nth(1).unwrap_or_default();
+    let words = peers.split(['[', ']', ',']);
+    let all = own.split(',').map(str::to_owned).chain(words.map(|word| match word.contains(':') {
+        true => word.to_owned(),
+        false => format!("{word}:{usual}"),
+    }));
+    all.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// All nodes that are up are one cluster, and no data move.
+fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
+    let stable = format!("cluster-stable:size={};ignore-migrations=false", up.len());
+    for &place in up {
+        let server = &site.nodes()[place].server;
+        let (name, address) = (server.name(), server.address());
+        let told = info(address, &stable).ok_or_else(|| format!("{name} does not answer"))?;
+        if is_key(&told) {
+            continue;
+        }
+        let told = info(address, &format!("namespace/{NAMESPACE}")).unwrap_or_default();
+        return Err(match migrations(&told) {
+            0 => format!("{name} is not in a cluster of {} that stands still", up.len()),
+            left => format!("{name} has {left} partitions left to migrate"),
+        });
+    }
+    Ok(())
+}
+
+/// Partitions that a node has to send or to get yet, in the statistics of its namespace.
+fn migrations(told: &str) -> u64 {
+    let left = |field: &str| {
+        let value = told.split(';').find_map(|pair| pair.strip_prefix(field)?.strip_prefix('='));
+        value.and_then(|value| value.parse::<u64>().ok()).unwrap_or(0)
+    };
+    left("migrate_tx_partitions_remaining") + left("migrate_rx_partitions_remaining")
+}
+
+/// A cluster's key, and not an error.
+fn is_key(told: &str) -> bool {
+    !told.is_empty() && !told.to_ascii_uppercase().starts_with("ERROR")
 }
 
 /// The whole configuration as a node tells it.
@@ -309,6 +367,7 @@ network {
 \tservice {
 \t\taddress 127.40.1.2
 \t\tport 3000
+\t\taccess-address 127.40.1.2
 \t\tdisable-localhost true
 \t}
 \theartbeat {
@@ -339,6 +398,19 @@ namespace test {
         let engine = "\tstorage-engine device {\n\t\tfile /tmp/bed/aerospike-2/records.dat\n\
                       \t\tfilesize 1073741824\n\t}\n";
         assert!(text.contains(engine) && text.contains("\tnsup-period 0\n"), "{text}");
+    }
+
+    #[test]
+    fn where_clients_are_sent_is_read_from_what_nodes_tell() {
+        let at = |host: u8, port: u16| SocketAddr::from(([127, 40, 1, host], port));
+        let peers = "2,3000,[[A2,,[127.40.1.2]],[A3,,[127.40.1.3:3100]]]";
+        let expected = [at(1, 3000), at(2, 3000), at(3, 3100)];
+        assert_eq!(addresses("127.40.1.1:3000", peers), expected);
+        assert_eq!(addresses("127.40.1.1:3000", "0,3000,[]"), [at(1, 3000)]);
+        let told = "ns_cluster_size=2;migrate_rx_partitions_remaining=7;\
+                    migrate_tx_partitions_remaining=12;x=1";
+        assert_eq!(migrations(told), 19);
+        assert!(is_key("8E3D") && !is_key("ERROR::unstable-cluster") && !is_key(""));
     }
 
     #[test]

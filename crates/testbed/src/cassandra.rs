@@ -3,6 +3,7 @@
 mod cql;
 mod journal;
 mod nodetool;
+mod proof;
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,6 +17,7 @@ use crate::error::TestbedError;
 use crate::install::{Software, Source};
 use crate::java::{JAVA, JIT, Java};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::proof::Proof;
 use crate::server::Launch;
 use crate::site::{Served, Site};
 
@@ -85,7 +87,9 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&CASSANDRA, &JAVA],
     deploy,
+    proof: Proof { announced: Some(proof::announced), exchange: proof::exchange },
     changes: Changes {
+        whole: Some(proof::whole),
         add: Some(add),
         remove: Some(remove),
         compact: Some(nodetool::compact),

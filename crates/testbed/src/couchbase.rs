@@ -2,6 +2,8 @@
 //! plays several servers. It opens its port for HTTP on all interfaces, so it lives in a network
 //! namespace of its own, at the other end of a pair of virtual Ethernet devices. That takes root.
 
+mod exchange;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use crate::java::{JAVA, JIT, Java};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::network::IP;
 use crate::process;
+use crate::proof::Proof;
 use crate::site::{Served, Site};
 
 /// The test server.
@@ -57,6 +60,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&MOCK, &JAVA, &IP],
     deploy,
+    proof: Proof { announced: None, exchange: exchange::on_each_server },
     changes: Changes::NONE,
 };
 

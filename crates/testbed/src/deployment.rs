@@ -15,6 +15,7 @@ use crate::error::TestbedError;
 use crate::kind::Role;
 use crate::network::{Network, OwnNetwork, Trouble};
 use crate::pin::Pinned;
+use crate::proof;
 use crate::request::Request;
 use crate::site::{Served, Site, Step, Tell};
 
@@ -157,6 +158,10 @@ pub trait Testbed {
         self.act_on(&[node.to_owned()], &action)
     }
 
+    /// Whether every copy of every record is there, on nodes that serve; what is missing if not. `None`
+    /// where the servers cannot tell.
+    fn whole(&mut self) -> Option<Result<(), String>>;
+
     /// Adds a node to the running system; returns its name when it belongs to it.
     ///
     /// # Errors
@@ -222,6 +227,7 @@ impl Deployment {
         let deploy = request.kind().deploy;
         let mut site = Site::new(request, tell, Arc::clone(abort))?;
         let served = deploy(&mut site)?;
+        proof::prove(&mut site)?;
         let ready_after = site.age();
         Ok(Deployment { site, served, ready_after })
     }
@@ -291,6 +297,10 @@ impl Testbed for Deployment {
 
     fn act_on(&mut self, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
         acting::act(&mut self.site, nodes, action)
+    }
+
+    fn whole(&mut self) -> Option<Result<(), String>> {
+        acting::whole(&mut self.site)
     }
 
     fn add_node(&mut self) -> Result<String, TestbedError> {

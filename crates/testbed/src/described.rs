@@ -381,6 +381,10 @@ impl Testbed for Described {
         Ok(format!("`{name}` of {}", self.path))
     }
 
+    fn whole(&mut self) -> Option<Result<(), String>> {
+        None
+    }
+
     fn add_node(&mut self) -> Result<String, TestbedError> {
         let Some(index) = (0..self.nodes.len()).find(|&index| !self.takes_part(index)) else {
             return Err(TestbedError::Node(format!(

@@ -12,6 +12,7 @@ use crate::install::{Software, Source};
 use crate::java::{JAVA, JIT, Java};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::process;
+use crate::proof::Proof;
 use crate::site::{Served, Site};
 
 /// The web application, unpacked in the folder `war`, and Jetty.
@@ -60,6 +61,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&EHCACHE, &UNZIP, &JAVA],
     deploy,
+    proof: Proof { announced: None, exchange },
     changes: Changes::NONE,
 };
 
@@ -181,6 +183,11 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec(),
     })
+}
+
+fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
+    let address = site.nodes()[place].server.address();
+    http::put_and_get(address, &format!("/ehcache/rest/bench/{key}"))
 }
 
 /// The settings in the server's description of a cache: elements of XML that hold text only.

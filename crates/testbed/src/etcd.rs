@@ -10,6 +10,7 @@ use crate::error::TestbedError;
 use crate::http;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::proof::Proof;
 use crate::server::{Launch, Server};
 use crate::site::{Served, Site};
 
@@ -48,7 +49,14 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&ETCD],
     deploy,
-    changes: Changes { roles: Some(roles), add: Some(add), remove: Some(remove), ..Changes::NONE },
+    proof: Proof { announced: Some(announced), exchange },
+    changes: Changes {
+        roles: Some(roles),
+        add: Some(add),
+        remove: Some(remove),
+        whole: Some(whole),
+        ..Changes::NONE
+    },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -118,6 +126,82 @@ fn launch(
         .arguments(options.iter().flat_map(|(name, value)| [name, value]))
         // Healthy is a member that can write, and so has a leader.
         .ready(|probe| probe.http_status("/health") == Some(200))
+}
+
+/// Where each member sends clients.
+fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
+    let told = told_members(site)?;
+    let urls = told["members"].as_array().into_iter().flatten();
+    let urls = urls.filter_map(|member| member["clientURLs"][0].as_str());
+    let addresses = urls.filter_map(|url| url.strip_prefix("http://")?.parse().ok());
+    Ok(vec![addresses.collect()])
+}
+
+/// The members as the first one tells them that answers.
+fn told_members(site: &Site) -> Result<Value, String> {
+    let nodes = site.nodes().iter().filter(|node| !node.server.is_paused());
+    let mut told = nodes
+        .filter_map(|node| post(node.server.address(), "/v3/cluster/member/list", &json!({})).ok());
+    told.next().ok_or("no member tells of the others".to_owned())
+}
+
+fn post(address: SocketAddr, path: &str, words: &Value) -> Result<Value, String> {
+    match http::request(address, "POST", path, &words.to_string()) {
+        Some((200, told)) => Ok(serde_json::from_str(&told).unwrap_or_default()),
+        Some((status, told)) => Err(format!("{path} is answered with {status}: {}", told.trim())),
+        None => Err(format!("{path} is not answered")),
+    }
+}
+
+/// A put, a get and a delete at one member. A database without room is its state, not its start.
+fn exchange(site: &Site, place: usize, _: &str) -> Result<(), String> {
+    // In the base 64 that its gateway wants: `kvdyno-ready` and `ready`.
+    const KEY: &str = "a3ZkeW5vLXJlYWR5";
+    const VALUE: &str = "cmVhZHk=";
+    let ask = |what: &str, words: Value| {
+        post(site.nodes()[place].server.address(), &format!("/v3/kv/{what}"), &words)
+    };
+    match ask("put", json!({ "key": KEY, "value": VALUE })) {
+        Err(said) if said.contains("database space exceeded") => return Ok(()),
+        put => put?,
+    };
+    let got = ask("range", json!({ "key": KEY }))?;
+    ask("deleterange", json!({ "key": KEY }))?;
+    match got["kvs"][0]["value"].as_str() == Some(VALUE) {
+        true => Ok(()),
+        false => Err(format!("a get is answered with {got}")),
+    }
+}
+
+/// No member is a learner, and each that is up has applied what the leader had.
+fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
+    let told = told_members(site)?;
+    if let Some(learner) =
+        told["members"].as_array().into_iter().flatten().find(|m| m["isLearner"] == true)
+    {
+        return Err(format!("{} is a learner", learner["name"]));
+    }
+    let status = |place: usize| {
+        let server = &site.nodes()[place].server;
+        post(server.address(), "/v3/maintenance/status", &json!({}))
+            .map_err(|said| format!("{}: {said}", server.name()))
+    };
+    let number = |told: &Value, field: &str| {
+        told[field].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let mut before = Vec::new();
+    for place in up {
+        before.push(number(&status(*place)?, "raftIndex"));
+    }
+    let most = before.into_iter().max().unwrap_or(0);
+    for place in up {
+        let has = number(&status(*place)?, "raftAppliedIndex");
+        if has < most {
+            let name = site.nodes()[*place].server.name();
+            return Err(format!("{name} is {} entries behind", most - has));
+        }
+    }
+    Ok(())
 }
 
 /// Who leads, as each living member says.

@@ -12,12 +12,40 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// there is no answer.
 #[must_use]
 pub fn request(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    request_as("application/json", address, (method, path), body)
+}
+
+/// A put of `ready` under the last part of the path, a get and a delete.
+///
+/// # Errors
+/// In words.
+pub(crate) fn put_and_get(address: SocketAddr, path: &str) -> Result<(), String> {
+    let ask = |method, body| {
+        request_as("application/octet-stream", address, (method, path), body)
+            .ok_or_else(|| format!("{method} {path} is not answered"))
+    };
+    let (put, said) = ask("PUT", "ready")?;
+    let (got, value) = ask("GET", "")?;
+    ask("DELETE", "")?;
+    match (200..300).contains(&put) && got == 200 && value == "ready" {
+        true => Ok(()),
+        false => Err(format!("a put is answered with {put} {}, a get with {got}", said.trim())),
+    }
+}
+
+/// As [`request`] with a body of this type.
+fn request_as(
+    kind: &str,
+    address: SocketAddr,
+    (method, path): (&str, &str),
+    body: &str,
+) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
     let length = body.len();
     let request = format!(
-        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: {kind}\r\n\
          Content-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).ok()?;

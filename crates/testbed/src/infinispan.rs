@@ -11,6 +11,8 @@ use crate::http;
 use crate::install::{Software, Source};
 use crate::java::{JAVA, JIT, Java};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::proof::Proof;
+use crate::redis::exchange::put_and_get;
 use crate::site::{Served, Site};
 
 /// The server.
@@ -63,6 +65,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&INFINISPAN, &JAVA],
     deploy,
+    proof: Proof { announced: None, exchange },
     changes: Changes::NONE,
 };
 
@@ -221,6 +224,17 @@ fn over_tls(secure: &Secure) -> (String, String, String) {
       </endpoint>
 "#;
     (binding, realm, endpoint.to_owned())
+}
+
+/// Over REST, and over the protocol that clients speak unless they are told otherwise.
+fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
+    let rest = site.nodes()[place].server.address();
+    http::put_and_get(rest, &format!("/rest/v2/caches/bench/{key}"))?;
+    let file = site.root().join(NODE).join("server/conf/infinispan.xml");
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let port = text.split("name=\"resp\" port=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let port = port.and_then(|port| port.parse().ok()).ok_or("its RESP port is not known")?;
+    put_and_get(SocketAddr::new(rest.ip(), port), key)
 }
 
 fn ask(server: SocketAddr, path: &str) -> Value {

@@ -89,7 +89,7 @@ impl Keeper {
                 Ok(Report::Step(step)) => watching.step(&step),
                 Ok(Report::Up(description)) => return Ok(*description),
                 Ok(Report::Failed(failed)) => return Err(failed.into()),
-                Ok(Report::Done | Report::Nodes(_) | Report::Acted(_)) => {}
+                Ok(Report::Done | Report::Nodes(_) | Report::Whole(_) | Report::Acted(_)) => {}
                 Err(RecvTimeoutError::Timeout) if watching.interrupted() => {
                     return Err(TestbedError::Interrupted);
                 }
@@ -112,6 +112,18 @@ impl Keeper {
     pub fn nodes(&mut self) -> Result<Vec<NodeDescription>, TestbedError> {
         match self.ask(&Order::Nodes)? {
             Report::Nodes(nodes) => Ok(nodes),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Whether every copy of every record is there; what is missing if not. `None` where the servers
+    /// cannot tell.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if the keeper is gone.
+    pub fn whole(&mut self) -> Result<Option<Result<(), String>>, TestbedError> {
+        match self.ask(&Order::Whole)? {
+            Report::Whole(whole) => Ok(whole),
             other => Err(unexpected(&other)),
         }
     }

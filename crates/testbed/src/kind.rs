@@ -9,6 +9,7 @@ use kvdyno_core::suite::units;
 
 use crate::error::TestbedError;
 use crate::install::Software;
+use crate::proof::Proof;
 use crate::site::{Served, Site};
 
 /// A kind of testbed.
@@ -28,6 +29,8 @@ pub struct Kind {
     pub software: &'static [&'static Software],
     /// Starts it: every node, and what makes them one system.
     pub deploy: fn(&mut Site) -> Result<Served, TestbedError>,
+    /// How its nodes are asked what clients will ask, before they count as ready.
+    pub proof: Proof,
     /// What can be done to it once it is up, beside what every process takes.
     pub changes: Changes,
 }
@@ -42,6 +45,10 @@ pub type RemoveNode = fn(&mut Site, usize) -> Result<(), TestbedError>;
 /// Has the nodes of these numbers (from 0) rewrite their logs of writes, or merge their files, and waits
 /// until all are done.
 pub type TidyUp = fn(&Site, &[usize]) -> Result<(), TestbedError>;
+
+/// Whether the nodes of these numbers (from 0), which are up, have every copy that they are to have; what
+/// is missing in words if not. Quick, and changes nothing.
+pub type AskWhole = fn(&Site, &[usize]) -> Result<(), String>;
 
 /// What a kind of testbed can do while it is up, and tells of. What is absent is refused with a clear
 /// line.
@@ -59,12 +66,21 @@ pub struct Changes {
     pub compact: Option<TidyUp>,
     /// What a line of a server's log tells of its work beside requests.
     pub tells: Option<fn(&str) -> Option<Work>>,
+    /// Asks the servers whether every copy of every record is there, as far as they can tell it.
+    pub whole: Option<AskWhole>,
 }
 
 impl Changes {
     /// Nothing beside what every process takes.
-    pub const NONE: Changes =
-        Changes { roles: None, add: None, remove: None, rewrite: None, compact: None, tells: None };
+    pub const NONE: Changes = Changes {
+        roles: None,
+        add: None,
+        remove: None,
+        rewrite: None,
+        compact: None,
+        tells: None,
+        whole: None,
+    };
 }
 
 /// What a node is to the others.

@@ -11,6 +11,7 @@ pub use guard::{MemcachedServer, MemcachedSettings};
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::proof::Proof;
 use crate::request::Request;
 use crate::server::{Launch, conversation};
 use crate::site::{Served, Site};
@@ -50,6 +51,7 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&MEMCACHED],
     deploy,
+    proof: Proof { announced: None, exchange },
     changes: Changes::NONE,
 };
 
@@ -111,6 +113,26 @@ fn launch(program: &Path, address: SocketAddr, options: &[(String, String)]) -> 
     Launch::new(program, address)
         .arguments(arguments)
         .ready(|probe| probe.ask(b"version\r\n").is_some())
+}
+
+/// A put, a get and a delete. A server without room has answered as well as it can.
+fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
+    let address = site.nodes()[place].server.address();
+    let ask = |request: String, end: &[u8]| {
+        conversation(address, request.as_bytes(), end).ok_or("it does not answer".to_owned())
+    };
+    let put = ask(format!("set {key} 0 60 5\r\nready\r\n"), b"\r\n")?;
+    if put.starts_with("SERVER_ERROR out of memory") {
+        return Ok(());
+    }
+    let got = ask(format!("get {key}\r\n"), b"END\r\n")?;
+    ask(format!("delete {key}\r\n"), b"\r\n")?;
+    match got.contains("\r\nready\r\n") {
+        true => Ok(()),
+        false => {
+            Err(format!("a put is answered with `{}` and a get with `{}`", put.trim(), got.trim()))
+        }
+    }
 }
 
 /// `stats settings`: the whole configuration as the server has it.

@@ -14,8 +14,9 @@ use serde_json::json;
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::proof::Proof;
 use crate::server::Launch;
-use crate::site::{Served, Site};
+use crate::site::{Node, Served, Site};
 
 /// Variable that names a `mongod`.
 const MONGOD_VARIABLE: &str = "KVDYNO_MONGOD";
@@ -71,7 +72,8 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&FERRETDB],
     deploy,
-    changes: Changes { roles: Some(roles), ..Changes::NONE },
+    proof: Proof { announced: Some(announced), exchange },
+    changes: Changes { roles: Some(roles), whole: Some(whole), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -209,4 +211,71 @@ fn roles(site: &Site) -> Vec<Option<Role>> {
         }
     };
     site.nodes().iter().map(|node| role(node.server.address())).collect()
+}
+
+/// Where each member sends clients; FerretDB, which is alone, sends them nowhere.
+fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
+    let hosts = |node: &Node| {
+        let hello = wire::ask(node.server.address(), "hello")?;
+        let hosts: Vec<SocketAddr> =
+            wire::texts(&hello, "hosts").iter().filter_map(|host| host.parse().ok()).collect();
+        (!hosts.is_empty()).then_some(hosts)
+    };
+    Ok(site.nodes().iter().filter(|node| !node.server.is_paused()).filter_map(hosts).collect())
+}
+
+/// Database and collection of [`exchange`].
+const READY: (&str, &str) = ("kvdyno_ready", "ready");
+
+/// A put, a get and a delete at the primary; a get at a secondary.
+fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
+    let (database, collection) = READY;
+    let ask = |words: serde_json::Value| {
+        let address = site.nodes()[place].server.address();
+        let answer = wire::command_on(database, address, &words).ok_or("it does not answer")?;
+        match wire::text(&answer, "errmsg") {
+            Some(said) => Err(said),
+            None => Ok(answer),
+        }
+    };
+    let find = json!({
+        "find": collection,
+        "filter": { "_id": key },
+        "$readPreference": { "mode": "secondaryPreferred" },
+    });
+    if roles(site)[place] == Some(Role::Replica) {
+        return ask(find).map(drop);
+    }
+    ask(json!({ "insert": collection, "documents": [{ "_id": key, "v": "ready" }] }))?;
+    let found = ask(find)?;
+    ask(json!({ "delete": collection, "deletes": [{ "q": { "_id": key }, "limit": 1 }] }))?;
+    match wire::text(&found, "v").as_deref() {
+        Some("ready") => Ok(()),
+        _ => Err("a get does not find what was put".to_owned()),
+    }
+}
+
+/// Each member that is up is primary or secondary, and has written what the primary had.
+fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
+    if site.nodes().len() == 1 {
+        return Ok(());
+    }
+    let roles = roles(site);
+    let hello = |place: usize| wire::ask(site.nodes()[place].server.address(), "hello");
+    let primary = up.iter().find(|place| roles[**place] == Some(Role::Primary));
+    let written = |place: usize| wire::date(&hello(place)?, "lastWriteDate");
+    let Some(sent) = primary.and_then(|primary| written(*primary)) else {
+        return Err("there is no primary".to_owned());
+    };
+    for &place in up {
+        let name = site.nodes()[place].server.name();
+        match (roles[place], written(place)) {
+            (Some(_), Some(has)) if has >= sent => {}
+            (Some(_), Some(has)) => {
+                return Err(format!("{name} is {} ms behind the primary", sent - has));
+            }
+            _ => return Err(format!("{name} is neither primary nor secondary")),
+        }
+    }
+    Ok(())
 }

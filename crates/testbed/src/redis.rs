@@ -1,5 +1,6 @@
 //! Redis servers: one, or several that know nothing of each other.
 
+pub(crate) mod exchange;
 mod guard;
 mod journal;
 
@@ -15,6 +16,7 @@ use crate::error::TestbedError;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::process;
+use crate::proof::Proof;
 use crate::request::Request;
 use crate::server::{Launch, Server, first_answer};
 use crate::site::{Served, Site};
@@ -70,6 +72,9 @@ pub const IO_THREADS: Setting = Setting {
 /// What can be set on a server of the Redis family.
 pub static SETTINGS: &[Setting] = &[PERSISTENCE, REWRITES, MEMORY, FULL, IO_THREADS];
 
+/// Servers of the Redis family that know nothing of each other.
+pub const ALONE: Proof = Proof { announced: None, exchange: exchange::alone };
+
 /// One Redis.
 pub static KIND: Kind = Kind {
     name: "redis",
@@ -79,6 +84,7 @@ pub static KIND: Kind = Kind {
     settings: SETTINGS,
     software: &[&REDIS],
     deploy,
+    proof: ALONE,
     changes: Changes { rewrite: Some(rewrite), ..Changes::NONE },
 };
 
@@ -92,6 +98,7 @@ pub static SHARDED: Kind = Kind {
     settings: SETTINGS,
     software: &[&REDIS],
     deploy,
+    proof: ALONE,
     changes: Changes { rewrite: Some(rewrite), add: Some(add), ..Changes::NONE },
 };
 

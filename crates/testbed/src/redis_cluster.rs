@@ -7,9 +7,10 @@ use std::time::Duration;
 use crate::error::TestbedError;
 use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::process;
+use crate::proof::Proof;
 use crate::redis::{
-    FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, is_linked_replica,
-    launch, options, rewrite, role, version, work,
+    FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, exchange,
+    is_linked_replica, launch, options, rewrite, role, version, work,
 };
 use crate::request::Request;
 use crate::server::{Launch, Server};
@@ -45,7 +46,9 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&REDIS],
     deploy,
+    proof: Proof { announced: Some(announced), exchange: exchange::of_slots },
     changes: Changes {
+        whole: Some(whole),
         roles: Some(roles),
         add: Some(add),
         remove: Some(remove),
@@ -167,6 +170,30 @@ fn owner(line: &str) -> Option<String> {
 
 fn roles(site: &Site) -> Vec<Option<Role>> {
     site.nodes().iter().map(|node| role(&node.server)).collect()
+}
+
+/// Where each node that is up sends clients.
+fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
+    let up = site.nodes().iter().filter(|node| !node.server.is_paused());
+    let told: Vec<_> =
+        up.filter_map(|node| exchange::of_cluster(node.server.address()).ok()).collect();
+    if told.is_empty() { Err("no node tells of its cluster".to_owned()) } else { Ok(told) }
+}
+
+/// Primaries serve slots, replicas have what their primary has.
+fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
+    let server = |place: &usize| &site.nodes()[*place].server;
+    let role_of = |place: &usize| role(server(place));
+    let primaries: Vec<usize> =
+        up.iter().copied().filter(|place| role_of(place) == Some(Role::Primary)).collect();
+    let serving = primaries.first().and_then(|first| owners(server(first))).unwrap_or_default();
+    if primaries.len() != serving.len() {
+        let (are, serve) = (primaries.len(), serving.len());
+        return Err(format!("{are} nodes are primaries, and {serve} serve slots"));
+    }
+    let addresses: Vec<SocketAddr> = primaries.iter().map(|p| server(p).address()).collect();
+    let replicas = up.iter().filter(|place| !primaries.contains(place));
+    replicas.into_iter().try_for_each(|&place| exchange::replica_is_whole(site, place, &addresses))
 }
 
 /// One primary more, with its share of the slots.

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use crate::error::TestbedError;
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::proof::Proof;
 use crate::redis::{
-    FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, in_utc,
-    is_linked_replica, options, role, version, work,
+    FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration,
+    exchange::{self, Reply, talk},
+    in_utc, is_linked_replica, options, role, version, work,
 };
 use crate::server::Launch;
 use crate::site::{Served, Site};
@@ -49,7 +51,8 @@ pub static KIND: Kind = Kind {
     ],
     software: &[&REDIS],
     deploy,
-    changes: Changes { roles: Some(roles), tells: Some(work), ..Changes::NONE },
+    proof: Proof { announced: Some(announced), exchange: exchange::by_role },
+    changes: Changes { roles: Some(roles), tells: Some(work), whole: Some(whole), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -155,6 +158,54 @@ fn knows_all(sentinel: SocketAddr, replicas: usize) -> bool {
     is("flags", "master")
         && is("num-slaves", &replicas.to_string())
         && is("num-other-sentinels", &(SENTINELS - 1).to_string())
+}
+
+/// Where each sentinel sends clients: to the primary, and to replicas that it knows.
+fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
+    let nodes = site.nodes().iter().filter(|node| node.role == Some(Role::Observer));
+    let told: Vec<Vec<SocketAddr>> =
+        nodes.filter_map(|node| sends_to(node.server.address())).collect();
+    if told.is_empty() { Err("no sentinel tells of a primary".to_owned()) } else { Ok(told) }
+}
+
+fn sends_to(sentinel: SocketAddr) -> Option<Vec<SocketAddr>> {
+    let commands =
+        [vec!["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME], vec!["SENTINEL", "REPLICAS", NAME]];
+    let told = talk(sentinel, &commands).ok()?;
+    let [primary, Reply::List(replicas)] = told.as_slice() else { return None };
+    let address = |ip: &str, port: &str| format!("{ip}:{port}").parse::<SocketAddr>().ok();
+    let texts = |reply: &Reply| -> Vec<String> {
+        let Reply::List(all) = reply else { return Vec::new() };
+        all.iter()
+            .map(|one| if let Reply::Text(t) = one { t.clone() } else { String::new() })
+            .collect()
+    };
+    let primary = texts(primary);
+    let mut all = vec![address(primary.first()?, primary.get(1)?)?];
+    for replica in replicas {
+        let words = texts(replica);
+        let of =
+            |name: &str| words.chunks_exact(2).find(|pair| pair[0] == name).map(|p| p[1].clone());
+        all.extend(address(&of("ip")?, &of("port")?));
+    }
+    Some(all)
+}
+
+/// There is one primary, which the sentinels know, and all others follow it and have what it has.
+fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
+    let of_data = || up.iter().filter(|place| site.nodes()[**place].role != Some(Role::Observer));
+    let server = |place: &usize| &site.nodes()[*place].server;
+    let primaries: Vec<usize> =
+        of_data().copied().filter(|place| role(server(place)) == Some(Role::Primary)).collect();
+    let [primary] = primaries.as_slice() else {
+        return Err(format!("{} servers are primaries", primaries.len()));
+    };
+    let primary = server(primary).address();
+    if announced(site)?.iter().any(|told| told.first() != Some(&primary)) {
+        return Err("a sentinel sends clients to another primary".to_owned());
+    }
+    let replicas = of_data().filter(|place| server(place).address() != primary);
+    replicas.into_iter().try_for_each(|&p| exchange::replica_is_whole(site, p, &[primary]))
 }
 
 fn roles(site: &Site) -> Vec<Option<Role>> {

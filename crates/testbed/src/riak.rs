@@ -2,24 +2,26 @@
 //! the vendor's own development clusters, with the libraries linked; one port mapper (epmd) of the
 //! testbed's own serves them all, so that nothing stays behind.
 
-use std::ffi::OsString;
+mod exchange;
+mod layout;
+
 use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use self::layout::{configuration, lay_out, settings};
 use crate::error::TestbedError;
 use crate::http;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
 use crate::process;
+use crate::proof::Proof;
 use crate::request::Request;
-use crate::server::Launch;
+use crate::server::{Launch, Server};
 use crate::site::{Served, Site};
 
 /// The server: `bin/riak` of a release, with the rest of the release around it.
@@ -55,13 +57,15 @@ pub static KIND: Kind = Kind {
         Setting {
             name: "ring",
             meaning: "partitions of the key space (ring_size)",
-            values: Values::Choice(&["8", "16", "32", "64", "128", "256"]),
-            default: "8",
+            // With fewer, two copies of a record may lie on one of three nodes.
+            values: Values::Choice(&["16", "32", "64", "128", "256"]),
+            default: "16",
         },
     ],
     software: &[&RIAK],
     deploy,
-    changes: Changes::NONE,
+    proof: Proof { announced: None, exchange: put_and_get },
+    changes: Changes { whole: Some(whole), ..Changes::NONE },
 };
 
 /// Time for a step of a cluster of Erlang machines on a loaded computer.
@@ -70,6 +74,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// A ping and its answer over protocol buffers: a frame of a length and a code.
 const PING: &[u8] = &[0, 0, 0, 1, 1];
 const PONG: &[u8] = &[0, 0, 0, 1, 2];
+
+/// Erlang's port mapper among the nodes.
+const MAPPER: &str = "epmd";
 
 /// One node: where it is and what it is called.
 struct Member {
@@ -88,21 +95,15 @@ impl Member {
     fn erlang_name(&self) -> String {
         format!("{}@{}", self.name, self.ip)
     }
+}
 
-    /// Runs the tool for clusters on this node.
-    fn admin(&self, words: &[&str], mapper: u16) -> Result<String, TestbedError> {
-        let own = self.folder.join("bin/riak-admin");
-        let mut command = match own.exists() {
-            true => Command::new(own),
-            false => {
-                let mut command = Command::new(self.folder.join("bin/riak"));
-                command.arg("admin");
-                command
-            }
-        };
-        command.args(words).current_dir(&self.folder).env("ERL_EPMD_PORT", mapper.to_string());
-        process::run_command(&mut command)
-    }
+/// Runs the tool for clusters on the node in this folder. What it prints is no proof: it ends well when
+/// it prints an error, and where it asks by `erl_call` its words go to the node's console.
+fn admin(folder: &Path, words: &[&str], mapper: u16) -> Result<String, TestbedError> {
+    let mut command = Command::new(folder.join("bin/riak"));
+    command.arg("admin").args(words).current_dir(folder);
+    command.env("ERL_EPMD_PORT", mapper.to_string()).env("USE_NODETOOL", "true");
+    process::run_command(&mut command)
 }
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -128,18 +129,29 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         site.start(&member.name, Some(Role::Peer), launch)?;
     }
     site.serve("riak and their epmd")?;
-    site.until("serve records", PATIENCE, |_| members.iter().all(|member| serves(member.http)))?;
+    site.until("serve records", PATIENCE, |_| {
+        let serves = |member: &Member| exchange::put_and_get(member.protobuf, "start").is_ok();
+        members.iter().all(serves)
+    })?;
     if members.len() > 1 {
         join(site, &members, mapper)?;
     }
     let hosts: Vec<String> = members.iter().map(|member| member.protobuf.to_string()).collect();
     Ok(Served {
-        url: format!("riak://{}/kvdyno", hosts.join(",")),
-        version: statistics(members[0].http)
-            .and_then(|stats| stats["riak_kv_version"].as_str().map(str::to_owned)),
+        url: format!("riak://{}/kvdyno{}", hosts.join(","), declared(site.request())),
+        version: exchange::version(members[0].protobuf),
         configuration: configuration(&members[0], &settings),
         changed: settings,
     })
+}
+
+/// What Riak does not tell its clients: what keeps the records.
+fn declared(request: &Request) -> String {
+    match (request.text("backend"), request.text("sync")) {
+        ("bitcask", "off") => String::new(),
+        (backend, "on") => format!("?backend={backend}-sync"),
+        (backend, _) => format!("?backend={backend}"),
+    }
 }
 
 /// The folder of the release, above `bin`.
@@ -166,9 +178,23 @@ fn member(site: &mut Site, number: u16) -> Result<Member, TestbedError> {
         protobuf: site.address(number, 8087)?,
         http: site.address(number, 8098)?,
         handoff: site.address(number, 8099)?,
-        manager: site.address(number, 9080)?,
+        manager: manager(site, number)?,
         name,
     })
+}
+
+/// A place for the manager of replication, which takes an address only if an interface lists it.
+fn manager(site: &mut Site, number: u16) -> Result<SocketAddr, TestbedError> {
+    match site.network() {
+        Some(_) => site.address(number, 9080),
+        None => free_port("the cluster manager"),
+    }
+}
+
+/// An address on 127.0.0.1 whose port nobody has.
+fn free_port(whose: &str) -> Result<SocketAddr, TestbedError> {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
+    free.map_err(TestbedError::system("find a port for", whose))
 }
 
 /// Starts Erlang's port mapper, on a port that nobody has, for the nodes' addresses alone. (It takes
@@ -181,8 +207,7 @@ fn start_mapper(site: &mut Site, release: &Path, members: &[Member]) -> Result<u
         node: "riak".to_owned(),
         problem: format!("no erts-VERSION/bin/epmd in {}", release.display()),
     })?;
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
-    let port = port.map_err(TestbedError::system("find a port for", "epmd"))?.port();
+    let port = free_port(MAPPER)?.port();
     let addresses: Vec<String> = members.iter().map(|member| member.ip.to_string()).collect();
     let address = SocketAddr::new(IpAddr::V4(members[0].ip), port);
     let launch = Launch::new(program, address).arguments([
@@ -191,121 +216,58 @@ fn start_mapper(site: &mut Site, release: &Path, members: &[Member]) -> Result<u
         "-address",
         &addresses.join(","),
     ]);
-    site.start("epmd", Some(Role::Observer), launch)?;
-    site.serve("epmd")?;
+    site.start(MAPPER, Some(Role::Observer), launch)?;
+    site.serve(MAPPER)?;
     Ok(port)
 }
 
-/// A node's own copy of the release: small things copied, libraries and runtime linked.
-fn lay_out(release: &Path, member: &Member, settings: &[(String, String)]) -> io::Result<()> {
-    for entry in fs::read_dir(release)? {
-        let entry = entry?;
-        let (name, from) = (entry.file_name(), entry.path());
-        let to = member.folder.join(&name);
-        if is_own(&name) || to.symlink_metadata().is_ok() {
-            continue;
-        }
-        match name == "lib" || name.to_string_lossy().starts_with("erts-") {
-            true => symlink(from, to)?,
-            false => copy(&from, &to)?,
-        }
-    }
-    let etc = member.folder.join("etc");
-    fs::create_dir_all(&etc)?;
-    let lines = configuration(member, settings);
-    let lines = lines.iter().map(|(name, value)| format!("{name} = {value}\n"));
-    fs::write(etc.join("riak.conf"), lines.collect::<String>())?;
-    fs::write(etc.join("advanced.config"), advanced(member))
-}
-
-/// What each node makes for itself, and must not get from the release.
-fn is_own(name: &OsString) -> bool {
-    name == "data" || name == "log"
-}
-
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    if !from.is_dir() {
-        return fs::copy(from, to).map(drop);
-    }
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        copy(&entry.path(), &to.join(entry.file_name()))?;
-    }
-    Ok(())
-}
-
-/// What a request's settings mean in `riak.conf`, as (name, value).
-fn settings(request: &Request) -> Result<Vec<(String, String)>, TestbedError> {
-    let (backend, sync) = (request.text("backend"), request.text("sync") == "on");
-    let mut out = vec![("ring_size", request.text("ring"))];
-    if backend != "bitcask" {
-        out.push(("storage_backend", backend));
-    }
-    match (backend, sync) {
-        (_, false) => {}
-        ("bitcask", true) => out.push(("bitcask.sync.strategy", "o_sync")),
-        ("leveldb", true) => out.push(("leveldb.sync_on_write", "on")),
-        _ => {
-            return Err(TestbedError::Word {
-                word: request.to_string(),
-                problem: format!("backend `{backend}` has nothing to write to a disk"),
-                advice: "leave `sync` out".to_owned(),
-            });
-        }
-    }
-    Ok(out.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
-}
-
-/// `riak.conf` of a node, as (name, value) (vendor's documentation, "Configuration reference").
-fn configuration(member: &Member, settings: &[(String, String)]) -> Vec<(String, String)> {
-    let folder = member.folder.display();
-    let own = [
-        ("nodename", member.erlang_name()),
-        ("distributed_cookie", "kvdyno".to_owned()),
-        ("listener.protobuf.internal", member.protobuf.to_string()),
-        ("listener.http.internal", member.http.to_string()),
-        ("handoff.ip", member.handoff.ip().to_string()),
-        ("handoff.port", member.handoff.port().to_string()),
-        ("platform_data_dir", format!("{folder}/data")),
-        ("platform_log_dir", format!("{folder}/log")),
-    ];
-    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
-    own.chain(settings.iter().cloned()).collect()
-}
-
-/// `advanced.config` of a node: what `riak.conf` has no names for. Erlang's distribution and the
-/// manager of replication between clusters would take addresses that other nodes want.
-fn advanced(member: &Member) -> String {
-    let [a, b, c, d] = member.ip.octets();
-    let (manager, folder) = (member.manager, member.folder.display());
-    format!(
-        "[{{kernel, [{{inet_dist_use_interface, {{{a},{b},{c},{d}}}}}]}},\n \
-         {{riak_core, [{{cluster_mgr, {{\"{}\", {}}}}}]}},\n \
-         {{riak_repl, [{{data_root, \"{folder}/data/riak_repl\"}}]}}].\n",
-        manager.ip(),
-        manager.port(),
-    )
-}
-
-/// Makes one cluster of all nodes, and waits until each has its part of the key space.
+/// Makes one cluster of all nodes, and waits until each has its part of the key space. A node that was
+/// just started may refuse, so what counts is what the nodes say of the ring afterwards.
 fn join(site: &mut Site, members: &[Member], mapper: u16) -> Result<(), TestbedError> {
-    let first = &members[0];
-    site.step("join the nodes", |_| {
-        for member in &members[1..] {
-            member.admin(&["cluster", "join", &first.erlang_name()], mapper)?;
+    let (first, count) = (&members[0], members.len());
+    let know_all = || members.iter().all(|member| ring_members(member.http).len() == count);
+    site.step("join the nodes", |site| {
+        let begin = Instant::now();
+        let mut said = String::new();
+        loop {
+            let known = ring_members(first.http);
+            for member in members.iter().filter(|m| !known.contains(&m.erlang_name())) {
+                said = words(admin(
+                    &member.folder,
+                    &["cluster", "join", &first.erlang_name()],
+                    mapper,
+                ));
+            }
+            admin(&first.folder, &["cluster", "plan"], mapper).ok();
+            said += &words(admin(&first.folder, &["cluster", "commit"], mapper));
+            let tried = Instant::now();
+            while !know_all() && tried.elapsed() < TRY_FOR {
+                site.pause(LOOK)?;
+            }
+            if know_all() {
+                return Ok(());
+            }
+            if begin.elapsed() > PATIENCE {
+                let problem = format!("the nodes do not join: {}", said.trim());
+                return Err(TestbedError::Refused { node: "riak".to_owned(), problem });
+            }
         }
-        first.admin(&["cluster", "plan"], mapper)?;
-        first.admin(&["cluster", "commit"], mapper)
     })?;
-    let count = members.len();
-    site.until("every node knows all", PATIENCE, |_| {
-        members.iter().all(|member| ring_members(member.http) == Some(count))
-    })?;
-    site.until("move the partitions", PATIENCE, |_| {
-        let told = first.admin(&["transfers"], mapper).unwrap_or_default();
-        told.contains("No transfers active")
+    site.until("move the partitions", PATIENCE, |site| {
+        let places: Vec<usize> = (0..site.nodes().len()).collect();
+        whole(site, &places).is_ok()
     })
+}
+
+/// Time for one try to join.
+const TRY_FOR: Duration = Duration::from_secs(15);
+/// Between two looks at the ring.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What a tool said, well or not, in one line.
+fn words(said: Result<String, TestbedError>) -> String {
+    let text = said.unwrap_or_else(|error| error.to_string());
+    text.split_whitespace().collect::<Vec<_>>().join(" ") + " "
 }
 
 /// A node's statistics, which it has once it keeps records.
@@ -314,105 +276,83 @@ fn statistics(http: SocketAddr) -> Option<Value> {
     if status == 200 { serde_json::from_str(&body).ok() } else { None }
 }
 
-/// How many nodes the cluster has, as one of them knows it.
-fn ring_members(http: SocketAddr) -> Option<usize> {
-    statistics(http)?["ring_members"].as_array().map(Vec::len)
+/// The nodes of the cluster, as one of them knows it.
+fn ring_members(http: SocketAddr) -> Vec<String> {
+    names(&statistics(http).unwrap_or_default()["ring_members"])
 }
 
-/// Whether a node answers a get; of a record that is not there with 404.
-fn serves(http: SocketAddr) -> bool {
-    let asked = http::request(http, "GET", "/buckets/kvdyno/keys/is-not-there", "");
-    asked.is_some_and(|(status, _)| status == 404)
+fn names(list: &Value) -> Vec<String> {
+    let names = list.as_array().into_iter().flatten();
+    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+fn put_and_get(site: &Site, place: usize, key: &str) -> Result<(), String> {
+    exchange::put_and_get(site.nodes()[place].server.address(), key)
+}
+
+/// All nodes that are up are connected, and none hands partitions or writes over.
+fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
+    let nodes = up.iter().map(|place| &site.nodes()[*place].server);
+    let nodes: Vec<&Server> = nodes.filter(|server| server.name() != MAPPER).collect();
+    for server in &nodes {
+        let name = server.name();
+        let http = layout::http_of(server.folder()).ok_or("its address for HTTP is not known")?;
+        let told = statistics(http).ok_or_else(|| format!("{name} has no statistics"))?;
+        let connected = names(&told["connected_nodes"]);
+        if let Some(other) = nodes.iter().find(|other| {
+            let begin = format!("{}@", other.name());
+            other.name() != name && !connected.iter().any(|known| known.starts_with(&begin))
+        }) {
+            return Err(format!("{name} is not connected to {}", other.name()));
+        }
+    }
+    let mapper = site.nodes().iter().find(|node| node.server.name() == MAPPER);
+    let (Some(mapper), Some(first)) = (mapper, nodes.first()) else {
+        return Err("no node is up".to_owned());
+    };
+    let told = admin(first.folder(), &["transfers"], mapper.server.port());
+    handed_over(&told.map_err(|error| error.to_string())?)
+}
+
+/// What `transfers` prints: nodes that are down or have partitions for others, and transfers under way.
+fn handed_over(told: &str) -> Result<(), String> {
+    let waits = told.lines().find(|line| line.contains("waiting to handoff"));
+    match waits {
+        Some(line) => Err(line.trim().to_owned()),
+        None if told.contains("No transfers active") => Ok(()),
+        None => Err(format!("transfers are active: {}", told.lines().last().unwrap_or("").trim())),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn node(folder: &Path) -> Member {
-        let at = |port| SocketAddr::from(([127, 40, 1, 2], port));
-        Member {
-            name: "riak-2".to_owned(),
-            folder: folder.to_owned(),
-            ip: Ipv4Addr::new(127, 40, 1, 2),
-            protobuf: at(8087),
-            http: at(8098),
-            handoff: at(8099),
-            manager: at(9080),
-        }
-    }
-
-    fn of(words: &str) -> Result<Vec<(String, String)>, TestbedError> {
-        settings(&Request::parse(words).unwrap())
-    }
-
     #[test]
-    fn a_node_gets_a_copy_of_the_release_with_its_own_configuration() {
-        let release = tempfile::tempdir().unwrap();
-        let write = |path: &str| {
-            let path = release.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "x").unwrap();
-        };
-        for path in [
-            "bin/riak",
-            "etc/riak.conf",
-            "lib/kv.beam",
-            "erts-12/bin/epmd",
-            "releases/3/a",
-            "data/d",
-        ] {
-            write(path);
-        }
-        assert!(super::release(&release.path().join("bin/riak")).is_ok());
+    fn a_program_outside_of_a_release_is_refused() {
         let elsewhere = tempfile::NamedTempFile::new().unwrap();
-        let error = super::release(elsewhere.path()).unwrap_err().to_string();
+        let error = release(elsewhere.path()).unwrap_err().to_string();
         assert!(error.contains("is not in a release"), "{error}");
-        let folder = tempfile::tempdir().unwrap();
-        let member = node(folder.path());
-        // Twice: a kept folder is used again.
-        for _ in 0..2 {
-            lay_out(release.path(), &member, &of("riak:3").unwrap()).unwrap();
-        }
-        let at = |path: &str| folder.path().join(path);
-        assert!(at("lib").is_symlink() && at("erts-12").is_symlink());
-        assert!(
-            at("bin/riak").is_file() && !at("bin").is_symlink() && at("releases/3/a").is_file()
-        );
-        assert!(!at("data").exists());
-        let written = fs::read_to_string(at("etc/riak.conf")).unwrap();
-        let folder = folder.path().display();
-        let expected = format!(
-            "nodename = riak-2@127.40.1.2\n\
-             distributed_cookie = kvdyno\n\
-             listener.protobuf.internal = 127.40.1.2:8087\n\
-             listener.http.internal = 127.40.1.2:8098\n\
-             handoff.ip = 127.40.1.2\n\
-             handoff.port = 8099\n\
-             platform_data_dir = {folder}/data\n\
-             platform_log_dir = {folder}/log\n\
-             ring_size = 8\n"
-        );
-        assert_eq!(written, expected);
-        let expected = format!(
-            "[{{kernel, [{{inet_dist_use_interface, {{127,40,1,2}}}}]}},\n \
-             {{riak_core, [{{cluster_mgr, {{\"127.40.1.2\", 9080}}}}]}},\n \
-             {{riak_repl, [{{data_root, \"{folder}/data/riak_repl\"}}]}}].\n"
-        );
-        assert_eq!(fs::read_to_string(at("etc/advanced.config")).unwrap(), expected);
     }
 
     #[test]
-    fn settings_become_those_of_riak_conf() {
-        let pairs = |words: &str| -> Vec<String> {
-            let found = of(words).unwrap().into_iter();
-            found.map(|(name, value)| format!("{name}={value}")).collect()
-        };
-        assert_eq!(pairs("riak"), ["ring_size=8"]);
-        assert_eq!(pairs("riak?sync=on&ring=64"), ["ring_size=64", "bitcask.sync.strategy=o_sync"]);
-        let expected = ["ring_size=8", "storage_backend=leveldb", "leveldb.sync_on_write=on"];
-        assert_eq!(pairs("riak?backend=leveldb&sync=on"), expected);
-        let error = of("riak?backend=memory&sync=on").unwrap_err().to_string();
-        assert!(error.contains("leave `sync` out"), "{error}");
+    fn what_keeps_records_is_declared_in_the_url() {
+        let of = |words: &str| declared(&Request::parse(words).unwrap());
+        assert_eq!(of("riak:3"), "");
+        assert_eq!(of("riak?backend=memory"), "?backend=memory");
+        assert_eq!(of("riak?backend=leveldb"), "?backend=leveldb");
+        assert_eq!(of("riak?sync=on"), "?backend=bitcask-sync");
+        assert!(Request::parse("riak?ring=8").is_err(), "two copies would share a node");
+    }
+
+    #[test]
+    fn transfers_are_over_only_where_that_is_said() {
+        let idle = "\nNo transfers active\n";
+        assert_eq!(handed_over(idle), Ok(()));
+        let waits = format!("'riak-2@127.40.1.2' waiting to handoff 5 partitions\n{idle}");
+        let expected = "'riak-2@127.40.1.2' waiting to handoff 5 partitions";
+        assert_eq!(handed_over(&waits), Err(expected.to_owned()));
+        // Its words have gone to the node's console.
+        assert!(handed_over("ok\n").is_err() && handed_over("").is_err());
     }
 }

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use crate::error::TestbedError;
 use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::proof::Proof;
+use crate::redis::exchange::put_and_get;
 use crate::server::{Launch, conversation};
 use crate::site::{Served, Site};
 
@@ -61,7 +63,8 @@ pub static KIND: Kind = Kind {
     ],
     software: &[],
     deploy,
-    changes: Changes { roles: Some(roles), ..Changes::NONE },
+    proof: Proof { announced: Some(announced), exchange },
+    changes: Changes { roles: Some(roles), whole: Some(whole), ..Changes::NONE },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -128,6 +131,37 @@ fn role(node: SocketAddr) -> Option<Role> {
     match told.lines().find_map(|line| line.strip_prefix("role:"))? {
         "master" => Some(Role::Primary),
         _ => Some(Role::Replica),
+    }
+}
+
+/// Where each node that is up sends clients: to the primary.
+fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
+    // Each knows all others by the list that it was given, which a client asks for.
+    Ok(vec![site.nodes().iter().map(|node| node.server.address()).collect()])
+}
+
+/// A put and a get at the primary; a replica says that it is one.
+fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
+    let address = site.nodes()[place].server.address();
+    match role(address) {
+        Some(Role::Primary) => put_and_get(address, key),
+        Some(_) => Ok(()),
+        None => Err("it does not answer".to_owned()),
+    }
+}
+
+/// One primary has all others that are up as its replicas.
+fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
+    let address = |place: &usize| site.nodes()[*place].server.address();
+    let primaries: Vec<SocketAddr> =
+        up.iter().map(address).filter(|node| role(*node) == Some(Role::Primary)).collect();
+    let [primary] = primaries.as_slice() else {
+        return Err(format!("{} nodes are primaries", primaries.len()));
+    };
+    let wanted = format!("connected_slaves:{}\r", up.len() - 1);
+    match info(*primary).is_some_and(|told| told.contains(&wanted)) {
+        true => Ok(()),
+        false => Err("a replica does not follow the primary".to_owned()),
     }
 }
 

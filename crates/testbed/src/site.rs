@@ -17,6 +17,7 @@ use crate::install::Software;
 use crate::kind::Role;
 use crate::network::Network;
 use crate::pin::Pinned;
+use crate::proof::AGAIN_AFTER;
 use crate::request::Request;
 use crate::server::{Launch, POLL, Server};
 
@@ -69,6 +70,7 @@ pub struct Site {
     tell: Tell,
     abort: Arc<AtomicBool>,
     made: Instant,
+    unproven: Vec<(String, Instant)>,
 }
 
 impl Site {
@@ -114,6 +116,7 @@ impl Site {
             tell,
             abort,
             made,
+            unproven: Vec::new(),
         })
     }
 
@@ -335,6 +338,31 @@ impl Site {
             }
             Ok(())
         })
+    }
+
+    /// Lets time pass, unless the user wants to stop.
+    ///
+    /// # Errors
+    /// [`TestbedError::Interrupted`]
+    pub(crate) fn pause(&self, time: Duration) -> Result<(), TestbedError> {
+        let begin = Instant::now();
+        while begin.elapsed() < time {
+            self.go_on()?;
+            std::thread::sleep(time.saturating_sub(begin.elapsed()).min(5 * POLL));
+        }
+        self.go_on()
+    }
+
+    /// These nodes, just started again, are to be looked at once more a little later.
+    pub(crate) fn look_again_at(&mut self, places: &[usize]) {
+        let due = Instant::now() + AGAIN_AFTER;
+        let names = places.iter().map(|place| self.nodes[*place].server.name().to_owned());
+        self.unproven.extend(names.map(|name| (name, due)));
+    }
+
+    /// The nodes that are to be looked at once more, by name, and when.
+    pub(crate) fn unproven(&mut self) -> &mut Vec<(String, Instant)> {
+        &mut self.unproven
     }
 
     /// An error once the user wants to stop.

@@ -3,7 +3,7 @@
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role};
-use crate::redis::{REDIS, SETTINGS, configuration, launch, options, rewrite, version};
+use crate::redis::{ALONE, REDIS, SETTINGS, configuration, launch, options, rewrite, version};
 use crate::site::{Served, Site};
 
 /// The server, as a wheel brings it.
@@ -27,6 +27,7 @@ pub static KIND: Kind = Kind {
     // Redis's package brings the client that asks it for its configuration.
     software: &[&VALKEY, &REDIS],
     deploy,
+    proof: ALONE,
     changes: Changes { rewrite: Some(rewrite), ..Changes::NONE },
 };
 

@@ -17,6 +17,9 @@ const QUERY: u8 = 0x07;
 const RESULT: u8 = 0x08;
 const AUTH_RESPONSE: u8 = 0x0f;
 
+/// Kind of a result without rows: a write was done.
+const VOID: [u8; 4] = [0, 0, 0, 1];
+
 /// Bytes before a frame's body: version, flags, stream (2), opcode, length (4).
 const HEADER: usize = 9;
 
@@ -38,7 +41,7 @@ pub struct Question<'a> {
     pub address: SocketAddr,
     /// User and password.
     pub login: Option<(&'a str, &'a str)>,
-    /// A `SELECT` of columns of text.
+    /// A `SELECT` of columns of text, or a write.
     pub asked: &'a str,
 }
 
@@ -67,6 +70,7 @@ impl Question<'_> {
         // Consistency ONE; no flags: no values, no pages.
         query.extend_from_slice(&[0, 1, 0]);
         match exchange(&mut stream, QUERY, &query)? {
+            (RESULT, body) if body.starts_with(&VOID) => Some(Rows::new()),
             (RESULT, body) => rows(&body),
             _ => None,
         }

@@ -32,6 +32,8 @@ pub enum Order {
     },
     /// Add a node.
     AddNode,
+    /// Say whether every copy is there.
+    Whole,
     /// End all of it.
     End,
 }
@@ -46,6 +48,8 @@ pub enum Report {
     Up(Box<Description>),
     /// How the nodes are.
     Nodes(Vec<NodeDescription>),
+    /// Whether every copy is there; what is missing if not. `None` where the servers cannot tell.
+    Whole(Option<Result<(), String>>),
     /// The order is carried out.
     Done,
     /// Something was done to nodes, and by which means; or a node was added, and its name.

@@ -74,6 +74,7 @@ fn carry_out(testbed: &mut dyn Testbed, order: &Order) -> Report {
     let done = match order {
         Order::Describe => return Report::Up(Box::new(testbed.describe())),
         Order::Nodes => return Report::Nodes(testbed.nodes()),
+        Order::Whole => return Report::Whole(testbed.whole()),
         Order::Act { nodes, action } => testbed.act_on(nodes, action),
         Order::AddNode => testbed.add_node(),
         Order::Deploy { .. } | Order::End => {

@@ -22,8 +22,13 @@ pub(super) fn ask(address: SocketAddr, name: &str) -> Option<Vec<u8>> {
 
 /// The answer to a command on the database `admin`.
 pub(super) fn command(address: SocketAddr, command: &Value) -> Option<Vec<u8>> {
+    command_on("admin", address, command)
+}
+
+/// The answer to a command on a database.
+pub(super) fn command_on(database: &str, address: SocketAddr, command: &Value) -> Option<Vec<u8>> {
     let mut fields = command.as_object()?.clone();
-    fields.insert("$db".to_owned(), json!("admin"));
+    fields.insert("$db".to_owned(), json!(database));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
@@ -48,6 +53,21 @@ pub(super) fn text(document: &[u8], name: &str) -> Option<String> {
     // The length counts the zero byte at the end.
     let bytes = document.get(at + 4..at + 4 + length.checked_sub(1)?)?;
     Some(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// The strings of an array of a document that holds nothing else.
+pub(super) fn texts(document: &[u8], name: &str) -> Vec<String> {
+    let Some(at) = find(document, &element(4, name)) else { return Vec::new() };
+    let length = document.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    let length = usize::try_from(length.map_or(0, i32::from_le_bytes)).unwrap_or(0);
+    let inside = document.get(at..at + length).unwrap_or_default();
+    (0..).map_while(|number: usize| text(inside, &number.to_string())).collect()
+}
+
+/// A time of a document, ms since 1970.
+pub(super) fn date(document: &[u8], name: &str) -> Option<i64> {
+    let at = find(document, &element(9, name))?;
+    Some(i64::from_le_bytes(document.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// A flag of a document is there and set.
@@ -120,6 +140,12 @@ mod tests {
         assert_eq!(text(&bytes, "t").as_deref(), Some("ab"));
         assert_eq!(text(&bytes, "x").as_deref(), Some("y"));
         assert_eq!(text(&bytes, "n"), None);
+        let hosts = json!({ "hosts": ["a:1", "b:2"], "me": "a:1" });
+        let hosts = document(hosts.as_object().unwrap());
+        assert_eq!(texts(&hosts, "hosts"), ["a:1", "b:2"]);
+        assert!(texts(&hosts, "passives").is_empty());
+        assert_eq!(date(b"\x09at\0\x07\0\0\0\0\0\0\0", "at"), Some(7));
+        assert_eq!(date(b"\x09at\0\x07", "at"), None);
         assert!(is_true(b"\x08secondary\0\x01\0", "secondary"));
         assert!(!is_true(b"\x08secondary\0\0\0", "secondary"));
         assert_eq!(message(b"doc").len(), BEFORE_DOCUMENT + 3);
