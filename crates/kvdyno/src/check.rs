@@ -71,7 +71,7 @@ fn print_client(fitness: &Fitness) {
     };
     match load.run(&mut Unobserved) {
         Ok(measure) => {
-            let span = Duration::from_nanos(measure.end - measure.start).as_secs_f64();
+            let span = measure.span().as_secs_f64();
             let rate = units::format_rate((measure.started as f64 / span / 1e3).round() * 1e3);
             say!("ceiling       {rate} on one thread against a store that answers at once (null:)");
         }

@@ -90,13 +90,9 @@ impl DeviceLimit {
     /// How the phase's gets and puts compare with the device's reads and writes.
     #[must_use]
     pub fn figures(&self, measure: &PhaseMeasure) -> Vec<Figure> {
-        let seconds = (measure.end - measure.start) as f64 / 1e9;
-        let rate = |kinds: &[Kind]| {
-            let of_kinds = measure.series.iter().filter(|(series, _)| kinds.contains(&series.kind));
-            of_kinds.map(|(_, kind)| kind.records).sum::<u64>() as f64 / seconds
-        };
-        let gets = rate(&[Kind::Get, Kind::GetBatch]);
-        let puts = rate(&[Kind::Insert, Kind::Update, Kind::PutBatch, Kind::InsertBatch]);
+        let gets = measure.record_rate(&[Kind::Get, Kind::GetBatch]);
+        let put = [Kind::Insert, Kind::Update, Kind::PutBatch, Kind::InsertBatch];
+        let puts = measure.record_rate(&put);
         let pairs = [("gets", gets, "reads", self.reads), ("puts", puts, "writes", self.writes)];
         let figure = |(ours, rate, its, limit): (&str, f64, &str, f64)| Figure {
             name: format!("{ours} per {} of the device", its.trim_end_matches('s')),

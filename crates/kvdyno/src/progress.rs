@@ -32,8 +32,7 @@ impl ProgressLine {
 
     /// Takes in the latest complete interval.
     pub fn interval(&mut self, interval: &Interval) {
-        let seconds = (interval.end - interval.start) as f64 / 1e9;
-        let rate = units::format_rate((interval.completed as f64 / seconds).round());
+        let rate = units::format_rate(interval.rate().round());
         let p99 = p99(interval).map(units::format_latency);
         self.last_interval = match p99 {
             Some(p99) => format!(", {rate}, p99 {p99}"),

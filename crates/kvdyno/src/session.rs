@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
         }
         let summary = resources.as_ref().map(|resources| &resources.summary);
         let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
-        result.disturb(&measure, faults);
+        result.disturb(phase, &measure, faults);
         let nodes = self.roster.names();
         let (resources, work) = (resources.as_ref(), self.work(&measure));
         let known = Known { faults: &result.faults, resources, nodes: &nodes, work: &work };
@@ -272,9 +272,7 @@ impl<'a> Session<'a> {
     /// Keeps what later phases and the account need of one.
     fn note(&mut self, phase: &PhasePlan, measure: &PhaseMeasure, faults: &[FaultResult]) {
         self.accounting.add(phase, measure, faults);
-        let ok: u64 = measure.series.iter().map(|(_, series)| series.ok).sum();
-        let seconds = measure.end.saturating_sub(measure.start) as f64 / 1e9;
-        self.reached.insert(phase.name.clone(), ok as f64 / seconds.max(1e-9));
+        self.reached.insert(phase.name.clone(), measure.rate());
     }
 
     fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {

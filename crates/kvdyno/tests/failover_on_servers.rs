@@ -74,6 +74,18 @@ const PRIMARY_KILLED: &str = "do = \"kill\"\nnode = \"primary\"\nat = \"4s\"\nre
 #[test]
 fn without_persistence_all_is_lost_that_was_written_before_the_kill() {
     let run = run("redis?persistence=none", 6, ALL_KILLED);
+    let account = &run.phase("mix")["account"][0];
+    for name in ["reads", "writes"] {
+        let side = &account[name];
+        let rate = |key: &str| side[key].as_f64();
+        assert!(rate("asked_rate").is_some_and(|asked| (asked - 400.0).abs() < 1.0), "{side}");
+        assert!(rate("former_rate").is_none_or(|former| former <= 401.0), "{side}");
+        assert_eq!(side["recoveries"].as_array().unwrap().len(), 5, "{side}");
+    }
+    // For a second or more nothing was served of what fell due.
+    let backlog = &account["backlog"];
+    assert!(number_at(backlog, "most") >= 100, "{backlog}");
+    assert!(backlog["drained_ns"].as_u64().is_none_or(|ns| ns > 900_000_000), "{backlog}");
     let writes = writes(&run);
     // 2,000 were loaded and 400 a second inserted for two seconds.
     let lost = number_at(writes, "lost");

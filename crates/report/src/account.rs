@@ -2,17 +2,21 @@
 //! goes as it did before. Reads and writes apart; docs/FAILOVER.md says what each figure means.
 
 pub(crate) mod lines;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
 use kvdyno_core::measure::{Course, Nanos, PhaseMeasure, Side, Slot, Stretch};
 use kvdyno_core::verify::AnomalyKind;
+use kvdyno_core::workload::PhasePlan;
+
+use self::schedule::{Schedule, Waiting};
 
 use crate::result::{
     FaultAccount, FaultResult, Recovery, SideAccount, StaleAccount, StretchResult, Unavailable,
 };
 
-/// Shares of the former throughput whose return is told.
+/// Shares of the throughput that is asked, or was before, whose return is told.
 pub const SHARES: [f64; 5] = [0.5, 0.8, 0.9, 0.95, 0.99];
 /// Throughput is looked at over windows of this length, ns.
 const WINDOW: u64 = 1_000_000_000;
@@ -57,7 +61,11 @@ pub(crate) fn stale(measure: &PhaseMeasure) -> Option<StaleAccount> {
 }
 
 /// What followed each fault of a phase until the next one, and each repair until anything was done, in order. Nothing for what could not be done.
-pub(crate) fn of_faults(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccount> {
+pub(crate) fn of_faults(
+    plan: &PhasePlan,
+    measure: &PhaseMeasure,
+    faults: &[FaultResult],
+) -> Vec<FaultAccount> {
     let wall = measure.end.saturating_sub(measure.start);
     let mut accounts: Vec<FaultAccount> = Vec::new();
     let done = faults.iter().filter(|fault| fault.error.is_none() && fault.began_ns < wall);
@@ -84,6 +92,8 @@ pub(crate) fn of_faults(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<F
     let begins: Vec<(u64, bool)> =
         accounts.iter().map(|account| (account.began_ns, repairs(&account.what))).collect();
     let Some(&(first, _)) = begins.first() else { return accounts };
+    let schedule = Schedule::of(plan, measure);
+    let waiting = schedule.as_ref().map(|schedule| Waiting::of(schedule, measure, first));
     for (number, account) in accounts.iter_mut().enumerate() {
         // A fault is watched beyond its repair; a repair until anything is done.
         let (_, repair) = begins[number];
@@ -92,9 +102,11 @@ pub(crate) fn of_faults(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<F
         let span = Stretch { from: account.began_ns, to: account.until_ns };
         let of = |side| {
             let has = measure.series.iter().any(|(series, _)| Side::of(series.kind) == side);
-            has.then(|| Sight { course: &measure.course, side, first, span, wall }.account())
+            let (course, schedule) = (&measure.course, schedule.as_ref());
+            has.then(|| Sight { course, schedule, side, first, span, wall }.account())
         };
         (account.reads, account.writes) = (of(Side::Reads), of(Side::Writes));
+        account.backlog = waiting.as_ref().map(|waiting| waiting.after(span));
     }
     accounts
 }
@@ -103,6 +115,8 @@ pub(crate) fn of_faults(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<F
 /// begin of the phase.
 struct Sight<'a> {
     course: &'a Course,
+    /// What falls due, where all arrivals are open.
+    schedule: Option<&'a Schedule>,
     side: Side,
     /// When the first fault of the phase was begun.
     first: u64,
@@ -117,7 +131,7 @@ struct Former {
     scatter: f64,
 }
 
-/// The middle one of some figures.
+/// The middle one of some figures; 0 if there is none.
 fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -126,11 +140,12 @@ fn median(figures: &[f64]) -> f64 {
 
 impl Sight<'_> {
     fn account(&self) -> SideAccount {
-        let slots = self.slots(self.span.from, self.span.to);
+        let slots = self.slots(self.span.from, self.ended_by());
         let sum = |count: fn(&Slot) -> u64| slots.iter().map(count).sum();
         let (first_error_ns, last_error_ns) = self.errors();
         let silence = self.silence();
-        let former = self.former().filter(|_| self.span.length() >= WINDOW);
+        let long_enough = self.span.length() >= WINDOW;
+        let former = self.former().filter(|_| long_enough);
         let former_p99_ns = self.course.former_p99[self.side as usize].filter(|p| p.is_finite());
         SideAccount {
             ok: sum(|slot| slot.ok),
@@ -140,10 +155,43 @@ impl Sight<'_> {
             last_error_ns,
             unavailable_ns: silence.length(),
             unavailable_from_ns: silence.from,
+            asked_rate: self.asked_rate(self.span.from, self.span.to),
             former_rate: former.as_ref().map(|former| former.rate),
-            recoveries: former.iter().flat_map(|former| self.recoveries(former)).collect(),
+            recoveries: match self.expected_rate(former.as_ref()) {
+                Some(rate) if long_enough && rate >= FEWEST => self.recoveries(former.as_ref()),
+                _ => Vec::new(),
+            },
             former_p99_ns,
             calm_ns: former_p99_ns.and_then(|former| self.calm(2.0 * former)),
+        }
+    }
+
+    /// Until when operations count that followed: what ends after the phase followed the last fault.
+    fn ended_by(&self) -> u64 {
+        match self.span.to == self.wall {
+            true => self.wall.max(self.course.slots.len() as u64 * self.course.slot),
+            false => self.span.to,
+        }
+    }
+
+    /// What fell due between two times, a second.
+    fn asked_rate(&self, from: u64, to: u64) -> Option<f64> {
+        let seconds = to.saturating_sub(from) as f64 / 1e9;
+        let due = self.schedule?.due_in(self.side, from, to);
+        (seconds > 0.0).then(|| due / seconds)
+    }
+
+    /// What should succeed a second from the fault on.
+    fn expected_rate(&self, former: Option<&Former>) -> Option<f64> {
+        let asked = self.asked_rate(self.span.from, self.span.to);
+        asked.or(former.map(|former| former.rate))
+    }
+
+    /// What should succeed between two times: what falls due, or as much as before.
+    fn expected(&self, former: Option<&Former>, from: u64, to: u64) -> f64 {
+        match (self.schedule, former) {
+            (Some(schedule), _) => schedule.due_in(self.side, from, to),
+            (None, former) => former.map_or(0.0, |f| f.rate * (to - from) as f64 / 1e9),
         }
     }
 
@@ -160,7 +208,7 @@ impl Sight<'_> {
 
     /// First and last error, since the fault.
     fn errors(&self) -> (Option<u64>, Option<u64>) {
-        let Stretch { from, to } = self.span;
+        let (from, to) = (self.span.from, self.ended_by());
         let since = |at: Nanos| at.saturating_sub(self.course.start);
         let slots = self.slots(from, to);
         let errors = slots.iter().filter_map(|slot| slot.errors);
@@ -191,7 +239,12 @@ impl Sight<'_> {
     }
 
     fn former(&self) -> Option<Former> {
-        let begin = GETTING_GOING.min(self.first / 2);
+        // A load that works off what had piled up at its begin shows what the store can do, not what it does.
+        let level = self.course.level_from?.saturating_sub(self.course.start);
+        let begin = GETTING_GOING.min(self.first / 2).max(level);
+        if begin >= self.first {
+            return None;
+        }
         let slots = self.slots(begin, self.first);
         let end = slots.len().saturating_sub(1);
         let whole = &slots[end.min(1)..end];
@@ -217,12 +270,14 @@ impl Sight<'_> {
                 1.4826 * median(&away)
             }
         });
-        Some(Former { rate, scatter })
+        let asked = self.asked_rate(begin, self.first).unwrap_or(f64::INFINITY);
+        Some(Former { rate: rate.min(asked), scatter })
     }
 
-    fn recoveries(&self, former: &Former) -> Vec<Recovery> {
-        let slots = self.slots(self.span.from, self.span.to);
+    fn recoveries(&self, former: Option<&Former>) -> Vec<Recovery> {
         let width = self.course.slot.max(1);
+        // The slot in which the phase ends is cut, and has what ended later.
+        let slots = self.slots(self.span.from, self.span.to / width * width);
         let (window, head) = ((WINDOW / width).max(1) as usize, (HEAD / width).max(1) as usize);
         let mut sums = vec![0];
         sums.extend(slots.iter().scan(0, |sum, slot| {
@@ -230,14 +285,22 @@ impl Sight<'_> {
             Some(*sum)
         }));
         let count = |from: usize, slots: usize| (sums[from + slots] - sums[from]) as f64;
-        let expected = |slots: usize| former.rate * slots as f64 * width as f64 / 1e9;
+        // The first slot began a little before the fault.
+        let begin = self.span.from / width * width;
+        let expected = |from: usize, slots: usize| {
+            let (from, length) = (begin + from as u64 * width, slots as u64 * width);
+            self.expected(former, from, from + length)
+        };
         let begins = (slots.len() + 1).saturating_sub(window);
         let recovery = |share: f64| {
-            // However much it scattered: half of the share is never as it was.
-            let asked = share * expected(window);
-            let enough = (asked - 3.0 * former.scatter).max(0.5 * asked);
-            let low = (0..begins).rev().find(|&at| count(at, window) < enough);
-            let works = |at: &usize| count(*at, head) >= 0.5 * share * expected(head);
+            let enough = |at: usize| {
+                let asked = share * expected(at, window);
+                let scatter = former.map_or(asked.sqrt(), |former| former.scatter);
+                // However much it scattered: half of the share is never as it was.
+                (asked - 3.0 * scatter).max(0.5 * asked)
+            };
+            let low = (0..begins).rev().find(|&at| count(at, window) < enough(at));
+            let works = |at: &usize| count(*at, head) >= 0.5 * share * expected(*at, head);
             let after = match low {
                 None => Some(0),
                 // From the first success on: a burst after an outage makes its window look well early.
@@ -245,8 +308,6 @@ impl Sight<'_> {
                     .find(works)
                     .map(|at| (at..slots.len()).find(|&at| slots[at].ok > 0).unwrap_or(at)),
             };
-            // The first slot began a little before the fault.
-            let begin = self.span.from / width * width;
             let since = |at: usize| (begin + at as u64 * width).saturating_sub(self.span.from);
             Recovery { share, after_ns: after.map(since) }
         };

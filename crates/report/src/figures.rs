@@ -21,7 +21,7 @@ pub(crate) fn measured(
     let of = subject.operations;
     match &subject.figure {
         Figure::Rate => {
-            let ok = sum(phase, of, |series| series.ok)?;
+            let ok = sum(phase, of, SeriesResult::in_time)?;
             let rate = rate(ok as u64, phase.wall_ns).ok_or_else(|| "no time passed".to_owned())?;
             Ok(Measured::Exactly(rate))
         }
@@ -247,10 +247,12 @@ fn after_fault(
         Figure::FirstError => Ok(side.first_error_ns.map(exactly)),
         Figure::LastError => Ok(side.last_error_ns.map(exactly)),
         Figure::Calm if side.former_p99_ns.is_none() => {
-            Err("there is no percentile from before the fault".to_owned())
+            Err("there is no percentile from before the fault: until then it was too short, or the load \
+                 was catching up"
+                .to_owned())
         }
         Figure::Calm => Ok(Some(or_longer(side.calm_ns))),
-        Figure::Recovery(_) if side.former_rate.is_none() => {
+        Figure::Recovery(_) if side.recoveries.is_empty() => {
             Err("the time before or after a fault was too short to tell a throughput".to_owned())
         }
         Figure::Recovery(share) => match side.recovered(*share) {

@@ -53,6 +53,7 @@ fn excursion_lines(course: &CourseResult) -> Vec<String> {
             what => format!("{what} at {} ×", significant(excursion.level)),
         };
         let beside = match excursion.beside.is_empty() {
+            _ if excursion.start_up => "start-up".to_owned(),
             true => "unexplained".to_owned(),
             false => format!("beside {}", excursion.beside.join(", ")),
         };
@@ -79,6 +80,7 @@ mod tests {
             to_ns: 24_000_000_000,
             level,
             beside: beside.iter().map(|text| (*text).to_owned()).collect(),
+            start_up: false,
         };
         let event = |what: &str, from_ns, to_ns| {
             let what = what.to_owned();
@@ -93,6 +95,7 @@ mod tests {
             excursions: vec![
                 excursion("throughput", 0.34, &["snapshot of redis-1", "kill"]),
                 excursion("p99", 8.0, &[]),
+                ExcursionResult { start_up: true, ..excursion("throughput", 0.5, &["kill"]) },
             ],
             events: vec![
                 event("snapshot of redis-1", 20_500_000_000, 23_000_000_000),
@@ -107,6 +110,7 @@ mod tests {
             "promotion of redis-2 at 23.5 s",
             "throughput at 34 % of its usual level from 21.0 s to 24.0 s: beside snapshot of redis-1, kill",
             "p99 at 8.00 × of its usual level from 21.0 s to 24.0 s: unexplained",
+            "throughput at 50 % of its usual level from 21.0 s to 24.0 s: start-up",
         ];
         assert_eq!(course_lines(&run, &run.phases[1]), expected);
         run.phases[1].warmup = true;

@@ -27,8 +27,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use account::{
-    CopiesAccount, DifferingRecord, FaultAccount, LOST_SHOWN, LostWrite, Recovery, SideAccount,
-    StaleAccount, StretchResult, Unavailable, WriteAccount,
+    BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, LOST_SHOWN, LostWrite, Recovery,
+    SideAccount, StaleAccount, StretchResult, Unavailable, WriteAccount,
 };
 pub use capacity::{CapacityResult, FitResult, ProbeResult};
 pub use claim::{ClaimResult, ConditionResult};

@@ -350,7 +350,19 @@ impl Shape {
         let begin = start + u64::from(index) * SECOND;
         let (offered, backlog) = (completed, self.backlog * u64::from(index) / 11);
         let (started, end) = (completed, begin + SECOND);
-        Interval { index, start: begin, end, offered, started, completed, failed, backlog, series }
+        let (start, drained) = (begin, 0);
+        Interval {
+            index,
+            start,
+            end,
+            offered,
+            started,
+            completed,
+            failed,
+            backlog,
+            drained,
+            series,
+        }
     }
 
     fn service(&self, random: &mut Random) -> u64 {
@@ -384,6 +396,7 @@ impl Shape {
             started_at: started_at(start),
             start,
             end: start + u64::from(INTERVALS) * SECOND,
+            last_end: start + u64::from(INTERVALS) * SECOND,
             stopped: if open { StopReason::Duration } else { StopReason::Requests },
             profile: profile(0),
             series,

@@ -80,6 +80,8 @@ pub(crate) struct Slot {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     pub ok: u64,
+    /// Of these, the ones that ended after the phase: in no rate.
+    pub drained: u64,
     pub failed: u64,
     pub service: Option<Percentiles>,
     pub response: Option<Percentiles>,
@@ -271,6 +273,7 @@ impl PhaseTimeline {
             points.resize_with(count, Point::default);
             let point = &mut points[count - 1];
             point.ok = point.ok.saturating_add(row.ok);
+            point.drained = point.drained.saturating_add(row.kind_drained);
             let failed = row.kind_failed.saturating_add(row.kind_indeterminate);
             point.failed = point.failed.saturating_add(failed);
         }
@@ -291,6 +294,7 @@ impl PhaseTimeline {
             points.resize_with(count, Point::default);
             let sum = |points: &[Point]| Point {
                 ok: points.iter().fold(0, |sum, p| sum.saturating_add(p.ok)),
+                drained: points.iter().fold(0, |sum, p| sum.saturating_add(p.drained)),
                 failed: points.iter().fold(0, |sum, p| sum.saturating_add(p.failed)),
                 ..Point::default()
             };

@@ -72,5 +72,6 @@ pub(super) fn run_client<C: Client, P: Pace>(
                 backoff.reset();
             }
         }
+        worker.note_stop();
     }
 }

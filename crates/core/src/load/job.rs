@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::controls::{Controls, Interrupt};
 use super::pace::Pacing;
+use super::schedule::due_after;
 use crate::measure::Nanos;
 use crate::store::{Capabilities, Fault, Profile};
 use crate::verify::{Examination, Ledger, Sample};
@@ -147,6 +148,16 @@ impl Job {
         let part = self.context.conduct.part;
         let of_part = |n: u64| n.saturating_sub(u64::from(part.index)).div_ceil(part.count.into());
         self.groups.iter().map(|(group, _)| group.requests.map(of_part)).sum()
+    }
+
+    /// When one request more than each group makes would fall due: N requests at a rate of R take N / R,
+    /// for the last one stands for the time up to the next as well. `start` where nobody knows beforehand:
+    /// with requests at random, or the next request when the last is answered.
+    pub(super) fn end_of_schedule(&self, start: Nanos) -> Nanos {
+        let ends = self.groups.iter().filter_map(|(group, _)| {
+            Some(start.saturating_add(due_after(group.arrival, group.requests?)))
+        });
+        ends.max().unwrap_or(start)
     }
 
     pub(super) fn is_open(&self) -> bool {

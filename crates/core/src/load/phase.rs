@@ -52,6 +52,11 @@ pub trait Observer {
         let _ = start;
     }
 
+    /// When the first fault was begun, if one was.
+    fn first_fault(&self) -> Option<Nanos> {
+        None
+    }
+
     /// The clients are done; next the store is asked about what looked wrong.
     fn over(&mut self) {}
 
@@ -75,6 +80,7 @@ pub(super) fn run<S: Store>(
     observer.began(started.start);
     let mut watch = Watch::new(started, job);
     watch.until_the_end(job, observer);
+    watch.close(job, observer);
     observer.over();
     let (mut measure, unread) = watch.into_measure(job);
     let afterwards = async {
@@ -182,6 +188,10 @@ struct Watch {
     ended: Vec<Ended>,
     stopped: Option<StopReason>,
     silence: Silence,
+    /// When the phase ended; see [`PhaseMeasure::end`].
+    end: Nanos,
+    /// Its deadline ended it, not its requests.
+    in_time: bool,
 }
 
 /// How long nothing has succeeded, as far as anybody was awake to see it.
@@ -211,12 +221,11 @@ impl Watch {
     fn new(started: Started, job: &Job) -> Self {
         let collector =
             Collector::new(started.start, job.interval(), started.workers, job.is_open());
-        let first = job.plan.faults.iter().map(|fault| fault.at).min();
-        let first = first.map(|at| started.start + at.as_nanos() as Nanos);
-        let chronicle = Chronicle::new(started.start, first);
-        let (timeline, ended) = (Vec::new(), Vec::new());
-        let silence = Silence::new(started.start);
-        Watch { started, collector, chronicle, timeline, ended, stopped: None, silence }
+        let faults = !job.plan.faults.is_empty();
+        let chronicle = Chronicle::new(started.start, job.is_open(), faults);
+        let (end, silence) = (started.start, Silence::new(started.start));
+        let (timeline, ended, stopped, in_time) = (Vec::new(), Vec::new(), None, false);
+        Watch { started, collector, chronicle, timeline, ended, stopped, silence, end, in_time }
     }
 
     fn until_the_end(&mut self, job: &Job, observer: &mut dyn Observer) {
@@ -226,24 +235,23 @@ impl Watch {
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.collect(observer);
-            observer.progress(&Progress {
-                elapsed: Duration::from_nanos(now().saturating_sub(self.started.start)),
-                completed: self.collector.completed(),
-                unsuccessful: self.collector.unsuccessful(),
-                requests: job.requests(),
-            });
+            self.collect(job, observer);
             if !self.may_go_on(job) {
-                break;
+                return;
             }
         }
-        for worker in 0..self.started.workers {
-            self.collector.worker_ended(worker);
+        // Nothing falls due any more, but the time that was asked for is not over.
+        let planned = self.planned_end(job);
+        while self.stopped.is_none()
+            && let Some(left) = planned.checked_sub(now()).filter(|left| *left > 0)
+        {
+            std::thread::sleep(WATCH.min(Duration::from_nanos(left)));
+            self.collect(job, observer);
+            self.may_go_on(job);
         }
-        self.collect(observer);
     }
 
-    fn collect(&mut self, observer: &mut dyn Observer) {
+    fn collect(&mut self, job: &Job, observer: &mut dyn Observer) {
         for batch in self.started.batches.try_iter() {
             self.chronicle.add(&batch);
             self.collector.add(batch);
@@ -251,13 +259,50 @@ impl Watch {
         for ended in &self.ended {
             self.collector.worker_ended(ended.worker);
         }
-        for mut interval in self.collector.closed() {
+        let closed = self.collector.closed(job.controls.deadline());
+        self.tell(closed, observer);
+        observer.progress(&Progress {
+            elapsed: Duration::from_nanos(now().saturating_sub(self.started.start)),
+            completed: self.collector.completed(),
+            unsuccessful: self.collector.unsuccessful(),
+            requests: job.requests(),
+        });
+    }
+
+    fn tell(&mut self, intervals: Vec<Interval>, observer: &mut dyn Observer) {
+        for mut interval in intervals {
             observer.interval(&interval);
-            self.chronicle.interval(&interval);
+            self.chronicle.interval(&interval, observer.first_fault());
             // Its histograms were handed over; nothing of them stays, however long the phase lasts.
             interval.series = Vec::new();
             self.timeline.push(interval);
         }
+    }
+
+    /// The workers are done, or left behind: decides when the phase ended, and tells its last intervals.
+    fn close(&mut self, job: &Job, observer: &mut dyn Observer) {
+        for worker in 0..self.started.workers {
+            self.collector.worker_ended(worker);
+        }
+        self.collect(job, observer);
+        let deadline = job.controls.deadline();
+        self.end = match self.stopped {
+            Some(_) => deadline.max(self.started.start),
+            None => self.planned_end(job),
+        };
+        self.in_time = self.end == deadline;
+        let last = self.collector.finish(self.end);
+        self.tell(last, observer);
+    }
+
+    /// When a phase whose workers are done ends by itself: at its deadline. If all its requests were made
+    /// before, with their schedule or with the last answer.
+    fn planned_end(&self, job: &Job) -> Nanos {
+        let deadline = job.controls.deadline();
+        let all_made = job.requests().is_some_and(|all| self.collector.completed() >= all);
+        let by_requests = self.collector.end_of_work().max(job.end_of_schedule(self.started.start));
+        // Without a deadline a worker has left early: no more is to come.
+        if all_made || deadline == Nanos::MAX { by_requests.min(deadline) } else { deadline }
     }
 
     /// Stops the load where there is a reason to; `false` once waiting any longer is hopeless.
@@ -290,16 +335,17 @@ impl Watch {
     fn stop(&mut self, job: &Job, now: Nanos, reason: StopReason) {
         if self.stopped.is_none() {
             self.stopped = Some(reason);
-            job.controls.stop_at(now);
+            // After whatever has ended by now.
+            job.controls.stop_at(now + 1);
         }
     }
 
     /// What was measured, and the records of a reading back that were not answered.
     fn into_measure(self, job: &Job) -> (PhaseMeasure, Vec<u64>) {
-        let Watch { started, collector, mut chronicle, timeline, mut ended, stopped, .. } = self;
+        let by_plan = if self.in_time { StopReason::Duration } else { StopReason::Requests };
+        let Watch { started, collector, mut chronicle, timeline, mut ended, stopped, end, .. } =
+            self;
         ended.sort_by_key(|ended| ended.worker);
-        let reached_deadline = job.plan.duration.is_some() && now() >= job.controls.deadline();
-        let by_plan = if reached_deadline { StopReason::Duration } else { StopReason::Requests };
         let (offered, begun) = collector.offered_and_started();
         // A thread that was left behind kept its part of the histories.
         let complete = ended.len() == started.workers;
@@ -312,7 +358,8 @@ impl Watch {
         let measure = PhaseMeasure {
             started_at: started.started_at,
             start: started.start,
-            end: collector.last_end(),
+            end,
+            last_end: collector.last_end(),
             stopped: stopped.unwrap_or(by_plan),
             profile: job.context.profile.clone(),
             series: collector.totals(),

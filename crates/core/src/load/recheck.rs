@@ -132,7 +132,8 @@ async fn read_again<C: Client>(job: &Job, client: &mut C, measure: &mut PhaseMea
             suspects.insert(anomaly.record, Look::Unread("no time left".to_owned()));
         }
     }
-    look_at_all(job, client, &mut suspects, measure.end + settle(job)).await;
+    let idle_since = measure.end.max(measure.last_end);
+    look_at_all(job, client, &mut suspects, idle_since + settle(job)).await;
     name(job, &mut measure.tally, &mut measure.anomalies, &suspects);
 }
 

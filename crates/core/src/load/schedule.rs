@@ -42,13 +42,11 @@ impl Dues {
     #[must_use]
     pub fn peek(&self) -> (u64, Nanos) {
         let id = self.next_id;
-        let offset = match self.arrival {
-            Arrival::Closed => return (id, self.start),
-            Arrival::Constant { rate } => id as f64 / rate,
-            Arrival::Poisson { .. } => self.poisson_at,
-            Arrival::Ramp { from, to, over } => ramp_due(id as f64, from, to, over.as_secs_f64()),
+        let after = match self.arrival {
+            Arrival::Poisson { .. } => nanos(self.poisson_at),
+            arrival => due_after(arrival, id),
         };
-        (id, self.start + (offset * SECOND).round() as Nanos)
+        (id, self.start + after)
     }
 
     /// The id that falls due after `n` more than the next one.
@@ -73,6 +71,22 @@ impl Dues {
             self.poisson_at += gap * self.stride as f64 / rate;
         }
     }
+}
+
+/// How long after the start request number `id` is due, ns; at once where that is not decided
+/// beforehand.
+#[inline]
+pub(super) fn due_after(arrival: Arrival, id: u64) -> Nanos {
+    nanos(match arrival {
+        Arrival::Closed | Arrival::Poisson { .. } => return 0,
+        Arrival::Constant { rate } => id as f64 / rate,
+        Arrival::Ramp { from, to, over } => ramp_due(id as f64, from, to, over.as_secs_f64()),
+    })
+}
+
+#[inline]
+fn nanos(seconds: f64) -> Nanos {
+    (seconds * SECOND).round() as Nanos
 }
 
 /// Seconds after the start at which request number `n` is due when the rate changes evenly from

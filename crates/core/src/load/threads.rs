@@ -155,13 +155,14 @@ impl<S: Store> Assignment<S> {
             let dues = Dues::new(plan.arrival, start, first, stride, plan.seed);
             Lane::new(seat.group as u16, Arc::clone(plan), workload.clone(), dues)
         });
-        let recorder = Recorder::new(
+        let mut recorder = Recorder::new(
             self.worker,
             self.job.groups.len(),
             start,
             self.job.interval(),
             self.batches.clone(),
         );
+        recorder.stop_at(self.job.controls.deadline());
         let faults = !self.job.plan.faults.is_empty();
         let recorder = if faults { recorder.with_slots() } else { recorder };
         Some((start, Worker::new(Arc::clone(&self.job), lanes.collect(), recorder, examiner)))
@@ -182,8 +183,7 @@ impl<S: Store> Assignment<S> {
             in_store: Duration::ZERO,
             clients: self.clients(),
         };
-        let stop = worker.deadline().min(end);
-        Ended { worker: self.worker, remains: worker.finish(stop), used }
+        Ended { worker: self.worker, remains: worker.finish(end), used }
     }
 }
 

@@ -124,6 +124,15 @@ impl Worker {
         self.lanes.iter().map(|lane| lane.offered_before(end)).sum()
     }
 
+    /// A client has come to its end: if because the phase has, what others still do is the drain. Of a
+    /// stop that nobody foresaw the worker hears when its first client does, so that one operation of
+    /// it may count as in time that ended in the same interval and later: looking before each would
+    /// cost every operation.
+    #[cold]
+    pub fn note_stop(&self) {
+        self.recorder.borrow_mut().stop_at(self.deadline());
+    }
+
     /// Counts an operation that is about to be sent.
     #[inline]
     pub fn note_start(&self) {
@@ -155,8 +164,10 @@ impl Worker {
         summary.last_at = at;
     }
 
-    /// Ends the measurement at `stop`, hands the last interval over and gives up the rest.
-    pub fn finish(self, stop: Nanos) -> Remains {
+    /// Ends the measurement at `now`, hands the last interval over and gives up the rest.
+    pub fn finish(self, now: Nanos) -> Remains {
+        let deadline = self.deadline();
+        let stop = deadline.min(now);
         let unstarted =
             self.lanes.iter().filter_map(|lane| lane.unstarted(stop)).reduce(|mut all, lane| {
                 all.add(&lane).expect("same bounds");
@@ -164,10 +175,12 @@ impl Worker {
             });
         {
             let mut recorder = self.recorder.borrow_mut();
-            while recorder.is_over(stop) {
+            recorder.stop_at(deadline);
+            // A worker whose requests are all made may be the last: its phase ends within this interval.
+            while now >= deadline && recorder.is_over(deadline) {
                 self.hand_over(&mut recorder);
             }
-            recorder.hand_over(self.offered_before(stop));
+            recorder.hand_over_rest(self.offered_before(stop));
         }
         let issued = self.lanes.iter().map(|lane| (lane.group, lane.issued())).collect();
         Remains {

@@ -2,6 +2,7 @@
 //! Histograms are added, percentiles never averaged.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::clock::Nanos;
 use super::interval::{Batch, Interval};
@@ -57,7 +58,7 @@ impl Collector {
 
     /// Adds a worker's interval.
     pub fn add(&mut self, batch: Batch) {
-        self.next_of[batch.worker] = batch.interval + 1;
+        self.next_of[batch.worker] = batch.interval + u32::from(batch.over);
         self.in_store[batch.worker] += batch.in_store;
         let counts = self.counts.entry(batch.interval).or_default();
         counts.offered += batch.offered;
@@ -70,14 +71,7 @@ impl Collector {
             }
             self.unsuccessful += measure.failed + measure.indeterminate;
             self.totals.entry(series).or_default().add(&measure);
-            match open.entry(series) {
-                std::collections::btree_map::Entry::Vacant(entry) => {
-                    entry.insert(measure);
-                }
-                std::collections::btree_map::Entry::Occupied(mut entry) => {
-                    entry.get_mut().add(&measure);
-                }
-            }
+            enter(open, series, measure);
         }
     }
 
@@ -86,41 +80,71 @@ impl Collector {
         self.next_of[worker] = u32::MAX;
     }
 
-    /// Takes the intervals that are complete, in order: all workers have passed them.
-    pub fn closed(&mut self) -> Vec<Interval> {
+    /// Takes the intervals that are complete, in order: all workers have passed them. The phase ends at
+    /// `deadline`, as far as that is known: the interval in which it does is the last, and waits for
+    /// [`Collector::finish`].
+    pub fn closed(&mut self, deadline: Nanos) -> Vec<Interval> {
         let complete = self.next_of.iter().copied().min().unwrap_or(u32::MAX);
         let mut closed = Vec::new();
-        let mut last_known = self.counts.last_key_value().map_or(0, |(&index, _)| index + 1);
-        let ending = complete != u32::MAX && self.next_of.contains(&u32::MAX);
-        if ending {
-            // It is the last one, perhaps, and shorter than the others.
-            last_known = last_known.saturating_sub(1);
-        }
-        while self.next_closed < complete.min(last_known) {
-            closed.push(self.close(self.next_closed));
-            self.next_closed += 1;
-        }
-        if let Some(last) = closed.last_mut().filter(|_| complete == u32::MAX) {
-            last.end = cut_end(last, self.last_end);
+        while complete != u32::MAX
+            && self.next_closed < complete
+            && self.boundary(self.next_closed + 1) < deadline
+        {
+            let next = self.close(self.next_closed, Nanos::MAX);
+            closed.push(next);
         }
         closed
     }
 
-    fn close(&mut self, index: u32) -> Interval {
+    /// Takes the intervals that are left of a phase that ended at `end`, and whose workers are done. What
+    /// they did later is the drain, and told in the last interval.
+    pub fn finish(&mut self, end: Nanos) -> Vec<Interval> {
+        let length = end.saturating_sub(self.start);
+        let count = (length.div_ceil(self.width) as u32).max(self.next_closed);
+        // Where there is no interval left to tell it in, nothing can have happened either.
+        if let Some(last) = count.checked_sub(1).filter(|last| *last >= self.next_closed) {
+            self.fold(last);
+        }
+        (self.next_closed..count).map(|index| self.close(index, end)).collect()
+    }
+
+    /// What is behind interval `last` is a part of it.
+    fn fold(&mut self, last: u32) {
+        for (_, counts) in self.counts.split_off(&(last + 1)) {
+            let told = self.counts.entry(last).or_default();
+            told.offered += counts.offered;
+            told.started += counts.started;
+        }
+        let behind = self.open.split_off(&(last + 1));
+        let told = self.open.entry(last).or_default();
+        for (series, mut measure) in behind.into_values().flatten() {
+            measure.drained = measure.as_drained();
+            self.totals.entry(series).or_default().drained.add(measure.drained);
+            enter(told, series, measure);
+        }
+    }
+
+    /// When interval `index` begins.
+    fn boundary(&self, index: u32) -> Nanos {
+        self.start + u64::from(index) * self.width
+    }
+
+    fn close(&mut self, index: u32, phase_end: Nanos) -> Interval {
+        self.next_closed = index + 1;
         let counts = self.counts.remove(&index).unwrap_or_default();
         self.offered += counts.offered;
         self.started += counts.started;
         let series: Vec<_> = self.open.remove(&index).unwrap_or_default().into_iter().collect();
-        let start = self.start + u64::from(index) * self.width;
         Interval {
             index,
-            start,
-            end: start + self.width,
+            start: self.boundary(index),
+            end: self.boundary(index + 1).min(phase_end),
             offered: counts.offered,
             started: counts.started,
             completed: series.iter().map(|(_, m)| m.completed()).sum(),
             failed: series.iter().map(|(_, m)| m.failed + m.indeterminate).sum(),
             backlog: if self.open_arrival { self.offered.saturating_sub(self.started) } else { 0 },
+            drained: series.iter().map(|(_, m)| m.drained.completed()).sum(),
             series,
         }
     }
@@ -141,6 +165,12 @@ impl Collector {
     #[must_use]
     pub fn last_end(&self) -> Nanos {
         self.last_end
+    }
+
+    /// The first moment after all operations so far; the phase's start if there was none.
+    #[must_use]
+    pub fn end_of_work(&self) -> Nanos {
+        self.last_end + u64::from(self.last_end > self.start)
     }
 
     /// About when the last operation succeeded (the end of the newest batch with a success).
@@ -168,88 +198,168 @@ impl Collector {
     }
 }
 
-/// The last interval lasts until the last operation: its rate would be too low otherwise.
-fn cut_end(last: &Interval, last_end: Nanos) -> Nanos {
-    if (last.start + 1..last.end).contains(&last_end) { last_end } else { last.end }
+/// Adds what a worker measured of a series in an interval.
+fn enter(open: &mut BTreeMap<Series, KindMeasure<u32>>, series: Series, measure: KindMeasure<u32>) {
+    match open.entry(series) {
+        Entry::Vacant(entry) => {
+            entry.insert(measure);
+        }
+        Entry::Occupied(mut entry) => entry.get_mut().add(&measure),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measure::recorder::{Recorder, Timing};
-    use crate::measure::series::Ending;
+    use crate::measure::series::{Drained, Ending};
     use crate::workload::Kind;
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{Receiver, channel};
 
     const SERIES: Series = Series { group: 0, kind: Kind::Get };
+    const FOUND: Ending = Ending::Ok { found: true };
+    const NO_DEADLINE: Nanos = Nanos::MAX;
 
     fn end(recorder: &mut Recorder, sent: Nanos, done: Nanos, ending: Ending) {
         while recorder.is_over(done) {
             recorder.hand_over(0);
         }
         recorder.start();
-        recorder.end(SERIES, ending, 1, Timing { due: None, sent, done });
+        recorder.end(SERIES, ending, 3, Timing { due: None, sent, done });
+    }
+
+    /// Workers of a phase that began at `start`, with intervals of 1,000 ns, and who collects.
+    fn phase(start: Nanos, workers: usize) -> (Collector, Vec<Recorder>, Receiver<Batch>) {
+        let (sink, batches) = channel();
+        let recorder = |worker| Recorder::new(worker, 1, start, 1_000, sink.clone());
+        let recorders = (0..workers).map(recorder).collect();
+        (Collector::new(start, 1_000, workers, false), recorders, batches)
+    }
+
+    fn take(collector: &mut Collector, batches: &Receiver<Batch>) {
+        batches.try_iter().for_each(|batch| collector.add(batch));
+    }
+
+    /// Begin, end, completed and drained of each.
+    fn told(intervals: &[Interval]) -> Vec<(Nanos, Nanos, u64, u64)> {
+        intervals.iter().map(|i| (i.start, i.end, i.completed, i.drained)).collect()
     }
 
     #[test]
     fn an_operation_belongs_to_the_interval_in_which_it_ended() {
-        let (sink, batches) = channel();
-        let mut collector = Collector::new(100, 1_000, 2, false);
-        let mut recorders: Vec<_> =
-            (0..2).map(|w| Recorder::new(w, 1, 100, 1_000, sink.clone())).collect();
-        end(&mut recorders[0], 150, 160, Ending::Ok { found: true });
+        let (mut collector, mut recorders, batches) = phase(100, 2);
+        end(&mut recorders[0], 150, 160, FOUND);
         end(&mut recorders[0], 150, 3_150, Ending::Ok { found: false });
         end(&mut recorders[1], 200, 1_099, Ending::Failed);
         end(&mut recorders[1], 200, 1_100, Ending::Indeterminate);
-        for recorder in &mut recorders {
-            recorder.hand_over(0);
-        }
-        batches.try_iter().for_each(|batch| collector.add(batch));
-        collector.worker_ended(0);
-        collector.worker_ended(1);
-        let closed = collector.closed();
-        let completed: Vec<_> = closed.iter().map(|i| (i.completed, i.failed)).collect();
+        recorders.iter_mut().for_each(|recorder| recorder.hand_over_rest(0));
+        take(&mut collector, &batches);
+        (0..2).for_each(|worker| collector.worker_ended(worker));
+        assert_eq!(collector.end_of_work(), 3_151);
+        let all = collector.finish(3_151);
+        let completed: Vec<_> = all.iter().map(|i| (i.completed, i.failed)).collect();
         assert_eq!(completed, [(2, 1), (1, 1), (0, 0), (1, 0)]);
-        let ends: Vec<_> = closed.iter().map(|interval| interval.end).collect();
-        assert_eq!(ends, [1_100, 2_100, 3_100, 3_150], "the last one ends with its last operation");
+        let ends: Vec<_> = all.iter().map(|interval| interval.end).collect();
+        assert_eq!(ends, [1_100, 2_100, 3_100, 3_151], "the last one ends with its last operation");
         let totals = &collector.totals()[0].1;
         assert_eq!((totals.ok, totals.missing, totals.failed), (2, 1, 1));
-        assert_eq!(totals.indeterminate, 1);
+        assert_eq!((totals.indeterminate, totals.drained), (1, Drained::default()));
         assert_eq!(totals.service.as_ref().map(|h| h.len()), Some(2));
         assert_eq!(totals.unsuccessful_service.as_ref().map(|h| h.len()), Some(2));
     }
 
     #[test]
-    fn the_last_interval_ends_with_its_last_operation_though_one_worker_ends_before_the_other() {
-        let (sink, batches) = channel();
-        let mut collector = Collector::new(0, 1_000, 2, false);
-        for worker in 0..2 {
-            let mut recorder = Recorder::new(worker, 1, 0, 1_000, sink.clone());
-            end(&mut recorder, 1_001, 1_010, Ending::Ok { found: true });
-            recorder.hand_over(0);
+    fn no_interval_begins_at_the_end_and_what_ends_later_is_told_in_the_last_one() {
+        // At the end of an interval, and within one.
+        for (stop, last) in [(4_000, (3_000, 4_000)), (3_400, (3_000, 3_400))] {
+            let (mut collector, mut recorders, batches) = phase(0, 2);
+            for recorder in &mut recorders {
+                recorder.stop_at(stop);
+                end(recorder, 500, 600, FOUND);
+                end(recorder, 3_100, 3_399, FOUND);
+            }
+            // Due in time, answered late: within the interval that is cut, and long after it.
+            end(&mut recorders[0], 3_390, stop, FOUND);
+            end(&mut recorders[0], 3_390, 9_700, Ending::Indeterminate);
+            take(&mut collector, &batches);
+            assert_eq!(collector.closed(stop).len(), 3);
+            for (worker, recorder) in recorders.iter_mut().enumerate() {
+                while recorder.is_over(stop) {
+                    recorder.hand_over(0);
+                }
+                recorder.hand_over_rest(0);
+                take(&mut collector, &batches);
+                collector.worker_ended(worker);
+                assert!(collector.closed(stop).is_empty(), "the last one waits for all");
+            }
+            let (begin, end) = last;
+            let rest = collector.finish(stop);
+            assert_eq!(told(&rest), [(begin, end, 4, 2)]);
+            assert_eq!(rest[0].series[0].1.service.as_ref().map(|h| h.len()), Some(3));
+            let (_, totals) = &collector.totals()[0];
+            assert_eq!((totals.ok, totals.records, totals.indeterminate), (5, 15, 1));
+            assert_eq!(totals.drained, Drained { ok: 1, records: 3, unsuccessful: 1 });
+            assert_eq!(collector.last_end(), 9_700);
         }
-        batches.try_iter().for_each(|batch| collector.add(batch));
-        // Both have handed over all that they have, and one has not said yet that this was all.
+    }
+
+    #[test]
+    fn a_stop_that_nobody_foresaw_cuts_too() {
+        let (mut collector, mut recorders, batches) = phase(0, 1);
+        let recorder = &mut recorders[0];
+        // The worker hears of it after it has begun the next interval.
+        [900, 1_500, 2_010].into_iter().for_each(|done| end(recorder, done - 10, done, FOUND));
+        recorder.stop_at(1_990);
+        recorder.stop_at(5_000);
+        end(recorder, 1_980, 2_020, FOUND);
+        recorder.hand_over_rest(0);
+        take(&mut collector, &batches);
         collector.worker_ended(0);
+        assert_eq!(told(&collector.finish(1_990)), [(0, 1_000, 1, 0), (1_000, 1_990, 3, 2)]);
+    }
+
+    #[test]
+    fn the_time_in_which_nothing_falls_due_any_more_has_intervals() {
+        let (mut collector, mut recorders, batches) = phase(0, 1);
+        end(&mut recorders[0], 0, 10, FOUND);
+        end(&mut recorders[0], 1_000, 1_020, FOUND);
+        recorders[0].hand_over_rest(0);
+        take(&mut collector, &batches);
+        collector.worker_ended(0);
+        let all =
+            [(0, 1_000, 1, 0), (1_000, 2_000, 1, 0), (2_000, 3_000, 0, 0), (3_000, 3_500, 0, 0)];
+        assert_eq!(told(&collector.finish(3_500)), all);
+        let (mut nothing, _, _) = phase(700, 1);
+        assert!(nothing.finish(700).is_empty(), "stopped before it began");
+    }
+
+    #[test]
+    fn the_last_interval_ends_with_its_last_operation_though_one_worker_ends_before_the_other() {
+        let (mut collector, mut recorders, batches) = phase(0, 2);
+        for recorder in &mut recorders {
+            end(recorder, 1_001, 1_010, FOUND);
+            recorder.hand_over_rest(0);
+        }
+        take(&mut collector, &batches);
+        // Both have handed over all that they have, and nobody has said yet that this was all.
         let ends = |closed: Vec<Interval>| closed.iter().map(|i| i.end).collect::<Vec<_>>();
-        assert_eq!(ends(collector.closed()), [1_000]);
+        assert_eq!(ends(collector.closed(NO_DEADLINE)), [1_000]);
+        collector.worker_ended(0);
+        assert!(collector.closed(NO_DEADLINE).is_empty());
         collector.worker_ended(1);
-        assert_eq!(ends(collector.closed()), [1_010]);
+        assert_eq!(ends(collector.finish(collector.end_of_work())), [1_011]);
     }
 
     #[test]
     fn an_interval_waits_for_every_worker() {
-        let (sink, batches) = channel();
-        let mut collector = Collector::new(0, 1_000, 2, false);
-        let mut fast = Recorder::new(0, 1, 0, 1_000, sink.clone());
-        let mut slow = Recorder::new(1, 1, 0, 1_000, sink);
-        end(&mut fast, 1, 2, Ending::Ok { found: true });
-        end(&mut fast, 2_001, 2_002, Ending::Ok { found: true });
-        batches.try_iter().for_each(|batch| collector.add(batch));
-        assert!(collector.closed().is_empty());
-        end(&mut slow, 1, 1_500, Ending::Ok { found: true });
-        slow.hand_over(0);
-        batches.try_iter().for_each(|batch| collector.add(batch));
-        assert_eq!(collector.closed().len(), 2);
+        let (mut collector, mut recorders, batches) = phase(0, 2);
+        end(&mut recorders[0], 1, 2, FOUND);
+        end(&mut recorders[0], 2_001, 2_002, FOUND);
+        take(&mut collector, &batches);
+        assert!(collector.closed(NO_DEADLINE).is_empty());
+        end(&mut recorders[1], 1, 1_500, FOUND);
+        recorders[1].hand_over(0);
+        take(&mut collector, &batches);
+        assert_eq!(collector.closed(NO_DEADLINE).len(), 2);
     }
 }

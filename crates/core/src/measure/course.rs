@@ -36,7 +36,11 @@ pub struct Course {
     pub slots: Vec<[Slot; 2]>,
     /// The intervals' percentiles, in order; only in a phase with faults.
     pub calm: Vec<Calm>,
-    /// 99th percentiles of all intervals before the first fault was due, of reads and of writes, ns.
+    /// When the load was level with its schedule: the begin of the first interval in which it worked
+    /// off no backlog; with closed arrivals that of the phase. `None` if it never was.
+    pub level_from: Option<Nanos>,
+    /// 99th percentiles of all intervals from then to the begin of the first fault, of reads and of
+    /// writes, ns; only in a phase with faults.
     pub former_p99: [Option<f64>; 2],
 }
 
@@ -44,8 +48,10 @@ pub struct Course {
 #[derive(Debug)]
 pub(crate) struct Chronicle {
     course: Course,
-    /// When the first fault is due; none: the phase has no faults.
-    first_fault: Option<Nanos>,
+    /// The phase has faults.
+    faults: bool,
+    /// What was due and not started when the last interval was over.
+    backlog: u64,
     factor: u32,
     former: [Sums; 2],
 }
@@ -101,10 +107,11 @@ pub fn percentile(
 }
 
 impl Chronicle {
-    /// Of a phase that began at `start` and whose first fault is due at `first_fault`.
-    pub(crate) fn new(start: Nanos, first_fault: Option<Nanos>) -> Self {
-        let course = Course { start, slot: SLOT, ..Course::default() };
-        Chronicle { course, first_fault, factor: 1, former: Default::default() }
+    /// Of a phase that began at `start`, with `open` arrivals or closed ones, with `faults` or without.
+    pub(crate) fn new(start: Nanos, open: bool, faults: bool) -> Self {
+        let level_from = (!open).then_some(start);
+        let course = Course { start, slot: SLOT, level_from, ..Course::default() };
+        Chronicle { course, faults, backlog: 0, factor: 1, former: Default::default() }
     }
 
     /// A worker's interval.
@@ -136,14 +143,23 @@ impl Chronicle {
         self.course.slots = folded.collect();
     }
 
-    /// An interval that all workers have passed.
-    pub(crate) fn interval(&mut self, interval: &Interval) {
-        let Some(first_fault) = self.first_fault else { return };
+    /// An interval that all workers have passed. `first_fault`: when the first fault was begun, if one
+    /// was by now.
+    pub(crate) fn interval(&mut self, interval: &Interval, first_fault: Option<Nanos>) {
+        let before = std::mem::replace(&mut self.backlog, interval.backlog);
+        if self.course.level_from.is_none() && !interval.catches_up(before) {
+            self.course.level_from = Some(interval.start);
+        }
+        if !self.faults {
+            return;
+        }
+        let former = first_fault.is_none_or(|fault| interval.end <= fault)
+            && self.course.level_from.is_some();
         let mut sums: [Sums; 2] = Default::default();
         for (series, measure) in &interval.series {
             let side = Side::of(series.kind) as usize;
             sums[side].add(measure);
-            if interval.end <= first_fault {
+            if former {
                 self.former[side].add(measure);
             }
         }

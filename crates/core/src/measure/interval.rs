@@ -9,8 +9,10 @@ use super::slots::Slot;
 pub struct Batch {
     /// Which worker.
     pub worker: usize,
-    /// Which interval of the phase, from 0.
+    /// Which interval of the phase, from 0; one behind the last is the drain.
     pub interval: u32,
+    /// The worker adds nothing more to it.
+    pub over: bool,
     /// Operations started.
     pub started: u64,
     /// Operations that fell due (open arrivals) or were started (closed).
@@ -26,9 +28,14 @@ pub struct Batch {
     pub slots: Vec<(u32, [Slot; 2])>,
 }
 
+/// Of what falls due in an interval so much may wait at its ends without being a backlog.
+const BEHIND: f64 = 0.05;
+/// So many operations more or less are no backlog, however few there are.
+const A_FEW: f64 = 2.0;
+
 /// One interval of the timeline, all workers together. An operation belongs to the interval in
-/// which it ended. Times are on [`super::now`]'s clock.
-#[derive(Clone, Debug)]
+/// which it ended; what ended after the phase, to the last one. Times are on [`super::now`]'s clock.
+#[derive(Clone, Debug, Default)]
 pub struct Interval {
     /// Number in the phase, from 0.
     pub index: u32,
@@ -46,6 +53,70 @@ pub struct Interval {
     pub failed: u64,
     /// Due by the end of the interval and not started (open arrivals; else 0).
     pub backlog: u64,
+    /// Of the completed, those that ended after the phase: in no rate. Only the last interval has any.
+    pub drained: u64,
     /// Each series that had an operation.
     pub series: Vec<(Series, KindMeasure<u32>)>,
+}
+
+impl Interval {
+    /// How long it is, ns.
+    #[must_use]
+    pub fn length(&self) -> Nanos {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Operations that ended within it.
+    #[must_use]
+    pub fn in_time(&self) -> u64 {
+        self.completed.saturating_sub(self.drained)
+    }
+
+    /// Operations a second that ended within it, by its own length; 0 if it has none.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        match self.length() {
+            0 => 0.0,
+            length => self.in_time() as f64 * 1e9 / length as f64,
+        }
+    }
+
+    /// Of open arrivals: what had piled up was being worked off, or still piled up, so that its level is
+    /// not the schedule's. `before` is the backlog at the end of the interval before it.
+    #[must_use]
+    pub fn catches_up(&self, before: u64) -> bool {
+        let allowed = (self.offered as f64 * BEHIND).max(A_FEW);
+        let more = self.in_time().saturating_sub(self.offered);
+        [before, self.backlog, more].into_iter().any(|waiting| waiting as f64 > allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_partial_interval_is_by_its_length_and_without_the_drain() {
+        let (start, end) = (2_000_000_000, 2_500_000_000);
+        let last = Interval { start, end, completed: 60, drained: 10, ..Interval::default() };
+        assert_eq!((last.rate(), last.in_time()), (100.0, 50));
+        assert_eq!(Interval { end: start, ..last }.rate(), 0.0);
+    }
+
+    #[test]
+    fn what_works_off_a_backlog_catches_up() {
+        let at = |completed, backlog| Interval {
+            offered: 1_000,
+            completed,
+            backlog,
+            ..Interval::default()
+        };
+        assert!(!at(1_000, 0).catches_up(0));
+        assert!(!at(1_050, 50).catches_up(50));
+        assert!(at(1_000, 51).catches_up(0), "it piles up");
+        assert!(at(1_000, 0).catches_up(51), "it was there before");
+        assert!(at(1_051, 0).catches_up(0), "more succeeds than falls due: clients held it");
+        let few = Interval { offered: 1, completed: 3, ..Interval::default() };
+        assert!(!few.catches_up(2), "a few are no backlog");
+    }
 }

@@ -39,7 +39,7 @@ pub use resources::{
     Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse,
     thread_cpu,
 };
-pub use series::{Ending, KindMeasure, LONGEST, Series, latency_histogram};
+pub use series::{Drained, Ending, KindMeasure, LONGEST, Series, latency_histogram};
 pub use silence::{Silences, Stretch};
 pub use slots::{Side, Slot};
 pub use steady::Settling;

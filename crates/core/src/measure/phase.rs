@@ -12,6 +12,7 @@ use super::series::{KindMeasure, Series};
 use crate::store::{Certainty, ErrorClass, Figure, Profile};
 use crate::verify::linearizability::Examined;
 use crate::verify::{Anomaly, Tally};
+use crate::workload::Kind;
 
 /// Errors of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +79,11 @@ pub struct PhaseMeasure {
     pub started_at: SystemTime,
     /// Begin, on [`super::now`]'s clock.
     pub start: Nanos,
-    /// End of the last operation, on the same clock.
+    /// End, on the same clock: its deadline, or when it was stopped; where its requests were all made
+    /// before, when the schedule would have gone on, or the last one's answer if that came later.
     pub end: Nanos,
+    /// When the last answer came: after the end if there was a drain.
+    pub last_end: Nanos,
     /// Why it ended.
     pub stopped: StopReason,
     /// Promises of the store when the phase began.
@@ -117,4 +121,40 @@ pub struct PhaseMeasure {
     pub figures: Vec<Figure>,
     /// Of a phase that reads all records back: those that were not answered, nor when asked again.
     pub unread: u64,
+}
+
+impl PhaseMeasure {
+    /// How long it was.
+    #[must_use]
+    pub fn span(&self) -> Duration {
+        Duration::from_nanos(self.end.saturating_sub(self.start))
+    }
+
+    /// From its begin until nothing was in flight any more.
+    #[must_use]
+    pub fn span_with_drain(&self) -> Duration {
+        Duration::from_nanos(self.end.max(self.last_end).saturating_sub(self.start))
+    }
+
+    /// Operations a second that succeeded before its end; 0 if no time passed.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        let ok = self.series.iter().map(|(_, measure)| measure.ok - measure.drained.ok);
+        self.a_second(ok.sum())
+    }
+
+    /// Records a second that operations of some kinds moved before its end; 0 if no time passed.
+    #[must_use]
+    pub fn record_rate(&self, kinds: &[Kind]) -> f64 {
+        let of_kinds = self.series.iter().filter(|(series, _)| kinds.contains(&series.kind));
+        let records = of_kinds.map(|(_, measure)| measure.records - measure.drained.records);
+        self.a_second(records.sum())
+    }
+
+    fn a_second(&self, count: u64) -> f64 {
+        match self.span().as_secs_f64() {
+            0.0 => 0.0,
+            seconds => count as f64 / seconds,
+        }
+    }
 }

@@ -28,7 +28,10 @@ pub struct Recorder {
     worker: usize,
     width: Nanos,
     interval: u32,
+    /// `Nanos::MAX` once the phase is over: what ends then is the drain.
     interval_end: Nanos,
+    /// When the phase ends, as far as it is known.
+    stop: Nanos,
     started: u64,
     last_end: Nanos,
     in_store: Nanos,
@@ -95,6 +98,7 @@ impl Recorder {
             width,
             interval: 0,
             interval_end: start + width,
+            stop: Nanos::MAX,
             started: 0,
             last_end: 0,
             in_store: 0,
@@ -110,6 +114,15 @@ impl Recorder {
     #[must_use]
     pub fn with_slots(self) -> Recorder {
         Recorder { slots: Some(Slots::new(self.start)), ..self }
+    }
+
+    /// The phase ends at `stop`: so does the interval in which that is, and what ends later is handed
+    /// over apart. An earlier end stays.
+    pub fn stop_at(&mut self, stop: Nanos) {
+        if stop < self.stop {
+            self.stop = stop;
+            self.interval_end = self.interval_end.min(stop);
+        }
     }
 
     /// When nothing succeeded, of reads and of writes.
@@ -160,9 +173,24 @@ impl Recorder {
         self.in_store += service;
     }
 
-    /// Hands the current interval over and goes on with the next. `offered`: operations that fell
-    /// due in it.
+    /// Hands the current interval over, which is over, and goes on with the next. `offered`: operations
+    /// that fell due in it.
     pub fn hand_over(&mut self, offered: u64) {
+        self.send(offered, true);
+        let over = self.interval_end >= self.stop;
+        self.interval += 1;
+        self.interval_end = match over {
+            true => Nanos::MAX,
+            false => (self.interval_end + self.width).min(self.stop),
+        };
+    }
+
+    /// Hands over what there is of the current interval, in which the worker has come to its end.
+    pub fn hand_over_rest(&mut self, offered: u64) {
+        self.send(offered, false);
+    }
+
+    fn send(&mut self, offered: u64, over: bool) {
         let mut series = Vec::new();
         for (slot, recording) in self.series.iter_mut().enumerate() {
             recording.record_shared();
@@ -174,6 +202,7 @@ impl Recorder {
         let batch = Batch {
             worker: self.worker,
             interval: self.interval,
+            over,
             started: self.started,
             offered,
             last_end: self.last_end,
@@ -184,8 +213,6 @@ impl Recorder {
         // The phase's thread outlives its workers unless it gave up on them; then nobody listens.
         let _ = self.sink.send(batch);
         (self.started, self.last_end, self.in_store) = (0, 0, 0);
-        self.interval += 1;
-        self.interval_end += self.width;
     }
 }
 

@@ -41,6 +41,17 @@ pub enum Ending {
     Indeterminate,
 }
 
+/// Operations that ended after their phase: among the counts and latencies, and in no rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Records that these moved.
+    pub records: u64,
+    /// Operations that did not succeed.
+    pub unsuccessful: u64,
+}
+
 /// Counts and latencies of a series, over an interval (`C` = `u32`) or a phase (`C` = `u64`).
 /// Histograms are made when first used.
 #[derive(Clone, Debug)]
@@ -55,6 +66,8 @@ pub struct KindMeasure<C: Counter> {
     pub indeterminate: u64,
     /// Records moved: 1 for each single-record operation that succeeded, n for scans and batches.
     pub records: u64,
+    /// Of all these, what ended after the phase.
+    pub drained: Drained,
     /// Service time (sent → answered) of those that succeeded, ns.
     pub service: Option<Histogram<C>>,
     /// Response time (due → answered) of those that succeeded, ns; open arrivals only.
@@ -65,6 +78,20 @@ pub struct KindMeasure<C: Counter> {
     pub unsuccessful_response: Option<Histogram<C>>,
 }
 
+impl Drained {
+    pub(super) fn add(&mut self, other: Drained) {
+        self.ok += other.ok;
+        self.records += other.records;
+        self.unsuccessful += other.unsuccessful;
+    }
+
+    /// All of them, however they ended.
+    #[must_use]
+    pub fn completed(self) -> u64 {
+        self.ok + self.unsuccessful
+    }
+}
+
 impl<C: Counter> Default for KindMeasure<C> {
     fn default() -> Self {
         KindMeasure {
@@ -73,6 +100,7 @@ impl<C: Counter> Default for KindMeasure<C> {
             failed: 0,
             indeterminate: 0,
             records: 0,
+            drained: Drained::default(),
             service: None,
             response: None,
             unsuccessful_service: None,
@@ -86,6 +114,12 @@ impl<C: Counter> KindMeasure<C> {
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.ok + self.failed + self.indeterminate
+    }
+
+    /// All of it ended after the phase.
+    pub(super) fn as_drained(&self) -> Drained {
+        let unsuccessful = self.failed + self.indeterminate;
+        Drained { ok: self.ok, records: self.records, unsuccessful }
     }
 
     /// Counts one operation.
@@ -138,6 +172,7 @@ impl<C: Counter> KindMeasure<C> {
         self.failed += other.failed;
         self.indeterminate += other.indeterminate;
         self.records += other.records;
+        self.drained.add(other.drained);
         add_into(&mut self.service, other.service.as_ref());
         add_into(&mut self.response, other.response.as_ref());
         add_into(&mut self.unsuccessful_service, other.unsuccessful_service.as_ref());

@@ -25,12 +25,11 @@ pub(super) fn halves_that_differ(timeline: &[Interval]) -> Option<(f64, f64)> {
 
 /// Operations a second in each interval but the last one, if that was cut.
 pub(super) fn whole_interval_rates(timeline: &[Interval]) -> Vec<f64> {
-    let length = |interval: &Interval| interval.end.saturating_sub(interval.start);
-    let whole = timeline.iter().map(length).max().unwrap_or_default();
+    let whole = timeline.iter().map(Interval::length).max().unwrap_or_default();
     timeline
         .iter()
-        .filter(|interval| length(interval) > 0 && length(interval) * 100 >= whole * 95)
-        .map(|interval| interval.completed as f64 * 1e9 / length(interval) as f64)
+        .filter(|interval| interval.length() > 0 && interval.length() * 100 >= whole * 95)
+        .map(Interval::rate)
         .collect()
 }
 
@@ -79,9 +78,7 @@ mod tests {
                 offered: completed,
                 started: completed,
                 completed,
-                failed: 0,
-                backlog: 0,
-                series: vec![],
+                ..Interval::default()
             })
             .collect()
     }

@@ -51,7 +51,7 @@ pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
 
 impl Evidence<'_> {
     fn span(&self) -> Duration {
-        Duration::from_nanos(self.measure.end.saturating_sub(self.measure.start))
+        self.measure.span()
     }
 
     fn open(&self) -> bool {
@@ -84,14 +84,14 @@ impl Evidence<'_> {
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Little's law: service times summed up, over the time that went by.
+    /// Little's law: service times summed up, over the time that went by until the last answer.
     fn in_flight(&self) -> f64 {
         let sum = |histogram: &Option<Histogram<u64>>| {
             histogram.as_ref().map_or(0.0, |h| h.mean() * h.len() as f64)
         };
         let in_service: f64 =
             self.measures().map(|m| sum(&m.service) + sum(&m.unsuccessful_service)).sum();
-        in_service / self.span().as_nanos().max(1) as f64
+        in_service / self.measure.span_with_drain().as_nanos().max(1) as f64
     }
 }
 

@@ -1,5 +1,6 @@
 //! The load loop, driven whole: counts, schedules, stalls, errors, ends.
 
+mod ends;
 mod pacing;
 mod stores;
 
@@ -39,12 +40,16 @@ struct Bench {
 
 #[derive(Default)]
 struct Seen {
+    /// Offered, started, completed.
     intervals: Vec<(u64, u64, u64)>,
+    /// Begin and end, ns, and those of its operations that ended later.
+    lengths: Vec<(u64, u64, u64)>,
 }
 
 impl Observer for Seen {
     fn interval(&mut self, interval: &Interval) {
         self.intervals.push((interval.offered, interval.started, interval.completed));
+        self.lengths.push((interval.start, interval.end, interval.drained));
     }
 
     fn progress(&mut self, _: &Progress) {}

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -30,6 +31,27 @@ struct Nemesis {
     /// How the phase goes; closed when it is over.
     news: Sender<News>,
     thread: JoinHandle<Vec<Done>>,
+    first: Arc<First>,
+}
+
+/// When the first fault was begun, for the thread that watches the phase.
+struct First(AtomicU64);
+
+impl First {
+    const NONE: Nanos = Nanos::MAX;
+
+    fn begin(&self, at: Nanos) {
+        let _ = self.0.compare_exchange(First::NONE, at, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Nothing could be done of what was begun `at` that time.
+    fn take_back(&self, at: Nanos) {
+        let _ = self.0.compare_exchange(at, First::NONE, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    fn begun(&self) -> Option<Nanos> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|at| *at != First::NONE)
+    }
 }
 
 /// How the phase goes, as far as faults wait for it.
@@ -79,7 +101,9 @@ impl Nemesis {
         start: Nanos,
     ) -> Nemesis {
         let (news, heard) = channel();
+        let first = Arc::new(First(AtomicU64::new(First::NONE)));
         let hand = Hand {
+            first: Arc::clone(&first),
             keeper: Arc::clone(keeper),
             roster: roster.clone(),
             store: Arc::clone(store),
@@ -91,7 +115,7 @@ impl Nemesis {
             done: Vec::new(),
         };
         let thread = std::thread::spawn(move || hand.work(start, &heard));
-        Nemesis { news, thread }
+        Nemesis { news, thread, first }
     }
 
     /// The phase is over: what is broken is repaired. What was done, in order; `start` is the
@@ -122,6 +146,8 @@ pub struct Disturbed<'a> {
     phase: &'a PhasePlan,
     nemesis: Option<(Nemesis, Nanos)>,
     news: News,
+    /// What was due and not started when the last interval was over.
+    backlog: u64,
     faults: Vec<FaultResult>,
 }
 
@@ -135,7 +161,8 @@ impl<'a> Disturbed<'a> {
         phase: &'a PhasePlan,
     ) -> Self {
         let (news, faults) = (News::default(), Vec::new());
-        Disturbed { watching, keeper, roster, store, phase, nemesis: None, news, faults }
+        let (nemesis, backlog) = (None, 0);
+        Disturbed { watching, keeper, roster, store, phase, nemesis, news, backlog, faults }
     }
 
     /// What was done, in order.
@@ -169,11 +196,16 @@ impl Observer for Disturbed<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) {
-        if !self.news.at_rate {
-            self.news.at_rate = reaches_rate(self.phase, interval);
+        let before = std::mem::replace(&mut self.backlog, interval.backlog);
+        if let Some((_, start)) = self.nemesis.as_ref().filter(|_| !self.news.at_rate) {
+            self.news.at_rate = reaches_rate(self.phase, interval, *start, before);
             self.tell();
         }
         self.watching.interval(interval);
+    }
+
+    fn first_fault(&self) -> Option<Nanos> {
+        self.nemesis.as_ref().and_then(|(nemesis, _)| nemesis.first.begun())
     }
 
     fn progress(&mut self, progress: &Progress) {
@@ -183,21 +215,24 @@ impl Observer for Disturbed<'_> {
     }
 }
 
-/// Whether as many operations succeeded in an interval as the phase asks for, but for 5 %. Clients that
-/// ask for no rate reach theirs in any interval.
-fn reaches_rate(phase: &PhasePlan, interval: &Interval) -> bool {
-    let asked = phase.groups.iter().map(|group| match group.arrival {
-        Arrival::Closed => 0.0,
-        Arrival::Constant { rate } | Arrival::Poisson { rate } => rate,
-        Arrival::Ramp { to, .. } => to,
+/// Whether as many operations succeeded in an interval as fell due, but for 5 %, and no more: a load that
+/// works off what had piled up is not at its rate yet, nor is one whose rate still changes. Clients
+/// that ask for no rate reach theirs in any interval. `start`: the phase's begin; `before`: the
+/// backlog when the interval began.
+fn reaches_rate(phase: &PhasePlan, interval: &Interval, start: Nanos, before: u64) -> bool {
+    if phase.groups.iter().all(|group| !group.arrival.is_open()) {
+        return true;
+    }
+    let changes = phase.groups.iter().any(|group| match group.arrival {
+        Arrival::Ramp { over, .. } => interval.start < start + over.as_nanos() as Nanos,
+        _ => false,
     });
-    let asked: f64 = asked.sum();
-    let seconds = interval.end.saturating_sub(interval.start) as f64 / 1e9;
-    let succeeded = interval.completed.saturating_sub(interval.failed) as f64;
-    seconds > 0.0 && succeeded >= 0.95 * asked * seconds
+    let succeeded = interval.in_time().saturating_sub(interval.failed) as f64;
+    !changes && !interval.catches_up(before) && succeeded >= 0.95 * interval.offered as f64
 }
 
 struct Hand {
+    first: Arc<First>,
     keeper: SharedKeeper,
     /// Hears of nodes that are other processes now.
     roster: Roster,
@@ -356,7 +391,21 @@ impl Hand {
     }
 
     fn fault(&mut self, number: usize, fault: &FaultPlan) {
-        let (what, began) = (fault.kind.name(), now());
+        let (what, began, known) = (fault.kind.name(), now(), self.done.len());
+        self.first.begin(began);
+        self.carry_through(number, fault, what, began);
+        if self.done[known..].iter().all(|done| done.error.is_some()) {
+            self.first.take_back(began);
+        }
+    }
+
+    fn carry_through(
+        &mut self,
+        number: usize,
+        fault: &FaultPlan,
+        what: &'static str,
+        began: Nanos,
+    ) {
         if fault.kind == FaultKind::Add {
             return self.add(what);
         }
@@ -478,4 +527,57 @@ impl Hand {
 /// The keeper, also if a thread that held it has panicked.
 pub fn lock(keeper: &SharedKeeper) -> std::sync::MutexGuard<'_, Keeper> {
     keeper.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kvdyno_core::workload::{GroupPlan, Kind};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn phase(arrival: Arrival) -> PhasePlan {
+        let group = GroupPlan { arrival, ..GroupPlan::plain("get", &[(Kind::Get, 1000)], 1) };
+        PhasePlan::plain(1, "get", vec![group], Duration::from_secs(60))
+    }
+
+    /// The second second of a phase.
+    fn interval(completed: u64, failed: u64, backlog: u64) -> Interval {
+        let (start, end, offered) = (SECOND, 2 * SECOND, 1_000);
+        Interval { start, end, offered, completed, failed, backlog, ..Interval::default() }
+    }
+
+    #[test]
+    fn a_load_that_catches_up_is_not_at_its_rate() {
+        let constant = phase(Arrival::Constant { rate: 1_000.0 });
+        let reached = |interval, before| reaches_rate(&constant, &interval, 0, before);
+        assert!(reached(interval(1_000, 0, 0), 0) && reached(interval(955, 0, 45), 0));
+        assert!(!reached(interval(1_000, 60, 0), 0), "they failed");
+        assert!(!reached(interval(900, 0, 100), 0), "it does not keep up");
+        assert!(!reached(interval(1_000, 0, 200), 200), "a backlog stays");
+        assert!(!reached(interval(1_200, 0, 0), 200), "a backlog is worked off");
+        assert!(!reached(interval(1_200, 0, 0), 0), "and one that clients held");
+    }
+
+    #[test]
+    fn a_rate_that_changes_is_reached_when_it_has_come_to_its_end() {
+        let over = Duration::from_secs(2);
+        let ramp = phase(Arrival::Ramp { from: 500.0, to: 1_000.0, over });
+        let at = |start| Interval { start, end: start + SECOND, ..interval(1_000, 0, 0) };
+        assert!(!reaches_rate(&ramp, &at(SECOND), 0, 0));
+        assert!(reaches_rate(&ramp, &at(2 * SECOND), 0, 0));
+        assert!(reaches_rate(&phase(Arrival::Closed), &interval(1, 0, 0), 0, 0));
+    }
+
+    #[test]
+    fn what_could_not_be_done_was_no_first_fault() {
+        let first = First(AtomicU64::new(First::NONE));
+        first.begin(5);
+        first.take_back(5);
+        assert_eq!(first.begun(), None);
+        first.begin(7);
+        first.begin(9);
+        first.take_back(9);
+        assert_eq!(first.begun(), Some(7));
+    }
 }

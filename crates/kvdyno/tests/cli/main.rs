@@ -12,6 +12,7 @@ mod folders;
 #[cfg(feature = "server-tests")]
 mod harm;
 mod inputs;
+mod lengths;
 mod options;
 mod reasons;
 #[cfg(feature = "server-tests")]

@@ -2,11 +2,11 @@
 
 use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{
-    CopiesAccount, DifferingRecord, FaultAccount, LostWrite, SideAccount, StaleAccount,
-    WriteAccount,
+    BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, LostWrite, SideAccount,
+    StaleAccount, WriteAccount,
 };
 
-/// Share of the former throughput whose return the tables tell.
+/// Share of the throughput whose return the tables tell.
 const SHOWN: f64 = 0.95;
 
 /// A column of the account.
@@ -20,7 +20,7 @@ pub(crate) struct AccountLine {
 }
 
 /// Every column after the fault, its time and the kind of operations.
-pub(crate) const ACCOUNT_LINES: [AccountLine; 9] = [
+pub(crate) const ACCOUNT_LINES: [AccountLine; 11] = [
     AccountLine {
         label: "OK",
         meaning: "operations that succeeded from the fault to the next one, from a repair to whatever was done next",
@@ -52,15 +52,29 @@ pub(crate) const ACCOUNT_LINES: [AccountLine; 9] = [
         text: |_, side| time(Some(side.unavailable_ns)),
     },
     AccountLine {
+        label: "Asked/s",
+        meaning: "requests that fell due a second after the fault; only with open arrivals",
+        text: |_, side| side.asked_rate.map_or("-".to_owned(), significant),
+    },
+    AccountLine {
         label: "Former/s",
-        meaning: "operations that succeeded a second before the first fault",
+        meaning: "operations that succeeded a second before the first fault, once the load was level with its schedule",
         text: |_, side| side.former_rate.map_or("-".to_owned(), significant),
     },
     AccountLine {
         label: "To 95 %",
-        meaning: "from the fault until 95 % of the former throughput was reached and kept",
+        meaning: "from the fault until 95 % of what is asked (without a rate: of the former throughput) succeeded again, and went on to",
         text: |fault, side| match side.recovered(SHOWN) {
             Some(after) => after.map_or_else(|| not_within(fault), |ns| time(Some(ns))),
+            None => "-".to_owned(),
+        },
+    },
+    AccountLine {
+        label: "Drained",
+        meaning: "from the fault until the backlog was drained: what had fallen due and not ended was as little as before; only with open arrivals, reads and writes together",
+        text: |fault, _| match fault.backlog {
+            Some(BacklogAccount { drained_ns: None, .. }) => not_within(fault),
+            Some(BacklogAccount { drained_ns, .. }) => time(drained_ns),
             None => "-".to_owned(),
         },
     },

@@ -1,9 +1,10 @@
 //! Accounts of faults whose cost is known, because the course was made up.
 
-use kvdyno_core::measure::{Calm, KindMeasure, Series, Silences};
-use kvdyno_core::workload::Kind;
+use kvdyno_core::measure::{Calm, Interval, KindMeasure, Series, Silences};
+use kvdyno_core::workload::{Arrival, GroupPlan, Kind};
 
 use super::*;
+use crate::result::BacklogAccount;
 use crate::sample;
 
 const SECOND: u64 = 1_000_000_000;
@@ -13,7 +14,8 @@ const SLOT: u64 = 20_000_000;
 /// there are in a slot from that time on.
 fn phase(rate: impl Fn(u64) -> u64) -> PhaseMeasure {
     let start = 7 * SECOND;
-    let mut course = Course { start, slot: SLOT, ..Course::default() };
+    let level_from = Some(start);
+    let mut course = Course { start, slot: SLOT, level_from, ..Course::default() };
     for slot in 0..30 * SECOND / SLOT {
         let ok = rate(slot * SLOT);
         let writes = Slot { ok, ..Slot::default() };
@@ -31,6 +33,26 @@ fn phase(rate: impl Fn(u64) -> u64) -> PhaseMeasure {
     measure.series = vec![(series, KindMeasure { ok: 30_000, ..KindMeasure::default() })];
     (measure.start, measure.end, measure.course) = (start, start + 30 * SECOND, course);
     measure
+}
+
+/// Clients that insert, each its next record when the last is answered, or at a rate.
+fn plan(arrival: Arrival) -> PhasePlan {
+    let group = GroupPlan { arrival, ..GroupPlan::plain("insert", &[(Kind::Insert, 1000)], 1) };
+    PhasePlan::plain(1, "insert", vec![group], std::time::Duration::from_secs(60))
+}
+
+fn account_of(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccount> {
+    of_faults(&plan(Arrival::Closed), measure, faults)
+}
+
+/// The same phase with 1,000 requests a second that fall due.
+fn of_open(mut measure: PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccount> {
+    let interval = |index: u64| {
+        let start = measure.start + index * SECOND;
+        Interval { start, end: start + SECOND, offered: 1_000, ..Interval::default() }
+    };
+    measure.timeline = (0..30).map(interval).collect();
+    of_faults(&plan(Arrival::Constant { rate: 1_000.0 }), &measure, faults)
 }
 
 fn fault(what: &str, node: &str, began_ns: u64) -> FaultResult {
@@ -66,7 +88,7 @@ fn an_outage_is_told_to_the_slot() {
         measure.course.calm[second].p99[1] = Some(f64::INFINITY);
     }
     let kill = fault("kill", "node-1", 10 * SECOND);
-    let accounts = of_faults(&measure, &[kill, fault("start again", "node-1", 20 * SECOND)]);
+    let accounts = account_of(&measure, &[kill, fault("start again", "node-1", 20 * SECOND)]);
     let [killed, repaired] = &accounts[..] else { panic!("{accounts:?}") };
     assert_eq!((killed.until_ns, repaired.until_ns), (30 * SECOND, 30 * SECOND));
     assert!(killed.reads.is_none());
@@ -96,7 +118,7 @@ fn a_stall_before_the_fault_does_not_hide_the_outage_after_it() {
         at if (6 * SECOND..7 * SECOND).contains(&at) => 40,
         at => outage(at),
     };
-    let account = of_faults(&phase(stalled), &[fault("kill", "node-1", 10 * SECOND)]);
+    let account = account_of(&phase(stalled), &[fault("kill", "node-1", 10 * SECOND)]);
     let after = writes(&account[0]).recovered(0.95).unwrap().unwrap();
     assert!((2 * SECOND..=2 * SECOND + SLOT).contains(&after), "{after}");
 }
@@ -104,7 +126,7 @@ fn a_stall_before_the_fault_does_not_hide_the_outage_after_it() {
 #[test]
 fn a_fault_that_costs_nothing_costs_nothing() {
     let measure = phase(|at| 20 + at / SLOT % 3);
-    let account = of_faults(&measure, &[fault("kill", "node-2", 10 * SECOND)]);
+    let account = account_of(&measure, &[fault("kill", "node-2", 10 * SECOND)]);
     let side = writes(&account[0]);
     assert_eq!((side.errors(), side.first_error_ns, side.last_error_ns), (0, None, None));
     assert!(side.recoveries.iter().all(|r| r.after_ns == Some(0)), "{:?}", side.recoveries);
@@ -115,7 +137,7 @@ fn a_fault_that_costs_nothing_costs_nothing() {
 #[test]
 fn what_does_not_come_back_is_not_said_to() {
     let measure = phase(|at| if at < 10 * SECOND { 20 } else { 14 });
-    let account = of_faults(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
+    let account = account_of(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
     let side = writes(&account[0]);
     let after: Vec<_> = side.recoveries.iter().map(|r| (r.share, r.after_ns)).collect();
     assert_eq!(after, [(0.5, Some(0)), (0.8, None), (0.9, None), (0.95, None), (0.99, None)]);
@@ -125,14 +147,86 @@ fn what_does_not_come_back_is_not_said_to() {
 }
 
 #[test]
+fn a_level_is_never_that_of_a_load_that_catches_up() {
+    // It took four seconds to start, catches up until the fault, and again after an outage of 2 s.
+    let begun = |at: u64| match at {
+        at if at < 4 * SECOND => 0,
+        at if at < 10 * SECOND => 32,
+        at if (10 * SECOND..12 * SECOND).contains(&at) => 0,
+        at if (12 * SECOND..16 * SECOND).contains(&at) => 31,
+        _ => 20,
+    };
+    let mut measure = phase(begun);
+    measure.course.level_from = None;
+    measure.course.former_p99 = [None, None];
+    let faults = [fault("kill", "node-1", 10 * SECOND)];
+    let account = of_open(measure, &faults);
+    let side = writes(&account[0]);
+    assert_eq!((side.asked_rate, side.former_rate), (Some(1_000.0), None));
+    assert_eq!((side.former_p99_ns, side.calm_ns), (None, None));
+    // Against what is asked it is back when it works again: 1,600 a second were never asked for.
+    for share in SHARES {
+        let after = side.recovered(share).unwrap().unwrap();
+        assert!((2 * SECOND..=2 * SECOND + SLOT).contains(&after), "{share}: {after}");
+    }
+    // But then 2,400 wait, of those before the fault too, and 1,550 a second end.
+    let backlog = account[0].backlog.unwrap();
+    assert_eq!(backlog.most, 2_400);
+    assert_eq!(backlog.drained_ns, None, "there is more than falls due in a tenth of a second");
+    let row = &lines::rows(&account)[0];
+    assert_eq!(row[9..14], ["1,000", "-", "2.00 s", "> 20.0 s", "-"]);
+}
+
+#[test]
+fn a_former_level_is_never_above_what_was_asked() {
+    // A little more succeeds than falls due: something of before is worked off all the time.
+    let measure = phase(|at| if at < 10 * SECOND { 21 } else { outage(at) });
+    let account = of_open(measure.clone(), &[fault("kill", "node-1", 10 * SECOND)]);
+    let side = writes(&account[0]);
+    assert_eq!((side.asked_rate, side.former_rate), (Some(1_000.0), Some(1_000.0)));
+    let (most, drained) = (1_500, Some(2 * SECOND + 360_000_000));
+    assert_eq!(account[0].backlog, Some(BacklogAccount { most, drained_ns: drained }));
+    // With closed arrivals nothing is asked for, and nothing can pile up.
+    let closed = account_of(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
+    let side = writes(&closed[0]);
+    assert_eq!((side.asked_rate, closed[0].backlog), (None, None));
+    assert!((side.former_rate.unwrap() - 1_050.0).abs() < 1e-6);
+}
+
+#[test]
+fn the_level_before_is_that_from_when_the_load_was_level_on() {
+    let mut measure = phase(|at| if at < 6 * SECOND { 40 } else { 20 });
+    measure.course.level_from = Some(measure.start + 6 * SECOND);
+    let side = of_open(measure, &[fault("kill", "node-1", 10 * SECOND)]).remove(0).writes.unwrap();
+    assert_eq!(side.former_rate, Some(1_000.0));
+}
+
+#[test]
+fn what_ends_after_the_phase_is_counted_and_no_level_is_made_of_it() {
+    let mut measure = phase(|_| 20);
+    let late = measure.start + 31 * SECOND;
+    measure.course.slots.resize((31 * SECOND / SLOT) as usize + 1, Default::default());
+    let errors = Some(Stretch { from: late, to: late });
+    let timed_out = Slot { ok: 500, indeterminate: 3, errors, ..Slot::default() };
+    measure.course.slots.last_mut().unwrap()[1] = timed_out;
+    let faults = [fault("kill", "node-1", 10 * SECOND), fault("kill", "node-2", 20 * SECOND)];
+    let account = account_of(&measure, &faults);
+    assert_eq!(writes(&account[0]).errors(), 0, "they followed the last fault");
+    let side = writes(&account[1]);
+    assert_eq!((side.ok, side.indeterminate), (10_500, 3));
+    assert_eq!((side.first_error_ns, side.last_error_ns), (Some(11 * SECOND), Some(11 * SECOND)));
+    assert!(side.recoveries.iter().all(|r| r.after_ns == Some(0)), "{:?}", side.recoveries);
+}
+
+#[test]
 fn without_a_before_nothing_is_compared() {
     let measure = phase(|_| 20);
     // At once, and within the first slots of 20 ms.
     for at in [0, 5_000_000, 25_000_000, 45_000_000] {
-        let side = of_faults(&measure, &[fault("kill", "node-1", at)]).remove(0).writes.unwrap();
+        let side = account_of(&measure, &[fault("kill", "node-1", at)]).remove(0).writes.unwrap();
         assert_eq!((side.former_rate, side.recoveries.len()), (None, 0));
     }
-    let side = of_faults(&measure, &[fault("kill", "node-1", 29 * SECOND + 500_000_000)]);
+    let side = account_of(&measure, &[fault("kill", "node-1", 29 * SECOND + 500_000_000)]);
     assert_eq!(writes(&side[0]).former_rate, None, "too short afterwards");
 }
 
@@ -146,11 +240,11 @@ fn all_nodes_at_once_are_one_fault_and_what_was_not_done_is_none() {
     faults
         .push(FaultResult { error: Some("no node".to_owned()), ..fault("pause", "", 15 * SECOND) });
     faults.push(fault("start again", "node-1", 31 * SECOND));
-    let accounts = of_faults(&measure, &faults);
+    let accounts = account_of(&measure, &faults);
     let names: Vec<String> = accounts.iter().map(FaultAccount::name).collect();
     assert_eq!(names, ["kill node-1 node-2 node-3", "kill node-1"]);
     assert_eq!(accounts[0].ended_ns, 10 * SECOND + 151_000_000);
-    assert!(of_faults(&measure, &[]).is_empty(), "no fault, no account");
+    assert!(account_of(&measure, &[]).is_empty(), "no fault, no account");
 }
 
 #[test]

@@ -36,6 +36,7 @@ struct Trial {
 struct Row {
     length_s: f64,
     ok: u64,
+    drained: u64,
     failed: u64,
     /// Sum of the latencies, ns.
     sum: f64,
@@ -84,8 +85,8 @@ impl Side {
                 up_to.push(sum);
             }
             let times = slot.latencies.iter().map(|&(value, count)| value as f64 * count as f64);
-            let Slot { length_s, ok, failed, .. } = *slot;
-            Row { length_s, ok, failed, sum: times.sum(), up_to }
+            let Slot { length_s, ok, drained, failed, .. } = *slot;
+            Row { length_s, ok, drained, failed, sum: times.sum(), up_to }
         };
         let trials = trials.iter().filter(|slots| !slots.is_empty());
         let trials = trials.map(|slots| Trial::new(slots.iter().map(row).collect())).collect();
@@ -179,7 +180,7 @@ impl Side {
         };
         let (ok, failed) = (|row: &Row| row.ok as f64, |row: &Row| row.failed as f64);
         match figure {
-            Figure::Rate => sum(ok) / sum(|row| row.length_s),
+            Figure::Rate => (sum(ok) - sum(|row| row.drained as f64)) / sum(|row| row.length_s),
             Figure::Mean if sum(failed) > 0.0 => f64::INFINITY,
             Figure::Mean => sum(|row| row.sum) / sum(|row| row.measured()),
             Figure::Errors | Figure::ErrorRatio => sum(failed) / (sum(ok) + sum(failed)),
@@ -243,6 +244,7 @@ impl Trial {
         for row in &slots[1..] {
             total.length_s += row.length_s;
             total.ok += row.ok;
+            total.drained += row.drained;
             total.failed += row.failed;
             total.sum += row.sum;
             total.up_to.iter_mut().zip(&row.up_to).for_each(|(sum, count)| *sum += count);
@@ -305,7 +307,7 @@ mod tests {
     use super::*;
 
     fn slot(ok: u64, latencies: &[(u64, u64)]) -> Slot {
-        Slot { length_s: 1.0, ok, failed: 0, latencies: latencies.to_vec() }
+        Slot { length_s: 1.0, ok, latencies: latencies.to_vec(), ..Slot::default() }
     }
 
     fn figures() -> Vec<Figure> {
@@ -315,6 +317,14 @@ mod tests {
             Figure::Percentile(99_000),
             Figure::ErrorRatio,
         ]
+    }
+
+    #[test]
+    fn what_ended_after_the_phase_is_in_the_latencies_and_not_in_the_rate() {
+        let last = Slot { length_s: 0.5, drained: 10, ..slot(60, &[(10, 50), (900, 10)]) };
+        let side = Side::new(&[vec![slot(100, &[(10, 100)]), last]]);
+        let all = side.estimates(&[Figure::Rate, Figure::Percentile(99_000)], 1);
+        assert_eq!((all[0].value, all[1].value), (100.0, 900.0));
     }
 
     #[test]

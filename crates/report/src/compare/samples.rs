@@ -26,6 +26,8 @@ pub struct Slot {
     pub length_s: f64,
     /// Operations that succeeded.
     pub ok: u64,
+    /// Of these, the ones that ended after the phase: in no rate.
+    pub drained: u64,
     /// Operations that did not.
     pub failed: u64,
     /// Latencies of those that succeeded, as (ns, how many), ascending: response times where arrivals
@@ -36,6 +38,7 @@ pub struct Slot {
 impl Slot {
     fn add(&mut self, other: &Slot) {
         self.ok = self.ok.saturating_add(other.ok);
+        self.drained = self.drained.saturating_add(other.drained);
         self.failed = self.failed.saturating_add(other.failed);
         let mut sum: BTreeMap<u64, u64> = self.latencies.iter().copied().collect();
         for &(value, count) in &other.latencies {
@@ -205,6 +208,7 @@ impl Reading {
         slots.resize_with(self.starts.len(), Slot::default);
         let slot = slots.last_mut().expect("there is an interval");
         slot.ok = slot.ok.saturating_add(row.ok);
+        slot.drained = slot.drained.saturating_add(row.kind_drained);
         let failed = row.kind_failed.saturating_add(row.kind_indeterminate);
         slot.failed = slot.failed.saturating_add(failed);
     }
@@ -245,7 +249,8 @@ fn whole(phase: &PhaseResult, kind: Kind, clock: Measured) -> Result<Slot, Histo
             _ => &series.service,
         };
         let latencies = latency.as_ref().map(cells).transpose()?.unwrap_or_default();
-        slot.add(&Slot { ok: series.ok, failed: series.unsuccessful(), latencies, length_s: 0.0 });
+        let (ok, failed, drained) = (series.ok, series.unsuccessful(), series.drained);
+        slot.add(&Slot { ok, drained, failed, latencies, length_s: 0.0 });
     }
     Ok(slot)
 }
@@ -303,7 +308,8 @@ mod tests {
 
     #[test]
     fn slivers_join_their_neighbour_and_long_runs_are_merged() {
-        let slot = |length_s, ok| Slot { length_s, ok, failed: 0, latencies: vec![(5, ok)] };
+        let slot =
+            |length_s, ok| Slot { length_s, ok, latencies: vec![(5, ok)], ..Slot::default() };
         let joined = merged(vec![slot(1.0, 10), slot(1.0, 10), slot(0.1, 1)]);
         assert_eq!(joined.len(), 2);
         assert_eq!(joined[1], slot(1.1, 11));

@@ -54,7 +54,8 @@ fn trial(store: Store, noise: &mut Noise) -> PhaseSamples {
         let pace = (level + drift).exp();
         let ok = (store.rate * pace) as u64;
         let stalled = if noise.0.below(30) == 0 { 2.0 } else { 1.0 };
-        Slot { length_s: 1.0, ok, failed: 0, latencies: latencies(ok, 1.0 / pace, stalled, noise) }
+        let latencies = latencies(ok, 1.0 / pace, stalled, noise);
+        Slot { length_s: 1.0, ok, latencies, ..Slot::default() }
     });
     PhaseSamples::of_kind(Kind::Get, slots.collect())
 }

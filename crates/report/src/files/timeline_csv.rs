@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Place;
 
 /// A row. Latencies are ns, times are seconds since the run began; columns from `offered` to
-/// `backlog` are about the interval as a whole and the same in each of its rows.
+/// `backlog`, and `drained`, are about the interval as a whole and the same in each of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TimelineRow {
     pub run: usize,
@@ -38,6 +38,10 @@ pub(crate) struct TimelineRow {
     pub response_p99_ns: Option<u64>,
     pub response_p99_9_ns: Option<u64>,
     pub response_max_ns: Option<u64>,
+    #[serde(default)]
+    pub drained: u64,
+    #[serde(default)]
+    pub kind_drained: u64,
 }
 
 /// The line with the names of the columns.
@@ -65,6 +69,7 @@ pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, ori
         completed: interval.completed,
         failed: interval.failed,
         backlog: interval.backlog,
+        drained: interval.drained,
         ..TimelineRow::default()
     };
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(to);
@@ -97,6 +102,7 @@ fn row(whole: &TimelineRow, (series, measure): &(Series, KindMeasure<u32>)) -> T
         response_p99_ns: response(0.99),
         response_p99_9_ns: response(0.999),
         response_max_ns: measure.response.as_ref().map(|h| h.max()),
+        kind_drained: measure.drained.ok,
         ..whole.clone()
     }
 }

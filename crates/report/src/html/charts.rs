@@ -222,7 +222,7 @@ fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {
     };
     KindCharts {
         name: name.to_owned(),
-        rate: per_second(|point| point.ok),
+        rate: per_second(|point| point.ok.saturating_sub(point.drained)),
         failed: per_second(|point| point.failed),
         service: bands(points, |point| point.service),
         response: bands(points, |point| point.response),
@@ -298,8 +298,9 @@ mod tests {
         let point = |ok| Point { ok, ..Point::default() };
         let charts = kind_charts("get", &[point(100), point(90), point(10)], &[1.0, 0.99, 0.01]);
         assert_eq!(charts.rate, [Some(100.0); 3]);
-        let charts = kind_charts("get", &[point(100), point(25)], &[1.0, 0.5]);
-        assert_eq!(charts.rate, [Some(100.0), Some(50.0)]);
+        let last = Point { drained: 5, ..point(30) };
+        let charts = kind_charts("get", &[point(100), last], &[1.0, 0.5]);
+        assert_eq!(charts.rate, [Some(100.0), Some(50.0)], "without what ended later");
     }
 
     #[test]
@@ -317,7 +318,8 @@ mod tests {
         assert!(marks(&phase).is_empty());
         let (what, beside) = ("p99".to_owned(), Vec::new());
         let (from_ns, to_ns, level) = (2_000_000_000, 3_000_000_000, 4.0);
-        let excursions = vec![ExcursionResult { what, from_ns, to_ns, level, beside }];
+        let start_up = false;
+        let excursions = vec![ExcursionResult { what, from_ns, to_ns, level, beside, start_up }];
         let settled_ns = Some(5_500_000_000);
         phase.course = Some(CourseResult { settled_ns, excursions, ..CourseResult::default() });
         let found: Vec<_> = marks(&phase).iter().map(|m| (m.kind, m.begin, m.end)).collect();

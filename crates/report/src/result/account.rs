@@ -43,6 +43,20 @@ pub struct FaultAccount {
     pub reads: Option<SideAccount>,
     /// Operations that write.
     pub writes: Option<SideAccount>,
+    /// What piled up meanwhile; only where all arrivals were open.
+    #[serde(default)]
+    pub backlog: Option<BacklogAccount>,
+}
+
+/// Requests that were due and had not ended, of all kinds together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BacklogAccount {
+    /// Most of them at once.
+    pub most: u64,
+    /// From the fault's begin until they were worked off: no more than twice as many as before the fault, or
+    /// than fall due in a tenth of a second, and so for as long as was watched. 0 if there never were
+    /// more, `None` if it did not come to that.
+    pub drained_ns: Option<u64>,
 }
 
 /// What followed a fault, for reads or for writes. Times count from the fault's begin.
@@ -62,20 +76,26 @@ pub struct SideAccount {
     pub unavailable_ns: u64,
     /// When that began, since the phase began: it may have been before the fault.
     pub unavailable_from_ns: u64,
-    /// Operations that succeeded a second, before the first fault of the phase; `None` if that was
-    /// too short, or what followed was.
+    /// Requests a second that fell due in what was watched after the fault; only where all arrivals were
+    /// open.
+    #[serde(default)]
+    pub asked_rate: Option<f64>,
+    /// Operations that succeeded a second, before the first fault of the phase, without the time in which
+    /// the load caught up with its schedule, and never more than fell due; `None` if that was too
+    /// short, or what followed was.
     pub former_rate: Option<f64>,
-    /// Until each share of that was reached again, and kept for as long as was watched.
+    /// Until each share of what was asked (closed arrivals: of the former rate) succeeded again, and for
+    /// as long as was watched.
     pub recoveries: Vec<Recovery>,
-    /// 99th percentile before the first fault of the phase, what failed counted as infinite; `None`
-    /// if there is none.
+    /// 99th percentile before the first fault of the phase, without the time in which the load caught up
+    /// with its schedule, what failed counted as infinite; `None` if there is none.
     pub former_p99_ns: Option<f64>,
     /// Until it was below twice that again and stayed there, in whole intervals; `None` if it did not
     /// come to that.
     pub calm_ns: Option<u64>,
 }
 
-/// When a share of the former throughput was reached again.
+/// When a share of the throughput that was asked, or of the former one, was reached again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recovery {
     /// The share; 1 is all of it.
@@ -262,11 +282,10 @@ impl SideAccount {
         self.failed.saturating_add(self.indeterminate)
     }
 
-    /// When `share` of the former throughput was reached again: `Some(None)` if it was not, `None` if
-    /// that cannot be told.
+    /// When `share` of the throughput that was asked, or of the former one, was reached again:
+    /// `Some(None)` if it was not, `None` if that cannot be told.
     #[must_use]
     pub fn recovered(&self, share: f64) -> Option<Option<u64>> {
-        self.former_rate?;
         let found = self.recoveries.iter().find(|r| (r.share - share).abs() < 1e-9)?;
         Some(found.after_ns)
     }

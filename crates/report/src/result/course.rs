@@ -84,19 +84,27 @@ pub struct ExcursionResult {
     pub level: f64,
     /// What else went on, one sentence each without a stop; empty if it is unexplained.
     pub beside: Vec<String>,
+    /// The load was not yet level with its schedule: open arrivals at the begin of a phase, before any
+    /// fault. What went on beside does not matter then.
+    #[serde(default)]
+    pub start_up: bool,
 }
 
 /// A phase while it is watched, interval by interval.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     points: Vec<Point>,
+    /// What was due and not started when the last interval was over.
+    backlog: u64,
+    /// When the load was level with its schedule, as far as arrivals have one.
+    level_from: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Point {
     start: Nanos,
     end: Nanos,
-    completed: u64,
+    rate: f64,
     p50: Option<u64>,
     p99: Option<u64>,
 }
@@ -124,8 +132,12 @@ impl Watched {
             }
         }
         let at = |quantile| all.as_ref().map(|histogram| histogram.value_at_quantile(quantile));
-        let Interval { start, end, completed, .. } = *interval;
-        self.points.push(Point { start, end, completed, p50: at(0.5), p99: at(0.99) });
+        let before = std::mem::replace(&mut self.backlog, interval.backlog);
+        if self.level_from.is_none() && !interval.catches_up(before) {
+            self.level_from = Some(interval.start);
+        }
+        let Interval { start, end, .. } = *interval;
+        self.points.push(Point { start, end, rate: interval.rate(), p50: at(0.5), p99: at(0.99) });
     }
 
     /// What happened, where enough intervals were watched; `start` is the phase's begin and `open`
@@ -136,7 +148,7 @@ impl Watched {
         if points.len() < FEWEST {
             return None;
         }
-        let rates: Vec<f64> = points.iter().map(Point::rate).collect();
+        let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
         let mut course = CourseResult::default();
         // With open arrivals the schedule gives the rate: whether the store has settled its latency tells.
         let judged = if open { filled(&points, |point| point.p50) } else { rates.clone() };
@@ -154,8 +166,16 @@ impl Watched {
         course.events = known.events(start);
         for excursion in &mut course.excursions {
             excursion.beside = known.beside(excursion, &course.events, start);
+            excursion.start_up = open && self.starts_up(excursion, start, known.faults);
         }
         Some(course)
+    }
+
+    /// It begins before the load is level with its schedule, and no fault was begun by its end.
+    fn starts_up(&self, it: &ExcursionResult, start: Nanos, faults: &[FaultResult]) -> bool {
+        let level = self.level_from.map_or(u64::MAX, |from| from.saturating_sub(start));
+        let disturbed = faults.iter().any(|f| f.error.is_none() && f.began_ns < it.to_ns);
+        (it.from_ns == 0 || it.from_ns < level) && !disturbed
     }
 
     fn whole(&self) -> Vec<Point> {
@@ -163,12 +183,6 @@ impl Watched {
         let longest = self.points.iter().map(length).max().unwrap_or(0) as f64;
         let whole = |point: &&Point| length(point) > 0 && length(point) as f64 >= longest * SLIVER;
         self.points.iter().filter(whole).copied().collect()
-    }
-}
-
-impl Point {
-    fn rate(&self) -> f64 {
-        self.completed as f64 * 1e9 / self.end.saturating_sub(self.start).max(1) as f64
     }
 }
 
@@ -221,6 +235,7 @@ fn stretches(
             to_ns: points[to - 1].end.saturating_sub(start),
             level: told(level),
             beside: Vec::new(),
+            start_up: false,
         }
     };
     joined.into_iter().map(stretch).collect()
@@ -349,9 +364,11 @@ mod tests {
         let point = |(index, &completed): (usize, &u64)| {
             let start = START + index as u64 * SECOND;
             let p99 = Some(p99_us(index) * 1_000);
-            Point { start, end: start + SECOND, completed, p50: Some(50_000), p99 }
+            let (end, rate) = (start + SECOND, completed as f64);
+            Point { start, end, rate, p50: Some(50_000), p99 }
         };
-        Watched { points: rates.iter().enumerate().map(point).collect() }
+        let points = rates.iter().enumerate().map(point).collect();
+        Watched { points, level_from: Some(START), ..Watched::default() }
     }
 
     fn jitter(index: usize) -> u64 {
@@ -499,6 +516,60 @@ mod tests {
         let course = watched.course(START, true, NOTHING).unwrap();
         let settled = course.settled_ns.unwrap();
         assert!((10 * SECOND..=20 * SECOND).contains(&settled), "{course:?}");
+    }
+
+    /// 20 intervals of a second in which 1,000 fall due; `completed` and the backlog of each.
+    fn intervals(told: impl Fn(usize) -> (u64, u64)) -> Watched {
+        let mut watched = Watched::default();
+        for index in 0..20 {
+            let (completed, backlog) = told(index);
+            let start = START + index as u64 * SECOND;
+            let (end, offered) = (start + SECOND, 1_000);
+            watched.add(&Interval {
+                start,
+                end,
+                offered,
+                completed,
+                backlog,
+                ..Interval::default()
+            });
+        }
+        watched
+    }
+
+    #[test]
+    fn a_dip_at_the_begin_of_an_open_phase_is_its_start_up() {
+        let busy = |index: usize| match index {
+            0 => (200, 800),
+            1 => (500, 1_300),
+            2..=4 => (1_400, 900 - 400 * (index as u64 - 2)),
+            12 => (400, 600),
+            13 => (1_600, 0),
+            _ => (1_000, 0),
+        };
+        let fault = |second: u64| {
+            let (what, began_ns) = ("kill".to_owned(), second * SECOND);
+            [FaultResult { what, began_ns, ended_ns: began_ns, ..FaultResult::default() }]
+        };
+        let told = |open, faults: &[FaultResult]| -> Vec<(u64, bool)> {
+            let known = Known { faults, ..NOTHING };
+            let course = intervals(busy).course(START, open, known).unwrap();
+            course.excursions.iter().map(|e| (e.from_ns / SECOND, e.start_up)).collect()
+        };
+        assert_eq!(told(true, &[]), [(0, true), (12, false)]);
+        assert_eq!(told(true, &fault(12)), [(0, true), (12, false)]);
+        assert_eq!(told(true, &fault(1)), [(0, false), (12, false)], "a fault is none");
+        assert_eq!(told(false, &[]), [(0, false), (12, false)], "a closed phase has no schedule");
+    }
+
+    #[test]
+    fn the_drain_makes_no_level_of_the_last_interval() {
+        let mut watched = intervals(|_| (1_000, 0));
+        let start = START + 20 * SECOND;
+        let (end, offered, completed, drained) = (start + SECOND / 2, 500, 2_500, 2_000);
+        let last = Interval { start, end, offered, completed, drained, ..Interval::default() };
+        watched.add(&last);
+        assert_eq!(watched.points[20].rate, 1_000.0);
     }
 
     #[test]

@@ -205,8 +205,13 @@ fn unite_wall(phase: &mut PhaseResult, other: &PhaseResult) {
     };
     let (Some(mine), Some(theirs)) = (bounds(phase), bounds(other)) else { return };
     let (start, end) = (mine.0.min(theirs.0), mine.1.max(theirs.1));
+    let idle = |end: std::time::SystemTime, p: &PhaseResult| {
+        end + std::time::Duration::from_nanos(p.drain_ns)
+    };
+    let idle = idle(mine.1, phase).max(idle(theirs.1, other));
     phase.started = rfc3339(start);
     phase.wall_ns = nanos_between(start, end);
+    phase.drain_ns = nanos_between(end, idle);
 }
 
 fn merge_series(phase: &mut PhaseResult, other: &PhaseResult) -> Result<(), HistogramError> {
@@ -219,7 +224,7 @@ fn merge_series(phase: &mut PhaseResult, other: &PhaseResult) -> Result<(), Hist
     }
     phase.series.sort_by_key(|s| (s.group, s.kind));
     for series in &mut phase.series {
-        series.rate = rate(series.ok, phase.wall_ns);
+        series.rate = rate(series.in_time(), phase.wall_ns);
     }
     Ok(())
 }
@@ -230,6 +235,7 @@ fn add_series(mine: &mut SeriesResult, theirs: &SeriesResult) -> Result<(), Hist
     mine.failed = mine.failed.saturating_add(theirs.failed);
     mine.indeterminate = mine.indeterminate.saturating_add(theirs.indeterminate);
     mine.records = mine.records.saturating_add(theirs.records);
+    mine.drained = mine.drained.saturating_add(theirs.drained);
     mine.service = sum(&mine.service, &theirs.service)?;
     mine.response = sum(&mine.response, &theirs.response)?;
     mine.unsuccessful_service = sum(&mine.unsuccessful_service, &theirs.unsuccessful_service)?;

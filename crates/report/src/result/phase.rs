@@ -44,8 +44,13 @@ pub struct PhaseResult {
     pub started: String,
     /// Begin, ns since the run began.
     pub offset_ns: u64,
-    /// From the begin to the end of the last operation, ns.
+    /// From its begin to its end, ns: its deadline, or when it was stopped; where all its requests were
+    /// made before, when their schedule was over or, if that came later, the last was answered.
     pub wall_ns: u64,
+    /// From its end to the last answer, ns. What ended in that time is in counts and latencies, and in
+    /// no rate.
+    #[serde(default)]
+    pub drain_ns: u64,
     /// Why it ended.
     #[schemars(with = "String")]
     pub stopped: StopReason,
@@ -145,7 +150,10 @@ pub struct SeriesResult {
     pub indeterminate: u64,
     /// Records moved.
     pub records: u64,
-    /// Successful operations a second.
+    /// Of those that succeeded, the ones that ended after the phase.
+    #[serde(default)]
+    pub drained: u64,
+    /// Operations a second that succeeded before the phase ended.
     pub rate: Option<f64>,
     /// Service time of those that succeeded.
     pub service: Option<Latency>,
@@ -320,6 +328,7 @@ impl PhaseResult {
             started: rfc3339(measure.started_at),
             offset_ns: measure.start.saturating_sub(origin),
             wall_ns,
+            drain_ns: measure.last_end.saturating_sub(measure.end),
             stopped: measure.stopped,
             groups: plan.groups.iter().map(GroupResult::new).collect(),
             offered: measure.offered,
@@ -357,8 +366,8 @@ impl PhaseResult {
     }
 
     /// Enters what was done to the testbed meanwhile and what followed.
-    pub fn disturb(&mut self, measure: &PhaseMeasure, faults: Vec<FaultResult>) {
-        self.account = account::of_faults(measure, &faults);
+    pub fn disturb(&mut self, plan: &PhasePlan, measure: &PhaseMeasure, faults: Vec<FaultResult>) {
+        self.account = account::of_faults(plan, measure, &faults);
         self.faults = faults;
     }
 
@@ -408,10 +417,11 @@ impl PhaseResult {
         self.series.iter().fold(0, |sum, s| sum.saturating_add(s.unsuccessful()))
     }
 
-    /// Successful operations a second.
+    /// Operations a second that succeeded before it ended.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
-        rate(self.ok(), self.wall_ns)
+        let in_time = self.series.iter().fold(0, |sum: u64, s| sum.saturating_add(s.in_time()));
+        rate(in_time, self.wall_ns)
     }
 
     /// Moment when the phase began.
@@ -481,7 +491,8 @@ impl SeriesResult {
             failed: measure.failed,
             indeterminate: measure.indeterminate,
             records: measure.records,
-            rate: rate(measure.ok, wall_ns),
+            drained: measure.drained.ok,
+            rate: rate(measure.ok - measure.drained.ok, wall_ns),
             service: measure.service.as_ref().and_then(Latency::of),
             response: measure.response.as_ref().and_then(Latency::of),
             unsuccessful_service: measure.unsuccessful_service.as_ref().and_then(Latency::of),
@@ -493,6 +504,12 @@ impl SeriesResult {
     #[must_use]
     pub fn unsuccessful(&self) -> u64 {
         self.failed.saturating_add(self.indeterminate)
+    }
+
+    /// Operations that succeeded before the phase ended: what its rate is made of.
+    #[must_use]
+    pub fn in_time(&self) -> u64 {
+        self.ok.saturating_sub(self.drained)
     }
 }
 

@@ -20,7 +20,7 @@ fn the_overlap_of_all_workers_is_what_a_single_one_would_have_heard() {
     for seed in 0..50 {
         let mut random = Random::new(seed, 0);
         let mut all = Vec::new();
-        let mut chronicle = Chronicle::new(0, None);
+        let mut chronicle = Chronicle::new(0, false, false);
         for _ in 0..4 {
             let mut listener = Listener::new(0);
             let mut at = 0;
@@ -58,6 +58,7 @@ fn slots_tell_what_ended_when_and_are_merged_when_there_are_too_many() {
     let batch = |slots| Batch {
         worker: 0,
         interval: 0,
+        over: true,
         started: 0,
         offered: 0,
         last_end: 0,
@@ -65,7 +66,7 @@ fn slots_tell_what_ended_when_and_are_merged_when_there_are_too_many() {
         series: Vec::new(),
         slots,
     };
-    let mut chronicle = Chronicle::new(100, Some(0));
+    let mut chronicle = Chronicle::new(100, false, true);
     chronicle.add(&batch(taken.clone()));
     chronicle.add(&batch(taken));
     chronicle.add(&batch(vec![(2 * MOST_SLOTS as u32, [Slot { ok: 9, ..Slot::default() }; 2])]));
@@ -94,28 +95,53 @@ fn what_failed_took_for_ever() {
     assert_eq!(percentile(None, 0, 0.5), None);
 }
 
+/// An interval of 1,000 ns in which 100 inserts of `latency` ended, and so many still wait.
+fn inserts(index: u32, latency: Nanos, backlog: u64) -> Interval {
+    let mut measure = KindMeasure::<u32>::default();
+    (0..100).for_each(|_| measure.record(Ending::Ok { found: true }, 1, latency, None));
+    let start = u64::from(index) * 1_000;
+    Interval {
+        index,
+        start,
+        end: start + 1_000,
+        offered: 100,
+        started: 100,
+        completed: 100,
+        backlog,
+        series: vec![(Series { group: 0, kind: Kind::Insert }, measure)],
+        ..Interval::default()
+    }
+}
+
 #[test]
 fn former_percentiles_are_those_of_the_intervals_before_the_first_fault() {
-    let mut chronicle = Chronicle::new(0, Some(2_000));
-    for (index, latency) in [(0, 10), (1, 10), (2, 5_000)] {
-        let mut measure = KindMeasure::<u32>::default();
-        (0..100).for_each(|_| measure.record(Ending::Ok { found: true }, 1, latency, None));
-        let series = vec![(Series { group: 0, kind: Kind::Insert }, measure)];
-        let (start, end) = (u64::from(index) * 1_000, u64::from(index + 1) * 1_000);
-        chronicle.interval(&Interval {
-            index,
-            start,
-            end,
-            offered: 0,
-            started: 0,
-            completed: 0,
-            failed: 0,
-            backlog: 0,
-            series,
-        });
-    }
+    let mut chronicle = Chronicle::new(0, false, true);
+    // When a fault is begun is known when it is: one that waits for its condition has no time before.
+    chronicle.interval(&inserts(0, 10, 0), None);
+    chronicle.interval(&inserts(1, 10, 0), None);
+    chronicle.interval(&inserts(2, 5_000, 0), Some(2_999));
+    chronicle.interval(&inserts(3, 5_000, 0), Some(2_999));
     let course = chronicle.finish();
     assert_eq!(course.former_p99, [None, Some(10.0)]);
-    assert_eq!(course.calm.len(), 3);
+    assert_eq!((course.calm.len(), course.level_from), (4, Some(0)));
     assert!(course.calm[2].p99[1] > Some(4_990.0));
+}
+
+#[test]
+fn former_percentiles_are_not_those_of_a_load_that_catches_up() {
+    let mut chronicle = Chronicle::new(0, true, true);
+    chronicle.interval(&inserts(0, 900, 60), None);
+    chronicle.interval(&inserts(1, 700, 0), None);
+    chronicle.interval(&inserts(2, 10, 0), None);
+    chronicle.interval(&inserts(3, 10, 0), Some(4_000));
+    chronicle.interval(&inserts(4, 800, 50), Some(4_000));
+    let course = chronicle.finish();
+    assert_eq!(course.former_p99, [None, Some(10.0)]);
+    assert_eq!(course.level_from, Some(2_000), "the one before worked a backlog off");
+
+    let mut never = Chronicle::new(0, true, true);
+    never.interval(&inserts(0, 900, 60), None);
+    never.interval(&inserts(1, 900, 60), Some(1_500));
+    let course = never.finish();
+    assert_eq!((course.former_p99, course.level_from), ([None, None], None));
 }

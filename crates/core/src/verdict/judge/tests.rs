@@ -58,6 +58,7 @@ fn measure() -> PhaseMeasure {
         started_at: SystemTime::UNIX_EPOCH,
         start: SECOND,
         end: (SECONDS + 1) * SECOND,
+        last_end: (SECONDS + 1) * SECOND,
         stopped: StopReason::Requests,
         profile: Profile {
             store: "test".to_owned(),
@@ -96,9 +97,7 @@ fn interval(index: u32, completed: u64) -> Interval {
         offered: completed,
         started: completed,
         completed,
-        failed: 0,
-        backlog: 0,
-        series: vec![],
+        ..Interval::default()
     }
 }
 
