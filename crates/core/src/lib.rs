@@ -7,7 +7,9 @@
 mod cache;
 pub mod capacity;
 pub mod cost;
+pub mod folder;
 pub mod load;
+pub mod lock;
 pub mod measure;
 pub mod store;
 pub mod suite;

@@ -57,6 +57,11 @@ impl Exit {
     }
 }
 
+/// What the system says, through every driver, where a process may open no more files (EMFILE).
+const TOO_MANY_FILES: &str = "(os error 24)";
+/// Files that a run has open beside its connections, with room for what a driver opens.
+const OTHER_FILES: u64 = 256;
+
 /// Why kvdyno ends without having done its work: one line for the user.
 #[derive(Debug)]
 pub struct Failure {
@@ -116,6 +121,19 @@ impl Failure {
             }
             LoadError::System { .. } | LoadError::Panicked => Failure::internal(error),
         }
+    }
+
+    /// Says how many files a load of so many connections wants, where there were too few.
+    #[must_use]
+    pub fn advising_files(mut self, connections: u64) -> Self {
+        if self.line.contains(TOO_MANY_FILES) {
+            let enough = connections + OTHER_FILES;
+            self.line += &format!(
+                "; {connections} connections and each server want a file each: `ulimit -n {enough}` or \
+                 more allows them, or use fewer --clients"
+            );
+        }
+        self
     }
 
     /// A fault of kvdyno's own or of the machine.

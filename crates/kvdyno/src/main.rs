@@ -36,6 +36,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 
+use kvdyno_core::measure;
+
 use args::{Arguments, Command};
 use exit::{Exit, Failure};
 
@@ -43,15 +45,31 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            return ExitCode::from(about_arguments(&error) as u8);
+            let exit = about_arguments(&error);
+            return ExitCode::from(exit.worse(of_printing()) as u8);
         }
     };
+    // Where it cannot be raised, connections that are one too many say so.
+    let _ = measure::raise_open_files();
     let ended = carry_out(arguments.command);
     let exit = ended.unwrap_or_else(|failure| {
         failure.tell();
         failure.exit
     });
-    ExitCode::from(exit as u8)
+    ExitCode::from(exit.worse(of_printing()) as u8)
+}
+
+/// Output that was asked for and lost is a failure, whatever went well before.
+fn of_printing() -> Exit {
+    match say::lost() {
+        None => Exit::Done,
+        Some(why) => {
+            warn_user!(
+                "kvdyno: standard output lost what was printed: {why}; make room, or print elsewhere"
+            );
+            Exit::Internal
+        }
+    }
 }
 
 /// Prints the help that was asked for or is needed, or one line about what is wrong.
@@ -63,8 +81,7 @@ fn about_arguments(error: &clap::Error) -> Exit {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if helps {
-        // Nothing can be done about a closed terminal.
-        let _ = error.print();
+        say::printed(error.print());
     } else {
         warn_user!("kvdyno: {}", one_line(&error.to_string()));
     }

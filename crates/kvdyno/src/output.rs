@@ -9,11 +9,11 @@ use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict;
 use kvdyno_core::workload::PhasePlan;
-use kvdyno_report::files::Place;
+use kvdyno_report::files::{Place, REPORT_FILE};
 use kvdyno_report::folder::{FolderError, ResultFolder};
 use kvdyno_report::result::{
-    CapacityResult, PhaseResult, RunResult, Status, StoreRun, TestbedNode, Verdict, Watched,
-    WriteAccount, rfc3339,
+    CapacityResult, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun, TestbedNode, Verdict,
+    Watched, WriteAccount, rfc3339,
 };
 
 use crate::exit::Exit;
@@ -31,6 +31,16 @@ pub struct Output {
     watched: Watched,
     /// Why stores could not be run at all.
     failures: Vec<String>,
+}
+
+/// What a run that is over came to.
+pub struct Finished {
+    /// Its result.
+    pub result: RunResult,
+    /// Where its report is, if that could be written.
+    pub report: Option<PathBuf>,
+    /// How it ends.
+    pub exit: Exit,
 }
 
 impl Output {
@@ -174,20 +184,28 @@ impl Output {
         self.folder.discard();
     }
 
-    /// Ends the run: writes the result a last time, and its report. The report's path, if there
-    /// is one.
-    pub fn finish(mut self, interrupted: bool) -> (RunResult, Option<PathBuf>) {
-        self.result.status = self.status(interrupted);
+    /// Ends a run that ended with `exit`: writes the result a last time, and its report. What the
+    /// folder lacks then makes it a failure.
+    pub fn finish(mut self, exit: Exit) -> Finished {
+        self.result.status = self.status(exit == Exit::Interrupted);
         self.result.ended = Some(rfc3339(SystemTime::now()));
-        self.save();
-        let report = match self.folder.write_report(&self.result) {
-            Ok(report) => Some(report),
-            Err(error) => {
-                self.trouble.tell(Err(error));
-                None
-            }
+        let mut lacks: Vec<String> = self.folder.cut_off().collect();
+        let saved = self.folder.save(&self.result);
+        lacks.extend(saved.is_err().then(|| RESULT_FILE.to_owned()));
+        self.trouble.tell(saved);
+        let report = self.folder.write_report(&self.result);
+        lacks.extend(report.is_err().then(|| REPORT_FILE.to_owned()));
+        let report = report.map_err(|error| self.trouble.tell(Err(error))).ok();
+        let Some(first) = self.trouble.first else {
+            return Finished { result: self.result, report, exit };
         };
-        (self.result, report)
+        let what = match lacks.is_empty() {
+            true => "a file of a phase".to_owned(),
+            false => lacks.join(", "),
+        };
+        let folder = self.folder.path().display();
+        warn_user!("kvdyno: {folder} lacks the whole of {what}: {first}; the rest is kept");
+        Finished { result: self.result, report, exit: exit.worse(Exit::Internal) }
     }
 
     fn status(&self, interrupted: bool) -> Status {
@@ -231,20 +249,23 @@ impl Observer for PhaseObserver<'_> {
     }
 }
 
-/// Trouble with the result folder is told once: a full disk refuses every file, every second.
+/// Trouble with the result folder is told once while the run lasts: a full disk refuses every file,
+/// every second.
 #[derive(Debug, Default)]
 struct Trouble {
-    told: bool,
+    /// What the first file that was refused was refused for.
+    first: Option<String>,
 }
 
 impl Trouble {
     fn tell(&mut self, written: Result<(), FolderError>) {
         let Err(error) = written else { return };
-        if !std::mem::replace(&mut self.told, true) {
+        if self.first.is_none() {
             warn_user!(
                 "kvdyno: {error}; the run goes on and its tables are printed, but its folder will \
                  not hold everything: make room, or choose another with --out"
             );
+            self.first = Some(error.to_string());
         }
     }
 }

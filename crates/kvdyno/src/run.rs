@@ -11,7 +11,7 @@ use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArgum
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::measurement::{begin, measure};
-use crate::output::Output;
+use crate::output::{Finished, Output};
 use crate::setting::{Setting, conduct, session_number};
 use crate::signals;
 use crate::stamps;
@@ -243,7 +243,7 @@ fn end(output: Output, exit: Exit, arguments: &ConductArguments) -> Result<Exit,
         output.discard();
         return Ok(exit);
     }
-    let (result, report) = output.finish(exit == Exit::Interrupted);
+    let Finished { result, report, exit } = output.finish(exit);
     if arguments.json {
         say!("{}", serde_json::to_string_pretty(&result).map_err(Failure::internal)?);
         return Ok(exit);

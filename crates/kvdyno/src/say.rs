@@ -1,15 +1,36 @@
 //! Printing that outlives its reader: `kvdyno stores | head` closes the pipe, and that is no reason
-//! to panic.
+//! to panic. A disk that is full is another matter: what was asked for is lost, and the exit code
+//! says so.
+
+use std::io;
+use std::sync::OnceLock;
+
+/// Why standard output lost what was printed, where it did.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Keeps why something was not printed, unless its reader went away.
+pub fn printed(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        LOST.get_or_init(|| error.to_string());
+    }
+}
+
+/// Why standard output lost something, if it did.
+pub fn lost() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
+}
 
 /// `println!`, but a standard output that nobody reads any more is left alone.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
-        let _ = writeln!(std::io::stdout(), $($text)*);
+        $crate::say::printed(writeln!(std::io::stdout(), $($text)*));
     }};
 }
 
-/// `eprintln!`, likewise.
+/// `eprintln!`, but a standard error that nobody reads any more is left alone.
 macro_rules! warn_user {
     ($($text:tt)*) => {{
         use std::io::Write;

@@ -10,13 +10,13 @@ use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers}
 use kvdyno_core::measure::{Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
 use kvdyno_core::store::{Consistency, ErrorClass, Profile, Work};
 use kvdyno_core::suite::Plan;
-use kvdyno_core::verdict::{self, Evidence, Reason, judge_phase, judge_run};
+use kvdyno_core::verdict::{self, Evidence, Extent, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::linearizability::Answer;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::result::{
-    EventResult, FaultResult, Known, PhaseResult, Status, StoreResult, StoreRun, TestbedResult,
-    WriteAccount,
+    EventResult, FaultResult, Known, PhaseResult, SkippedPhase, Status, StoreResult, StoreRun,
+    TestbedResult, WriteAccount,
 };
 use kvdyno_testbed::work_of;
 
@@ -62,6 +62,8 @@ pub struct Session<'a> {
     records: u64,
     ran: Vec<Ran>,
     reasons: Vec<(String, Vec<Reason>)>,
+    /// Phases of the plan that came to their end, reading back included.
+    ended: u64,
     status: Status,
     exit: Exit,
     /// Phases behind those of the plan are probes of a search, and judged like any other.
@@ -117,6 +119,7 @@ impl<'a> Session<'a> {
             records: existing::planned_records(setting.plan),
             ran: Vec::new(),
             reasons: Vec::new(),
+            ended: 0,
             status: Status::Complete,
             exit: Exit::Done,
             probing: false,
@@ -135,8 +138,10 @@ impl<'a> Session<'a> {
         let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
         run.notes.clone_from(&self.setting.unseen);
         run.testbed.clone_from(&self.testbed);
-        output.begin_store(run);
         let plan = self.setting.plan;
+        run.skipped = plan.phases.iter().filter_map(|phase| self.left_out(phase)).collect();
+        let planned = (plan.phases.len() - run.skipped.len()) as u64;
+        output.begin_store(run);
         if let Some(block) = plan.device_limit {
             let limit = DeviceLimit::measure(plan, block, self.store.folder());
             self.device =
@@ -145,31 +150,42 @@ impl<'a> Session<'a> {
         for index in 0..plan.phases.len() {
             let mut phase = plan.phase_with(index, self.records_before(index));
             phase.verify &= self.setting.verify;
-            if phase.load && self.existing == Existing::All {
+            if self.left_out(&phase).is_some() {
                 continue;
             }
-            if self.keeper.is_none() && plan.needs_nodes.contains(&phase.index) {
-                continue;
-            }
-            if let Some(order) = plan.search(phase.index) {
-                self.search(order, &phase, output);
-                if self.status != Status::Complete {
-                    break;
-                }
-                continue;
-            }
-            if !self.calibrate(&mut phase) {
-                break;
-            }
-            self.phase(&phase, output);
-            if phase.read_back && self.setting.verify && self.status == Status::Complete {
-                self.read_back(&phase, output);
+            match plan.search(phase.index) {
+                Some(order) => self.search(order, &phase, output),
+                None => self.step(&mut phase, output),
             }
             if self.status != Status::Complete {
                 break;
             }
+            self.ended += 1;
         }
-        self.conclude(output)
+        self.conclude(planned, output)
+    }
+
+    /// A phase that this store is spared, and why.
+    fn left_out(&self, phase: &PhasePlan) -> Option<SkippedPhase> {
+        let why = if phase.load && self.existing == Existing::All {
+            "its records are there already"
+        } else if self.keeper.is_none() && self.setting.plan.needs_nodes.contains(&phase.index) {
+            "it does something to servers, and kvdyno did not start any (--testbed does)"
+        } else {
+            return None;
+        };
+        Some(SkippedPhase { name: phase.name.clone(), why: why.to_owned() })
+    }
+
+    /// A phase that is no search, with its reading back.
+    fn step(&mut self, phase: &mut PhasePlan, output: &mut Output) {
+        if !self.calibrate(phase) {
+            return;
+        }
+        self.phase(phase, output);
+        if phase.read_back && self.setting.verify && self.status == Status::Complete {
+            self.read_back(phase, output);
+        }
     }
 
     /// Number of the next phase that the plan does not have.
@@ -234,7 +250,9 @@ impl<'a> Session<'a> {
         let Loaded { measure, resources, faults } = match self.load(phase, output) {
             Ok(loaded) => loaded,
             Err(error) => {
-                let failure = Failure::of_load(&self.url, &error);
+                let connections =
+                    phase.groups.iter().map(|g| u64::from(g.clients / g.pipeline.max(1)));
+                let failure = Failure::of_load(&self.url, &error).advising_files(connections.sum());
                 self.exit = self.exit.worse(failure.exit);
                 self.status = Status::Failed { message: failure.to_string() };
                 return None;
@@ -375,9 +393,12 @@ impl<'a> Session<'a> {
             && matches!(answer, Some(Answer::Violated(_)))
     }
 
-    fn conclude(mut self, output: &mut Output) -> Exit {
+    /// Judges the run; `planned` phases were to be run.
+    fn conclude(mut self, planned: u64, output: &mut Output) -> Exit {
         let scale = self.setting.plan.scale;
-        let verdict = judge_run(self.reasons, scale, cfg!(debug_assertions));
+        let failed = matches!(self.status, Status::Failed { .. });
+        let extent = Extent { planned, ended: self.ended, failed };
+        let verdict = judge_run(self.reasons, extent, scale, cfg!(debug_assertions));
         self.exit = match (&self.status, self.exit) {
             (Status::Interrupted, _) => Exit::Interrupted,
             (_, Exit::Done) if verdict.level == verdict::Level::Invalid => Exit::Undecided,

@@ -1,10 +1,11 @@
-//! Ctrl-C and SIGTERM: the first stops issuing and drains, the second skips the draining.
+//! Ctrl-C, SIGTERM and the SIGHUP of a closed terminal: the first stops issuing and drains, the second
+//! skips the draining.
 
 use std::io;
 use std::sync::Arc;
 
 use kvdyno_core::load::Interrupt;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Raises the returned interrupt at each signal, for as long as the process lives.
@@ -13,6 +14,10 @@ use signal_hook::iterator::Signals;
 /// If the system does not let the process handle its signals.
 pub fn watch() -> io::Result<Arc<Interrupt>> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    // `nohup` has it ignored, and means it.
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
     let interrupt = Arc::new(Interrupt::default());
     let raised = Arc::clone(&interrupt);
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -21,4 +26,13 @@ pub fn watch() -> io::Result<Arc<Interrupt>> {
         }
     })?;
     Ok(interrupt)
+}
+
+/// Whoever started this process has the signal ignored (`SigIgn` of proc_pid_status(5), a mask in
+/// hexadecimal digits).
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
 }

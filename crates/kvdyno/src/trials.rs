@@ -11,6 +11,7 @@ use kvdyno_report::trials::Trials;
 use crate::args::{ConductArguments, DataPolicy};
 use crate::exit::{Exit, Failure};
 use crate::measurement::{begin, measure};
+use crate::output::Finished;
 use crate::setting::{Setting, session_number};
 use crate::target::{Checked, Target};
 use crate::terminal_style::style_of_terminal;
@@ -86,7 +87,7 @@ fn one(
         output.discard();
         return Ok((exit, None));
     }
-    let (result, _) = output.finish(exit == Exit::Interrupted);
+    let Finished { result, exit, .. } = output.finish(exit);
     Ok((exit, Some((folder, result))))
 }
 
@@ -103,11 +104,15 @@ fn tell(
     } else {
         say!("{}", trials.terminal(style_of_terminal()));
     }
+    let exit = Exit::of_claims(trials.comparisons.iter().flat_map(|comparison| &comparison.claims));
     match written {
         Ok(report) if !arguments.json => say!("Report: {}", report.display()),
         Ok(_) => {}
         // The trials themselves are there.
-        Err(error) => warn_user!("kvdyno: {error}; each trial has its own report"),
+        Err(error) => {
+            warn_user!("kvdyno: {error}; each trial has its own report");
+            return Ok(exit.worse(Exit::Internal));
+        }
     }
-    Ok(Exit::of_claims(trials.comparisons.iter().flat_map(|comparison| &comparison.claims)))
+    Ok(exit)
 }

@@ -14,7 +14,7 @@ use kvdyno_testbed::is_file;
 
 use crate::args::{DataPolicy, WinnowArguments};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Finished, Output};
 use crate::session::Session;
 use crate::setting::{Setting, conduct, session_number};
 use crate::signals;
@@ -36,12 +36,14 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
     let folder = new_parent(arguments.out.as_deref(), "winnow", SystemTime::now());
     let folder = folder.map_err(Failure::usage)?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
-    let mut columns = Vec::new();
+    let (mut columns, mut whole) = (Vec::new(), Exit::Done);
     for (number, target) in targets.into_iter().enumerate() {
         let store = target.words().to_owned();
         let place = folder.join(format!("{}-{}", number + 1, plain(&store)));
         let (result, cells) = match measured(&required, &target, arguments, &place, &interrupt) {
-            Ok(result) => {
+            Ok(Finished { result, exit, .. }) => {
+                // What a store did wrong is in its cells; what kvdyno lost is in none.
+                whole = if exit == Exit::Internal { exit } else { whole };
                 let run = result.runs.first().ok_or_else(|| Failure::internal("no run"))?;
                 let month = costs.month(&run.store.name)?;
                 let cells = winnow::judge(&required, run, month);
@@ -64,7 +66,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
     if interrupt.is_raised() {
         return Ok(Exit::Interrupted);
     }
-    Ok(exit_of(&columns))
+    Ok(exit_of(&columns).worse(whole))
 }
 
 /// Some store meets all; every store fails one; or it is not decided.
@@ -113,7 +115,7 @@ fn measured(
     arguments: &WinnowArguments,
     place: &Path,
     interrupt: &std::sync::Arc<kvdyno_core::load::Interrupt>,
-) -> Result<RunResult, Failure> {
+) -> Result<Finished, Failure> {
     let around = match target {
         Target::Store(_) => None,
         Target::Testbed(words) => Some(Around::start(words, false, interrupt)?),
@@ -147,7 +149,7 @@ fn measured(
         }
         None => session.run(&mut output),
     };
-    Ok(output.finish(exit == Exit::Interrupted).0)
+    Ok(output.finish(exit))
 }
 
 fn write(folder: &Path, required: &Requirements, columns: &[Column]) -> Result<(), Failure> {

@@ -130,6 +130,13 @@ impl ResultFolder {
         }
     }
 
+    /// Names of the files that could not be written to their end.
+    pub fn cut_off(&self) -> impl Iterator<Item = String> {
+        let files = [&self.intervals, &self.timeline, &self.resources, &self.anomalies];
+        let cut = files.into_iter().filter(|file| file.file.is_none());
+        cut.filter_map(|file| Some(file.path.file_name()?.to_string_lossy().into_owned()))
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

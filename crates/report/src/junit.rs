@@ -3,7 +3,7 @@
 
 use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::standing::store_labels;
-use crate::wording::is_remark;
+use crate::wording::{is_remark, status_text};
 
 /// Cases that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,23 +51,39 @@ impl Case {
 #[must_use]
 pub fn of_result(result: &RunResult) -> String {
     let stores = result.runs.iter().zip(store_labels(result));
-    let suites: Vec<Suite> = stores.map(|(run, label)| of_store(result, run, &label)).collect();
+    let mut suites: Vec<Suite> = stores.map(|(run, label)| of_store(result, run, &label)).collect();
+    suites.extend(of_what_no_store_tells(result));
     render(&suites)
 }
 
+/// A store that could not be opened has no run of its own; the whole result tells of it.
+fn of_what_no_store_tells(result: &RunResult) -> Option<Suite> {
+    let told = result.runs.iter().any(|run| run.status == result.status);
+    let ended = ending(&result.status);
+    (ended != Ending::Passed && !told).then(|| {
+        let case = Case::new("run", "every store came to its end", ended);
+        Suite { name: result.suite.name.clone(), cases: vec![case], output: String::new() }
+    })
+}
+
+fn ending(status: &Status) -> Ending {
+    match status_text(status) {
+        None => Ending::Passed,
+        Some(text) => Ending::Failed(format!("the run {text}")),
+    }
+}
+
 fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> Suite {
-    let ended = match &run.status {
-        Status::Complete => Ending::Passed,
-        Status::Running => Ending::Failed("it did not come to its end".to_owned()),
-        Status::Interrupted => Ending::Failed("it was interrupted".to_owned()),
-        Status::Failed { message } => Ending::Failed(message.clone()),
-    };
-    let mut cases = vec![Case::new("run", "came to its end", ended)];
+    let mut cases = vec![Case::new("run", "came to its end", ending(&run.status))];
     cases.push(Case::new("run", "may be believed", believed(run, None)));
     for phase in &run.phases {
         cases.push(Case::new(&phase.name, "may be believed", believed(run, Some(&phase.name))));
         cases.push(Case::new(&phase.name, "every read was right", verified(phase)));
     }
+    let skipped = run.skipped.iter();
+    cases.extend(
+        skipped.map(|phase| Case::new(&phase.name, "was run", Ending::Skipped(phase.why.clone()))),
+    );
     let style = crate::terminal::Style::PLAIN;
     let output = crate::terminal::render_store(result, run, style).unwrap_or_default();
     Suite { name: format!("{} {label}", result.suite.name), cases, output }

@@ -181,9 +181,11 @@ impl LatencyUnit {
 /// the scorecard of a standard suite, what searches found, what it costs.
 #[must_use]
 pub fn findings(result: &RunResult, run: &StoreRun) -> Vec<String> {
+    let skipped =
+        run.skipped.iter().map(|phase| format!("phase {} was not run: {}", phase.name, phase.why));
     let searched = run.capacity.iter().flat_map(capacity_lines);
     let standard = scorecard_lines(result, run).into_iter();
-    standard.chain(searched).chain(cost_lines(result, run)).collect()
+    skipped.chain(standard).chain(searched).chain(cost_lines(result, run)).collect()
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use crate::standing::{Standing, store_labels};
 use crate::terminal::{condition_text, heading_cells, reach_text, row_cells};
 use crate::view::rows;
 use crate::wording::{
-    difference_stamp, fault_text, figure_text, histories, promises, shows_published,
-    verification_line,
+    difference_stamp, fault_text, figure_text, histories, is_remark, promises, reason_line,
+    shows_published, status_text, verification_line,
 };
 
 /// The result as Markdown: for each store a heading, the verdict, the table and the verification.
@@ -31,6 +31,17 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
              Latencies in {}.\n\n",
             unit.name()
         ));
+        let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
+        let doubts: Vec<String> = reasons
+            .filter(|reason| !is_remark(reason))
+            .map(|reason| format!("- {}\n", escaped(&reason_line(reason))))
+            .collect();
+        if !doubts.is_empty() {
+            text.push_str(&format!("{}\n", doubts.concat()));
+        }
+        if let Some(status) = status_text(&run.status) {
+            text.push_str(&format!("The run {}.\n\n", escaped(&status)));
+        }
         for claim in &run.claims {
             text.push_str(&claim_text(claim));
         }
@@ -41,7 +52,7 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
                 text.push_str(&line(&row_cells(&view, unit)));
             }
         }
-        text.push_str(&format!("\n{}\n\n", verification_line(run.tally().as_ref())));
+        text.push_str(&format!("\n{}\n\n", verification_line(run)));
         let findings = findings(result, run);
         for finding in &findings {
             text.push_str(&format!("- {}\n", escaped(finding)));

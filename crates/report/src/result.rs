@@ -189,9 +189,21 @@ pub struct StoreRun {
     pub claims: Vec<ClaimResult>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
+    /// Phases of the plan that were left out.
+    #[serde(default)]
+    pub skipped: Vec<SkippedPhase>,
     /// What searches for the highest rate found.
     #[serde(default)]
     pub capacity: Vec<CapacityResult>,
+}
+
+/// A phase of the plan that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SkippedPhase {
+    /// Name of the phase.
+    pub name: String,
+    /// Why, in words that end a sentence.
+    pub why: String,
 }
 
 /// A store and what it promises.
@@ -356,6 +368,7 @@ impl StoreRun {
             notes: Vec::new(),
             claims: Vec::new(),
             phases: Vec::new(),
+            skipped: Vec::new(),
             capacity: Vec::new(),
         }
     }

@@ -4,20 +4,17 @@
 mod account;
 pub(crate) mod layout;
 
-use kvdyno_core::verify::Tally;
-
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, REPORT_LINES, findings};
 use crate::numbers::{duration_text, grouped};
 use crate::result::{
-    ErrorResult, HistogramError, Level, PhaseResult, Reason, RunResult, Status, StoreResult,
-    StoreRun, moments,
+    ErrorResult, HistogramError, Level, PhaseResult, RunResult, StoreResult, StoreRun, moments,
 };
 use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
 use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_text, histories, is_remark, moment_text,
-    promises, reason_figures, shows_published, testbed_summary, verification_line,
+    promises, reason_line, shows_published, status_text, testbed_summary, verification_line,
 };
 
 pub(crate) use account::{condition_text, reach_text};
@@ -96,7 +93,7 @@ pub fn render_store(
         text.push_str(&wrapped(&printable(&finding), "", "  ", style.width));
     }
     if !run.phases.is_empty() {
-        text.push_str(&verification(run.tally().as_ref(), style));
+        text.push_str(&verification(run, style));
     }
     for line in histories(run) {
         let shown = wrapped(&line, "", "  ", style.width);
@@ -111,7 +108,7 @@ pub fn render_store(
     }
     let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     for remark in reasons.filter(|reason| is_remark(reason)) {
-        text.push_str(&wrapped(&reason_line(remark), "note: ", "  ", style.width));
+        text.push_str(&wrapped(&printable(&reason_line(remark)), "note: ", "  ", style.width));
     }
     for phase in run.phases.iter().filter(|phase| is_listed(phase)) {
         text.push_str(&figures(phase, style));
@@ -178,19 +175,19 @@ fn verdict(run: &StoreRun, style: Style) -> String {
         Some(verdict) => {
             text.push_str(&format!("verdict: {}\n", style.level(verdict.level)));
             for reason in verdict.reasons.iter().filter(|reason| !is_remark(reason)) {
-                text.push_str(&wrapped(&reason_line(reason), "  - ", "    ", style.width));
+                text.push_str(&wrapped(
+                    &printable(&reason_line(reason)),
+                    "  - ",
+                    "    ",
+                    style.width,
+                ));
             }
         }
         None => text.push_str("verdict: not judged\n"),
     }
-    match &run.status {
-        Status::Complete => {}
-        Status::Running => text.push_str("the run did not come to its end\n"),
-        Status::Interrupted => text.push_str("the run was interrupted\n"),
-        Status::Failed { message } => {
-            let line = format!("the run failed: {}", printable(message));
-            text.push_str(&wrapped(&line, "", "  ", style.width));
-        }
+    if let Some(status) = status_text(&run.status) {
+        let line = format!("the run {}", printable(&status));
+        text.push_str(&wrapped(&line, "", "  ", style.width));
     }
     text
 }
@@ -203,13 +200,6 @@ fn store_line(store: &StoreResult) -> String {
         "{name} {} · {url} · durability: {durability} · consistency: {consistency}",
         printable(version)
     )
-}
-
-fn reason_line(reason: &Reason) -> String {
-    let phase = reason.phase.as_ref().map_or(String::new(), |p| format!("{p}: "));
-    let figures = reason_figures(reason).map_or(String::new(), |f| format!(", {f}"));
-    let (text, name, advice) = (&reason.text, &reason.name, &reason.advice);
-    printable(&format!("{phase}{text} ({name}{figures}) → {advice}"))
 }
 
 /// Warm-ups are left out of the table unless something went wrong in them, and so are probes of a
@@ -264,9 +254,9 @@ pub(crate) fn row_cells(view: &PhaseView, unit: LatencyUnit) -> Vec<String> {
     std::iter::once(first).chain(REPORT_LINES.iter().map(|line| line.text(view, unit))).collect()
 }
 
-fn verification(tally: Option<&Tally>, style: Style) -> String {
-    let line = verification_line(tally);
-    let line = match tally {
+fn verification(run: &StoreRun, style: Style) -> String {
+    let line = verification_line(run);
+    let line = match run.tally() {
         Some(tally) if tally.illegal() > 0 => style.paint("1;31", &line),
         _ => line,
     };

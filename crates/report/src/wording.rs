@@ -6,7 +6,7 @@ use kvdyno_core::verify::{AnomalyKind, Tally};
 use crate::numbers::{bytes_text, duration_text, grouped, significant};
 use crate::result::{
     FaultResult, FigureResult, Level, LinearizabilityAnswer, LinearizabilityResult, Reason,
-    RequestResult, RunResult, StoreResult, StoreRun, TestbedResult,
+    RequestResult, RunResult, Status, StoreResult, StoreRun, TestbedResult,
 };
 use crate::terminal::layout::printable;
 
@@ -184,9 +184,32 @@ pub(crate) fn histories(run: &StoreRun) -> Vec<String> {
     told.collect()
 }
 
-/// What verification saw, in a line.
-pub(crate) fn verification_line(tally: Option<&Tally>) -> String {
-    let Some(tally) = tally else { return "verified: nothing; verification was off".to_owned() };
+/// A reason in a line: where, what, its name with its figures, and what to do.
+pub(crate) fn reason_line(reason: &Reason) -> String {
+    let phase = reason.phase.as_ref().map_or(String::new(), |p| format!("{p}: "));
+    let figures = reason_figures(reason).map_or(String::new(), |f| format!(", {f}"));
+    let (text, name, advice) = (&reason.text, &reason.name, &reason.advice);
+    format!("{phase}{text} ({name}{figures}) → {advice}")
+}
+
+/// How a run ended that did not come to its end, in words that follow "the run".
+pub(crate) fn status_text(status: &Status) -> Option<String> {
+    match status {
+        Status::Complete => None,
+        Status::Running => Some("did not come to its end".to_owned()),
+        Status::Interrupted => Some("was interrupted".to_owned()),
+        Status::Failed { message } => Some(format!("failed: {message}")),
+    }
+}
+
+/// What verification saw in a run, in a line.
+pub(crate) fn verification_line(run: &StoreRun) -> String {
+    if run.phases.is_empty() {
+        return "verified: nothing; no phase was measured".to_owned();
+    }
+    let Some(tally) = &run.tally() else {
+        return "verified: nothing; verification was off".to_owned();
+    };
     let count = |n: u64| grouped(n as f64);
     let mut parts = vec![
         format!("{} of {} reads judged", count(tally.judged), count(tally.reads)),

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 use std::time::Duration;
 
+use kvdyno_core::folder::{FolderRoot, OwnedFolder};
 use kvdyno_core::store::Durability;
 #[cfg(feature = "embedded")]
 use kvdyno_core::store::ErrorClass;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 use kvdyno_core::store::{Capabilities, Consistency, Profile, Promise};
-use tempfile::TempDir;
 
 use crate::error::StoreError;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
@@ -92,11 +92,11 @@ pub(crate) fn profile(
 }
 
 /// Where an engine keeps its files; a temporary folder goes when this is dropped, so keep it
-/// until the engine is closed.
+/// until the engine is closed. That of a killed process goes when the next one is made.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    _temporary: Option<TempDir>,
+    _temporary: Option<OwnedFolder>,
 }
 
 impl Folder {
@@ -114,11 +114,14 @@ impl Folder {
         durability: Durability,
     ) -> Result<Folder, StoreError> {
         let (path, temporary) = if named.is_empty() {
-            let folder = tempfile::Builder::new()
-                .prefix("kvdyno-")
-                .tempdir_in(temporary_place())
-                .map_err(|e| url.cannot_open(e, "free some disk space, or set TMPDIR"))?;
-            (folder.path().to_owned(), Some(folder))
+            let advice = "free some disk space, or set TMPDIR";
+            let folder = FolderRoot::below(&temporary_place(), "engines")
+                .and_then(|root| root.make(url.scheme()))
+                .map_err(|e| url.cannot_open(e, advice))?;
+            // Beside the owner's lock, which is no file of the engine's.
+            let data = folder.path().join("data");
+            std::fs::create_dir(&data).map_err(|e| url.cannot_open(e, advice))?;
+            (data, Some(folder))
         } else {
             std::fs::create_dir_all(named)
                 .map_err(|e| url.cannot_open(e, "name a folder that you may write to"))?;

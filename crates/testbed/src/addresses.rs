@@ -5,8 +5,9 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
+use kvdyno_core::lock::Lock;
+
 use crate::folder;
-use crate::lock::Lock;
 
 /// Blocks that are drawn before giving up: each may belong to a living testbed.
 const DRAWS: usize = 1000;
@@ -27,7 +28,7 @@ impl Addresses {
     /// # Errors
     /// What the system says, or that no block is free.
     pub fn take() -> io::Result<Addresses> {
-        let leases = folder::root()?.join("addresses");
+        let leases = folder::root()?.path().join("addresses");
         std::fs::create_dir_all(&leases)?;
         let mut draw = Draw::new();
         for _ in 0..DRAWS {

@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use file::{Commands, DeploymentFile, NodeEntry};
+use kvdyno_core::folder::OwnedFolder;
 use kvdyno_core::workload::Way;
 
 use crate::deployment::{Action, Description, NodeDescription, Testbed, find};
 use crate::error::TestbedError;
-use crate::folder::Folder;
+use crate::folder;
 use crate::kind::Role;
 use crate::process;
 use crate::site::{Step, Tell};
@@ -48,7 +49,7 @@ pub struct Described {
     nodes: Vec<State>,
     /// Repairs of networks and disks that are still to be made.
     to_undo: Vec<(usize, Action)>,
-    folder: Folder,
+    folder: OwnedFolder,
     steps: Vec<Step>,
     ready_after: Duration,
 }
@@ -75,7 +76,7 @@ impl Described {
     ) -> Result<Described, TestbedError> {
         let begin = Instant::now();
         let file = DeploymentFile::read(path)?;
-        let folder = Folder::make(DESCRIBED)
+        let folder = folder::make(DESCRIBED)
             .map_err(TestbedError::system("make", "the testbed's folder"))?;
         let nodes = vec![State::Untouched; file.nodes.len()];
         let (path, steps) = (path.to_owned(), Vec::new());

@@ -17,9 +17,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kvdyno_core::lock::Lock;
+
 use crate::error::TestbedError;
 use crate::java::JAVA;
-use crate::lock::Lock;
 use crate::process;
 
 /// Variable that names the cache folder.

@@ -22,7 +22,6 @@ pub mod java;
 mod journal;
 pub mod keeper;
 mod kind;
-mod lock;
 mod memcached;
 mod mongodb;
 mod network;

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kvdyno_core::folder::OwnedFolder;
+
 use crate::addresses::Addresses;
 use crate::disk::Disks;
 use crate::error::TestbedError;
-use crate::folder::Folder;
+use crate::folder;
 use crate::install::Software;
 use crate::kind::Role;
 use crate::network::Network;
@@ -63,7 +65,7 @@ pub struct Site {
     network: Option<Network>,
     disks: Option<RefCell<Disks>>,
     request: Request,
-    folder: Folder,
+    folder: OwnedFolder,
     addresses: Addresses,
     pinned: Option<Pinned>,
     steps: Vec<Step>,
@@ -87,10 +89,10 @@ impl Site {
         };
         let kept = request.text("folder");
         let folder = if kept.is_empty() {
-            Folder::make(request.kind().name)
+            folder::make(request.kind().name)
                 .map_err(TestbedError::system("make", "the testbed's folder"))
         } else {
-            Folder::kept(Path::new(kept)).map_err(TestbedError::system("use", kept))
+            OwnedFolder::kept(Path::new(kept)).map_err(TestbedError::system("use", kept))
         }?;
         let addresses = Addresses::take()
             .map_err(TestbedError::system("find free addresses for", request.kind().name))?;

@@ -31,7 +31,9 @@ pub use interval::{Batch, Interval};
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
 pub use neighbours::ThreadTime;
 pub use phase::{ErrorSummary, PhaseMeasure, StopReason, WorkerUse};
-pub use probes::{FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine};
+pub use probes::{
+    FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine, raise_open_files,
+};
 pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
 pub use queues::{NetworkDevice, network_devices};
 pub use recorder::{Recorder, Timing};

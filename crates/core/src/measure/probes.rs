@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::clock::now;
@@ -58,7 +59,7 @@ pub struct Loopback {
 pub struct OpenFiles {
     /// In force now.
     pub soft: u64,
-    /// To which it can be raised without privileges.
+    /// To which [`raise_open_files`] raises it without privileges.
     pub hard: u64,
 }
 
@@ -238,7 +239,7 @@ pub fn check_machine(folder: &Path) -> Fitness {
     let loopback = keep("loopback", loopback(), &mut warnings);
     let sync = keep("storage", sync_in(folder), &mut warnings);
     let steal = keep("resources", sampler, &mut warnings).map(|s| s.stop().summary.steal);
-    let open_files = keep("open files", open_files(), &mut warnings);
+    let open_files = Some(open_files());
     let probes = Probes { clock_pair_ns, oversleep, loopback, sync, open_files, steal };
     let machine = Machine::describe();
     warnings.extend(judge_probes(&probes));
@@ -370,13 +371,22 @@ fn sync_in(folder: &Path) -> io::Result<Spread> {
     Spread::of(times).ok_or_else(|| io::ErrorKind::TimedOut.into())
 }
 
-fn open_files() -> io::Result<OpenFiles> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a live rlimit, which the call fills.
-    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } {
-        0 => Ok(OpenFiles { soft: limit.rlim_cur, hard: limit.rlim_max }),
-        _ => Err(io::Error::last_os_error()),
-    }
+/// Lets this process have as many files and connections open as it may without privileges; how many
+/// that are.
+///
+/// # Errors
+/// What the system says.
+pub fn raise_open_files() -> io::Result<OpenFiles> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit)?;
+    Ok(open_files())
+}
+
+fn open_files() -> OpenFiles {
+    let limit = getrlimit(Resource::Nofile);
+    let endless = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
+    OpenFiles { soft: endless(limit.current), hard: endless(limit.maximum) }
 }
 
 #[cfg(test)]

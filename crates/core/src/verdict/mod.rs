@@ -82,17 +82,38 @@ impl Verdict {
     }
 }
 
-/// Judges a run: what was found in each phase, by the phase's name, and what holds for all of it.
-/// `scaled` is the share of the published size at which the suite ran, where that is not 1;
-/// `debug_build` that kvdyno was built without optimisation.
+/// How far a run came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Phases that were to be run.
+    pub planned: u64,
+    /// Those of them that came to their end, reading back included.
+    pub ended: u64,
+    /// The run could not go on.
+    pub failed: bool,
+}
+
+impl Extent {
+    /// A run that failed, or of which nothing was measured, shows nothing.
+    fn reason(self) -> Option<Reason> {
+        let Extent { planned, ended, failed } = self;
+        (failed || ended == 0).then_some(Reason::Incomplete { ended, planned })
+    }
+}
+
+/// Judges a run: what was found in each phase, by the phase's name, how far it came, and what holds
+/// for all of it. `scaled` is the share of the published size at which the suite ran, where that is
+/// not 1; `debug_build` that kvdyno was built without optimisation.
 #[must_use]
 pub fn judge_run(
     phases: Vec<(String, Vec<Reason>)>,
+    extent: Extent,
     scaled: Option<f64>,
     debug_build: bool,
 ) -> Verdict {
     let of_run = |reason| Finding { phase: None, reason };
     let mut findings = Vec::new();
+    findings.extend(extent.reason().map(of_run));
     findings.extend(debug_build.then_some(Reason::DebugBuild).map(of_run));
     findings.extend(scaled.map(|scale| Reason::Scaled { scale }).map(of_run));
     for (name, reasons) in phases {
@@ -106,26 +127,43 @@ pub fn judge_run(
 mod tests {
     use super::*;
 
+    const WHOLE: Extent = Extent { planned: 1, ended: 1, failed: false };
+
     fn anomalies() -> Reason {
         Reason::Anomalies { illegal: 3, counts: [0, 0, 0, 3, 0] }
     }
 
     #[test]
     fn a_run_without_reasons_is_valid() {
-        let verdict = judge_run(vec![("load".to_owned(), vec![])], None, false);
+        let verdict = judge_run(vec![("load".to_owned(), vec![])], WHOLE, None, false);
         assert_eq!(verdict, Verdict { level: Level::Valid, reasons: vec![] });
     }
 
     #[test]
     fn debug_build_makes_the_run_invalid() {
-        let verdict = judge_run(vec![], None, true);
+        let verdict = judge_run(vec![], WHOLE, None, true);
         assert_eq!(verdict.level, Level::Invalid);
         assert_eq!(verdict.reasons, [Finding { phase: None, reason: Reason::DebugBuild }]);
     }
 
+    /// A store that was never asked anything cannot have been measured well.
+    #[test]
+    fn a_run_that_failed_or_measured_nothing_is_invalid() {
+        let judged = |planned, ended, failed| {
+            judge_run(vec![], Extent { planned, ended, failed }, None, false)
+        };
+        for (planned, ended, failed) in [(3, 0, true), (3, 2, true), (3, 0, false), (0, 0, false)] {
+            let verdict = judged(planned, ended, failed);
+            assert_eq!(verdict.level, Level::Invalid, "{planned} {ended} {failed}");
+            assert_eq!(verdict.reasons[0].reason, Reason::Incomplete { ended, planned });
+        }
+        // An interrupt is told by the phase that it met.
+        assert_eq!(judged(3, 2, false).level, Level::Valid);
+    }
+
     #[test]
     fn another_scale_is_stamped() {
-        let verdict = judge_run(vec![], Some(0.01), false);
+        let verdict = judge_run(vec![], WHOLE, Some(0.01), false);
         assert_eq!(verdict.level, Level::Suspect);
         assert!(verdict.reasons[0].reason.text().contains("not comparable"));
     }
@@ -138,7 +176,7 @@ mod tests {
             ("a".to_owned(), vec![anomalies(), suspect]),
             ("b".to_owned(), vec![invalid.clone()]),
         ];
-        let verdict = judge_run(phases, None, false);
+        let verdict = judge_run(phases, WHOLE, None, false);
         assert_eq!(verdict.level, Level::Invalid);
         assert_eq!(verdict.reasons[0], Finding { phase: Some("b".to_owned()), reason: invalid });
         assert_eq!(verdict.doubts().count(), 2);
@@ -146,7 +184,7 @@ mod tests {
 
     #[test]
     fn anomalies_are_told_and_leave_the_level() {
-        let verdict = judge_run(vec![("a".to_owned(), vec![anomalies()])], None, false);
+        let verdict = judge_run(vec![("a".to_owned(), vec![anomalies()])], WHOLE, None, false);
         assert_eq!(verdict.level, Level::Valid);
         assert_eq!(verdict.anomalies().count(), 1);
         assert_eq!(verdict.doubts().count(), 0);

@@ -156,6 +156,13 @@ pub enum Reason {
         /// Change of the throughput over the phase by its trend, as a share of its median.
         trend: f64,
     },
+    /// The run failed, or nothing of it was measured.
+    Incomplete {
+        /// Phases of the plan that came to their end, reading back included.
+        ended: u64,
+        /// Phases that were to be run.
+        planned: u64,
+    },
     /// kvdyno was built without optimisation.
     DebugBuild,
     /// More requests were in flight than there are clients (Little's law): counts or clocks err.
@@ -219,6 +226,7 @@ impl Reason {
             Reason::CutShort { .. } => "cut-short",
             Reason::Drift { .. } => "drift",
             Reason::NeverSettled { .. } => "never-settled",
+            Reason::Incomplete { .. } => "incomplete",
             Reason::DebugBuild => "debug-build",
             Reason::LittlesLaw { .. } => "littles-law",
             Reason::IdleClients { .. } => "idle-clients",
@@ -249,6 +257,9 @@ impl Reason {
             Reason::NeverSettled { .. } => {
                 Bounds { remark: Some(0.10), ..Bounds::suspect_above(0.20) }
             }
+            Reason::Incomplete { .. } => {
+                Bounds { below: true, invalid: Some(1.0), ..Bounds::default() }
+            }
             Reason::DebugBuild => Bounds { invalid: Some(0.0), ..Bounds::default() },
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
@@ -278,6 +289,7 @@ impl Reason {
             Reason::CutShort { stopped } => (cut(stopped), Unit::Count),
             Reason::Drift { first, second } => ((second - first).abs() / first, Unit::Share),
             Reason::NeverSettled { trend } => (trend.abs(), Unit::Share),
+            Reason::Incomplete { ended, planned } => (share(ended, planned), Unit::Share),
             Reason::DebugBuild => (1.0, Unit::Count),
             Reason::LittlesLaw { in_flight, clients }
             | Reason::IdleClients { in_flight, clients } => {
@@ -346,6 +358,10 @@ impl Reason {
                 let (word, by) = (if trend < 0.0 { "falling" } else { "rising" }, self.percent());
                 format!("throughput never settled: it was still {word}, by {by} over the phase")
             }
+            Reason::Incomplete { ended: 0, .. } => "no phase came to its end".to_owned(),
+            Reason::Incomplete { ended, planned } => {
+                format!("the run failed after {ended} of its {planned} phases")
+            }
             Reason::DebugBuild => "kvdyno was built without optimisation".to_owned(),
             Reason::LittlesLaw { in_flight, clients } => format!(
                 "{in_flight:.2} requests in flight on average with {clients} clients: impossible"
@@ -404,6 +420,9 @@ impl Reason {
             }
             Reason::NeverSettled { .. } => {
                 "run longer, until it settles; what falls for ever is a finding about the store"
+            }
+            Reason::Incomplete { .. } => {
+                "mend what the run failed of, or what left its phases out, and repeat"
             }
             Reason::DebugBuild => "build with cargo build --release",
             Reason::LittlesLaw { .. } => {

@@ -35,12 +35,29 @@ fn a_full_disk_stops_neither_the_run_nor_its_table() {
     let scratch = Scratch::new();
     // Room for result.json and a few intervals, not for the report.
     let run = "run --store map: --records 500 --clients 2 --duration 3s --out disk/r";
-    let ended = on_small_disk(&scratch, "128k", run).expect_done();
-    assert_eq!(ended.err.lines().count(), 1, "said once:\n{}", ended.err);
-    assert!(ended.err.contains("No space left") && ended.err.contains("--out"), "{}", ended.err);
+    let ended = on_small_disk(&scratch, "128k", run).expect(70);
+    let [first, last] = ended.err.lines().collect::<Vec<_>>()[..] else {
+        panic!("said once, and at the end:\n{}", ended.err);
+    };
+    assert!(first.contains("No space left") && first.contains("--out"), "{first}");
+    assert!(last.contains("disk/r lacks the whole of ") && last.contains("report.html"), "{last}");
     assert!(ended.out.contains("Req/Sec") && ended.out.contains("verified:"), "{}", ended.out);
     let result = scratch.result("kept/r");
     assert!(!result["runs"][0]["phases"].as_array().expect("phases").is_empty());
+}
+
+#[test]
+fn output_that_a_full_disk_swallows_is_a_failure() {
+    let scratch = Scratch::new();
+    let line = format!("{} stores > /dev/full", env!("CARGO_BIN_EXE_kvdyno"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &line]);
+    scratch.spawn(command).wait().expect_line(70, &["standard output lost", "No space left"]);
+    // A reader that goes away is no failure.
+    let line = format!("{} stores | head -n 1", env!("CARGO_BIN_EXE_kvdyno"));
+    let mut command = Command::new("bash");
+    command.args(["-o", "pipefail", "-c", &line]);
+    scratch.spawn(command).wait().expect(0);
 }
 
 #[test]

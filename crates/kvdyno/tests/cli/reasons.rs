@@ -36,7 +36,7 @@ impl Judged {
         assert_eq!(reason["level"], level, "{reason:#}");
         let number = |key: &str| reason[key].as_f64().unwrap_or_else(|| panic!("{key}: {reason}"));
         let (figure, threshold) = (number("figure"), number("threshold"));
-        let less_is_worse = ["too-short", "too-few-samples"].contains(&name);
+        let less_is_worse = ["too-short", "too-few-samples", "incomplete"].contains(&name);
         let crossed = if less_is_worse { figure < threshold } else { figure > threshold };
         assert!(crossed, "{reason:#}");
         // Lines are broken where the terminal ends.
@@ -213,6 +213,42 @@ fn a_hog_beside_the_store_is_told() {
     drop(hogs);
     let share = told.told("other-load", "suspect");
     assert!(share <= 1.0, "{share}");
+}
+
+/// A store that refuses what is loaded is never measured: nothing says that it may be believed.
+#[test]
+fn a_run_that_failed_is_invalid_in_every_output() {
+    let scratch = Scratch::new();
+    let suite = Suite::of(1_000).load().phase("get", "get").set("requests", "10k");
+    suite::write(&scratch.path("s.toml"), suite);
+    let ended = scratch.kvdyno("run s.toml --store sim:?refuse=20 --quiet --out r").expect(69);
+    let judged = Judged::of(&scratch, &ended);
+    assert_eq!(judged.told("incomplete", "invalid"), 0.0);
+    assert!(ended.out.contains("verdict: INVALID"), "{}", ended.out);
+    for file in ["r.md", "r.html", "r.xml"] {
+        scratch.kvdyno(&format!("report r -o {file}")).expect(0);
+        let text = std::fs::read_to_string(scratch.path(file)).expect("the report");
+        assert!(text.contains("no phase came to its end"), "{file}:\n{text}");
+        assert!(text.contains("failed: sim:"), "{file}:\n{text}");
+    }
+}
+
+/// Phases that need servers of kvdyno's own are left out on a store of the user's, and named.
+#[test]
+fn phases_that_are_left_out_are_told() {
+    let scratch = Scratch::new();
+    let suite = Suite::of(1_000).load().phase("get", "get").set("requests", "10k");
+    let suite = suite.phase("killed", "get").set("requests", 10).set("needs-nodes", true);
+    suite::write(&scratch.path("s.toml"), suite.fault("kill").set("node", "any").set("at", "1s"));
+    scratch.kvdyno("run s.toml --store map: --quiet --out r").expect_done();
+    let told = "phase killed was not run: it does something to servers";
+    for file in ["r.md", "r.html"] {
+        let ended = scratch.kvdyno(&format!("report r -o {file}")).expect(0);
+        let text = std::fs::read_to_string(scratch.path(file)).expect("the report");
+        assert!(text.contains(told), "{file}: {ended:#?}");
+    }
+    let ended = scratch.kvdyno("report r").expect(0);
+    assert!(ended.out.contains(told), "{}", ended.out);
 }
 
 #[test]

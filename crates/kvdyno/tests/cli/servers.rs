@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
 
 use kvdyno_testbed::{RedisServer, RedisSettings};
@@ -294,4 +295,27 @@ fn what_a_driver_noticed_is_in_every_output() {
     assert_eq!(of("chi-square of requests")["unit"], "ratio");
     let page = std::fs::read_to_string(scratch.path("r/report.html")).expect("the page");
     assert!(page.contains("Noticed by the drivers"));
+}
+
+/// The soft limit of open files is no limit; the hard one is told with the command that raises it.
+#[test]
+fn more_clients_than_open_files_are_told_what_to_type() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let limited = |limit: &str, out: &str| {
+        let line = format!(
+            "ulimit {limit}; exec {} run --store {} --records 100 --clients 300 --duration 300ms \
+             --data wipe --out {out}",
+            env!("CARGO_BIN_EXE_kvdyno"),
+            server.url()
+        );
+        let mut command = Command::new("bash");
+        command.args(["-c", &line]);
+        scratch.spawn(command).wait()
+    };
+    limited("-Sn 200", "a").expect_done();
+    let ended = limited("-n 200", "b").expect(69);
+    assert!(ended.err.contains("`ulimit -n 556` or more"), "{}", ended.err);
+    let reasons = &scratch.result("b")["runs"][0]["verdict"]["reasons"];
+    assert_eq!(reasons[0]["name"], "incomplete", "{reasons:#}");
 }

@@ -1,5 +1,6 @@
 //! Stopped by the user, by the system or by SIGKILL: what was measured is kept.
 
+use std::process::Command;
 use std::time::Duration;
 
 use crate::support::{Running, Scratch};
@@ -24,8 +25,8 @@ fn phases(scratch: &Scratch) -> Vec<String> {
 }
 
 #[test]
-fn ctrl_c_and_sigterm_stop_write_and_end_with_130() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+fn ctrl_c_sigterm_and_a_closed_terminal_stop_write_and_end_with_130() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let scratch = Scratch::new();
         let running = long_run(&scratch);
         running.signal(signal);
@@ -36,6 +37,23 @@ fn ctrl_c_and_sigterm_stop_write_and_end_with_130() {
         assert!(scratch.path("r/report.html").exists());
         assert!(ended.out.contains("the run was interrupted"), "{}", ended.out);
     }
+}
+
+/// `nohup` has the signal ignored, and the run goes on.
+#[test]
+fn a_closed_terminal_is_ignored_where_the_user_said_so() {
+    let scratch = Scratch::new();
+    let line = "run --store map: --records 2k --clients 2 --duration 2s --out r";
+    let mut command = Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_kvdyno")).args(line.split(' '));
+    let mut running = scratch.spawn(command);
+    let timeline = scratch.path("r/timeline.csv");
+    running.until("an interval", || {
+        std::fs::read_to_string(&timeline).is_ok_and(|text| text.lines().count() >= 2)
+    });
+    running.signal(libc::SIGHUP);
+    running.wait().expect_done();
+    assert_eq!(scratch.result("r")["status"]["state"], "complete");
 }
 
 #[test]
@@ -67,4 +85,31 @@ fn a_run_that_waits_for_its_start_can_be_stopped() {
     running.signal(libc::SIGINT);
     let ended = running.wait().expect(130);
     assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
+}
+
+/// An engine's own folder that a killed run left goes when the next run makes one.
+#[test]
+fn the_folder_of_a_killed_engine_goes_with_the_next_run() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("tmp")).expect("the scratch folder can be written");
+    let start = |line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
+        command.env("TMPDIR", scratch.path("tmp")).args(line.split(' '));
+        scratch.spawn(command)
+    };
+    let engines = || -> Vec<String> {
+        let roots = std::fs::read_dir(scratch.path("tmp")).expect("the folder").flatten();
+        let inside = roots.flat_map(|root| std::fs::read_dir(root.path()).into_iter().flatten());
+        let names = inside.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("lmdb-")).collect()
+    };
+    let load = "run --store lmdb:?durability=none --records 1k --clients 1";
+    let mut killed = start(&format!("{load} --duration 300s --out a"));
+    killed.until("the engine's folder", || engines().len() == 1);
+    let left = engines();
+    killed.signal(libc::SIGKILL);
+    killed.wait().expect(-1);
+    assert_eq!(engines(), left);
+    start(&format!("{load} --duration 300ms --out b")).wait().expect_done();
+    assert_eq!(engines(), Vec::<String>::new());
 }

@@ -8,14 +8,14 @@ use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine, findings};
 use crate::numbers::{bytes_text, duration_text, grouped};
-use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun, moments};
+use crate::result::{AnomalyResult, HistogramError, RunResult, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::row_cells;
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
 use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_value, histories, is_remark, moment_text,
-    promises, reason_figures, shows_published, verification_line,
+    promises, reason_figures, shows_published, status_text, verification_line,
 };
 
 use super::account::{ClaimCard, claims, costs, outcomes};
@@ -137,7 +137,7 @@ impl Page {
             },
             debug: result.kvdyno.debug,
             when: moment_text(&result.started),
-            status: status_text(&result.status),
+            status: status_text(&result.status).map(|status| cut(&status)),
             facts: facts(result),
             stamp: difference_stamp(result),
             unit: unit.name(),
@@ -194,13 +194,13 @@ fn store_card(
         url: cut(&run.store.url),
         level: run.verdict.as_ref().map_or("not judged", |verdict| verdict.level.name()),
         class: run.verdict.as_ref().map_or("unjudged", |verdict| verdict.level.name()),
-        status: status_text(&run.status),
+        status: status_text(&run.status).map(|status| cut(&status)),
         reasons: reasons(run),
         durability,
         consistency,
         rows: table,
         lower_bounds,
-        verification: verification_line(tally.as_ref()),
+        verification: verification_line(run),
         verified: tally.is_some_and(|tally| tally.illegal() == 0),
         histories: histories(run).iter().map(|line| cut(line)).collect(),
         findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
@@ -222,15 +222,6 @@ fn reasons(run: &StoreRun) -> Vec<ReasonLine> {
             advice: cut(&reason.advice),
         })
         .collect()
-}
-
-fn status_text(status: &Status) -> Option<String> {
-    match status {
-        Status::Complete => None,
-        Status::Running => Some("did not come to its end".to_owned()),
-        Status::Interrupted => Some("was interrupted".to_owned()),
-        Status::Failed { message } => Some(format!("failed: {}", cut(message))),
-    }
 }
 
 fn facts(result: &RunResult) -> Vec<(String, String)> {

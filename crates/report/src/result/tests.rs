@@ -87,7 +87,8 @@ fn published_figures_are_set_beside_the_phase_that_they_are_about() {
 
 #[test]
 fn a_verdict_keeps_its_figures_and_words() {
-    let judged = verdict::judge_run(Vec::new(), Some(0.01), true);
+    let whole = verdict::Extent { planned: 1, ended: 1, failed: false };
+    let judged = verdict::judge_run(Vec::new(), whole, Some(0.01), true);
     let verdict = Verdict::from(&judged);
     assert_eq!(verdict.level, Level::Invalid);
     let names: Vec<&str> = verdict.reasons.iter().map(|reason| reason.name.as_str()).collect();

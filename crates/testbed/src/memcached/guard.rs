@@ -3,11 +3,13 @@
 use std::fs;
 use std::ops::{Deref, DerefMut};
 
+use kvdyno_core::folder::OwnedFolder;
+
 use super::{MEMCACHED, launch};
 use crate::addresses::Addresses;
 use crate::certificates::Certificates;
 use crate::error::TestbedError;
-use crate::folder::Folder;
+use crate::folder;
 use crate::server::Server;
 
 /// What a test's Memcached is to be like.
@@ -38,7 +40,7 @@ pub struct MemcachedServer {
     server: Server,
     settings: MemcachedSettings,
     certificates: Option<Certificates>,
-    _folder: Folder,
+    _folder: OwnedFolder,
     _addresses: Addresses,
 }
 
@@ -50,7 +52,7 @@ impl MemcachedServer {
     pub fn start(settings: MemcachedSettings) -> Result<MemcachedServer, TestbedError> {
         let program = MEMCACHED.find().ok_or_else(|| MEMCACHED.missing("memcached"))?;
         let system = |action| TestbedError::system(action, "memcached");
-        let folder = Folder::make("memcached").map_err(system("make a folder for"))?;
+        let folder = folder::make("memcached").map_err(system("make a folder for"))?;
         let mut addresses = Addresses::take().map_err(system("find an address for"))?;
         let address = addresses.socket(1, 11211).map_err(system("find a port for"))?;
         let mut options = vec![

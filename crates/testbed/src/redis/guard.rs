@@ -2,11 +2,13 @@
 
 use std::ops::{Deref, DerefMut};
 
+use kvdyno_core::folder::OwnedFolder;
+
 use super::{REDIS, launch};
 use crate::addresses::Addresses;
 use crate::certificates::Certificates;
 use crate::error::TestbedError;
-use crate::folder::Folder;
+use crate::folder;
 use crate::server::Server;
 
 /// When the append-only file is handed to the disk.
@@ -46,7 +48,7 @@ pub struct RedisServer {
     server: Server,
     settings: RedisSettings,
     certificates: Option<Certificates>,
-    _folder: Folder,
+    _folder: OwnedFolder,
     _addresses: Addresses,
 }
 
@@ -58,7 +60,7 @@ impl RedisServer {
     pub fn start(settings: RedisSettings) -> Result<RedisServer, TestbedError> {
         let program = REDIS.find().ok_or_else(|| REDIS.missing("redis"))?;
         let system = |action| TestbedError::system(action, "redis-server");
-        let folder = Folder::make("redis-server").map_err(system("make a folder for"))?;
+        let folder = folder::make("redis-server").map_err(system("make a folder for"))?;
         let mut addresses = Addresses::take().map_err(system("find an address for"))?;
         let address = addresses.socket(1, 6379).map_err(system("find a port for"))?;
         let certificates = match settings.tls {

@@ -26,6 +26,7 @@ fn each() -> Vec<Reason> {
         Reason::Anomalies { illegal: 1, counts: [1, 0, 0, 0, 0] },
         Reason::NeverSettled { trend: -0.3 },
         Reason::OtherLoad { others: 0.4 },
+        Reason::Incomplete { ended: 1, planned: 3 },
     ]
 }
 
@@ -51,6 +52,7 @@ fn position(reason: &Reason) -> usize {
         Reason::Anomalies { .. } => 16,
         Reason::NeverSettled { .. } => 17,
         Reason::OtherLoad { .. } => 18,
+        Reason::Incomplete { .. } => 19,
     }
 }
 

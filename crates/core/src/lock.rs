@@ -3,8 +3,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
 
 /// A held lock on a file; let go on drop. The file stays: removing it would let two processes lock
 /// two files of the same name.
@@ -20,7 +21,7 @@ impl Lock {
     /// What the system says of the file.
     pub fn wait(path: &Path) -> io::Result<Lock> {
         let file = open(path)?;
-        lock(&file, libc::LOCK_EX)?;
+        lock(&file, FlockOperation::LockExclusive)?;
         Ok(Lock { _file: file })
     }
 
@@ -30,7 +31,7 @@ impl Lock {
     /// What the system says of the file; that somebody holds the lock is not an error.
     pub fn attempt(path: &Path) -> io::Result<Option<Lock>> {
         let file = open(path)?;
-        match lock(&file, libc::LOCK_EX | libc::LOCK_NB) {
+        match lock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
@@ -42,17 +43,8 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).open(path)
 }
 
-fn lock(file: &File, how: libc::c_int) -> io::Result<()> {
-    loop {
-        // SAFETY: the descriptor is that of an open file.
-        if unsafe { libc::flock(file.as_raw_fd(), how) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
+fn lock(file: &File, how: FlockOperation) -> io::Result<()> {
+    Ok(rustix::io::retry_on_intr(|| flock(file, how))?)
 }
 
 #[cfg(test)]
