@@ -4,7 +4,7 @@
 use kvdyno_core::load::Context;
 use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
-use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, RIGHT_AGAIN, Tally};
+use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, Tally};
 use kvdyno_core::workload::{KeyWriter, Kind, PhasePlan};
 use kvdyno_report::numbers::duration_text;
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostWrite, WriteAccount};
@@ -74,33 +74,23 @@ impl Accounting {
 
     /// All records were read back, `how` in words, which gave `measure`.
     pub fn account(&self, context: &Context, measure: &PhaseMeasure, how: &str) -> WriteAccount {
-        let tally = &measure.tally;
-        let gone = |anomaly: &&Anomaly| match anomaly.kind {
-            AnomalyKind::Lost => true,
-            // Not read again, for there were too many: it was read once, and after the load.
-            AnomalyKind::Stale => anomaly.again != RIGHT_AGAIN,
-            _ => false,
-        };
-        let right = |a: &&Anomaly| a.kind == AnomalyKind::Stale && a.again == RIGHT_AGAIN;
-        let late = measure.anomalies.iter().filter(right).count() as u64;
-        let once = tally.of(AnomalyKind::Stale).saturating_sub(late);
-        // An eventually consistent store may still have come right.
-        let settles = context.profile.consistency.level == Consistency::Eventual;
-        let unread = measure.unread;
-        let lost: Vec<&Anomaly> = measure.anomalies.iter().filter(gone).collect();
+        let (tally, old, unread) = (&measure.tally, measure.old, measure.unread);
+        // Examples: what is counted comes from the counts.
+        let of_kind = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::Lost;
+        let lost: Vec<&Anomaly> = measure.anomalies.iter().filter(of_kind).collect();
         WriteAccount {
             acknowledged: self.acknowledged,
             failed: self.failed,
             indeterminate: self.indeterminate,
             exact: self.exact && !context.fields_apart,
-            lost: tally.of(AnomalyKind::Lost) + if settles { 0 } else { once },
+            lost: old.lost,
             recovered: self.recovered(tally, unread),
             resurrected: tally.of(AnomalyKind::Resurrected),
             corrupt: tally.of(AnomalyKind::Corrupt),
             phantom: tally.of(AnomalyKind::Phantom),
-            late,
-            unknown: tally.unknown + unread + if settles { once } else { 0 },
-            read: tally.reads,
+            late: old.late,
+            unknown: tally.unknown + unread + old.unread,
+            read: tally.records,
             how: settled(how, context),
             examples: spread(&lost).map(|anomaly| self.history(context, anomaly)).collect(),
             copies: None,

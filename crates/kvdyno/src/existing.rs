@@ -207,4 +207,8 @@ impl Observer for OnlyProgress {
     fn progress(&mut self, progress: &Progress) {
         self.0.show(progress);
     }
+
+    fn again(&mut self, progress: &Progress) {
+        self.0.show_again(progress);
+    }
 }

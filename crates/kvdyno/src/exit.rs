@@ -112,6 +112,7 @@ impl Failure {
         let url = url.trim_end_matches(':');
         match error {
             LoadError::Plan(error) => Failure::usage(error),
+            LoadError::Memory(error) => Failure::usage(format!("{error} (--no-verify)")),
             LoadError::Unsupported { phase, operation: "batches of writes", .. } => {
                 let way = format!("`--set {phase}.mix=insert` does without");
                 Failure::unavailable(format!("{url}: {error}; {way}"))

@@ -247,6 +247,10 @@ impl Observer for PhaseObserver<'_> {
     fn progress(&mut self, progress: &Progress) {
         self.line.show(progress);
     }
+
+    fn again(&mut self, progress: &Progress) {
+        self.line.show_again(progress);
+    }
 }
 
 /// Trouble with the result folder is told once while the run lasts: a full disk refuses every file,

@@ -46,6 +46,18 @@ impl ProgressLine {
         self.bar.tick();
     }
 
+    /// Shows how far reading again what looked wrong has come.
+    pub fn show_again(&self, progress: &Progress) {
+        self.bar.set_message(Self::again_line(progress));
+        self.bar.tick();
+    }
+
+    fn again_line(progress: &Progress) -> String {
+        let done = units::approximate_count(progress.completed as f64);
+        let of = units::approximate_count(progress.requests.unwrap_or(0) as f64);
+        format!("reading again what looked wrong: {done} of {of}")
+    }
+
     fn line(&self, progress: &Progress) -> String {
         let done = units::approximate_count(progress.completed as f64);
         let of = match (progress.requests, self.duration) {
@@ -116,5 +128,7 @@ mod tests {
         };
         let text = line.line(&progress);
         assert_eq!(text, "100k of 400k, 10k/s, p99 1.5 ms, 3 errors, 30 s left");
+        let text = ProgressLine::again_line(&progress);
+        assert_eq!(text, "reading again what looked wrong: 100k of 400k");
     }
 }

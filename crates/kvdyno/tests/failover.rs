@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use support::suite::Suite;
-use support::{Bench, Id, Outcome, number_at, same};
+use support::{Bench, Id, Outcome, grouped, number_at, same};
 
 fn inserts() -> Suite {
     Suite::inserts(20_000).set("clients", 4)
@@ -79,6 +79,44 @@ fn every_acknowledged_insert_that_is_gone_is_counted_and_ten_are_traced() {
         "written by operation 0/0/".to_owned(),
     ] {
         assert!(run.stdout.contains(&part), "no {part:?} in {}", run.stdout);
+    }
+}
+
+#[test]
+fn one_number_for_one_thing_in_all_that_is_written_however_many_writes_are_lost() {
+    let suite = Suite::inserts(94_000)
+        .set("clients", 4)
+        .claim("nothing is lost", "acked_lost == 0")
+        .claim("every read is right", "anomalies == 0");
+    let bench = Bench::new();
+    let run = bench.sim("lie=2", suite);
+    let [page, markdown, junit] = ["x.html", "x.md", "x.xml"].map(|name| bench.report(name));
+    let lost = run.logged("lie").len() as u64;
+    assert!(lost > 40_000, "{lost}");
+    // The result.
+    let (writes, read_back) = (writes(&run, "insert"), run.phase("insert:read-back"));
+    assert_eq!((number_at(writes, "lost"), number_at(writes, "acknowledged")), (lost, 94_000));
+    let nothing = ["late", "unknown", "corrupt", "phantom", "resurrected"];
+    assert!(nothing.iter().all(|key| number_at(writes, key) == 0), "{writes}");
+    assert_eq!(read_back["tally"]["anomalies"], serde_json::json!([0, 0, 0, 0, lost]));
+    assert_eq!(number_at(&read_back["tally"], "not_read_again"), 0);
+    assert_eq!((run.anomalies.len() as u64, run.named("lost") as u64), (lost, lost));
+    same(&run.writers("lost"), &run.logged("lie"));
+    // All that is told of it.
+    let number = grouped(lost);
+    let account = format!("94,000 writes acknowledged, {number} of these lost");
+    let anomalies = format!("ANOMALIES: {number} lost, 0 unknown");
+    for text in [&run.stdout, &markdown, &page] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for told in [&account, &anomalies] {
+            assert!(text.contains(told), "no {told:?} in {text}");
+        }
+    }
+    assert!(junit.contains(&format!("anomalies: {number} lost")), "{junit}");
+    for says in ["nothing is lost", "every read is right"] {
+        let claim = claim(&run, says);
+        assert_eq!(claim["standing"], "refuted");
+        assert!(claim["conditions"].to_string().contains(&number), "{claim}");
     }
 }
 

@@ -168,7 +168,28 @@ fn fields_raise_no_alarm_written_together_or_apart() {
         run.is_clean();
         let words = if one_field { 4 } else { 1 };
         assert!(run.tally("reads") > words * 20_000);
+        // Reads are told as such, and their fields apart from them.
+        let (values, reads) = (run.tally("reads"), run.tally("records"));
+        assert_eq!(values, words * reads);
+        let [values, reads] = [values, reads].map(support::grouped);
+        let told = match one_field {
+            true => format!("{values} of {values} fields of {reads} reads judged"),
+            false => format!("{reads} of {reads} reads judged"),
+        };
+        assert!(run.stdout.contains(&told), "no {told:?} in {}", run.stdout);
     }
+}
+
+#[test]
+fn scans_of_fields_written_apart_raise_no_alarm() {
+    let bench = Bench::new();
+    let suite = fields(4, true).phase("scans", "scan = 40, update = 60").set("requests", 4_000);
+    let run = bench.run(&["run", &bench.suite(suite), "--store", "map:", "--quiet"]);
+    run.is_clean();
+    let scans = &run.phase("scans")["tally"];
+    let rows = number_at(scans, "records");
+    assert!(rows > 4_000, "{scans}");
+    assert_eq!(number_at(scans, "reads"), 4 * rows);
 }
 
 #[test]

@@ -47,16 +47,17 @@ pub(crate) fn unavailable(measure: &PhaseMeasure) -> Option<Unavailable> {
 
 /// How far stale reads were behind; `None` if there was none.
 pub(crate) fn stale(measure: &PhaseMeasure) -> Option<StaleAccount> {
-    let reads = measure.tally.of(AnomalyKind::Stale);
-    let of_kind = measure.anomalies.iter().filter(|anomaly| anomaly.kind == AnomalyKind::Stale);
-    let behind = |seen: Option<u32>, floor: u32| u64::from(floor.saturating_sub(seen.unwrap_or(0)));
-    let versions: Vec<u64> = of_kind.clone().map(|a| behind(a.seen, a.floor)).collect();
+    let (reads, behind) = (measure.tally.of(AnomalyKind::Stale), &measure.behind);
+    let (least, most) = behind.versions.unwrap_or_default();
     (reads > 0).then(|| StaleAccount {
         reads,
-        examined: versions.len() as u64,
-        least_versions: versions.iter().copied().min().unwrap_or(0),
-        most_versions: versions.iter().copied().max().unwrap_or(0),
-        most_behind_ns: of_kind.filter_map(|a| Some(a.behind?.as_nanos() as u64)).max(),
+        examined: behind.reads,
+        absent: behind.absent,
+        outlived: behind.outlived,
+        earlier: behind.earlier,
+        least_versions: least.into(),
+        most_versions: most.into(),
+        most_behind_ns: behind.longest.map(|longest| longest.as_nanos() as u64),
     })
 }
 

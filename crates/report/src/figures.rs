@@ -267,10 +267,13 @@ fn stale(phase: &PhaseResult, figure: &Figure) -> Result<Measured, String> {
     tally(phase, |_| 0)?;
     let Some(stale) = &phase.stale else { return Ok(Measured::Exactly(0.0)) };
     match (figure, stale.most_behind_ns) {
-        (Figure::StaleVersions, _) if stale.examined == stale.reads => {
+        (Figure::StaleVersions, _)
+            if stale.examined >= stale.reads && stale.by_versions() == stale.examined =>
+        {
             Ok(Measured::Exactly(stale.most_versions as f64))
         }
-        (Figure::StaleVersions, _) => Ok(Measured::AtLeast(stale.most_versions as f64)),
+        // Of what was absent no version tells how many it was behind, and it was one at least.
+        (Figure::StaleVersions, _) => Ok(Measured::AtLeast(stale.most_versions.max(1) as f64)),
         (_, Some(behind)) => Ok(Measured::AtLeast(behind as f64)),
         (_, None) => Err("how far behind they were is not known".to_owned()),
     }

@@ -1,7 +1,7 @@
 //! What limited a phase and what happened in it, in sentences that the terminal, the page and Markdown
 //! share.
 
-use crate::numbers::{duration_text, significant};
+use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun, gathered};
 
 /// What a phase was limited by, when it settled and where it left its level, a sentence each without a
@@ -42,7 +42,17 @@ fn settled_lines(course: &CourseResult, open: bool) -> Vec<String> {
 }
 
 fn event_lines(course: &CourseResult) -> Vec<String> {
-    gathered(course.events.iter()).iter().map(EventResult::text).collect()
+    let told = gathered(course.events.iter());
+    let mut lines: Vec<String> = told.iter().map(EventResult::text).collect();
+    let (all, shown) = (course.events_in_all, course.events.len());
+    lines.extend(shown_only(all, shown, "works of servers", "the longest"));
+    lines
+}
+
+/// That a list is not all there was, if so.
+fn shown_only(all: u64, shown: usize, what: &str, which: &str) -> Option<String> {
+    let all_text = grouped(all as f64);
+    (all > shown as u64).then(|| format!("{all_text} {what} in all: {which} {shown} are shown"))
 }
 
 fn excursion_lines(course: &CourseResult) -> Vec<String> {
@@ -60,7 +70,9 @@ fn excursion_lines(course: &CourseResult) -> Vec<String> {
         let (from, to) = (seconds(excursion.from_ns), seconds(excursion.to_ns));
         format!("{level} of its usual level from {from} to {to}: {beside}")
     };
-    course.excursions.iter().map(told).collect()
+    let (all, shown) = (course.excursions_in_all, course.excursions.len());
+    let rest = shown_only(all, shown, "dips and excursions", "the first");
+    course.excursions.iter().map(told).chain(rest).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::standing::store_labels;
-use crate::wording::{is_remark, status_text};
+use crate::wording::{is_remark, kinds_text, status_text};
 
 /// Cases that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ fn verified(phase: &PhaseResult) -> Ending {
     match &phase.tally {
         None => Ending::Skipped("verification was off".to_owned()),
         Some(tally) if tally.illegal() > 0 => {
-            Ending::Failed(format!("{} reads were answered wrongly", tally.illegal()))
+            Ending::Failed(format!("anomalies: {}", kinds_text(tally)))
         }
         Some(_) => Ending::Passed,
     }
@@ -173,7 +173,7 @@ mod tests {
         assert!(text.contains("name=\"quick lmdb\" tests=\"8\" failures=\"0\""), "{text}");
         // The second store answered a read wrongly.
         assert!(text.contains("name=\"quick fjall\" tests=\"8\" failures=\"1\""), "{text}");
-        assert!(text.contains("1 reads were answered wrongly"), "{text}");
+        assert!(text.contains("anomalies: 1 "), "{text}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::measure::{
-    Ending, ErrorSummary, Interval, KindMeasure, MachineTimes, Nanos, PhaseMeasure,
+    Ending, ErrorSummary, Interval, KindMeasure, MachineTimes, Nanos, OldRecords, PhaseMeasure,
     ProcessCounters, ProcessUse, ResourceSummary, Resources, Sample, Series, StopReason, WorkerUse,
     latency_histogram,
 };
@@ -13,7 +13,7 @@ use kvdyno_core::store::{
     Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, FigureUnit, OperationId,
     Profile, Promise,
 };
-use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
+use kvdyno_core::verify::{Anomaly, AnomalyKind, Behind, Tally};
 use kvdyno_core::workload::{
     Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel, ValueModel,
 };
@@ -387,11 +387,23 @@ impl Shape {
         }
         let reads = if plan.index == 0 { 0 } else { ok };
         let stall = self.stall.map(|_| anomaly(plan.index, start));
-        let mut tally =
-            Tally { reads, judged: reads, bytes_checked: reads * 100, ..Tally::default() };
+        let mut tally = Tally {
+            reads,
+            records: reads,
+            judged: reads,
+            bytes_checked: reads * 100,
+            ..Tally::default()
+        };
         tally.writes_acknowledged = ok - reads;
         tally.anomalies[AnomalyKind::Stale as usize] = u64::from(stall.is_some());
         PhaseMeasure {
+            behind: Behind {
+                reads: u64::from(stall.is_some()),
+                versions: stall.as_ref().map(|_| (1, 1)),
+                longest: stall.as_ref().and_then(|stall| stall.behind),
+                ..Behind::default()
+            },
+            old: OldRecords::default(),
             unread: 0,
             started_at: started_at(start),
             start,

@@ -8,6 +8,7 @@ use kvdyno_core::workload::SizeModel;
 
 use crate::numbers::{bytes_text, duration_text, grouped, significant, small};
 use crate::result::{PhaseResult, RunResult, StoreRun};
+use crate::wording::judged_text;
 
 /// Objects that a full test holds.
 const OBJECTS: u64 = 100_000_000;
@@ -218,8 +219,7 @@ fn checked(run: &StoreRun) -> (bool, String) {
     match run.tally() {
         Some(tally) if off == 0 => {
             let met = tally.judged == tally.reads && tally.reads > 0;
-            let of = grouped(tally.reads as f64);
-            (met, format!("{} of {of} reads judged", grouped(tally.judged as f64)))
+            (met, judged_text(&tally))
         }
         _ => (false, format!("{off} phase(s) unchecked")),
     }

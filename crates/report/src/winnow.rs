@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::numbers::grouped;
 use crate::objective::met;
 use crate::result::{Level, PhaseResult, Status, StoreRun};
+use crate::wording::{judged_text, kinds_text};
 
 pub use table::{html, markdown, terminal};
 
@@ -194,15 +195,13 @@ fn consistency(required: &Requirements, run: &StoreRun) -> Decided {
     }
     let tally = run.tally().unwrap_or_default();
     if tally.illegal() > 0 {
-        return (Standing::NotMet, format!("{} reads broke it", tally.illegal()), "");
+        return (Standing::NotMet, format!("what was read broke it: {}", kinds_text(&tally)), "");
     }
-    let judged = grouped(tally.judged as f64);
+    let judged = judged_text(&tally);
     match promise.checked && tally.judged > 0 {
-        true => {
-            (Standing::Met, format!("{told}, read back; {judged} reads judged, none wrong"), "")
-        }
+        true => (Standing::Met, format!("{told}, read back; {judged}, none wrong"), ""),
         false => {
-            let why = format!("{told} is declared, unchecked; {judged} reads judged, none wrong");
+            let why = format!("{told} is declared, unchecked; {judged}, none wrong");
             (Standing::NotShown, why, "")
         }
     }

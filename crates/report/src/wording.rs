@@ -212,11 +212,14 @@ pub(crate) fn verification_line(run: &StoreRun) -> String {
     };
     let count = |n: u64| grouped(n as f64);
     let mut parts = vec![
-        format!("{} of {} reads judged", count(tally.judged), count(tally.reads)),
+        judged_text(tally),
         format!("{} checked", bytes_text(tally.bytes_checked)),
         anomalies_text(tally),
         format!("{} unknown", count(tally.unknown)),
     ];
+    if tally.not_read_again > 0 {
+        parts.push(format!("{} could not be read again", count(tally.not_read_again)));
+    }
     if tally.legal_stale > 0 {
         parts.push(format!("{} stale as the store declares", count(tally.legal_stale)));
     }
@@ -229,15 +232,29 @@ pub(crate) fn verification_line(run: &StoreRun) -> String {
     format!("verified: {}", parts.join(", "))
 }
 
+/// How much of what was read could be judged. Where the fields of a record are written apart, each is.
+pub(crate) fn judged_text(tally: &Tally) -> String {
+    let count = |n: u64| grouped(n as f64);
+    let (judged, reads) = (count(tally.judged), count(tally.reads));
+    match tally.records {
+        // Versions before did not count them.
+        0 => format!("{judged} of {reads} reads judged"),
+        records if records == tally.reads => format!("{judged} of {reads} reads judged"),
+        records => format!("{judged} of {reads} fields of {} reads judged", count(records)),
+    }
+}
+
+/// Illegal reads by kind, such as `2 stale, 1 lost`; empty if there are none.
+pub(crate) fn kinds_text(tally: &Tally) -> String {
+    let found = AnomalyKind::ALL.into_iter().filter(|kind| tally.of(*kind) > 0);
+    let told = found.map(|kind| format!("{} {}", grouped(tally.of(kind) as f64), kind.name()));
+    told.collect::<Vec<_>>().join(", ")
+}
+
 fn anomalies_text(tally: &Tally) -> String {
-    let kinds: Vec<String> = AnomalyKind::ALL
-        .into_iter()
-        .filter(|kind| tally.of(*kind) > 0)
-        .map(|kind| format!("{} {}", grouped(tally.of(kind) as f64), kind.name()))
-        .collect();
-    match kinds.is_empty() {
-        true => "no anomaly".to_owned(),
-        false => format!("ANOMALIES: {}", kinds.join(", ")),
+    match kinds_text(tally) {
+        none if none.is_empty() => "no anomaly".to_owned(),
+        kinds => format!("ANOMALIES: {kinds}"),
     }
 }
 

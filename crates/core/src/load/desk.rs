@@ -292,7 +292,7 @@ impl<'a, P: Post> Desk<'a, P> {
 
     #[inline]
     pub fn id(&self, turn: &Turn) -> OperationId {
-        OperationId { phase: self.worker.phase(), group: self.lane.group, id: turn.id }
+        self.lane.name(turn)
     }
 
     #[inline]

@@ -7,9 +7,12 @@ use super::controls::{Controls, Interrupt};
 use super::pace::Pacing;
 use super::schedule::due_after;
 use crate::measure::Nanos;
-use crate::store::{Capabilities, Fault, Profile};
-use crate::verify::{Examination, Ledger, Sample};
-use crate::workload::{Dataset, GroupPlan, Kind, Part, PhasePlan, PlanError, Workload};
+use crate::store::{Capabilities, Fault, OperationId, Profile};
+use crate::verify::{Examination, Ledger, LedgerError, Sample, Suspects};
+use crate::workload::{
+    Arrival, Dataset, Distribution, GroupPlan, Kind, Marked, Marks, Part, PhasePlan, PlanError,
+    Workload,
+};
 
 /// Why a phase could not be run at all.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +41,9 @@ pub enum LoadError {
         /// What it answered.
         source: std::io::Error,
     },
+    /// What verification must keep does not fit into memory.
+    #[error(transparent)]
+    Memory(#[from] LedgerError),
     /// A worker thread panicked before it had begun.
     #[error("a worker thread panicked; this is a fault of kvdyno or of the store's driver")]
     Panicked,
@@ -88,7 +94,30 @@ pub struct Job {
     pub(super) controls: Controls,
     /// Records whose history is kept.
     pub(super) sample: Option<Arc<Sample>>,
+    /// Records with wrong reads are marked here, if reads are checked.
+    pub(super) suspects: Option<Arc<Suspects>>,
+    /// Records that were to be read back and were not answered are marked here.
+    pub(super) unread: Option<Marks>,
+    /// Of a pass over records that were marked.
+    again: Option<Again>,
 }
+
+/// A pass over records that were marked when the phase was over.
+pub(super) struct Again {
+    /// Which.
+    pub marked: Arc<Marked>,
+    /// Those with wrong reads are marked here.
+    pub suspects: Arc<Suspects>,
+    /// Those that were answered are marked here.
+    pub answered: Arc<Marks>,
+    /// Number of its first operation: no two reads that kvdyno makes for itself have the same.
+    pub first: u64,
+}
+
+/// Client group of the reads of a pass over marked records: no group of a plan has this number.
+const GROUP: u16 = u16::MAX;
+/// Bound of such a pass: a day, as for every phase that is bounded by count.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 impl Job {
     /// Compiles `plan`.
@@ -112,7 +141,48 @@ impl Job {
         let sample = sample
             .filter(|_| asks_for_history(&plan))
             .map(|ledger| Arc::new(Sample::new(records, ledger)));
-        Ok(Job { plan, groups, context, controls: Controls::default(), sample })
+        let suspects = plan.verify.then(|| suspects(&context)).transpose()?;
+        let suspects = suspects.map(Arc::new);
+        let unread = plan.reads_back().then(|| Marks::new(context.dataset.capacity));
+        let controls = Controls::default();
+        Ok(Job { plan, groups, context, controls, sample, suspects, unread, again: None })
+    }
+
+    /// A pass over records that this phase has marked, by as many clients as its largest group has.
+    pub(super) fn again(&self, again: Again) -> Result<Job, LoadError> {
+        let largest = self.groups.iter().map(|(group, _)| group).max_by_key(|group| group.clients);
+        let (part, count) = (self.context.conduct.part, again.marked.count());
+        let most = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+        let group = GroupPlan {
+            clients: largest.map_or(1, |group| group.clients).min(most),
+            pipeline: largest.map_or(1, |group| group.pipeline).min(most),
+            keys: Distribution::Sequential,
+            arrival: Arrival::Closed,
+            // Each part of a load reads all that it has marked itself.
+            requests: Some(count.saturating_mul(part.count.into())),
+            ..GroupPlan::plain("again", &[(Kind::Get, 1_000)], self.context.dataset.capacity)
+        };
+        let plan = PhasePlan::plain(self.plan.index, &self.plan.name, vec![group.clone()], LONGEST);
+        let marked = Arc::clone(&again.marked);
+        let workload = Workload::over(&group, &self.context.dataset, part, marked)?;
+        let mut context = self.context.clone();
+        context.conduct.start_at = None;
+        Ok(Job {
+            plan,
+            groups: vec![(Arc::new(group), workload)],
+            context,
+            controls: Controls::default(),
+            sample: None,
+            suspects: Some(Arc::clone(&again.suspects)),
+            unread: None,
+            again: Some(again),
+        })
+    }
+
+    /// What the first operation of a group is called.
+    pub(super) fn first_of(&self, group: u16) -> OperationId {
+        let (group, id) = self.again.as_ref().map_or((group, 0), |again| (GROUP, again.first));
+        OperationId { phase: self.plan.index, group, id }
     }
 
     /// Which records there are and how they are named.
@@ -130,6 +200,8 @@ impl Job {
             part: self.context.conduct.part,
             fabricated: self.context.profile.capabilities.fabricates,
             sample: self.sample.clone(),
+            suspects: self.suspects.clone(),
+            answered: self.again.as_ref().map(|again| Arc::clone(&again.answered)),
         }
     }
 
@@ -163,6 +235,13 @@ impl Job {
     pub(super) fn is_open(&self) -> bool {
         self.groups.iter().any(|(group, _)| group.arrival.is_open())
     }
+}
+
+/// Room for every record of the dataset to be a suspect.
+fn suspects(context: &Context) -> Result<Suspects, LedgerError> {
+    let words = if context.fields_apart { u64::from(context.dataset.fields) } else { 1 };
+    let expires = context.ledger.as_ref().is_some_and(|ledger| ledger.expires());
+    Suspects::new(context.dataset.capacity, words, expires)
 }
 
 /// Some group wants the sampled records' histories judged.

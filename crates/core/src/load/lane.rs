@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 
 use super::schedule::Dues;
 use crate::measure::{Nanos, latency_histogram};
+use crate::store::OperationId;
 use crate::workload::{Drawer, GroupPlan, Operation, Workload};
 
 /// An operation given to a client.
@@ -25,6 +26,8 @@ pub(super) struct Turn {
 pub(super) struct Lane {
     /// Number of the group in the phase.
     pub group: u16,
+    /// What the group's operation 0 is called; the others count from there.
+    first: OperationId,
     pub plan: Arc<GroupPlan>,
     pub workload: Workload,
     /// Its operations have due times.
@@ -53,11 +56,18 @@ struct Queue {
 }
 
 impl Lane {
-    pub fn new(group: u16, plan: Arc<GroupPlan>, workload: Workload, dues: Dues) -> Self {
+    pub fn new(
+        group: u16,
+        first: OperationId,
+        plan: Arc<GroupPlan>,
+        workload: Workload,
+        dues: Dues,
+    ) -> Self {
         let mut drawer = workload.drawer();
         let drawn = std::array::from_fn(|n| drawer.draw(dues.id_after(n)));
         Lane {
             group,
+            first,
             limit: plan.requests.unwrap_or(u64::MAX),
             open: plan.arrival.is_open(),
             plan,
@@ -90,6 +100,12 @@ impl Lane {
         self.issued.set(id + 1);
         self.claimed.set(self.claimed.get() + 1);
         Some(Turn { id, due: self.open.then_some(due), operation })
+    }
+
+    /// What an operation is called.
+    #[inline]
+    pub fn name(&self, turn: &Turn) -> OperationId {
+        OperationId { id: self.first.id + turn.id, ..self.first }
     }
 
     /// The record of the operation that was drawn last. It is asked for when the next few clients have
@@ -161,7 +177,8 @@ mod tests {
         let key = KeyModel { form: KeyForm::Decimal, length: 16 };
         let dataset = Dataset { id: 3, session: 1, key, fields: 1, capacity: 1_000_000 };
         let workload = Workload::new(&plan, &dataset, Part::WHOLE).unwrap();
-        Lane::new(0, Arc::new(plan), workload, Dues::new(Arrival::Closed, 0, 0, 1, 1))
+        let first = OperationId { phase: 0, group: 0, id: 0 };
+        Lane::new(0, first, Arc::new(plan), workload, Dues::new(Arrival::Closed, 0, 0, 1, 1))
     }
 
     #[test]

@@ -13,12 +13,13 @@ use super::layout::lay_out;
 use super::recheck::recheck;
 use super::threads::{self, Assignment, Ended, Gate, Report};
 use crate::measure::{
-    self, Batch, Chronicle, Collector, ErrorSummary, Interval, Nanos, PhaseMeasure, StopReason,
-    WorkerUse, now,
+    self, Batch, Chronicle, Collector, ErrorSummary, Interval, Nanos, OldRecords, PhaseMeasure,
+    StopReason, WorkerUse, now,
 };
 use crate::store::{Store, Threading};
 use crate::verify::linearizability::{self, Answer, Examined};
-use crate::verify::{Anomaly, Examiner, History, Kept, Tally};
+use crate::verify::{Anomaly, Behind, Examiner, Findings, History, Kept, Tally};
+use crate::workload::Marks;
 
 /// How often the phase's thread looks after its workers.
 const WATCH: Duration = Duration::from_millis(50);
@@ -65,13 +66,36 @@ pub trait Observer {
 
     /// Several times a second.
     fn progress(&mut self, progress: &Progress);
+
+    /// As [`Observer::progress`], of reading again what looked wrong once the clients are done.
+    fn again(&mut self, progress: &Progress) {
+        let _ = progress;
+    }
 }
 
-/// Runs `job` on `store`; blocks until it is over.
+/// Runs `job` on `store`; blocks until it is over, and what looked wrong was read again.
 ///
 /// # Errors
 /// [`LoadError`] if the phase could not begin; what went wrong later is in the measure.
 pub(super) fn run<S: Store>(
+    store: &Arc<S>,
+    job: &Arc<Job>,
+    observer: &mut dyn Observer,
+) -> Result<PhaseMeasure, LoadError> {
+    let mut measure = carry(store, job, observer)?;
+    recheck(store, job, &mut measure, observer);
+    measure.figures = match store.threading() {
+        Threading::InProcess => threads::block_on_calling_thread(store.figures()),
+        Threading::Networked => threads::runtime()?.block_on(store.figures()),
+    };
+    Ok(measure)
+}
+
+/// Carries out what `job` asks, once.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn carry<S: Store>(
     store: &Arc<S>,
     job: &Arc<Job>,
     observer: &mut dyn Observer,
@@ -82,16 +106,7 @@ pub(super) fn run<S: Store>(
     watch.until_the_end(job, observer);
     watch.close(job, observer);
     observer.over();
-    let (mut measure, unread) = watch.into_measure(job);
-    let afterwards = async {
-        recheck(&**store, job, &mut measure, unread).await;
-        measure.figures = store.figures().await;
-    };
-    match store.threading() {
-        Threading::InProcess => threads::block_on_calling_thread(afterwards),
-        Threading::Networked => threads::runtime()?.block_on(afterwards),
-    }
-    Ok(measure)
+    Ok(watch.into_measure(job))
 }
 
 /// A phase whose workers have been let go.
@@ -340,8 +355,7 @@ impl Watch {
         }
     }
 
-    /// What was measured, and the records of a reading back that were not answered.
-    fn into_measure(self, job: &Job) -> (PhaseMeasure, Vec<u64>) {
+    fn into_measure(self, job: &Job) -> PhaseMeasure {
         let by_plan = if self.in_time { StopReason::Duration } else { StopReason::Requests };
         let Watch { started, collector, mut chronicle, timeline, mut ended, stopped, end, .. } =
             self;
@@ -354,8 +368,7 @@ impl Watch {
             chronicle.ended(&worker.remains.silences);
             sum.add(worker, &collector);
         }
-        let failed = sum.errors.iter().map(|error| error.count).sum();
-        let measure = PhaseMeasure {
+        PhaseMeasure {
             started_at: started.started_at,
             start: started.start,
             end,
@@ -377,9 +390,10 @@ impl Watch {
             anomalies: sum.anomalies,
             linearizability: examined(job, started.start, sum.kept, complete),
             figures: Vec::new(),
-            unread: if job.plan.reads_back() { failed } else { 0 },
-        };
-        (measure, sum.unread)
+            behind: sum.behind,
+            old: OldRecords::default(),
+            unread: job.unread.as_ref().map_or(0, Marks::count),
+        }
     }
 }
 
@@ -417,8 +431,8 @@ struct Sum {
     issued: Vec<u64>,
     tally: Tally,
     anomalies: Vec<Anomaly>,
+    behind: Behind,
     kept: Vec<Vec<Kept>>,
-    unread: Vec<u64>,
 }
 
 impl Sum {
@@ -431,8 +445,8 @@ impl Sum {
             issued: vec![0; job.groups.len()],
             tally: Tally::default(),
             anomalies: Vec::new(),
+            behind: Behind::default(),
             kept: Vec::new(),
-            unread: Vec::new(),
         }
     }
 
@@ -448,10 +462,10 @@ impl Sum {
             let most = &mut self.issued[usize::from(group)];
             *most = issued.max(*most);
         }
-        self.unread.extend(ended.remains.unread);
         self.kept.push(ended.remains.examiner.take_kept());
-        let (tally, anomalies) = ended.remains.examiner.into_findings();
+        let Findings { tally, anomalies, behind } = ended.remains.examiner.into_findings();
         self.tally.add(&tally);
+        self.behind.add(&behind);
         let room = crate::verify::ANOMALIES_KEPT.saturating_sub(self.anomalies.len());
         self.anomalies.extend(anomalies.into_iter().take(room));
     }

@@ -1,140 +1,58 @@
-//! What was to be read back and was not answered is asked for again. Suspects are read again once
-//! the load has quiesced: what is still missing then is lost, not
-//! late. What is still wrong is named once, however many reads have found it; a read that was
-//! wrong for itself, though its record is right, keeps the name that it got.
+//! What was to be read back and was not answered is asked for again. Records with wrong reads, all of them, are
+//! read again once the load has quiesced, in passes of the one load loop: what is still missing then is lost, not
+//! late. What is still wrong is named once, however many reads have found it; a read that was wrong for itself,
+//! though its record is right, keeps the name that it got. What nobody could read again is counted as just that.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::backoff::Backoff;
-use super::crew::Crew;
-use super::job::Job;
-use crate::measure::{self, Nanos, PhaseMeasure};
-use crate::store::{Answer, Client, Connection, Consistency, OperationId, Reading, Store};
-use crate::verify::{
-    Anomaly, AnomalyKind, AnsweredRead, Examiner, RIGHT_AGAIN, ReadTickets, Tally,
-};
+use super::job::{Again, Job};
+use super::phase::{Observer, Progress, carry};
+use crate::measure::{self, Interval, Nanos, PhaseMeasure, StopReason};
+use crate::store::{Consistency, Store};
+use crate::verify::{ANOMALIES_KEPT, Anomaly, Behind, Finding, RIGHT_AGAIN, Suspects, Tally};
+use crate::workload::{Marked, Marks};
 
-/// Records read again at most; further suspects keep the name that their first read gave them.
-const RECORDS: usize = 10_000;
-/// Longest time for all of it, beyond what an eventually consistent store may take to settle, ns.
-const LIMIT: Nanos = 10_000_000_000;
-/// Longest time to have records answered that were not, ns.
+/// How long suspects are asked for while none of them is answered, ns.
+const PATIENCE: Nanos = 10_000_000_000;
+/// The same of records that were to be read back and were not answered, ns.
 const INSISTING: Nanos = 30_000_000_000;
 /// Looks at a record once the store has had its time to settle: one right answer clears the
 /// record, so that a store which is wrong now and then is not said to have lost it.
 const LOOKS: u32 = 3;
-/// Pause between two looks at all suspects while an eventually consistent store settles.
+/// Shortest pause between two looks at all suspects while an eventually consistent store settles.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Client group of the reads made here: no group of a plan has this number.
-const GROUP: u16 = u16::MAX;
+/// Why there was no answer, where the user ended it.
+const STOPPED: &str = "kvdyno was stopped";
 
-/// What is wrong with one field of a record, or with the record where it has one ledger word.
-#[derive(Debug)]
-struct Wrong {
-    field: u16,
-    kind: AnomalyKind,
-    seen: Option<u32>,
-    floor: u32,
-    next: u32,
-}
-
-/// What the last look at a record gave.
-enum Look {
-    /// What is illegal still; empty: nothing.
-    Answered(Vec<Wrong>),
-    /// No answer.
-    Unread(String),
-}
-
-/// Reads each suspect's record again and writes down what it gave. A record that is still old or
-/// absent is named [`AnomalyKind::Lost`], once. Before that `unread` are read.
-pub(super) async fn recheck<S: Store>(
-    store: &S,
+/// Reads what was not answered, and then each suspect's record, again, and writes down what that gave. A place
+/// that is still old or absent is named lost, once.
+pub(super) fn recheck<S: Store>(
+    store: &Arc<S>,
     job: &Job,
     measure: &mut PhaseMeasure,
-    unread: Vec<u64>,
+    observer: &mut dyn Observer,
 ) {
-    if measure.anomalies.is_empty() && unread.is_empty() {
-        return;
-    }
-    match connect(store, job).await {
-        Ok(Connection { mut clients, transport }) => {
-            if let Some(client) = clients.first_mut() {
-                let reading = async {
-                    read_at_last(job, client, measure, unread).await;
-                    read_again(job, client, measure).await;
-                };
-                let reading: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(reading);
-                Crew::new(vec![reading], transport).await;
-            }
-        }
-        Err(fault) => {
-            for anomaly in &mut measure.anomalies {
-                anomaly.again = format!("not read again: {fault}");
-            }
-        }
-    }
-}
-
-/// A connection of one client. A store that has just lost a node may refuse for a while.
-async fn connect<S: Store>(store: &S, job: &Job) -> Answer<Connection<S::Client, S::Transport>> {
-    let deadline = measure::now() + LIMIT;
-    let mut backoff = Backoff::default();
-    loop {
-        match store.connect(1).await {
-            Err(_) if measure::now() < deadline && !job.context.interrupt.is_raised() => {
-                std::thread::sleep(backoff.wait());
-            }
-            end => return end,
-        }
-    }
-}
-
-/// Asks for records that were not answered, all of them again and again, with longer and longer pauses.
-async fn read_at_last<C: Client>(
-    job: &Job,
-    client: &mut C,
-    measure: &mut PhaseMeasure,
-    mut unread: Vec<u64>,
-) {
-    let deadline = measure::now() + INSISTING;
-    let mut operation = OperationId { phase: job.plan.index, group: GROUP, id: 0 };
-    let mut backoff = Backoff::default();
-    while !unread.is_empty() && measure::now() < deadline && !job.context.interrupt.is_raised() {
-        let mut still = Vec::new();
-        for record in unread {
-            if measure::now() >= deadline {
-                break;
-            }
-            match read(job, client, record, operation).await {
-                Ok((tally, anomalies)) => {
-                    measure.tally.add(&tally);
-                    measure.anomalies.extend(anomalies);
-                    measure.unread = measure.unread.saturating_sub(1);
-                }
-                Err(_) => still.push(record),
-            }
-            operation.id += 1;
-        }
-        unread = still;
-        if !unread.is_empty() {
-            std::thread::sleep(backoff.wait());
-        }
-    }
-}
-
-async fn read_again<C: Client>(job: &Job, client: &mut C, measure: &mut PhaseMeasure) {
-    let mut suspects: BTreeMap<u64, Look> = BTreeMap::new();
-    for anomaly in &measure.anomalies {
-        if suspects.len() < RECORDS {
-            suspects.insert(anomaly.record, Look::Unread("no time left".to_owned()));
-        }
+    let Some(suspects) = &job.suspects else { return };
+    let mut passes = Passes { store, job, observer: Aside(observer), first: 0 };
+    if let Some(unread) = &job.unread {
+        let asked = passes.ask(unread.copy(), INSISTING, suspects);
+        measure.unread = asked.unread.count();
+        measure.tally.add(&asked.tally);
+        measure.behind.add(&asked.behind);
+        let room = ANOMALIES_KEPT.saturating_sub(measure.anomalies.len());
+        measure.anomalies.extend(asked.anomalies.into_iter().take(room));
     }
     let idle_since = measure.end.max(measure.last_end);
-    look_at_all(job, client, &mut suspects, idle_since + settle(job)).await;
-    name(job, &mut measure.tally, &mut measure.anomalies, &suspects);
+    let looks = passes.look(suspects, idle_since.saturating_add(settle(job)));
+    looks.count(measure);
+    looks.name(&mut measure.anomalies);
+    let unknown = measure.unread + measure.tally.not_read_again;
+    if unknown > 0 && job.context.interrupt.is_raised() {
+        measure.stopped = StopReason::Interrupted;
+    }
 }
 
 /// How long the store may take to settle, ns.
@@ -147,140 +65,299 @@ fn settle(job: &Job) -> Nanos {
     Nanos::try_from(settle.as_nanos()).unwrap_or(Nanos::MAX / 2)
 }
 
-/// Looks at every suspect until it is right, at least until `settled`.
-async fn look_at_all<C: Client>(
-    job: &Job,
-    client: &mut C,
-    suspects: &mut BTreeMap<u64, Look>,
-    settled: Nanos,
-) {
-    let deadline = settled.max(measure::now()) + LIMIT;
-    let mut operation = OperationId { phase: job.plan.index, group: GROUP, id: 0 };
-    let mut looks = 0;
-    while looks < LOOKS {
-        looks += u32::from(measure::now() >= settled);
-        let mut left = false;
-        for (&record, look) in suspects.iter_mut() {
-            let right = matches!(look, Look::Answered(wrong) if wrong.is_empty());
-            if right || measure::now() >= deadline || job.context.interrupt.is_raised() {
+/// Told of a pass: its progress is passed on, and it is no part of the phase's timeline.
+struct Aside<'a>(&'a mut dyn Observer);
+
+impl Observer for Aside<'_> {
+    fn interval(&mut self, _: &Interval) {}
+
+    fn progress(&mut self, progress: &Progress) {
+        self.0.again(progress);
+    }
+}
+
+/// What asking for records gave.
+struct Asked {
+    /// Those that were not answered.
+    unread: Marks,
+    /// Why, in the store's words.
+    why: String,
+    tally: Tally,
+    anomalies: Vec<Anomaly>,
+    behind: Behind,
+}
+
+/// Passes over records that were marked.
+struct Passes<'a, S> {
+    store: &'a Arc<S>,
+    job: &'a Job,
+    observer: Aside<'a>,
+    /// Number of the next operation.
+    first: u64,
+}
+
+impl<S: Store> Passes<'_, S> {
+    fn is_stopped(&self) -> bool {
+        self.job.context.interrupt.is_raised()
+    }
+
+    /// Asks for `records` until each was answered once, with longer and longer pauses; gives up when none was for
+    /// as long as `patience`. Wrong ones are marked in `suspects`.
+    fn ask(&mut self, records: Marks, patience: Nanos, suspects: &Arc<Suspects>) -> Asked {
+        let mut asked = Asked {
+            unread: records,
+            why: String::new(),
+            tally: Tally::default(),
+            anomalies: Vec::new(),
+            behind: Behind::default(),
+        };
+        let (mut backoff, mut answered_at) = (Backoff::default(), measure::now());
+        let mut left = asked.unread.count();
+        while left > 0 && !self.is_stopped() {
+            self.pass(&mut asked, suspects);
+            let before = std::mem::replace(&mut left, asked.unread.count());
+            if left < before {
+                answered_at = measure::now();
+                backoff.reset();
+            }
+            if left > 0 {
+                if measure::now() >= answered_at.saturating_add(patience) {
+                    return asked;
+                }
+                std::thread::sleep(backoff.wait());
+            }
+        }
+        if left > 0 {
+            STOPPED.clone_into(&mut asked.why);
+        }
+        asked
+    }
+
+    /// Asks once for what is unread.
+    fn pass(&mut self, asked: &mut Asked, suspects: &Arc<Suspects>) {
+        let marked = Arc::new(Marked::of(&asked.unread));
+        let answered = Arc::new(asked.unread.none_of_these());
+        let again = Again {
+            marked: Arc::clone(&marked),
+            suspects: Arc::clone(suspects),
+            answered: Arc::clone(&answered),
+            first: self.first,
+        };
+        let measured = self.job.again(again).map(Arc::new).and_then(|job| {
+            self.first += job.plan.groups.iter().filter_map(|group| group.requests).sum::<u64>();
+            carry(self.store, &job, &mut self.observer)
+        });
+        match measured {
+            Ok(measure) => {
+                asked.unread = asked.unread.without(&answered);
+                asked.tally.add(&measure.tally);
+                asked.behind.add(&measure.behind);
+                let room = ANOMALIES_KEPT.saturating_sub(asked.anomalies.len());
+                asked.anomalies.extend(measure.anomalies.into_iter().take(room));
+                if let Some(error) = measure.errors.into_iter().max_by_key(|error| error.last_at) {
+                    asked.why = error.first_message;
+                }
+            }
+            Err(error) => asked.why = error.to_string(),
+        }
+    }
+
+    /// Looks at every suspect until it is right, at least until `settled`.
+    fn look<'s>(&mut self, suspects: &'s Suspects, settled: Nanos) -> Looks<'s> {
+        let mut looks = Looks {
+            suspects,
+            unread: suspects.marks().none_of_these(),
+            why: String::new(),
+            still: None,
+            examples: BTreeMap::new(),
+        };
+        let mut wrong = suspects.marks().copy();
+        let mut made = 0;
+        while wrong.count() > 0 && made < LOOKS && !self.is_stopped() {
+            made += u32::from(measure::now() >= settled);
+            let found = match suspects.none_of_these() {
+                Ok(found) => Arc::new(found),
+                Err(error) => {
+                    looks.why = error.to_string();
+                    break;
+                }
+            };
+            let began = measure::now();
+            let asked = self.ask(wrong, PATIENCE, &found);
+            asked.unread.records().for_each(|record| looks.unread.set(record));
+            if !asked.why.is_empty() {
+                looks.why = asked.why;
+            }
+            wrong = found.marks().copy();
+            looks.take(found, asked.anomalies);
+            if made == 0 && wrong.count() > 0 {
+                let took = Duration::from_nanos(measure::now().saturating_sub(began));
+                std::thread::sleep(took.max(PAUSE));
+            }
+        }
+        if made < LOOKS {
+            // It was not looked at as often as it would have to be.
+            wrong.records().for_each(|record| looks.unread.set(record));
+        }
+        if self.is_stopped() {
+            STOPPED.clone_into(&mut looks.why);
+        }
+        looks
+    }
+}
+
+/// What became of all suspects.
+struct Looks<'a> {
+    suspects: &'a Suspects,
+    /// Records that were not read again to the end.
+    unread: Marks,
+    why: String,
+    /// What the last look found wrong; `None`: there was no look.
+    still: Option<Arc<Suspects>>,
+    /// What it found, by the ledger's word; not all of it if there is much.
+    examples: BTreeMap<u64, Anomaly>,
+}
+
+/// What became of one of the ledger's words with wrong reads.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// Its record was not read again to the end.
+    Unread,
+    Right,
+    Still(Finding),
+}
+
+impl Looks<'_> {
+    fn take(&mut self, found: Arc<Suspects>, anomalies: Vec<Anomaly>) {
+        let slot = |anomaly: &Anomaly| found.slot(anomaly.record, anomaly.field);
+        self.examples = anomalies.into_iter().filter_map(|a| Some((slot(&a)?, a))).collect();
+        self.still = Some(found);
+    }
+
+    fn fate(&self, record: u64, slot: u64) -> Fate {
+        if self.unread.has(record) {
+            return Fate::Unread;
+        }
+        let still = self.still.as_ref().and_then(|still| still.found(slot));
+        still.map_or(Fate::Right, Fate::Still)
+    }
+
+    /// How many reads are named once, for what they found is there still.
+    fn named_once(&self, slot: u64, still: Finding) -> u64 {
+        let before = self.suspects.found(slot).filter(|before| before.is_same(still));
+        before.map_or(0, Finding::reads)
+    }
+
+    /// Enters into the counts what became of every suspect.
+    fn count(&self, measure: &mut PhaseMeasure) {
+        let PhaseMeasure { tally, old, .. } = measure;
+        for record in self.suspects.marks().records() {
+            let (mut was_old, mut is_wrong, mut is_lost) = (false, false, false);
+            for slot in self.suspects.slots(record) {
+                let before = self.suspects.found(slot);
+                was_old |= before.is_some_and(Finding::is_old);
+                match self.fate(record, slot) {
+                    Fate::Unread => tally.not_read_again += u64::from(before.is_some()),
+                    Fate::Right => {}
+                    Fate::Still(still) => {
+                        let of_reads = &mut tally.anomalies[still.kind() as usize];
+                        *of_reads = of_reads.saturating_sub(self.named_once(slot, still));
+                        tally.anomalies[still.last_name() as usize] += 1;
+                        is_wrong = true;
+                        is_lost |= still.is_old();
+                    }
+                }
+            }
+            let unread = self.unread.has(record);
+            old.lost += u64::from(is_lost);
+            old.unread += u64::from(was_old && unread);
+            old.late += u64::from(was_old && !unread && !is_wrong);
+        }
+    }
+
+    /// Names the examples. Of the reads that found what is there still, the first stays, for all of them.
+    fn name(mut self, anomalies: &mut Vec<Anomaly>) {
+        anomalies.sort_by_key(|anomaly| anomaly.sent);
+        // By the ledger's word: how many of the reads among the examples are to be named once.
+        let mut same: BTreeMap<u64, u64> = BTreeMap::new();
+        for anomaly in &*anomalies {
+            if let Some((slot, _)) = self.still_same(anomaly) {
+                *same.entry(slot).or_default() += 1;
+            }
+        }
+        let mut named: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut kept: Vec<Anomaly> = Vec::with_capacity(anomalies.len());
+        for mut anomaly in anomalies.drain(..) {
+            let Some((slot, still)) = self.still_same(&anomaly) else {
+                anomaly.again = self.again(&anomaly);
+                kept.push(anomaly);
+                continue;
+            };
+            let reads = self.named_once(slot, still);
+            let left = same.entry(slot).or_default();
+            *left -= 1;
+            // Another thing was found after it: it stands for itself.
+            if *left >= reads {
+                anomaly.again = self.again(&anomaly);
+                kept.push(anomaly);
                 continue;
             }
-            *look = look_at(job, client, record, operation).await;
-            operation.id += 1;
-            left |= !matches!(look, Look::Answered(wrong) if wrong.is_empty());
-        }
-        if !left {
-            return;
-        }
-        if looks == 0 {
-            std::thread::sleep(PAUSE);
-        }
-    }
-}
-
-async fn look_at<C: Client>(
-    job: &Job,
-    client: &mut C,
-    record: u64,
-    operation: OperationId,
-) -> Look {
-    match read(job, client, record, operation).await {
-        Err(why) => Look::Unread(why),
-        Ok((_, anomalies)) => {
-            let wrong = anomalies.into_iter().map(|anomaly| {
-                let Anomaly { field, kind, seen, floor, next, .. } = anomaly;
-                Wrong { field, kind, seen, floor, next }
-            });
-            Look::Answered(wrong.collect())
-        }
-    }
-}
-
-/// Reads a record and judges what it brought; why that was not to be had.
-async fn read<C: Client>(
-    job: &Job,
-    client: &mut C,
-    record: u64,
-    operation: OperationId,
-) -> Result<(Tally, Vec<Anomaly>), String> {
-    let (_, workload) = job.groups.first().ok_or("no client group")?;
-    if record >= job.dataset().capacity {
-        return Err("it is no record of the dataset".to_owned());
-    }
-    let mut key = Vec::new();
-    workload.keys().write(record, &mut key);
-    let (mut reading, mut tickets) = (Reading::default(), ReadTickets::default());
-    let mut examiner = Examiner::new(job.examination());
-    client.begin(operation);
-    examiner.begin_read(record, &mut tickets);
-    let sent = measure::now();
-    let answer = client.get(&key, &mut reading).await;
-    let answered = measure::now();
-    let found = match answer {
-        Ok(found) => found.then_some(&reading),
-        Err(fault) => {
-            examiner.abandon_read(&mut tickets);
-            return Err(fault.to_string());
-        }
-    };
-    let read = AnsweredRead { operation, record, key: &key, sent, answered };
-    examiner.end_read(&read, &mut tickets, found);
-    Ok(examiner.into_findings())
-}
-
-/// Writes down what the last looks gave. Of the reads that found what is there still, the first
-/// stays, for all of them.
-fn name(
-    job: &Job,
-    tally: &mut Tally,
-    anomalies: &mut Vec<Anomaly>,
-    suspects: &BTreeMap<u64, Look>,
-) {
-    anomalies.sort_by_key(|anomaly| anomaly.sent);
-    let expires = job.context.ledger.as_ref().is_some_and(|ledger| ledger.expires());
-    // By record and field: where the anomaly that stays is, and how many reads it stands for.
-    let mut named: BTreeMap<(u64, u16), (usize, u64)> = BTreeMap::new();
-    let mut kept: Vec<Anomaly> = Vec::with_capacity(anomalies.len());
-    for mut anomaly in anomalies.drain(..) {
-        let place = (anomaly.record, anomaly.field);
-        let wrong = match suspects.get(&anomaly.record) {
-            None => None,
-            Some(Look::Unread(why)) => {
-                anomaly.again = format!("not read again: {why}");
-                None
+            if *named.entry(slot).and_modify(|n| *n += 1).or_insert(1) == 1 {
+                kept.push(self.last(anomaly, slot, still, reads));
             }
-            Some(Look::Answered(wrong)) => {
-                let still = wrong.iter().find(|wrong| wrong.field == anomaly.field);
-                anomaly.again = still.map_or_else(
-                    || RIGHT_AGAIN.to_owned(),
-                    |wrong| format!("still {}", wrong.kind.name()),
-                );
-                still
+        }
+        self.add_found_last(&mut kept);
+        *anomalies = kept;
+    }
+
+    /// The word that an anomaly is about and what is there still, if that is what it found.
+    fn still_same(&self, anomaly: &Anomaly) -> Option<(u64, Finding)> {
+        let slot = self.suspects.slot(anomaly.record, anomaly.field)?;
+        match self.fate(anomaly.record, slot) {
+            Fate::Still(still) if still.is_same(self.suspects.finding(anomaly)) => {
+                Some((slot, still))
             }
-        };
-        let same = wrong.filter(|w| (w.kind, w.seen) == (anomaly.kind, anomaly.seen));
-        let Some(wrong) = same else {
-            kept.push(anomaly);
-            continue;
-        };
-        tally.anomalies[anomaly.kind as usize] -= 1;
-        if let Some((_, reads)) = named.get_mut(&place) {
-            *reads += 1;
-            continue;
+            _ => None,
         }
-        named.insert(place, (kept.len(), 1));
-        // A value that outlived its time to live is no less than what was written last.
-        let outlived = expires && wrong.seen.is_some_and(|seen| seen >= wrong.floor);
-        if anomaly.kind == AnomalyKind::Stale && !outlived {
-            anomaly.kind = AnomalyKind::Lost;
-            anomaly.again = "still old or absent".to_owned();
+    }
+
+    /// What reading again gave, for an anomaly that keeps its name.
+    fn again(&self, anomaly: &Anomaly) -> String {
+        let Some(slot) = self.suspects.slot(anomaly.record, anomaly.field) else {
+            return "not read again: it is no record of the dataset".to_owned();
+        };
+        match self.fate(anomaly.record, slot) {
+            Fate::Unread => format!("not read again: {}", self.why),
+            Fate::Right => RIGHT_AGAIN.to_owned(),
+            Fate::Still(still) => format!("still {}", still.kind().name()),
         }
-        (anomaly.floor, anomaly.next) = (wrong.floor, wrong.next);
-        tally.anomalies[anomaly.kind as usize] += 1;
-        kept.push(anomaly);
     }
-    for (at, reads) in named.into_values().filter(|&(_, reads)| reads > 1) {
-        kept[at].again.push_str(&format!("; {reads} reads found it so"));
+
+    /// The one that stands for all reads which found what is there still.
+    fn last(&self, mut anomaly: Anomaly, slot: u64, still: Finding, reads: u64) -> Anomaly {
+        anomaly.again = match still.is_old() {
+            true => "still old or absent".to_owned(),
+            false => format!("still {}", still.kind().name()),
+        };
+        if reads > 1 {
+            anomaly.again.push_str(&format!("; {reads} reads found it so"));
+        }
+        anomaly.kind = still.last_name();
+        if let Some(last) = self.examples.get(&slot) {
+            (anomaly.floor, anomaly.next) = (last.floor, last.next);
+        }
+        anomaly
     }
-    *anomalies = kept;
+
+    /// What no read of the phase has found, and the last look has.
+    fn add_found_last(&mut self, kept: &mut Vec<Anomaly>) {
+        for (slot, mut anomaly) in std::mem::take(&mut self.examples) {
+            let Fate::Still(still) = self.fate(anomaly.record, slot) else { continue };
+            if kept.len() < ANOMALIES_KEPT && self.named_once(slot, still) == 0 {
+                anomaly.kind = still.last_name();
+                "found when read again".clone_into(&mut anomaly.again);
+                kept.push(anomaly);
+            }
+        }
+    }
 }

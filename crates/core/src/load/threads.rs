@@ -153,7 +153,8 @@ impl<S: Store> Assignment<S> {
             let first = u64::from(part.index) + u64::from(part.count) * seat.lane;
             let stride = u64::from(part.count) * seat.lanes;
             let dues = Dues::new(plan.arrival, start, first, stride, plan.seed);
-            Lane::new(seat.group as u16, Arc::clone(plan), workload.clone(), dues)
+            let (group, first) = (seat.group as u16, self.job.first_of(seat.group as u16));
+            Lane::new(group, first, Arc::clone(plan), workload.clone(), dues)
         });
         let mut recorder = Recorder::new(
             self.worker,

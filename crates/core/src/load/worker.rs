@@ -23,12 +23,7 @@ pub(super) struct Worker {
     examiner: RefCell<Examiner>,
     errors: RefCell<BTreeMap<(ErrorClass, bool), ErrorSummary>>,
     lag: RefCell<Option<Histogram<u64>>>,
-    /// Records that were to be read back and were not answered.
-    unread: RefCell<Vec<u64>>,
 }
-
-/// Most records that a worker remembers to have been left unread.
-const UNREAD_KEPT: usize = 10_000;
 
 /// What is left of a worker when its clients have ended.
 pub(super) struct Remains {
@@ -40,8 +35,6 @@ pub(super) struct Remains {
     pub silences: [Silences; 2],
     /// For each lane: number of the group, and one more than its highest id given out.
     pub issued: Vec<(u16, u64)>,
-    /// Records that were to be read back and were not answered.
-    pub unread: Vec<u64>,
 }
 
 impl Worker {
@@ -53,7 +46,6 @@ impl Worker {
             examiner: RefCell::new(examiner),
             errors: RefCell::default(),
             lag: RefCell::new(None),
-            unread: RefCell::default(),
         }
     }
 
@@ -63,12 +55,6 @@ impl Worker {
 
     pub fn lanes(&self) -> &[Lane] {
         &self.lanes
-    }
-
-    /// Number of the phase.
-    #[inline]
-    pub fn phase(&self) -> u16 {
-        self.job.plan.index
     }
 
     /// The time from which no operation starts.
@@ -142,9 +128,8 @@ impl Worker {
     /// A read of `record` was not answered.
     #[cold]
     pub fn note_unread(&self, record: u64) {
-        let mut unread = self.unread.borrow_mut();
-        if self.job.plan.reads_back() && unread.len() < UNREAD_KEPT {
-            unread.push(record);
+        if let Some(unread) = &self.job.unread {
+            unread.set(record);
         }
     }
 
@@ -190,7 +175,6 @@ impl Worker {
             lag: self.lag.into_inner(),
             unstarted,
             issued,
-            unread: self.unread.into_inner(),
         }
     }
 }

@@ -30,7 +30,7 @@ pub use course::{Calm, Course, percentile};
 pub use interval::{Batch, Interval};
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
 pub use neighbours::ThreadTime;
-pub use phase::{ErrorSummary, PhaseMeasure, StopReason, WorkerUse};
+pub use phase::{ErrorSummary, OldRecords, PhaseMeasure, StopReason, WorkerUse};
 pub use probes::{
     FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine, raise_open_files,
 };

@@ -11,7 +11,7 @@ use super::interval::Interval;
 use super::series::{KindMeasure, Series};
 use crate::store::{Certainty, ErrorClass, Figure, Profile};
 use crate::verify::linearizability::Examined;
-use crate::verify::{Anomaly, Tally};
+use crate::verify::{Anomaly, Behind, Tally};
 use crate::workload::Kind;
 
 /// Errors of one class.
@@ -54,6 +54,17 @@ impl WorkerUse {
     pub fn wanted(&self) -> f64 {
         (self.cpu + self.waited).as_secs_f64() / self.wall.as_secs_f64()
     }
+}
+
+/// Records that were old or absent when they were read last, by what reading them again gave: all of them, each once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OldRecords {
+    /// Still old or absent, in some field where fields are written apart.
+    pub lost: u64,
+    /// Right.
+    pub late: u64,
+    /// They could not be read again: nobody knows whether what was acknowledged there is lost.
+    pub unread: u64,
 }
 
 /// Why a phase ended.
@@ -113,12 +124,16 @@ pub struct PhaseMeasure {
     pub records: u64,
     /// What verification saw.
     pub tally: Tally,
-    /// Anomalies, at most [`crate::verify::ANOMALIES_KEPT`] of them; `tally` counts all.
+    /// Examples of anomalies, at most [`crate::verify::ANOMALIES_KEPT`] of them; `tally` counts all.
     pub anomalies: Vec<Anomaly>,
     /// Histories of sampled records and what they say, if the phase asked for it.
     pub linearizability: Option<Examined>,
     /// What the store's driver noticed.
     pub figures: Vec<Figure>,
+    /// How far what was old or absent was behind, of all reads as they were made.
+    pub behind: Behind,
+    /// What became of records that were old or absent when they were read last.
+    pub old: OldRecords,
     /// Of a phase that reads all records back: those that were not answered, nor when asked again.
     pub unread: u64,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::Nanos;
 use crate::store::OperationId;
 
-/// Anomalies kept with their details in a phase; further ones are counted.
+/// Anomalies kept with their details in a phase, as examples; all of them are counted.
 pub const ANOMALIES_KEPT: usize = 100_000;
 
 /// What [`Anomaly::again`] says of a record that was right when it was read again.
@@ -84,11 +84,54 @@ pub struct Anomaly {
     pub detail: String,
 }
 
-/// What verification saw. Reads are counted per record (per field where fields are written apart).
+/// How far reads that found something old, or nothing where something was acknowledged, were behind when they
+/// were made: all of them, whatever became of their records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Behind {
+    /// How many there were.
+    pub reads: u64,
+    /// Of these, those that found nothing: a record that is absent is so many versions behind as it had.
+    pub absent: u64,
+    /// Of these, those that found what should have vanished by time to live.
+    pub outlived: u64,
+    /// Of these, those that found what an earlier run wrote: how many versions that is behind nobody knows.
+    pub earlier: u64,
+    /// Fewest and most versions that the others were behind; `None` if there are no others.
+    pub versions: Option<(u32, u32)>,
+    /// The stalest of all was at least so long behind; `None` where that is not known.
+    pub longest: Option<Duration>,
+}
+
+impl Behind {
+    /// Another worker's.
+    pub fn add(&mut self, other: &Behind) {
+        self.reads += other.reads;
+        self.absent += other.absent;
+        self.outlived += other.outlived;
+        self.earlier += other.earlier;
+        self.longest = self.longest.max(other.longest);
+        if let Some((least, most)) = other.versions {
+            self.versions_of(least, most);
+        }
+    }
+
+    /// Some were between `least` and `most` versions behind.
+    pub(super) fn versions_of(&mut self, least: u32, most: u32) {
+        let (so_far, most_so_far) = self.versions.unwrap_or((least, most));
+        self.versions = Some((so_far.min(least), most_so_far.max(most)));
+    }
+}
+
+/// What verification saw. Values are counted: one for each record that was read, one for each of its fields where
+/// these are written apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Reads whose answer came.
+    /// Values whose answer came.
     pub reads: u64,
+    /// Records whose answer came: as many as there are `reads`, save where fields are written apart. 0 in results of
+    /// versions that did not count them.
+    #[serde(default)]
+    pub records: u64,
     /// Bytes of values whose stamp and checksum were checked.
     pub bytes_checked: u64,
     /// Reads judged by stamp and ledger: legal or not.
@@ -107,7 +150,7 @@ pub struct Tally {
     pub legal_stale: u64,
     /// Reads that found nothing where the workload expected a record and the ledger cannot judge.
     pub unexpected_misses: u64,
-    /// Writes acknowledged.
+    /// Writes acknowledged: one for each record, in batches too.
     pub writes_acknowledged: u64,
     /// Writes surely not applied.
     pub writes_failed: u64,
@@ -115,6 +158,10 @@ pub struct Tally {
     pub writes_indeterminate: u64,
     /// Illegal reads, by [`AnomalyKind::ALL`]'s order.
     pub anomalies: [u64; 5],
+    /// Places (records, or fields where these are written apart) with illegal reads that could not be read again when
+    /// the phase was over, so that nobody knows whether they came right.
+    #[serde(default)]
+    pub not_read_again: u64,
 }
 
 impl Tally {
@@ -133,6 +180,8 @@ impl Tally {
     /// Adds another worker's or phase's.
     pub fn add(&mut self, other: &Tally) {
         self.reads += other.reads;
+        self.records += other.records;
+        self.not_read_again += other.not_read_again;
         self.bytes_checked += other.bytes_checked;
         self.judged += other.judged;
         self.stamp_only += other.stamp_only;

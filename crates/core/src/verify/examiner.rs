@@ -1,17 +1,23 @@
 //! One worker's inspector: gives writes their versions, checks every value that is read, asks the
 //! ledger whether it may be there, and keeps what may not.
 
+mod in_flight;
+mod scan;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Tally};
-use super::history::{Kept, Noted, Sample, Scribe};
+use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
+use super::history::{Kept, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
-use super::ledger::{Hand, Ledger, ReadTicket, WriteTicket};
-use super::stamp::{self, Expected, Seen};
+use super::ledger::{Hand, Ledger, WriteTicket};
+use super::stamp::{self, Expected, Seen, Session};
+use super::suspects::Suspects;
 use crate::measure::Nanos;
-use crate::store::{FieldSpan, OperationId, Reading, Rows};
-use crate::workload::{Dataset, KeyWriter, Part};
+use crate::store::{FieldSpan, OperationId, Reading};
+use crate::workload::{Dataset, Marks, Part};
+use in_flight::WriteSlot;
+pub use in_flight::{ReadTickets, WriteSlots};
 
 /// What examiners of a phase go by.
 #[derive(Clone)]
@@ -30,89 +36,10 @@ pub struct Examination {
     pub fabricated: bool,
     /// Records whose history is kept, if any.
     pub(crate) sample: Option<Arc<Sample>>,
-}
-
-/// One word of the ledger while a write on it is in flight. Plain, and no ticket that can be taken: this is
-/// stored and loaded for each write.
-#[derive(Clone, Copy, Debug)]
-struct WriteSlot {
-    slot: u64,
-    /// 0 if there is no ledger.
-    version: u32,
-    kind: WriteKind,
-    noted: Option<Noted>,
-}
-
-/// The words of the ledger that writes in flight are about; a buffer to use again.
-#[derive(Debug, Default)]
-pub struct WriteSlots {
-    /// The only one of most writes: not behind a pointer, which would be waited for.
-    first: Option<WriteSlot>,
-    others: Vec<WriteSlot>,
-}
-
-impl WriteSlots {
-    /// Forgets them.
-    #[inline]
-    pub fn clear(&mut self) {
-        self.first = None;
-        self.others.clear();
-    }
-
-    /// How many there are.
-    #[inline]
-    #[must_use]
-    pub fn count(&self) -> usize {
-        usize::from(self.first.is_some()) + self.others.len()
-    }
-
-    /// The version to write to the word of this number; 0 if there is no ledger.
-    #[inline]
-    #[must_use]
-    pub fn version(&self, number: usize) -> u32 {
-        let slot = match number {
-            0 => self.first.as_ref(),
-            _ => self.others.get(number - 1),
-        };
-        slot.map_or(0, |slot| slot.version)
-    }
-
-    #[inline]
-    fn push(&mut self, slot: WriteSlot) {
-        match self.first {
-            None => self.first = Some(slot),
-            Some(_) => self.others.push(slot),
-        }
-    }
-}
-
-/// The words of the ledger that a read in flight is about; a buffer to use again.
-#[derive(Debug, Default)]
-pub struct ReadTickets {
-    /// The first of the words, one after the other.
-    slot: u64,
-    /// Of the first word, the only one of most records: not behind a pointer, which would be waited for.
-    first: Option<ReadTicket>,
-    /// Of those after it, where each field has a word of its own.
-    others: Vec<Option<ReadTicket>>,
-    noted: Option<Noted>,
-}
-
-impl ReadTickets {
-    /// How many words there are; none if the read is not to be judged by the ledger.
-    fn count(&self) -> usize {
-        if self.first.is_some() { 1 + self.others.len() } else { 0 }
-    }
-
-    /// The word of a field, and its ticket: each is taken once.
-    #[inline(always)]
-    fn take(&mut self, field: usize) -> Option<(u64, ReadTicket)> {
-        let ticket = match field {
-            0 => self.first.take(),
-            _ => self.others.get_mut(field - 1).and_then(Option::take),
-        };
-        Some((self.slot + field as u64, ticket?))
-    }
+    /// Where records with wrong reads are marked, if any are.
+    pub(crate) suspects: Option<Arc<Suspects>>,
+    /// Where records whose read was answered are marked, if somebody asks.
+    pub(crate) answered: Option<Arc<Marks>>,
 }
 
 /// A read that was answered.
@@ -134,9 +61,25 @@ pub struct AnsweredRead<'a> {
 pub struct Examiner {
     by: Examination,
     ledger: Option<Hand>,
+    /// Reads are checked, and nobody asks which were answered.
+    usual: bool,
     tally: Tally,
     anomalies: Vec<Anomaly>,
+    behind: Behind,
+    /// Fields beyond the first, of records whose fields are written apart.
+    further_fields: u64,
     scribe: Option<Scribe>,
+}
+
+/// What an examiner saw.
+#[derive(Debug)]
+pub struct Findings {
+    /// The count of it.
+    pub tally: Tally,
+    /// What should not have been there: at most [`ANOMALIES_KEPT`], as examples.
+    pub anomalies: Vec<Anomaly>,
+    /// How far what was old was behind.
+    pub behind: Behind,
 }
 
 impl Examiner {
@@ -145,7 +88,17 @@ impl Examiner {
     pub fn new(mut by: Examination) -> Self {
         let scribe = by.sample.clone().map(Scribe::new);
         let ledger = by.ledger.take().map(Hand::new);
-        Examiner { by, ledger, tally: Tally::default(), anomalies: Vec::new(), scribe }
+        let usual = by.check_reads && by.answered.is_none();
+        Examiner {
+            by,
+            ledger,
+            usual,
+            tally: Tally::default(),
+            anomalies: Vec::new(),
+            behind: Behind::default(),
+            further_fields: 0,
+            scribe,
+        }
     }
 
     /// The requests about sampled records; none from then on.
@@ -155,8 +108,10 @@ impl Examiner {
 
     /// What was seen, and what should not have been.
     #[must_use]
-    pub fn into_findings(self) -> (Tally, Vec<Anomaly>) {
-        (self.tally, self.anomalies)
+    pub fn into_findings(self) -> Findings {
+        let Examiner { mut tally, anomalies, behind, further_fields, .. } = self;
+        tally.records = tally.reads - further_fields;
+        Findings { tally, anomalies, behind }
     }
 
     /// Illegal reads so far.
@@ -219,10 +174,13 @@ impl Examiner {
     /// Tells the ledger how writes ended, after their answer; `writes` is empty then.
     #[inline]
     pub fn end_write(&mut self, writes: &mut WriteSlots, end: WriteEnd, answered: Nanos) {
+        // A batch writes as many records as it has words; one record of several fields is one write.
+        let one = writes.others.is_empty() || self.by.fields_apart;
+        let records = if one { 1 } else { writes.count() as u64 };
         match end {
-            WriteEnd::Acknowledged => self.tally.writes_acknowledged += 1,
-            WriteEnd::Failed => self.tally.writes_failed += 1,
-            WriteEnd::Indeterminate => self.tally.writes_indeterminate += 1,
+            WriteEnd::Acknowledged => self.tally.writes_acknowledged += records,
+            WriteEnd::Failed => self.tally.writes_failed += records,
+            WriteEnd::Indeterminate => self.tally.writes_indeterminate += records,
         }
         if let Some(first) = writes.first.take() {
             self.end_slot(first, end, answered);
@@ -283,8 +241,10 @@ impl Examiner {
     ) {
         let words = if self.by.fields_apart { self.by.dataset.fields } else { 1 };
         self.tally.reads += u64::from(words);
+        if !self.usual && !self.is_checked(read.record) {
+            return;
+        }
         match found {
-            _ if !self.by.check_reads => {}
             None => self.judge_missing(read, reads),
             // One value with one stamp: what nearly all reads bring.
             Some(reading)
@@ -295,6 +255,15 @@ impl Examiner {
             }
             Some(reading) => self.judge_fields(read, reads, reading),
         }
+    }
+
+    /// Notes that the read was answered, where somebody asks; whether it is checked.
+    #[cold]
+    fn is_checked(&self, record: u64) -> bool {
+        if let Some(answered) = &self.by.answered {
+            answered.set(record);
+        }
+        self.by.check_reads
     }
 
     /// Judges a read of a key that was never written.
@@ -317,40 +286,21 @@ impl Examiner {
         }
     }
 
-    /// Judges the rows of a scan that began at `read.key`: their order, their stamps, and, as far
-    /// as the clock allows without a ticket, their versions.
-    pub fn judge_scan(&mut self, read: &AnsweredRead<'_>, keys: &KeyWriter, rows: &Rows) {
-        if !self.by.check_reads {
-            return;
-        }
-        let mut last: &[u8] = &[];
-        for (key, value) in rows.iter() {
-            if key < read.key || (!last.is_empty() && key <= last) {
-                let detail = format!("scan out of order at {}", key.escape_ascii());
-                self.note(read, AnomalyKind::Corrupt, 0, None, Bounds::default(), detail);
-            }
-            last = key;
-            // Keys that are not of this dataset's making are somebody else's.
-            let (Some(record), Some(value)) = (keys.parse(key), value) else { continue };
-            self.tally.reads += 1;
-            let row = AnsweredRead { record, key, ..*read };
-            if let Some(seen) = self.check_whole(&row, value)
-                && self.is_own(record)
-                && let Some(ledger) = &self.ledger
-            {
-                let judgement = ledger.judge_late(record, seen.into(), read.sent);
-                self.count(&row, 0, Some(seen.version()), judgement);
-            }
-        }
-    }
-
     #[inline]
     fn is_own(&self, record: u64) -> bool {
         let part = self.by.part;
         part.count == 1 || record % u64::from(part.count) == u64::from(part.index)
     }
 
+    /// One record was read, and a word of the ledger for each of its fields, if these have such.
+    fn note_fields(&mut self) {
+        if self.by.fields_apart {
+            self.further_fields += u64::from(self.by.dataset.fields) - 1;
+        }
+    }
+
     fn judge_missing(&mut self, read: &AnsweredRead<'_>, reads: &mut ReadTickets) {
+        self.note_fields();
         match &self.ledger {
             None => self.tally.unexpected_misses += 1,
             Some(_) if reads.count() == 0 => self.tally.stamp_only += 1,
@@ -368,6 +318,7 @@ impl Examiner {
         reads: &mut ReadTickets,
         reading: &Reading,
     ) {
+        self.note_fields();
         let bytes = reading.bytes();
         let span_of = |span: &FieldSpan| &bytes[span.start as usize..span.end as usize];
         if !self.by.fields_apart {
@@ -401,9 +352,9 @@ impl Examiner {
             self.tally.stamp_only += u64::from(!matches!(sight, Sight::Unreadable));
             return;
         };
-        let (found, version) = match sight {
+        let (found, seen) = match sight {
             Sight::Absent => (judgement::Read::Absent, None),
-            Sight::Value(seen) if !seen.is_fabricated() => (seen.into(), Some(seen.version())),
+            Sight::Value(seen) if !seen.is_fabricated() => (seen.into(), Some(seen)),
             Sight::Value(_) | Sight::Unreadable => {
                 self.tally.stamp_only += u64::from(!matches!(sight, Sight::Unreadable));
                 return ledger.abandon_read(slot, ticket);
@@ -414,7 +365,7 @@ impl Examiner {
             scribe.end_read(noted, seen, read.answered);
         }
         let judgement = ledger.end_read(slot, ticket, found, read.sent, read.answered);
-        self.count(read, field as u16, version, judgement);
+        self.count(read, field as u16, seen, judgement);
     }
 
     /// Checks a record that came as one value; `None` if it is unreadable, which is noted.
@@ -492,12 +443,12 @@ impl Examiner {
         &mut self,
         read: &AnsweredRead<'_>,
         field: u16,
-        version: Option<u32>,
+        seen: Option<Seen>,
         judgement: Judgement,
     ) {
         match judgement {
             Judgement::Legal => self.tally.judged += 1,
-            rarer => self.count_rarer(read, field, version, rarer),
+            rarer => self.count_rarer(read, field, seen, rarer),
         }
     }
 
@@ -505,7 +456,7 @@ impl Examiner {
         &mut self,
         read: &AnsweredRead<'_>,
         field: u16,
-        version: Option<u32>,
+        seen: Option<Seen>,
         judgement: Judgement,
     ) {
         match judgement {
@@ -530,11 +481,17 @@ impl Examiner {
             Judgement::Unknown => self.tally.unknown += 1,
             Judgement::Illegal { kind, floor, next, behind } => {
                 self.tally.judged += 1;
-                let detail = match (kind, version) {
+                let earlier = seen.is_some_and(|seen| seen.session() == Session::Earlier);
+                let detail = match (kind, seen) {
                     (AnomalyKind::Stale, None) => "absent, though a write was acknowledged",
+                    _ if earlier => "what an earlier run wrote",
                     _ => "",
                 };
                 let bounds = Bounds { floor, next, behind };
+                let version = seen.map(Seen::version);
+                if kind == AnomalyKind::Stale {
+                    self.note_behind(version, earlier, bounds);
+                }
                 self.note(read, kind, field, version, bounds, detail.to_owned());
             }
         }
@@ -551,10 +508,7 @@ impl Examiner {
         detail: String,
     ) {
         self.tally.anomalies[kind as usize] += 1;
-        if self.anomalies.len() >= ANOMALIES_KEPT {
-            return;
-        }
-        self.anomalies.push(Anomaly {
+        let anomaly = Anomaly {
             kind,
             operation: read.operation,
             writer: None,
@@ -568,7 +522,29 @@ impl Examiner {
             behind: bounds.behind,
             again: String::new(),
             detail,
-        });
+        };
+        if let Some(suspects) = &self.by.suspects {
+            suspects.note(&anomaly);
+        }
+        if self.anomalies.len() < ANOMALIES_KEPT {
+            self.anomalies.push(anomaly);
+        }
+    }
+
+    /// A read was stale: how far behind it was.
+    #[cold]
+    fn note_behind(&mut self, version: Option<u32>, earlier: bool, bounds: Bounds) {
+        let behind = &mut self.behind;
+        behind.reads += 1;
+        behind.longest = behind.longest.max(bounds.behind);
+        match version {
+            None => behind.absent += 1,
+            Some(_) if earlier => behind.earlier += 1,
+            Some(version) => match bounds.floor.saturating_sub(version) {
+                0 => behind.outlived += 1,
+                versions => behind.versions_of(versions, versions),
+            },
+        }
     }
 }
 

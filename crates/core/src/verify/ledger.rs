@@ -56,7 +56,7 @@ mod again;
 mod hand;
 mod overwritten;
 mod reading;
-mod slots;
+pub(super) mod slots;
 mod snapshot;
 pub(super) mod word;
 

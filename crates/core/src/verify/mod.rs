@@ -10,11 +10,13 @@ mod ledger;
 pub mod linearizability;
 mod overlap;
 pub mod stamp;
+mod suspects;
 
-pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, RIGHT_AGAIN, Tally};
-pub use examiner::{AnsweredRead, Examination, Examiner, ReadTickets, WriteSlots};
+pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, RIGHT_AGAIN, Tally};
+pub use examiner::{AnsweredRead, Examination, Examiner, Findings, ReadTickets, WriteSlots};
 pub use history::{Action, Call, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};
 pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, WriteTicket};
 pub use stamp::{Expected, SMALLEST, Session};
+pub(crate) use suspects::{Finding, Suspects};

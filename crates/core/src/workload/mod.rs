@@ -8,6 +8,7 @@ mod filler;
 mod invalid;
 mod java_random;
 mod key;
+mod marks;
 mod mix;
 mod operation;
 mod plan;
@@ -22,6 +23,7 @@ pub use filler::Filler;
 pub use invalid::PlanError;
 pub use java_random::{JavaCursor, JavaSequence};
 pub use key::KeyWriter;
+pub(crate) use marks::{Marked, Marks};
 pub use mix::{MixCursor, Mixer};
 pub use operation::{Drawer, Operation, Workload};
 pub use plan::{

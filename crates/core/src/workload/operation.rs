@@ -9,6 +9,7 @@ use super::filler::Filler;
 use super::invalid::{self, PlanError};
 use super::java_random::JavaCursor;
 use super::key::KeyWriter;
+use super::marks::Marked;
 use super::mix::{MixCursor, Mixer};
 use super::plan::{Dataset, Distribution, GroupPlan, Kind, Part, SizeModel};
 use super::random::{Random, derive_seed};
@@ -68,10 +69,19 @@ pub(super) struct Compiled {
     batch: u32,
     record_seed: u64,
     batch_seed: u64,
-    /// Operations are aimed at these records, with this seed.
-    sampled: Option<(Sampled, u64)>,
+    /// Which operations go to other records than those chosen.
+    aim: Option<Aim>,
     /// Nothing but a kind and a record is to be drawn; the bytes of what is written.
     plain: Option<u32>,
+}
+
+/// Records that operations are aimed at.
+#[derive(Debug)]
+enum Aim {
+    /// One in a hundred at a sampled record, with this seed.
+    Sampled(Sampled, u64),
+    /// All of them, one after the other.
+    Marked(Arc<Marked>),
 }
 
 impl Workload {
@@ -124,13 +134,30 @@ impl Workload {
                 batch,
                 record_seed: derive_seed(plan.seed, RECORDS),
                 batch_seed: derive_seed(plan.seed, BATCHES),
-                sampled: (plan.linearizability && part.count == 1)
-                    .then(|| (Sampled::of(plan.records), derive_seed(plan.seed, AIM))),
+                aim: (plan.linearizability && part.count == 1)
+                    .then(|| Aim::Sampled(Sampled::of(plan.records), derive_seed(plan.seed, AIM))),
                 plain: plain(plan),
             }),
         };
         workload.check_kinds(plan)?;
         workload.check_room(plan, dataset)?;
+        Ok(workload)
+    }
+
+    /// As [`Workload::new`]; every operation that reads one record goes to one of `marked`, in order.
+    ///
+    /// # Errors
+    /// As [`Workload::new`].
+    pub(crate) fn over(
+        plan: &GroupPlan,
+        dataset: &Dataset,
+        part: Part,
+        marked: Arc<Marked>,
+    ) -> Result<Self, PlanError> {
+        let mut workload = Workload::new(plan, dataset, part)?;
+        if let Some(compiled) = Arc::get_mut(&mut workload.compiled) {
+            (compiled.aim, compiled.plain) = (Some(Aim::Marked(marked)), None);
+        }
         Ok(workload)
     }
 
@@ -251,6 +278,16 @@ impl Workload {
     }
 }
 
+impl Aim {
+    /// The record that operation `id` is aimed at, the part's own one of this number.
+    fn record(&self, id: u64, number: u64) -> Option<u64> {
+        match self {
+            Aim::Sampled(sampled, seed) => sampled.aim(id, *seed),
+            Aim::Marked(marked) => marked.nth(number),
+        }
+    }
+}
+
 impl Compiled {
     /// How many of the part's own ids come before `id`.
     #[inline]
@@ -347,9 +384,9 @@ impl Drawer {
             }
             let choice = self.chooser.choose(&mut random, id, reach);
             operation.record = compiled.record_at(choice, kind);
-            if let Some((sampled, seed)) = &compiled.sampled
+            if let Some(aim) = &compiled.aim
                 && can_be_aimed(kind)
-                && let Some(record) = sampled.aim(id, *seed)
+                && let Some(record) = aim.record(id, number)
             {
                 operation.record = record;
             }

@@ -2,6 +2,7 @@
 
 mod ends;
 mod pacing;
+mod recheck;
 mod stores;
 
 use std::sync::Arc;

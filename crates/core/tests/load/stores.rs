@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault, Figure,
@@ -22,6 +23,12 @@ pub struct Behaviour {
     pub fail_one_in: u64,
     /// The server is gone: every request is refused.
     pub gone_from: AtomicU64,
+    /// Puts are acknowledged and not stored.
+    pub forgets: AtomicBool,
+    /// Records that are there are not found.
+    pub hides: AtomicBool,
+    /// The user stops the run when so many requests have come, and all that come then wait for 300 ms.
+    pub stopped_at: Mutex<Option<(u64, Arc<Interrupt>)>>,
 }
 
 /// A sharded map.
@@ -62,6 +69,13 @@ impl MapStore {
         if gone > 0 && begun >= gone {
             let fault = Fault::failed(ErrorClass::Refused, "nobody there");
             return Err(fault.losing_connection());
+        }
+        if let Some((at, interrupt)) = &*self.behaviour.stopped_at.lock().unwrap()
+            && number == *at
+        {
+            interrupt.raise();
+            self.behaviour.stall_from.store(begun, Ordering::Relaxed);
+            self.behaviour.stall_until.store(begun + 300_000_000, Ordering::Relaxed);
         }
         let from = self.behaviour.stall_from.load(Ordering::Relaxed);
         let until = self.behaviour.stall_until.load(Ordering::Relaxed);
@@ -121,13 +135,17 @@ impl Client for MapClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
         self.0.serve().await?;
         let shard = self.0.shard(key).lock().unwrap();
-        let value = shard.get(key);
+        let hidden = self.0.behaviour.hides.load(Ordering::Relaxed);
+        let value = shard.get(key).filter(|_| !hidden);
         value.inspect(|value| into.set_whole(value));
         Ok(value.is_some())
     }
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
         self.0.serve().await?;
+        if self.0.behaviour.forgets.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let mut shard = self.0.shard(put.key).lock().unwrap();
         shard.insert(put.key.to_vec(), put.value.whole().to_vec());
         Ok(())

@@ -213,6 +213,10 @@ impl Observer for Disturbed<'_> {
         self.tell();
         self.watching.progress(progress);
     }
+
+    fn again(&mut self, progress: &Progress) {
+        self.watching.again(progress);
+    }
 }
 
 /// Whether as many operations succeeded in an interval as fell due, but for 5 %, and no more: a load that

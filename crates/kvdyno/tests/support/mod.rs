@@ -91,6 +91,15 @@ impl Bench {
             log: log.collect(),
         }
     }
+
+    /// The first run's result as `name` is to show it.
+    pub fn report(&self, name: &str) -> String {
+        let mut report = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
+        report.current_dir(self.folder.path()).args(["report", "out-0", "-o", name]);
+        let ran = report.output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -100,6 +109,16 @@ fn lines(path: &Path) -> Vec<Value> {
 
 pub fn number_at(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("no number {key} in {value}"))
+}
+
+/// A number as kvdyno prints it: 12,345.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let from_end = |at: usize| digits.len() - at;
+    let parts = digits.char_indices().map(|(at, digit)| {
+        if at > 0 && from_end(at) % 3 == 0 { format!(",{digit}") } else { digit.to_string() }
+    });
+    parts.collect()
 }
 
 /// What kvdyno named is what `sim:` logged, no more and no less.

@@ -226,19 +226,36 @@ fn lost_text(lost: &LostWrite) -> String {
 
 /// How far stale reads were behind, in one sentence.
 pub(crate) fn stale_text(stale: &StaleAccount) -> String {
+    let count = |n: u64| grouped(n as f64);
+    let plural = |n: u64| if n == 1 { "" } else { "s" };
     let versions = match (stale.least_versions, stale.most_versions) {
-        (least, most) if least == most => format!("{most}"),
-        (least, most) => format!("{least} to {most}"),
+        (least, most) if least == most => format!("{most} version{} behind", plural(most)),
+        (least, most) => format!("{least} to {most} versions behind"),
+    };
+    let mut found: Vec<(u64, &str, &str)> = vec![
+        (stale.absent, "", "found nothing"),
+        (stale.outlived, "", "found what should have vanished"),
+        (stale.earlier, "", "found what an earlier run wrote"),
+        (stale.by_versions(), "were ", &versions),
+    ];
+    found.retain(|(reads, ..)| *reads > 0);
+    let reads = format!("{} stale read{}", count(stale.reads), plural(stale.reads));
+    let (of_lost, of_some) = match stale.examined {
+        all if all > stale.reads => {
+            (format!(" and {} of what is lost", count(all - stale.reads)), String::new())
+        }
+        some if some < stale.reads => (String::new(), format!(" (of {} of them)", count(some))),
+        _ => (String::new(), String::new()),
+    };
+    let found = match found.as_slice() {
+        [(_, _, what)] => format!(", {what}"),
+        found => {
+            let each = found.iter().map(|(n, were, what)| format!("{} {were}{what}", count(*n)));
+            format!(": {}", each.collect::<Vec<_>>().join(", "))
+        }
     };
     let behind = stale.most_behind_ns.map_or(String::new(), |ns| {
         format!(", the stalest at least {} old", duration_text(ns as f64))
     });
-    let examined = match stale.examined < stale.reads {
-        true => format!(" (of {} of them)", grouped(stale.examined as f64)),
-        false => String::new(),
-    };
-    let plural = |n: u64| if n == 1 { "" } else { "s" };
-    let (reads, each) = (plural(stale.reads), plural(stale.most_versions));
-    let count = grouped(stale.reads as f64);
-    format!("{count} stale read{reads}, {versions} version{each} behind{behind}{examined}")
+    format!("{reads}{of_lost}{found}{behind}{of_some}")
 }

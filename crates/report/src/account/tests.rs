@@ -1,6 +1,7 @@
 //! Accounts of faults whose cost is known, because the course was made up.
 
 use kvdyno_core::measure::{Calm, Interval, KindMeasure, Series, Silences};
+use kvdyno_core::verify::Behind;
 use kvdyno_core::workload::{Arrival, GroupPlan, Kind};
 
 use super::*;
@@ -248,23 +249,30 @@ fn all_nodes_at_once_are_one_fault_and_what_was_not_done_is_none() {
 }
 
 #[test]
-fn stale_reads_are_told_by_versions_and_time() {
+fn stale_reads_are_told_by_versions_and_time_and_what_is_absent_as_absent() {
     let mut measure = phase(|_| 20);
     assert_eq!(stale(&measure), None);
-    for (seen, behind) in [(Some(3), 7), (Some(1), 40), (None, 9)] {
-        let mut recordings = sample::recordings(1).into_iter();
-        let mut anomaly = recordings.find_map(|r| r.measure.anomalies.first().cloned()).unwrap();
-        anomaly.kind = AnomalyKind::Stale;
-        (anomaly.seen, anomaly.floor) = (seen, 4);
-        anomaly.behind = Some(std::time::Duration::from_millis(behind));
-        measure.anomalies.push(anomaly);
-    }
+    let told = |measure: &PhaseMeasure| lines::stale_text(&stale(measure).unwrap());
     measure.tally.anomalies[AnomalyKind::Stale as usize] = 5;
-    let told = stale(&measure).unwrap();
-    assert_eq!((told.reads, told.examined), (5, 3));
-    assert_eq!((told.least_versions, told.most_versions), (1, 4));
-    let text = lines::stale_text(&told);
-    let expected = "5 stale reads, 1 to 4 versions behind, the stalest at least 40.0 ms old (of 3 of \
-                    them)";
-    assert_eq!(text, expected);
+    let longest = Some(std::time::Duration::from_millis(40));
+    let behind = Behind { reads: 5, versions: Some((1, 4)), longest, ..Behind::default() };
+    measure.behind = behind;
+    let usual = "5 stale reads, 1 to 4 versions behind, the stalest at least 40.0 ms old";
+    assert_eq!(told(&measure), usual);
+    measure.behind = Behind { absent: 2, ..behind };
+    let absent = "5 stale reads: 2 found nothing, 3 were 1 to 4 versions behind, the stalest at \
+                  least 40.0 ms old";
+    assert_eq!(told(&measure), absent);
+    measure.behind = Behind { absent: 5, versions: None, ..behind };
+    let none = "5 stale reads, found nothing, the stalest at least 40.0 ms old";
+    assert_eq!(told(&measure), none);
+    // Ten more turned out to be of records that are lost; their reads were as old.
+    measure.behind = Behind { reads: 15, outlived: 1, earlier: 4, longest: None, ..behind };
+    let lost = "5 stale reads and 10 of what is lost: 1 found what should have vanished, 4 found \
+                what an earlier run wrote, 10 were 1 to 4 versions behind";
+    assert_eq!(told(&measure), lost);
+    // As results of earlier versions have it.
+    let some = StaleAccount { examined: 3, ..stale(&measure).unwrap() };
+    let some = StaleAccount { absent: 0, outlived: 0, earlier: 0, most_versions: 1, ..some };
+    assert_eq!(lines::stale_text(&some), "5 stale reads, 1 version behind (of 3 of them)");
 }

@@ -3,6 +3,7 @@
 use askama::Template;
 use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
+use kvdyno_core::verify::AnomalyKind;
 
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
@@ -436,7 +437,11 @@ fn anomaly(label: &str, phase: &str, anomaly: &AnomalyResult) -> [String; 9] {
             0 => anomaly.record.to_string(),
             field => format!("{} field {field}", anomaly.record),
         },
-        anomaly.seen.map_or("nothing".to_owned(), |version| format!("version {version}")),
+        match (anomaly.seen, anomaly.kind) {
+            (Some(version), _) => format!("version {version}"),
+            (None, AnomalyKind::Corrupt) => "nothing readable".to_owned(),
+            (None, _) => "nothing".to_owned(),
+        },
         format!("version {} or later", anomaly.floor),
         anomaly.behind_ns.map_or(String::new(), |ns| format!("≥ {}", duration_text(ns as f64))),
         [&anomaly.again, &anomaly.detail]

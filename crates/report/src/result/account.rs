@@ -107,22 +107,32 @@ pub struct Recovery {
 /// Reads of something older than what had been acknowledged before they were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StaleAccount {
-    /// How many.
+    /// How many, without those whose record is lost.
     pub reads: u64,
-    /// Of how many of them the following is told.
+    /// Of how many the following is told: of all of them as they were made, with those of records that are lost.
+    /// Less than `reads` in results of versions that told it of some only.
     pub examined: u64,
-    /// Fewest versions behind.
+    /// Of these, reads that found nothing.
+    #[serde(default)]
+    pub absent: u64,
+    /// Of these, reads that found what should have vanished by time to live.
+    #[serde(default)]
+    pub outlived: u64,
+    /// Of these, reads that found what an earlier run wrote.
+    #[serde(default)]
+    pub earlier: u64,
+    /// Fewest versions that the others were behind; 0 if there are no others.
     pub least_versions: u64,
-    /// Most versions behind.
+    /// Most versions that the others were behind; 0 if there are no others.
     pub most_versions: u64,
-    /// The stalest was at least so long behind, ns; `None` where that is not known.
+    /// The stalest of all was at least so long behind, ns; `None` where that is not known.
     pub most_behind_ns: Option<u64>,
 }
 
 /// What became of all writes that the run had made by then: every record was read back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteAccount {
-    /// Writes that were acknowledged.
+    /// Writes that were acknowledged, each of one record.
     pub acknowledged: u64,
     /// Writes that surely were not applied.
     pub failed: u64,
@@ -131,7 +141,7 @@ pub struct WriteAccount {
     /// No record was written twice, so that every write that is gone is seen to be gone. If not, what
     /// was written over before the fault cannot be missed: there may be more.
     pub exact: bool,
-    /// Acknowledged writes that are gone.
+    /// Acknowledged writes that are gone: records that are old or absent still.
     pub lost: u64,
     /// Records that hold a write though none of theirs was acknowledged.
     pub recovered: u64,
@@ -272,6 +282,15 @@ impl WriteAccount {
             (mine, theirs) => mine.or(theirs),
         };
         self
+    }
+}
+
+impl StaleAccount {
+    /// Reads that found some version of this run, and how many versions it was behind is known.
+    #[must_use]
+    pub fn by_versions(&self) -> u64 {
+        let others = [self.absent, self.outlived, self.earlier];
+        others.iter().fold(self.examined, |left, others| left.saturating_sub(*others))
     }
 }
 

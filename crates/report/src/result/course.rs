@@ -25,7 +25,7 @@ const SLIVER: f64 = 0.5;
 const FEWEST: usize = 8;
 /// Work that begins no later than this after its like has ended goes on with it, ns.
 const NEXT: u64 = 250_000_000;
-/// Most dips and excursions that a result keeps of a phase.
+/// Dips and excursions that a result shows of a phase, and works of servers; all of them are counted.
 const MOST: usize = 50;
 
 /// Between work and server in [`EventResult::what`].
@@ -44,9 +44,16 @@ pub struct CourseResult {
     pub trend: f64,
     /// Dips of the throughput and excursions of the latency, in order of time.
     pub excursions: Vec<ExcursionResult>,
+    /// How many there were in all, of which `excursions` has the first; 0 in results of versions that did not
+    /// count them.
+    #[serde(default)]
+    pub excursions_in_all: u64,
     /// Work that servers and engines did beside answering requests: snapshots, rewrites, compactions.
     #[serde(default)]
     pub events: Vec<EventResult>,
+    /// How many there were in all, of which `events` has the longest; 0 as above.
+    #[serde(default)]
+    pub events_in_all: u64,
 }
 
 /// Something that a server did beside answering requests.
@@ -162,8 +169,9 @@ impl Watched {
         course.excursions.extend(dips(&points, &rates, start));
         course.excursions.extend(excursions(&points, &p99s, start));
         course.excursions.sort_by_key(|excursion| excursion.from_ns);
+        course.excursions_in_all = course.excursions.len() as u64;
         course.excursions.truncate(MOST);
-        course.events = known.events(start);
+        (course.events, course.events_in_all) = known.events(start);
         for excursion in &mut course.excursions {
             excursion.beside = known.beside(excursion, &course.events, start);
             excursion.start_up = open && self.starts_up(excursion, start, known.faults);
@@ -243,7 +251,8 @@ fn stretches(
 
 impl Known<'_> {
     /// What servers did beside, in processes of its own or as they tell; what follows upon its like is one.
-    fn events(&self, start: Nanos) -> Vec<EventResult> {
+    /// The longest, in order, and how many there were.
+    fn events(&self, start: Nanos) -> (Vec<EventResult>, u64) {
         let children = self.resources.into_iter().flat_map(|resources| &resources.offspring);
         let event = |child: &Offspring| {
             let node = self.nodes.get(child.server).map_or("a server", String::as_str);
@@ -266,9 +275,10 @@ impl Known<'_> {
         }
         // The longest tell most.
         joined.sort_by_key(|event| std::cmp::Reverse(event.to_ns.saturating_sub(event.from_ns)));
+        let in_all = joined.len() as u64;
         joined.truncate(MOST);
         joined.sort_by_key(|event| event.from_ns);
-        joined
+        (joined, in_all)
     }
 
     /// What went on during a stretch or shortly before.
@@ -570,6 +580,25 @@ mod tests {
         let last = Interval { start, end, offered, completed, drained, ..Interval::default() };
         watched.add(&last);
         assert_eq!(watched.points[20].rate, 1_000.0);
+    }
+
+    #[test]
+    fn all_excursions_and_events_are_counted_and_the_first_ones_shown() {
+        let rates: Vec<u64> = (0..700).map(|i| if i % 10 == 5 { 100 } else { 1_000 }).collect();
+        let event = |n: u64| EventResult {
+            what: format!("compaction of {n}"),
+            from_ns: n * SECOND,
+            to_ns: n * SECOND + n,
+        };
+        let work: Vec<EventResult> = (0..70).map(event).collect();
+        let known = Known { work: &work, ..NOTHING };
+        let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+        assert_eq!((course.excursions.len(), course.excursions_in_all), (50, 70));
+        assert_eq!(course.excursions[49].from_ns, 495 * SECOND, "the first ones");
+        assert_eq!((course.events.len(), course.events_in_all), (50, 70));
+        assert_eq!(course.events[0].what, "compaction of 20", "the longest ones");
+        let few = watched(&rates[..100], |_| 100).course(START, false, NOTHING).unwrap();
+        assert_eq!((few.excursions.len(), few.excursions_in_all, few.events_in_all), (10, 10, 0));
     }
 
     #[test]

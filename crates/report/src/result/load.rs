@@ -143,10 +143,11 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
 }
 
 fn largest_count(tally: &Tally) -> u64 {
-    let reads = [tally.reads, tally.bytes_checked, tally.judged, tally.stamp_only, tally.unknown];
+    let reads = [tally.reads, tally.records, tally.bytes_checked, tally.judged];
+    let unjudged = [tally.stamp_only, tally.unknown, tally.not_read_again];
     let misses = [tally.early, tally.legal_misses, tally.legal_stale, tally.unexpected_misses];
     let writes = [tally.writes_acknowledged, tally.writes_failed, tally.writes_indeterminate];
-    let all = reads.iter().chain(&misses).chain(&writes).chain(&tally.anomalies);
+    let all = reads.iter().chain(&unjudged).chain(&misses).chain(&writes).chain(&tally.anomalies);
     all.copied().max().unwrap_or(0)
 }
 

@@ -292,7 +292,10 @@ pub struct Published {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 struct TallySchema {
+    /// Values whose answer came: one for each record, one for each field where fields are written apart.
     reads: u64,
+    /// Records whose answer came.
+    records: u64,
     bytes_checked: u64,
     judged: u64,
     stamp_only: u64,
@@ -306,6 +309,8 @@ struct TallySchema {
     writes_indeterminate: u64,
     /// Illegal reads: corrupt, phantom, resurrected, stale, lost.
     anomalies: [u64; 5],
+    /// Places with illegal reads that could not be read again when the phase was over.
+    not_read_again: u64,
 }
 
 impl PhaseResult {

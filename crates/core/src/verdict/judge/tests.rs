@@ -3,10 +3,12 @@
 use std::time::SystemTime;
 
 use super::*;
-use crate::measure::{Interval, ProcessUse, Series, StopReason, WorkerUse, latency_histogram};
+use crate::measure::{
+    Interval, OldRecords, ProcessUse, Series, StopReason, WorkerUse, latency_histogram,
+};
 use crate::store::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 use crate::verdict::Level;
-use crate::verify::Tally;
+use crate::verify::{Behind, Tally};
 use crate::workload::Arrival;
 
 const CLIENTS: u32 = 10;
@@ -54,6 +56,8 @@ fn measure() -> PhaseMeasure {
         clients: CLIENTS,
     };
     PhaseMeasure {
+        behind: Behind::default(),
+        old: OldRecords::default(),
         unread: 0,
         started_at: SystemTime::UNIX_EPOCH,
         start: SECOND,

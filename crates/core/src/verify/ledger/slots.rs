@@ -11,7 +11,7 @@ use crate::cache;
 const LARGE_PAGE: usize = 2 << 20;
 
 /// One word for each slot, all zero at first.
-pub(super) struct Slots {
+pub(in crate::verify) struct Slots {
     memory: NonNull<u8>,
     layout: Layout,
     /// Where in the memory the words begin: with a large page, if there are enough to fill one. Beside an
@@ -27,7 +27,18 @@ unsafe impl Send for Slots {}
 unsafe impl Sync for Slots {}
 
 impl Slots {
-    pub(super) fn new(count: u64) -> Result<Slots, LedgerError> {
+    /// Slots most of which will be touched.
+    pub(in crate::verify) fn new(count: u64) -> Result<Slots, LedgerError> {
+        let slots = Slots::sparse(count)?;
+        let bytes = slots.count * size_of::<AtomicU64>();
+        if bytes >= LARGE_PAGE {
+            ask_for_large_pages(slots.words.as_ptr().cast(), bytes.next_multiple_of(LARGE_PAGE));
+        }
+        Ok(slots)
+    }
+
+    /// Slots few of which will be touched: in small pages, each taken when one of its slots is.
+    pub(in crate::verify) fn sparse(count: u64) -> Result<Slots, LedgerError> {
         let too_large = || LedgerError::TooLarge {
             slots: count,
             bytes: u128::from(count) * 8,
@@ -52,26 +63,23 @@ impl Slots {
         let skipped = if large { memory.as_ptr().align_offset(LARGE_PAGE) } else { 0 };
         // SAFETY: less than `spare` bytes are skipped, and `room` bytes follow.
         let words = unsafe { memory.add(skipped) };
-        if large {
-            ask_for_large_pages(words.as_ptr(), room);
-        }
         Ok(Slots { memory, layout, words: words.cast(), count: count as usize })
     }
 
     /// # Panics
     /// If there is no such slot.
     #[inline]
-    pub(super) fn word(&self, slot: u64) -> &AtomicU64 {
+    pub(in crate::verify) fn word(&self, slot: u64) -> &AtomicU64 {
         &self.all()[slot as usize]
     }
 
     /// Asks for the word's cache line, for use soon. Any number is allowed.
     #[inline]
-    pub(super) fn prefetch(&self, slot: u64) {
+    pub(in crate::verify) fn prefetch(&self, slot: u64) {
         cache::prefetch_line(self.words.as_ptr().wrapping_add(slot as usize).cast());
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(in crate::verify) fn count(&self) -> u64 {
         self.count as u64
     }
 
