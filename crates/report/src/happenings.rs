@@ -113,6 +113,8 @@ mod tests {
                 event("snapshot of redis-1", 20_500_000_000, 23_000_000_000),
                 event("promotion of redis-2", 23_500_000_000, 23_500_000_000),
             ],
+            excursions_in_all: 1_062,
+            events_in_all: 2,
         });
         let expected = [
             "limited by one core of redis-1: a thread worked 97 % of the time",
@@ -123,6 +125,7 @@ mod tests {
             "throughput at 34 % of its usual level from 21.0 s to 24.0 s: beside snapshot of redis-1, kill",
             "p99 at 8.00 × of its usual level from 21.0 s to 24.0 s: unexplained",
             "throughput at 50 % of its usual level from 21.0 s to 24.0 s: start-up",
+            "1,062 dips and excursions in all: the first 3 are shown",
         ];
         assert_eq!(course_lines(&run, &run.phases[1]), expected);
         run.phases[1].warmup = true;

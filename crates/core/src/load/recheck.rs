@@ -169,7 +169,7 @@ impl<S: Store> Passes<'_, S> {
             unread: suspects.marks().none_of_these(),
             why: String::new(),
             still: None,
-            examples: BTreeMap::new(),
+            examples: Vec::new(),
         };
         let mut wrong = suspects.marks().copy();
         let mut made = 0;
@@ -189,7 +189,7 @@ impl<S: Store> Passes<'_, S> {
                 looks.why = asked.why;
             }
             wrong = found.marks().copy();
-            looks.take(found, asked.anomalies);
+            (looks.still, looks.examples) = (Some(found), asked.anomalies);
             if made == 0 && wrong.count() > 0 {
                 let took = Duration::from_nanos(measure::now().saturating_sub(began));
                 std::thread::sleep(took.max(PAUSE));
@@ -214,8 +214,8 @@ struct Looks<'a> {
     why: String,
     /// What the last look found wrong; `None`: there was no look.
     still: Option<Arc<Suspects>>,
-    /// What it found, by the ledger's word; not all of it if there is much.
-    examples: BTreeMap<u64, Anomaly>,
+    /// What it found; not all of it if there is much.
+    examples: Vec<Anomaly>,
 }
 
 /// What became of one of the ledger's words with wrong reads.
@@ -228,12 +228,6 @@ enum Fate {
 }
 
 impl Looks<'_> {
-    fn take(&mut self, found: Arc<Suspects>, anomalies: Vec<Anomaly>) {
-        let slot = |anomaly: &Anomaly| found.slot(anomaly.record, anomaly.field);
-        self.examples = anomalies.into_iter().filter_map(|a| Some((slot(&a)?, a))).collect();
-        self.still = Some(found);
-    }
-
     fn fate(&self, record: u64, slot: u64) -> Fate {
         if self.unread.has(record) {
             return Fate::Unread;
@@ -278,6 +272,10 @@ impl Looks<'_> {
     /// Names the examples. Of the reads that found what is there still, the first stays, for all of them.
     fn name(mut self, anomalies: &mut Vec<Anomaly>) {
         anomalies.sort_by_key(|anomaly| anomaly.sent);
+        let slot = |anomaly: &Anomaly| self.suspects.slot(anomaly.record, anomaly.field);
+        let found = std::mem::take(&mut self.examples);
+        let found: BTreeMap<u64, Anomaly> =
+            found.into_iter().filter_map(|anomaly| Some((slot(&anomaly)?, anomaly))).collect();
         // By the ledger's word: how many of the reads among the examples are to be named once.
         let mut same: BTreeMap<u64, u64> = BTreeMap::new();
         for anomaly in &*anomalies {
@@ -303,10 +301,10 @@ impl Looks<'_> {
                 continue;
             }
             if *named.entry(slot).and_modify(|n| *n += 1).or_insert(1) == 1 {
-                kept.push(self.last(anomaly, slot, still, reads));
+                kept.push(last(anomaly, still, reads, found.get(&slot)));
             }
         }
-        self.add_found_last(&mut kept);
+        self.add_found_last(found, &mut kept);
         *anomalies = kept;
     }
 
@@ -333,25 +331,9 @@ impl Looks<'_> {
         }
     }
 
-    /// The one that stands for all reads which found what is there still.
-    fn last(&self, mut anomaly: Anomaly, slot: u64, still: Finding, reads: u64) -> Anomaly {
-        anomaly.again = match still.is_old() {
-            true => "still old or absent".to_owned(),
-            false => format!("still {}", still.kind().name()),
-        };
-        if reads > 1 {
-            anomaly.again.push_str(&format!("; {reads} reads found it so"));
-        }
-        anomaly.kind = still.last_name();
-        if let Some(last) = self.examples.get(&slot) {
-            (anomaly.floor, anomaly.next) = (last.floor, last.next);
-        }
-        anomaly
-    }
-
     /// What no read of the phase has found, and the last look has.
-    fn add_found_last(&mut self, kept: &mut Vec<Anomaly>) {
-        for (slot, mut anomaly) in std::mem::take(&mut self.examples) {
+    fn add_found_last(&self, found: BTreeMap<u64, Anomaly>, kept: &mut Vec<Anomaly>) {
+        for (slot, mut anomaly) in found {
             let Fate::Still(still) = self.fate(anomaly.record, slot) else { continue };
             if kept.len() < ANOMALIES_KEPT && self.named_once(slot, still) == 0 {
                 anomaly.kind = still.last_name();
@@ -360,4 +342,20 @@ impl Looks<'_> {
             }
         }
     }
+}
+
+/// The example that stands for all `reads` which found what is there still, as `found` last.
+fn last(mut anomaly: Anomaly, still: Finding, reads: u64, found: Option<&Anomaly>) -> Anomaly {
+    anomaly.again = match still.is_old() {
+        true => "still old or absent".to_owned(),
+        false => format!("still {}", still.kind().name()),
+    };
+    if reads > 1 {
+        anomaly.again.push_str(&format!("; {reads} reads found it so"));
+    }
+    anomaly.kind = still.last_name();
+    if let Some(found) = found {
+        (anomaly.floor, anomaly.next) = (found.floor, found.next);
+    }
+    anomaly
 }
