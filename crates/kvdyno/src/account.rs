@@ -91,6 +91,7 @@ impl Accounting {
             late: old.late,
             unknown: tally.unknown + unread + old.unread,
             read: tally.records,
+            anomalies: tally.anomalies,
             how: settled(how, context),
             examples: spread(&lost).map(|anomaly| self.history(context, anomaly)).collect(),
             copies: None,

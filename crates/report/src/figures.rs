@@ -37,11 +37,11 @@ pub(crate) fn measured(
             Ok(Measured::Exactly(sum(phase, of, unsuccessful)? / all.max(1.0)))
         }
         Figure::Misses => tally(phase, |tally| tally.unexpected_misses),
-        Figure::Anomalies => tally(phase, Tally::illegal),
-        Figure::Stale => tally(phase, |tally| tally.of(AnomalyKind::Stale)),
-        Figure::Corrupt => tally(phase, |tally| tally.of(AnomalyKind::Corrupt)),
-        Figure::Phantom => tally(phase, |tally| tally.of(AnomalyKind::Phantom)),
-        Figure::Resurrected => tally(phase, |tally| tally.of(AnomalyKind::Resurrected)),
+        Figure::Anomalies => anomalies(phase, &AnomalyKind::ALL),
+        Figure::Stale => anomalies(phase, &[AnomalyKind::Stale]),
+        Figure::Corrupt => anomalies(phase, &[AnomalyKind::Corrupt]),
+        Figure::Phantom => anomalies(phase, &[AnomalyKind::Phantom]),
+        Figure::Resurrected => anomalies(phase, &[AnomalyKind::Resurrected]),
         Figure::Unknown => {
             let after = phase.writes.as_ref().map_or(0, |writes| writes.unknown);
             tally(phase, |tally| tally.unknown.saturating_add(after))
@@ -141,6 +141,13 @@ fn tally(phase: &PhaseResult, count: impl Fn(&Tally) -> u64) -> Result<Measured,
         Some(tally) => Ok(Measured::Exactly(count(tally) as f64)),
         None => Err("verification was off".to_owned()),
     }
+}
+
+/// Wrong reads of some kinds, in the phase and when its records were read back.
+fn anomalies(phase: &PhaseResult, kinds: &[AnomalyKind]) -> Result<Measured, String> {
+    let after = phase.writes.as_ref().map_or([0; 5], |writes| writes.anomalies);
+    let of = |tally: &Tally, kind: AnomalyKind| tally.of(kind).saturating_add(after[kind as usize]);
+    tally(phase, |tally| kinds.iter().fold(0, |sum, &kind| sum.saturating_add(of(tally, kind))))
 }
 
 fn writes(phase: &PhaseResult, subject: &Subject, may_forget: bool) -> Result<Measured, String> {

@@ -157,6 +157,10 @@ pub struct WriteAccount {
     pub unknown: u64,
     /// Records that were read back.
     pub read: u64,
+    /// Wrong reads while the records were read back: corrupt, phantom, resurrected, stale, lost. Fields are counted
+    /// one by one where they are written apart.
+    #[serde(default)]
+    pub anomalies: [u64; 5],
     /// How they were read.
     pub how: String,
     /// Some of the writes that are gone.
@@ -272,6 +276,9 @@ impl WriteAccount {
             (&mut self.unknown, other.unknown),
             (&mut self.read, other.read),
         ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        for (mine, theirs) in self.anomalies.iter_mut().zip(other.anomalies) {
             *mine = mine.saturating_add(theirs);
         }
         self.exact &= other.exact;
