@@ -44,7 +44,8 @@ pub(crate) fn measured(
         Figure::Resurrected => anomalies(phase, &[AnomalyKind::Resurrected]),
         Figure::Unknown => {
             let after = phase.writes.as_ref().map_or(0, |writes| writes.unknown);
-            tally(phase, |tally| tally.unknown.saturating_add(after))
+            let unknown = |tally: &Tally| tally.unknown.saturating_add(tally.not_read_again);
+            tally(phase, |tally| unknown(tally).saturating_add(after))
         }
         Figure::Acked | Figure::AckedLost | Figure::Recovered => writes(phase, subject, may_forget),
         Figure::CopiesDiffer => copies_differ(phase),
