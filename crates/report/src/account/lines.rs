@@ -248,6 +248,7 @@ pub(crate) fn stale_text(stale: &StaleAccount) -> String {
         _ => (String::new(), String::new()),
     };
     let found = match found.as_slice() {
+        [(_, "", what)] => format!(", each of which {what}"),
         [(_, _, what)] => format!(", {what}"),
         found => {
             let each = found.iter().map(|(n, were, what)| format!("{} {were}{what}", count(*n)));

@@ -264,7 +264,7 @@ fn stale_reads_are_told_by_versions_and_time_and_what_is_absent_as_absent() {
                   least 40.0 ms old";
     assert_eq!(told(&measure), absent);
     measure.behind = Behind { absent: 5, versions: None, ..behind };
-    let none = "5 stale reads, found nothing, the stalest at least 40.0 ms old";
+    let none = "5 stale reads, each of which found nothing, the stalest at least 40.0 ms old";
     assert_eq!(told(&measure), none);
     // Ten more turned out to be of records that are lost; their reads were as old.
     measure.behind = Behind { reads: 15, outlived: 1, earlier: 4, longest: None, ..behind };
