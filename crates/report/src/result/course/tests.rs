@@ -1,0 +1,234 @@
+//! Courses that are made up, so that what happened in them is known.
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+const START: Nanos = 5 * SECOND;
+
+fn watched(rates: &[u64], p99_us: impl Fn(usize) -> u64) -> Watched {
+    let point = |(index, &completed): (usize, &u64)| {
+        let start = START + index as u64 * SECOND;
+        let p99 = Some(p99_us(index) * 1_000);
+        let (end, rate) = (start + SECOND, completed as f64);
+        Point { start, end, rate, p50: Some(50_000), p99 }
+    };
+    let points = rates.iter().enumerate().map(point).collect();
+    Watched { points, level_from: Some(START), ..Watched::default() }
+}
+
+fn jitter(index: usize) -> u64 {
+    [0, 7, 3, 9, 1, 5, 8, 2][index % 8] * 3
+}
+
+fn rates() -> Vec<u64> {
+    (0..60).map(|index| 1_000 + jitter(index)).collect()
+}
+
+fn rewrite() -> Resources {
+    let offspring = |server, from, to| Offspring {
+        server,
+        name: "redis-aof-rewrite".into(),
+        from: START + from * SECOND,
+        to: START + to * SECOND,
+    };
+    let offspring = vec![offspring(0, 20, 22), offspring(1, 21, 23), offspring(0, 40, 41)];
+    let summary = crate::sample::resource_summary();
+    Resources { samples: Vec::new(), summary, offspring }
+}
+
+const NOTHING: Known<'static> = Known { faults: &[], resources: None, nodes: &[], work: &[] };
+
+#[test]
+fn a_quiet_phase_has_no_excursion() {
+    let course = watched(&rates(), |i| 100 + jitter(i)).course(START, false, NOTHING).unwrap();
+    assert_eq!(course.excursions, []);
+    assert_eq!((course.settled_ns, course.never_settled, course.trend), (Some(0), false, 0.0));
+}
+
+#[test]
+fn a_rewrite_in_the_middle_is_named() {
+    let mut rates = rates();
+    rates[21..24].iter_mut().for_each(|rate| *rate /= 3);
+    let p99 = |i: usize| if (21..24).contains(&i) { 900 } else { 100 + jitter(i) };
+    let (resources, nodes) = (rewrite(), ["redis-1".to_owned(), "redis-2".to_owned()]);
+    let known = Known { resources: Some(&resources), nodes: &nodes, ..NOTHING };
+    let course = watched(&rates, p99).course(START, false, known).unwrap();
+    let whats: Vec<&str> = course.excursions.iter().map(|e| e.what.as_str()).collect();
+    assert_eq!(whats, ["throughput", "p99"]);
+    for excursion in &course.excursions {
+        assert_eq!((excursion.from_ns, excursion.to_ns), (21 * SECOND, 24 * SECOND));
+        let expected = "rewrite of the append-only file of redis-1, redis-2 from 20.0 s to 23.0 s";
+        assert_eq!(excursion.beside, [expected]);
+    }
+    let told: Vec<_> = course.events.iter().map(|e| (e.what.as_str(), e.from_ns)).collect();
+    let what = |node: &str| format!("rewrite of the append-only file of {node}");
+    let [first, second] = ["redis-1", "redis-2"].map(what);
+    let expected = [(&first, 20), (&second, 21), (&first, 40)];
+    assert_eq!(told, expected.map(|(what, at)| (what.as_str(), at * SECOND)));
+    assert!((0.3..0.4).contains(&course.excursions[0].level), "{:?}", course.excursions[0]);
+    assert!((7.0..9.0).contains(&course.excursions[1].level), "{:?}", course.excursions[1]);
+}
+
+#[test]
+fn the_same_work_of_several_nodes_in_turn_is_one() {
+    let event = |what: &str, from: u64, to: u64| EventResult {
+        what: what.to_owned(),
+        from_ns: from * SECOND / 10,
+        to_ns: to * SECOND / 10,
+    };
+    let events = [
+        event("snapshot of redis-3", 204, 205),
+        event("snapshot of redis-1", 201, 202),
+        event("fork of redis-2", 203, 203),
+        event("snapshot of redis-1", 230, 231),
+    ];
+    let told = [
+        event("snapshot of redis-1, redis-3", 201, 205),
+        event("fork of redis-2", 203, 203),
+        event("snapshot of redis-1", 230, 231),
+    ];
+    assert_eq!(gathered(events.iter()), told);
+}
+
+#[test]
+fn compactions_are_joined_and_set_beside_what_they_explain() {
+    let mut rates = rates();
+    rates[21..24].iter_mut().for_each(|rate| *rate /= 3);
+    let compaction = |from: u64, to: u64| EventResult {
+        what: "compaction of rocksdb".to_owned(),
+        from_ns: from * SECOND / 10,
+        to_ns: to * SECOND / 10,
+    };
+    let work = [compaction(212, 230), compaction(205, 211), compaction(400, 410)];
+    let known = Known { work: &work, ..NOTHING };
+    let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+    assert_eq!(course.events, [compaction(205, 230), compaction(400, 410)]);
+    assert_eq!(course.excursions[0].beside, ["compaction of rocksdb from 20.5 s to 23.0 s"]);
+}
+
+#[test]
+fn faults_and_steal_explain_and_the_rest_stays_unexplained() {
+    use kvdyno_core::measure::{MachineTimes, ProcessCounters};
+    let mut rates = rates();
+    for at in [10, 30, 50] {
+        rates[at] = 0;
+    }
+    let fault = FaultResult {
+        what: "kill".into(),
+        node: "redis-1".into(),
+        role: None,
+        began_ns: 9 * SECOND + SECOND / 2,
+        ended_ns: 9 * SECOND + SECOND / 2,
+        used: None,
+        error: None,
+    };
+    let sample = |second: u64, steal: u64| Sample {
+        at: START + second * SECOND,
+        machine: MachineTimes {
+            idle: std::time::Duration::from_secs(second),
+            steal: std::time::Duration::from_millis(steal),
+            ..MachineTimes::default()
+        },
+        own: ProcessCounters::default(),
+        servers: Vec::new(),
+    };
+    let samples = vec![sample(0, 0), sample(30, 0), sample(31, 500), sample(60, 500)];
+    let resources = Resources { samples, offspring: Vec::new(), ..rewrite() };
+    let faults = [fault];
+    let known = Known { faults: &faults, resources: Some(&resources), ..NOTHING };
+    let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+    let beside: Vec<&[String]> = course.excursions.iter().map(|e| &e.beside[..]).collect();
+    assert_eq!(beside.len(), 3, "{course:#?}");
+    assert_eq!(beside[0], ["kill redis-1 at 9.5 s"]);
+    assert!(beside[1][0].contains("% of the processors' time went to other"), "{beside:?}");
+    assert!(beside[2].is_empty(), "{beside:?}");
+}
+
+#[test]
+fn a_fall_to_the_end_never_settles() {
+    let rates: Vec<u64> = (0..60).map(|i| 2_000 - 20 * i as u64 + jitter(i)).collect();
+    let course = watched(&rates, |_| 100).course(START, false, NOTHING).unwrap();
+    assert!(course.never_settled || course.trend < -0.1, "{course:?}");
+}
+
+#[test]
+fn open_arrivals_settle_by_their_latency() {
+    let mut watched = watched(&rates(), |_| 100);
+    for point in &mut watched.points[..15] {
+        point.p50 = Some(400_000);
+    }
+    let course = watched.course(START, true, NOTHING).unwrap();
+    let settled = course.settled_ns.unwrap();
+    assert!((10 * SECOND..=20 * SECOND).contains(&settled), "{course:?}");
+}
+
+/// 20 intervals of a second in which 1,000 fall due; `completed` and the backlog of each.
+fn intervals(told: impl Fn(usize) -> (u64, u64)) -> Watched {
+    let mut watched = Watched::default();
+    for index in 0..20 {
+        let (completed, backlog) = told(index);
+        let start = START + index as u64 * SECOND;
+        let (end, offered) = (start + SECOND, 1_000);
+        watched.add(&Interval { start, end, offered, completed, backlog, ..Interval::default() });
+    }
+    watched
+}
+
+#[test]
+fn a_dip_at_the_begin_of_an_open_phase_is_its_start_up() {
+    let busy = |index: usize| match index {
+        0 => (200, 800),
+        1 => (500, 1_300),
+        2..=4 => (1_400, 900 - 400 * (index as u64 - 2)),
+        12 => (400, 600),
+        13 => (1_600, 0),
+        _ => (1_000, 0),
+    };
+    let fault = |second: u64| {
+        let (what, began_ns) = ("kill".to_owned(), second * SECOND);
+        [FaultResult { what, began_ns, ended_ns: began_ns, ..FaultResult::default() }]
+    };
+    let told = |open, faults: &[FaultResult]| -> Vec<(u64, bool)> {
+        let known = Known { faults, ..NOTHING };
+        let course = intervals(busy).course(START, open, known).unwrap();
+        course.excursions.iter().map(|e| (e.from_ns / SECOND, e.start_up)).collect()
+    };
+    assert_eq!(told(true, &[]), [(0, true), (12, false)]);
+    assert_eq!(told(true, &fault(12)), [(0, true), (12, false)]);
+    assert_eq!(told(true, &fault(1)), [(0, false), (12, false)], "a fault is none");
+    assert_eq!(told(false, &[]), [(0, false), (12, false)], "a closed phase has no schedule");
+}
+
+#[test]
+fn the_drain_makes_no_level_of_the_last_interval() {
+    let mut watched = intervals(|_| (1_000, 0));
+    let start = START + 20 * SECOND;
+    let (end, offered, completed, drained) = (start + SECOND / 2, 500, 2_500, 2_000);
+    let last = Interval { start, end, offered, completed, drained, ..Interval::default() };
+    watched.add(&last);
+    assert_eq!(watched.points[20].rate, 1_000.0);
+}
+
+#[test]
+fn all_excursions_and_events_are_counted_and_the_first_ones_shown() {
+    let rates: Vec<u64> = (0..700).map(|i| if i % 10 == 5 { 100 } else { 1_000 }).collect();
+    let event = |n: u64| EventResult {
+        what: format!("compaction of {n}"),
+        from_ns: n * SECOND,
+        to_ns: n * SECOND + n,
+    };
+    let work: Vec<EventResult> = (0..70).map(event).collect();
+    let known = Known { work: &work, ..NOTHING };
+    let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+    assert_eq!((course.excursions.len(), course.excursions_in_all), (50, 70));
+    assert_eq!(course.excursions[49].from_ns, 495 * SECOND, "the first ones");
+    assert_eq!((course.events.len(), course.events_in_all), (50, 70));
+    assert_eq!(course.events[0].what, "compaction of 20", "the longest ones");
+    let few = watched(&rates[..100], |_| 100).course(START, false, NOTHING).unwrap();
+    assert_eq!((few.excursions.len(), few.excursions_in_all, few.events_in_all), (10, 10, 0));
+}
+
+#[test]
+fn short_phases_say_nothing() {
+    assert_eq!(watched(&[100; 7], |_| 100).course(START, false, NOTHING), None);
+}
