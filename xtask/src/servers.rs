@@ -16,7 +16,7 @@ struct Need {
 }
 
 /// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
-const PROGRAMS: [Need; 5] = [
+const PROGRAMS: [Need; 6] = [
     // The library of the example plug-in, which its tests build.
     Need {
         packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
@@ -24,6 +24,11 @@ const PROGRAMS: [Need; 5] = [
     },
     // The checker of histories that ours is held against.
     Need { packages: &["golang-go"], present: "command -v go" },
+    // Proxies that stores are reached through, and what certificates are made with.
+    Need {
+        packages: &["nutcracker", "haproxy", "openssl"],
+        present: "PATH=$PATH:/usr/sbin; command -v nutcracker && command -v haproxy && command -v openssl",
+    },
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
     Need {

@@ -11,6 +11,7 @@ pub mod folder;
 pub mod load;
 pub mod lock;
 pub mod measure;
+pub mod shown;
 pub mod store;
 pub mod suite;
 pub mod verdict;

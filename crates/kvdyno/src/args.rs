@@ -284,6 +284,9 @@ pub struct WinnowArguments {
     /// Throwaway deployment to set up, winnow and take down; may be given several times.
     #[arg(long, value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
     pub testbed: Vec<String>,
+    /// What to do with records of the dataset that a store holds already.
+    #[arg(long, value_enum, value_name = "POLICY", default_value_t)]
+    pub data: DataPolicy,
     /// How each run is carried out.
     #[command(flatten)]
     pub carrying: CarryingArguments,

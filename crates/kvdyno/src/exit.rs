@@ -3,9 +3,11 @@
 use std::fmt;
 
 use kvdyno_core::load::LoadError;
+use kvdyno_core::shown;
 use kvdyno_core::suite::SuiteError;
 use kvdyno_core::verdict::Standing;
 use kvdyno_report::result::ClaimResult;
+use kvdyno_stores::diagnosis;
 
 /// How kvdyno ends. The numbers of 64 and above are those of sysexits(3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,14 +76,15 @@ pub struct Failure {
 impl Failure {
     fn new(exit: Exit, line: impl fmt::Display) -> Self {
         // A server's message may hold anything; it stays one line and moves no cursor.
-        let text = line.to_string();
+        let text = shown::redact_message(&shown::hide(line.to_string().into()));
         let words = text.split(char::is_control).filter(|part| !part.is_empty());
         Failure { exit, line: words.collect::<Vec<_>>().join(" "), excerpt: None }
     }
 
     /// A suite or an option that changes it is wrong; shows the place in the file.
     pub fn suite(error: SuiteError) -> Self {
-        Failure { excerpt: error.excerpt(), ..Failure::usage(error) }
+        let excerpt = error.excerpt().map(|text| shown::redact(&text));
+        Failure { excerpt, ..Failure::usage(error) }
     }
 
     /// Tells the user, on standard error.
@@ -117,8 +120,10 @@ impl Failure {
                 let way = format!("`--set {phase}.mix=insert` does without");
                 Failure::unavailable(format!("{url}: {error}; {way}"))
             }
-            LoadError::Unsupported { .. } | LoadError::Unavailable(_) => {
-                Failure::unavailable(format!("{url}: {error}"))
+            LoadError::Unsupported { .. } => Failure::unavailable(format!("{url}: {error}")),
+            LoadError::Unavailable(_) => {
+                let servers = diagnosis::of_servers(url);
+                Failure::unavailable(format!("{url}: {error}{servers}"))
             }
             LoadError::System { .. } | LoadError::Panicked => Failure::internal(error),
         }

@@ -19,7 +19,7 @@ pub fn stores() -> Result<Exit, Failure> {
         for (name, meaning) in entry.options {
             say!("  ?{name}={}{meaning}", " ".repeat(12usize.saturating_sub(name.len())));
         }
-        say!();
+        say!("");
     }
     for left_out in registry::left_out() {
         say!(

@@ -35,6 +35,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use kvdyno_core::shown;
 
 use kvdyno_core::measure;
 
@@ -83,7 +84,7 @@ fn about_arguments(error: &clap::Error) -> Exit {
     if helps {
         say::printed(error.print());
     } else {
-        warn_user!("kvdyno: {}", one_line(&error.to_string()));
+        warn_user!("kvdyno: {}", shown::redact(&one_line(&error.to_string())));
     }
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }

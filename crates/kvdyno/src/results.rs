@@ -33,7 +33,7 @@ pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
 
 fn report_one(path: &Path, folder: &Path, to: &Path) -> Result<(), Failure> {
     let result = RunResult::load(path).map_err(Failure::usage)?;
-    say!("{}", terminal::render(&result, style_of_terminal()).map_err(Failure::usage)?);
+    say_styled!(terminal::render(&result, style_of_terminal()).map_err(Failure::usage)?);
     match ending(to) {
         Some("md") => write(to, &markdown::render(&result).map_err(Failure::usage)?),
         Some("xml") => write(to, &junit::of_result(&result)),
@@ -44,7 +44,7 @@ fn report_one(path: &Path, folder: &Path, to: &Path) -> Result<(), Failure> {
 
 fn report_trials(path: &Path, to: &Path) -> Result<(), Failure> {
     let trials = Trials::read(path).map_err(Failure::usage)?;
-    say!("{}", trials.terminal(style_of_terminal()));
+    say_styled!(trials.terminal(style_of_terminal()));
     match ending(to) {
         Some("md") => write(to, &trials.markdown()),
         Some("html") => write_trials_page(&trials, to).map_err(Failure::internal),
@@ -82,7 +82,7 @@ pub fn merge(arguments: &MergeArguments) -> Result<Exit, Failure> {
     .map_err(Failure::usage)?;
     folder.save(&merged).map_err(Failure::internal)?;
     let report = folder.write_report(&merged).map_err(Failure::internal)?;
-    say!("{}", terminal::render(&merged, style_of_terminal()).map_err(Failure::usage)?);
+    say_styled!(terminal::render(&merged, style_of_terminal()).map_err(Failure::usage)?);
     say!("Report: {}", report.display());
     Ok(Exit::Done)
 }

@@ -1,6 +1,7 @@
 //! `kvdyno run` and `kvdyno rerun`: from arguments to a plan, over the stores, to the exit code.
 
 use clap::Parser;
+use kvdyno_core::shown::MASK;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
 use kvdyno_core::workload::{Part, PhasePlan};
 use kvdyno_report::result::RunResult;
@@ -78,7 +79,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
         let url = &run.store.url;
         targets.push(match &run.testbed {
             Some(testbed) => Target::Testbed(testbed.request.clone()),
-            None if url.contains(":***@") => {
+            None if url.contains(MASK) => {
                 return Err(Failure::usage(format!(
                     "{url}: passwords are not kept in results; do it again with `kvdyno run`"
                 )));
@@ -180,7 +181,7 @@ fn carry_out(
     }
     let unseen = if arguments.no_verify { Vec::new() } else { stamps::cannot_see(plan)? };
     for line in &unseen {
-        eprintln!("kvdyno: not to be seen in {line}");
+        warn_user!("kvdyno: not to be seen in {line}");
     }
     if !plan.searches.is_empty() && plan.part.count > 1 {
         return Err(Failure::usage(
@@ -249,7 +250,7 @@ fn end(output: Output, exit: Exit, arguments: &ConductArguments) -> Result<Exit,
         return Ok(exit);
     }
     let text = terminal::render(&result, style_of_terminal()).map_err(Failure::internal)?;
-    say!("{text}");
+    say_styled!(text);
     if let Some(report) = report {
         say!("Report: {}", report.display());
     }

@@ -1,6 +1,6 @@
 //! Printing that outlives its reader: `kvdyno stores | head` closes the pipe, and that is no reason
 //! to panic. A disk that is full is another matter: what was asked for is lost, and the exit code
-//! says so.
+//! says so. And no server's text takes a terminal over: what would move the cursor is written out.
 
 use std::io;
 use std::sync::OnceLock;
@@ -26,7 +26,17 @@ pub fn lost() -> Option<&'static str> {
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
-        $crate::say::printed(writeln!(std::io::stdout(), $($text)*));
+        let text = format!($($text)*);
+        let clean = kvdyno_core::shown::plain_lines(&text);
+        $crate::say::printed(writeln!(std::io::stdout(), "{clean}"));
+    }};
+}
+
+/// The same for text of the reports, whose parts are clean and which has colours.
+macro_rules! say_styled {
+    ($text:expr) => {{
+        use std::io::Write;
+        $crate::say::printed(writeln!(std::io::stdout(), "{}", $text));
     }};
 }
 
@@ -34,6 +44,7 @@ macro_rules! say {
 macro_rules! warn_user {
     ($($text:tt)*) => {{
         use std::io::Write;
-        let _ = writeln!(std::io::stderr(), $($text)*);
+        let text = format!($($text)*);
+        let _ = writeln!(std::io::stderr(), "{}", kvdyno_core::shown::plain_lines(&text));
     }};
 }

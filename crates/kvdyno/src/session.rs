@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
 use kvdyno_core::measure::{Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
-use kvdyno_core::store::{Consistency, ErrorClass, Profile, Work};
+use kvdyno_core::store::{Consistency, ErrorClass, Profile, Threading, Work};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Extent, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::linearizability::Answer;
@@ -260,7 +260,7 @@ impl<'a> Session<'a> {
         };
         self.records = measure.records;
         self.note(phase, &measure, &faults);
-        self.status = status_after(&self.url, phase, &measure);
+        self.status = status_after(&self.url, self.store.threading(), phase, &measure);
         if let Status::Failed { .. } = self.status {
             self.exit = self.exit.worse(match measure.stopped {
                 StopReason::TimeLimit => Exit::Undecided,
@@ -455,12 +455,16 @@ fn expiry(plan: &Plan, profile: &Profile) -> Option<Expiry> {
     Some(Expiry { shortest, longest, precision: profile.ttl_precision, slack })
 }
 
-fn status_after(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> Status {
+fn status_after(
+    url: &str,
+    threading: Threading,
+    phase: &PhasePlan,
+    measure: &PhaseMeasure,
+) -> Status {
+    let lost = |what: &str| lost_text(url, threading, phase, measure, what);
     match measure.stopped {
         StopReason::Interrupted => Status::Interrupted,
-        StopReason::StoreLost => {
-            Status::Failed { message: lost_text(url, phase, measure, "nothing succeeded any more") }
-        }
+        StopReason::StoreLost => Status::Failed { message: lost("nothing succeeded any more") },
         StopReason::TimeLimit => Status::Failed {
             message: format!(
                 "phase {} did not end within {}; give it fewer requests or a --duration",
@@ -469,7 +473,7 @@ fn status_after(url: &str, phase: &PhasePlan, measure: &PhaseMeasure) -> Status 
             ),
         },
         StopReason::Requests | StopReason::Duration => match not_loaded(phase, measure) {
-            Some(lost) => Status::Failed { message: lost_text(url, phase, measure, &lost) },
+            Some(what) => Status::Failed { message: lost(&what) },
             None => Status::Complete,
         },
     }
@@ -485,7 +489,13 @@ fn not_loaded(phase: &PhasePlan, measure: &PhaseMeasure) -> Option<String> {
         .then(|| format!("{failed} of {} requests did not succeed", measure.started))
 }
 
-fn lost_text(url: &str, phase: &PhasePlan, measure: &PhaseMeasure, what: &str) -> String {
+fn lost_text(
+    url: &str,
+    threading: Threading,
+    phase: &PhasePlan,
+    measure: &PhaseMeasure,
+    what: &str,
+) -> String {
     // The error that came last tells how it is now; the first may be of a passing trouble.
     let error = measure.errors.iter().max_by_key(|error| error.last_at);
     let advice = match error.map(|error| error.class) {
@@ -493,6 +503,14 @@ fn lost_text(url: &str, phase: &PhasePlan, measure: &PhaseMeasure, what: &str) -
         Some(ErrorClass::Rejected | ErrorClass::Unsupported) => {
             "see whether the suite asks for what the store takes"
         }
+        Some(ErrorClass::Overloaded) => {
+            "it has too much to do: use fewer --clients, or a lower --rate"
+        }
+        _ if threading == Threading::InProcess => {
+            "see whether its folder has room and may be written to"
+        }
+        Some(ErrorClass::Unavailable) => "it runs and says that it cannot serve: see its log",
+        Some(ErrorClass::Protocol) => "see what listens at this address",
         _ => "see whether the server runs",
     };
     format!(

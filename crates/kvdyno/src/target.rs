@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kvdyno_core::load::AnyStore;
+use kvdyno_core::shown;
 use kvdyno_core::suite::Plan;
 use kvdyno_stores::{StoreError, StoreUrl, registry};
 use kvdyno_testbed::is_file;
@@ -32,8 +33,7 @@ impl OpenStore {
     /// # Errors
     /// [`Failure`] if the URL is wrong or the store cannot be opened.
     pub fn open(url: &str) -> Result<OpenStore, Failure> {
-        let store = registry::open(url).map_err(|error| about_store(&error))?;
-        let shown = StoreUrl::parse(url).map_err(Failure::usage)?.redacted().to_owned();
+        let (store, shown) = registry::open(url).map_err(|error| about_store(&error))?;
         Ok(OpenStore { url: shown, store: Arc::from(store) })
     }
 }
@@ -55,7 +55,20 @@ pub enum Checked {
     Testbed(String),
 }
 
+/// The URL as it may be shown.
+pub fn shown_url(url: &str) -> String {
+    StoreUrl::parse(url).map_or_else(|_| shown::redact(url), |url| url.redacted().to_owned())
+}
+
 impl Target {
+    /// As it may be shown.
+    pub fn shown(&self) -> String {
+        match self {
+            Target::Store(url) => shown_url(url),
+            Target::Testbed(words) => shown::redact(words),
+        }
+    }
+
     /// As it was typed.
     pub fn words(&self) -> &str {
         match self {

@@ -29,6 +29,7 @@ pub use roster::Roster;
 
 use crate::exit::{Exit, Failure};
 use crate::signals;
+use crate::target::shown_url;
 
 /// Between two looks at whether a testbed is to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -102,7 +103,7 @@ fn told(testbed: &Description) -> String {
     for node in &testbed.nodes {
         text.push_str(&format!("  {}\n", node_line(node)));
     }
-    text.push_str(&format!("Store: {}", testbed.url));
+    text.push_str(&format!("Store: {}", shown_url(&testbed.url)));
     if let Some(network) = &testbed.network {
         let path = network.clients.display();
         text.push_str(&format!(
@@ -195,7 +196,7 @@ fn list() -> Result<Exit, Failure> {
     for testbed in standing {
         match testbed.describe() {
             Ok(description) => {
-                say!("{}  {}  {}", testbed.id(), description.request, description.url);
+                say!("{}  {}  {}", testbed.id(), description.request, shown_url(&description.url));
                 for node in &description.nodes {
                     say!("  {}", node_line(node));
                 }

@@ -71,7 +71,7 @@ fn one(
     let digits = arguments.trials.to_string().len().max(2);
     let folder = parent.join(format!("trial-{:0digits$}", trial.number));
     if !(arguments.quiet || arguments.json) {
-        eprintln!("kvdyno: trial {} of {}", trial.number, trial.of);
+        warn_user!("kvdyno: trial {} of {}", trial.number, trial.of);
     }
     let mut order: Vec<&Target> = targets.iter().collect();
     if trial.number.is_multiple_of(2) {
@@ -102,7 +102,7 @@ fn tell(
     if arguments.json {
         say!("{}", serde_json::to_string_pretty(&trials).map_err(Failure::internal)?);
     } else {
-        say!("{}", trials.terminal(style_of_terminal()));
+        say_styled!(trials.terminal(style_of_terminal()));
     }
     let exit = Exit::of_claims(trials.comparisons.iter().flat_map(|comparison| &comparison.claims));
     match written {

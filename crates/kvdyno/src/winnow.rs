@@ -12,7 +12,7 @@ use kvdyno_report::result::RunResult;
 use kvdyno_report::winnow::{self, Column, Standing};
 use kvdyno_testbed::is_file;
 
-use crate::args::{DataPolicy, WinnowArguments};
+use crate::args::WinnowArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{Finished, Output};
 use crate::session::Session;
@@ -38,7 +38,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let (mut columns, mut whole) = (Vec::new(), Exit::Done);
     for (number, target) in targets.into_iter().enumerate() {
-        let store = target.words().to_owned();
+        let store = target.shown();
         let place = folder.join(format!("{}-{}", number + 1, plain(&store)));
         let (result, cells) = match measured(&required, &target, arguments, &place, &interrupt) {
             Ok(Finished { result, exit, .. }) => {
@@ -61,7 +61,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
         }
     }
     write(&folder, &required, &columns)?;
-    say!("{}", winnow::terminal(title(&required), &columns, style_of_terminal()));
+    say_styled!(winnow::terminal(title(&required), &columns, style_of_terminal()));
     say!("Report: {}", folder.join("winnow.html").display());
     if interrupt.is_raised() {
         return Ok(Exit::Interrupted);
@@ -130,7 +130,7 @@ fn measured(
         plan: &plan,
         conduct: conduct(&plan, &arguments.carrying, None),
         interrupt: std::sync::Arc::clone(interrupt),
-        data: DataPolicy::Fresh,
+        data: arguments.data,
         verify: true,
         session: session_number(),
         unseen: stamps::cannot_see(&plan)?,

@@ -10,6 +10,7 @@ mod testbed;
 use std::path::Path;
 
 use askama::Template;
+use kvdyno_core::shown::plain_lines;
 use plotly::Plot;
 
 use crate::result::{HistogramError, RunResult};
@@ -48,7 +49,7 @@ pub enum HtmlError {
 pub fn report(result: &RunResult, folder: &Path) -> Result<String, HtmlError> {
     let timeline = Timeline::read(folder, result);
     let page = Page::new(result, &timeline)?;
-    let text = page.render()?;
+    let text = plain_lines(&page.render()?).into_owned();
     // The library is 4.7 MB: put in at the end, so that it passes no template engine. Outside text
     // holds no `<`, so the place is the only one.
     let library = format!("<script>{}</script>", chart_library()?);

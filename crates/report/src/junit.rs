@@ -1,6 +1,8 @@
 //! JUnit XML, as CI servers read it (the schema of Jenkins' xUnit plug-in): a suite for each store or
 //! pair, a case for each thing that can fail.
 
+use kvdyno_core::shown::is_unprintable;
+
 use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::standing::store_labels;
 use crate::wording::{is_remark, kinds_text, status_text};
@@ -153,7 +155,9 @@ fn escaped(text: &str) -> String {
             '&' => clean.push_str("&amp;"),
             '"' => clean.push_str("&quot;"),
             '\n' | '\t' => clean.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => clean.push('\u{fffd}'),
+            c if is_unprintable(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+                clean.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
             c => clean.push(c),
         }
     }
@@ -192,7 +196,7 @@ mod tests {
         let case = Case::new("a\"b", "<c> & \u{1b}[d", Ending::Skipped("\u{0}".into()));
         let suite = Suite { name: "s".into(), cases: vec![case], output: "]]>".into() };
         let text = render(&[suite]);
-        assert!(text.contains("classname=\"a&quot;b\" name=\"&lt;c&gt; &amp; \u{fffd}[d\""));
+        assert!(text.contains("classname=\"a&quot;b\" name=\"&lt;c&gt; &amp; \\u001b[d\""));
         assert!(text.contains("skipped=\"1\"") && text.contains("]]&gt;"));
         assert!(!text.contains('\u{0}') && !text.contains('\u{1b}'));
     }

@@ -1,5 +1,7 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
+use kvdyno_core::shown::plain;
+
 use crate::account::lines::{
     ACCOUNT_LINES, PLACE_LABELS, examples, rows as rows_of_faults, stale_text, writes_text,
 };
@@ -147,12 +149,11 @@ pub(crate) fn line(cells: &[String]) -> String {
 /// Outside text that stays text: no markup, no line of its own.
 pub(crate) fn escaped(text: &str) -> String {
     let mut clean = String::new();
-    for c in text.trim().chars() {
+    for c in plain(text.trim()).chars() {
         match c {
             '<' => clean.push_str("&lt;"),
             '&' => clean.push_str("&amp;"),
             '\\' | '`' | '*' | '_' | '|' | '[' | ']' | '#' => clean.extend(['\\', c]),
-            c if c.is_control() => clean.push(' '),
             c => clean.push(c),
         }
     }
@@ -190,6 +191,6 @@ mod tests {
         let mut result = sample::two_stores();
         result.runs[0].phases[0].label = "a|b\n# <img src=x> [l](u)".into();
         let text = render(&result).unwrap();
-        assert!(text.contains("| a\\|b\u{fffd}\\# &lt;img src=x> \\[l\\](u) |"), "{text}");
+        assert!(text.contains("| a\\|b \\# &lt;img src=x> \\[l\\](u) |"), "{text}");
     }
 }

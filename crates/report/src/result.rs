@@ -13,11 +13,11 @@ mod linearizability;
 mod load;
 mod merge;
 mod phase;
-mod redact;
 mod testbed;
 
 use std::time::SystemTime;
 
+use kvdyno_core::shown;
 use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict;
@@ -48,7 +48,6 @@ pub use phase::{
     ANOMALIES_SHOWN, AnomalyResult, ErrorResult, FigureResult, GroupResult, PhaseResult, Published,
     SeriesResult, WorkerResult,
 };
-pub use redact::{redact_command, redact_url};
 pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 
 pub(crate) use latency::{add, decode};
@@ -322,7 +321,8 @@ impl SuiteResult {
     /// all parts are equal.
     #[must_use]
     pub fn new(plan: &Plan) -> SuiteResult {
-        let whole = Plan { part: Part::WHOLE, ..plan.clone() };
+        let stores = plan.stores.iter().map(|url| shown::redact(url)).collect();
+        let whole = Plan { part: Part::WHOLE, stores, ..plan.clone() };
         SuiteResult {
             name: plan.suite.clone(),
             title: plan.title.clone(),
@@ -340,7 +340,7 @@ impl StoreResult {
     #[must_use]
     pub fn new(url: &str, profile: &Profile) -> StoreResult {
         StoreResult {
-            url: redact_url(url),
+            url: shown::redact(url),
             name: profile.store.clone(),
             version: profile.version.clone(),
             durability: profile.durability,
@@ -391,7 +391,7 @@ impl RunResult {
         RunResult {
             schema_version: SCHEMA_VERSION,
             kvdyno: Build::current(option_env!("KVDYNO_GIT")),
-            command: redact_command(command.iter().cloned()),
+            command: shown::redact_command(command.iter().cloned()),
             started: rfc3339(started),
             ended: None,
             status: Status::Running,

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use askama::Template;
+use kvdyno_core::shown::plain_lines;
 use serde::Serialize;
 
 use crate::compare::{
@@ -213,7 +214,7 @@ impl Trials {
             comparisons: self.comparisons.iter().map(compare::page_tables).collect(),
             style: page_style(),
         };
-        Ok(page.render()?)
+        Ok(plain_lines(&page.render()?).into_owned())
     }
 }
 

@@ -58,7 +58,7 @@ impl BareLoad<'_> {
     /// # Errors
     /// [`LoopError`].
     pub fn run(&self, observer: &mut dyn Observer) -> Result<PhaseMeasure, LoopError> {
-        let store: Arc<dyn AnyStore> = Arc::from(registry::open(self.url)?);
+        let store: Arc<dyn AnyStore> = Arc::from(registry::open(self.url)?.0);
         let context = self.context(store.as_ref())?;
         let carry = |index, mix: &[(Kind, u16)], requests, records, observer: &mut dyn Observer| {
             let group =

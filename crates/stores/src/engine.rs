@@ -43,24 +43,29 @@ pub(crate) fn is_disk_full(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(|disk| disk.f_bavail * disk.f_frsize < LEAST)
 }
 
+/// Words for the option `durability`.
+const WORDS: [(&str, Durability); 3] = [
+    ("power", Durability::PowerLoss),
+    ("process", Durability::ProcessKill),
+    ("none", Durability::None),
+];
+
+fn word(level: Durability) -> &'static str {
+    WORDS.iter().find(|(_, known)| *known == level).map_or("", |(word, _)| word)
+}
+
 /// Takes the option `durability`; `offered` are the levels that the engine can keep exactly.
 pub(crate) fn take_durability(
     url: &mut StoreUrl,
     offered: &[Durability],
 ) -> Result<Durability, StoreError> {
-    let words = [
-        ("power", Durability::PowerLoss),
-        ("process", Durability::ProcessKill),
-        ("none", Durability::None),
-    ];
-    let asked = url.take_choice("durability", &words)?.unwrap_or(Durability::PowerLoss);
+    let asked = url.take_choice("durability", &WORDS)?.unwrap_or(Durability::PowerLoss);
     if offered.contains(&asked) {
         return Ok(asked);
     }
-    let name = |level| words.iter().find(|(_, l)| *l == level).map_or("", |(word, _)| word);
-    let can: Vec<_> = offered.iter().map(|level| format!("`{}`", name(*level))).collect();
+    let can: Vec<_> = offered.iter().map(|level| format!("`{}`", word(*level))).collect();
     Err(url.wrong(
-        format!("`{}` cannot promise durability `{}`", url.scheme(), name(asked)),
+        format!("`{}` cannot promise durability `{}`", url.scheme(), word(asked)),
         format!("choose one of {}", can.join(", ")),
     ))
 }
@@ -101,10 +106,15 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// The folder that the URL's path names, made if it is not there; without a path a fresh one
-    /// that is removed at the end. Refuses durability `power` where files live in memory.
-    pub(crate) fn open(url: &StoreUrl, durability: Durability) -> Result<Folder, StoreError> {
+    /// that is removed at the end. Refuses durability `power` where files live in memory; `offered` are
+    /// the levels that the engine can keep.
+    pub(crate) fn open(
+        url: &StoreUrl,
+        durability: Durability,
+        offered: &[Durability],
+    ) -> Result<Folder, StoreError> {
         refuse_hosts(url)?;
-        Folder::at(url, url.path(), durability)
+        Folder::at(url, url.path(), durability, offered)
     }
 
     /// The same for a folder that is named elsewhere; none if that is empty.
@@ -112,6 +122,7 @@ impl Folder {
         url: &StoreUrl,
         named: &str,
         durability: Durability,
+        offered: &[Durability],
     ) -> Result<Folder, StoreError> {
         let (path, temporary) = if named.is_empty() {
             let advice = "free some disk space, or set TMPDIR";
@@ -128,12 +139,16 @@ impl Folder {
             (PathBuf::from(named), None)
         };
         if durability == Durability::PowerLoss && in_memory(&path) {
+            let weaker: Vec<String> = (offered.iter())
+                .filter(|level| **level != Durability::PowerLoss)
+                .map(|level| format!(" or ask for `durability={}`", word(*level)))
+                .collect();
             return Err(url.wrong(
                 format!(
                     "no write to `{}` survives power loss, for its file system lies in memory",
                     path.display()
                 ),
-                "name a folder on a disk, or ask for `durability=process` or `durability=none`",
+                format!("name a folder on a disk,{}", weaker.join(",")),
             ));
         }
         Ok(Folder { path, _temporary: temporary })
@@ -177,14 +192,14 @@ mod tests {
 
     #[test]
     fn a_temporary_folder_is_removed_and_a_named_one_stays() {
-        let folder = Folder::open(&url("x:"), Durability::None).unwrap();
+        let folder = Folder::open(&url("x:"), Durability::None, &[]).unwrap();
         let path = folder.path().to_owned();
         assert!(path.is_dir());
         drop(folder);
         assert!(!path.exists());
         let outer = tempfile::tempdir().unwrap();
         let named = outer.path().join("a/b");
-        drop(Folder::open(&url(&format!("x:{}", named.display())), Durability::None).unwrap());
+        drop(Folder::open(&url(&format!("x:{}", named.display())), Durability::None, &[]).unwrap());
         assert!(named.is_dir());
     }
 
@@ -192,7 +207,7 @@ mod tests {
     fn a_path_that_cannot_be_a_folder_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = format!("x:{}", file.path().display());
-        let error = Folder::open(&url(&text), Durability::None).unwrap_err();
+        let error = Folder::open(&url(&text), Durability::None, &[]).unwrap_err();
         assert!(!error.is_usage() && error.to_string().contains("you may write to"), "{error}");
     }
 
@@ -204,9 +219,14 @@ mod tests {
         }
         let place = tempfile::tempdir_in(shm).unwrap();
         let text = format!("x:{}", place.path().display());
-        let error = Folder::open(&url(&text), Durability::PowerLoss).unwrap_err().to_string();
-        assert!(error.contains("durability=process"), "{error}");
-        assert!(Folder::open(&url(&text), Durability::ProcessKill).is_ok());
+        let offered = [Durability::PowerLoss, Durability::None];
+        let error =
+            Folder::open(&url(&text), Durability::PowerLoss, &offered).unwrap_err().to_string();
+        assert!(
+            error.ends_with("name a folder on a disk, or ask for `durability=none`"),
+            "{error}"
+        );
+        assert!(Folder::open(&url(&text), Durability::ProcessKill, &offered).is_ok());
     }
 
     #[test]

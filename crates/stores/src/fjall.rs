@@ -77,7 +77,7 @@ impl FjallStore {
         let durability = take_durability(url, &levels)?;
         let asked = Asked::take(url)?;
         url.finish()?;
-        let folder = Folder::open(url, durability)?;
+        let folder = Folder::open(url, durability, &levels)?;
         let mut builder = Database::builder(folder.path());
         if let Some(bytes) = asked.cache {
             builder = builder.cache_size(bytes);

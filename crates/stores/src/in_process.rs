@@ -29,7 +29,7 @@ pub(crate) fn refuse_place(url: &StoreUrl) -> Result<(), StoreError> {
     }
     let scheme = url.scheme();
     Err(url.wrong(
-        format!("`{scheme}` keeps nothing on disk, so `{}` has no meaning", url.path()),
+        format!("`{scheme}` keeps nothing on disk, so a path has no meaning"),
         format!("write `{scheme}:` and then options, as in `{scheme}:?name=value`"),
     ))
 }

@@ -11,6 +11,7 @@ pub mod cassandra;
 pub mod conformance;
 #[cfg(feature = "couchbase")]
 pub mod couchbase;
+pub mod diagnosis;
 #[cfg(any(feature = "embedded", feature = "plugin", feature = "rocksdb"))]
 mod engine;
 pub mod entry;

@@ -81,7 +81,7 @@ impl LmdbStore {
         url.finish()?;
         // LMDB wants whole pages of the system; 64 KiB is a multiple of every page size in use.
         let size = size.next_multiple_of(1 << 16).max(1 << 20);
-        let folder = Folder::open(url, durability)?;
+        let folder = Folder::open(url, durability, &levels)?;
         let mut flags = unsynced;
         flags.set(EnvFlags::NO_READ_AHEAD, !readahead);
         flags.set(EnvFlags::WRITE_MAP, writemap);

@@ -17,6 +17,9 @@ use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 
+/// What it can keep.
+const LEVELS: [Durability; 2] = [Durability::PowerLoss, Durability::None];
+
 /// What `kvdyno stores` says of it.
 pub const ENTRY: Entry = Entry {
     schemes: &["redb"],
@@ -62,10 +65,10 @@ impl RedbStore {
     /// # Errors
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if redb declines.
     pub fn open(url: &mut StoreUrl) -> Result<RedbStore, StoreError> {
-        let durability = take_durability(url, &[Durability::PowerLoss, Durability::None])?;
+        let durability = take_durability(url, &LEVELS)?;
         let cache = url.take_bytes("cache")?;
         url.finish()?;
-        let folder = Folder::open(url, durability)?;
+        let folder = Folder::open(url, durability, &LEVELS)?;
         let mut builder = Database::builder();
         // redb's own default, written out so that a result can tell it.
         let cache = cache.unwrap_or(1 << 30);

@@ -48,14 +48,15 @@ registry! {
     "embedded" "redb" => crate::redb::ENTRY,
     "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
     "plugin" "plugin" => crate::plugin::ENTRY,
-    "redis" "redis" | "rediss" | "valkey" | "valkeys" => crate::redis::ENTRY,
+    "redis" "redis" | "rediss" | "valkey" | "valkeys" | "redis+unix" | "valkey+unix" | "unix"
+        => crate::redis::ENTRY,
     "redis" "redis+sharded" | "rediss+sharded" | "valkey+sharded" | "valkeys+sharded"
         => crate::redis::sharded::ENTRY,
     "redis" "redis+cluster" | "rediss+cluster" | "valkey+cluster" | "valkeys+cluster"
         => crate::redis::cluster::ENTRY,
     "redis" "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel"
         => crate::redis::sentinel::ENTRY,
-    "memcached" "memcached" | "memcacheds" => crate::memcached::ENTRY,
+    "memcached" "memcached" | "memcacheds" | "memcached+unix" => crate::memcached::ENTRY,
     "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
     "etcd" "etcd" | "etcds" => crate::etcd::ENTRY,
     "mongodb" "mongodb" => crate::mongodb::ENTRY,
@@ -89,6 +90,12 @@ pub fn entry(scheme: &str) -> Result<&'static Entry, StoreError> {
     if let Some(missing) = left_out().iter().find(|missing| missing.scheme == scheme) {
         return Err(StoreError::NotBuilt { scheme: scheme.to_owned(), feature: missing.feature });
     }
+    if let Some(advice) = foreign(scheme) {
+        return Err(StoreError::UnknownStore {
+            scheme: scheme.to_owned(),
+            advice: advice.to_owned(),
+        });
+    }
     let known = || {
         let built = stores().iter().flat_map(|entry| entry.schemes.iter().copied());
         built.chain(left_out().iter().map(|missing| missing.scheme))
@@ -100,13 +107,33 @@ pub fn entry(scheme: &str) -> Result<&'static Entry, StoreError> {
     Err(StoreError::UnknownStore { scheme: scheme.to_owned(), advice })
 }
 
-/// Opens the store that a URL names.
+/// What to write in place of a scheme that other clients have.
+fn foreign(scheme: &str) -> Option<&'static str> {
+    Some(match scheme {
+        "mongodb+srv" => {
+            "kvdyno asks no DNS for servers: write those that `dig SRV _mongodb._tcp.HOST` lists, as in \
+             `mongodb://host1:27017,host2:27017/database?tls=true&replicaSet=NAME`"
+        }
+        "couchbases" => "couchbase is reached without TLS only: write `couchbase://host`",
+        "http" | "https" => {
+            "of a store over REST write `rest+http://host/path/{key}` or `rest+https://…`"
+        }
+        "tcp" => "write what the server is, as in `redis://host:6379` or `memcached://host:11211`",
+        "redis-socket" => "write `redis+unix:///path/of/the.sock?db=0`",
+        "memcache" => "write `memcached://host:11211`",
+        _ => return None,
+    })
+}
+
+/// Opens the store that a URL names; gives the URL as it may be shown, too.
 ///
 /// # Errors
 /// A [`StoreError`] that says what is wrong with the URL, or why the store cannot be opened.
-pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
+pub fn open(url: &str) -> Result<(Box<dyn AnyStore>, String), StoreError> {
     let mut url = StoreUrl::parse(url)?;
-    Ok((entry(url.scheme())?.open)(&mut url)?)
+    let store = (entry(url.scheme())?.open)(&mut url)?;
+    url.understood();
+    Ok((store, url.redacted().to_owned()))
 }
 
 /// Opens the store that a URL names, to build another one of it.
@@ -181,6 +208,13 @@ mod tests {
         assert!(error.to_string().contains("did you mean `lmdb:`"), "{error}");
         assert!(error.is_usage());
         assert!(refusal("zzz:").to_string().contains("map"));
+    }
+
+    #[test]
+    fn a_scheme_of_other_clients_is_known_by_name() {
+        let error = refusal("mongodb+srv://u:pw@h/db").to_string();
+        assert!(error.contains("dig SRV") && !error.contains("did you mean"), "{error}");
+        assert!(refusal("https://h/x").to_string().contains("rest+https://"));
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl RocksStore {
         let durability = take_durability(url, &levels)?;
         let asked = Asked::take(url)?;
         url.finish()?;
-        let folder = Folder::open(url, durability)?;
+        let folder = Folder::open(url, durability, &levels)?;
         let advice = "name a folder RocksDB made or an empty one, and no other process has open";
         let mut settings = vec![folder.setting()];
         let options = asked.options(&mut settings).map_err(|e| url.cannot_open(e, advice))?;

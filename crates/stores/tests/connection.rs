@@ -183,8 +183,54 @@ fn each_request_has_its_own_time_limit_though_there_is_one_timer() {
         let fault = single.set("k", b"v").await.unwrap_err();
         let waited = begin.elapsed();
         assert_eq!(kind(&fault), (ErrorClass::Timeout, Certainty::Indeterminate, true));
+        assert!(fault.message.contains("to a request of 27 bytes; `?timeout=`"), "{fault}");
         assert!(waited >= Duration::from_millis(400), "{waited:?}");
         assert!(waited < Duration::from_secs(1), "{waited:?}");
+    });
+}
+
+#[test]
+fn requests_for_which_no_connection_was_had_count_for_no_server() {
+    let alive = TcpListener::bind("127.0.0.1:0").unwrap();
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap();
+    let ports = [&alive, &dead].map(|listener| listener.local_addr().unwrap().port());
+    drop(dead);
+    thread::spawn(move || {
+        for stream in alive.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let mut bytes = [0; 4_096];
+                // Every command is answered alike; requests come one at a time.
+                while stream.read(&mut bytes).is_ok_and(|length| length > 0) {
+                    if stream.write_all(b"$-1\r\n").is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let [up, down] = ports;
+    let url = format!("redis+sharded://127.0.0.1:{up},127.0.0.1:{down}?resp=2&timeout=400ms");
+    run(async {
+        let store = store(&url);
+        let mut single = Single::new(store.connect(1).await.unwrap());
+        let (mut answered, mut refused) = (0, 0);
+        for key in harness::names("k", 200) {
+            match single.get(&key).await {
+                Ok(_) => answered += 1,
+                Err(fault) => {
+                    assert_eq!(fault.class, ErrorClass::Refused, "{fault}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(answered > 50 && refused > 50, "{answered}, {refused}");
+        drop(single);
+        let figures = store.figures().await;
+        let detail = &figures.iter().find(|f| f.name.starts_with("requests on")).unwrap().detail;
+        assert!(detail.contains(&format!("127.0.0.1:{up} {answered}")), "{detail}");
+        assert!(detail.contains(&format!("127.0.0.1:{down} 0")), "{detail}");
+        assert!(figures.iter().all(|figure| figure.warning.is_none()), "{figures:?}");
     });
 }
 

@@ -5,6 +5,8 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
+use crate::shown;
+
 /// Whether a request that did not succeed may have changed the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -124,7 +126,11 @@ impl Fault {
         class: ErrorClass,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let message = message.into();
+        // Some servers repeat what they were sent, be it a password.
+        let message = match message.into() {
+            Cow::Owned(told) => shown::hide(told.into()).into_owned().into(),
+            own => own,
+        };
         Fault(Box::new(FaultDetails { certainty, class, message, connection_lost: false }))
     }
 

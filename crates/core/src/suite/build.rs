@@ -33,6 +33,8 @@ const MOST_A_SECOND: f64 = 5e6;
 const LEAST_BOUND: u64 = 10_000_000;
 /// Up to this many records, all are read back after the last phase that writes.
 const READ_BACK_RECORDS: u64 = 1_000_000;
+/// Most bytes of values in a batch: some eight of them in flight are to be answered within the usual time-out.
+const LARGEST_BATCH: u64 = 1 << 20;
 
 /// The plan of a suite.
 pub(super) fn plan(
@@ -400,9 +402,12 @@ impl Builder<'_> {
         Err(self.conflict(draft.group.mark, message, "leave out `linearizability`"))
     }
 
-    /// A batch is never larger than the records that there are to be.
+    /// A batch is never larger than the records that there are to be, nor than [`LARGEST_BATCH`], unless
+    /// one record is.
     fn batch(&self, settings: &ClientSpec, mix: &Mix) -> u32 {
-        let batch = settings.batch.unwrap_or(100);
+        let record = u64::from(self.values(settings).size.largest()) * u64::from(self.spec.fields);
+        let room = (LARGEST_BATCH / record.max(1)).clamp(1, u32::MAX.into()) as u32;
+        let batch = settings.batch.unwrap_or(100).min(room);
         match self.spec.records.map(|records| self.scaled(records)) {
             Some(records) if mix.has(|kind| kind == Kind::InsertBatch) => {
                 u64::from(batch).min(records) as u32

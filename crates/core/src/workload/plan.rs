@@ -196,6 +196,22 @@ pub enum SizeModel {
     },
 }
 
+impl SizeModel {
+    /// No size that it gives is larger.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        match self {
+            SizeModel::Fixed { size } => *size,
+            SizeModel::Uniform { max, .. }
+            | SizeModel::JavaUniform { max, .. }
+            | SizeModel::LogNormal { max, .. } => *max,
+            SizeModel::Weighted { choices } => {
+                choices.iter().map(|(size, _)| *size).max().unwrap_or(0)
+            }
+        }
+    }
+}
+
 /// What values are made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueModel {

@@ -1,23 +1,39 @@
 //! From what a keeper says of its testbed to what a result holds of it.
 
+use kvdyno_core::shown::{self, MASK};
 use kvdyno_report::result::{TestbedNode, TestbedResult, TestbedStep};
 use kvdyno_testbed::{Description, NodeDescription, Step};
 
 /// All that is disclosed of a testbed.
 pub fn disclosed(testbed: &Description) -> TestbedResult {
     let pinned = testbed.pinned.as_ref();
+    // A deployment file may name the password of its URL in a setting, too.
+    let clean = |pairs: &[(String, String)]| {
+        pairs.iter().map(|(name, value)| (name.clone(), clean(name, value))).collect()
+    };
     TestbedResult {
-        request: testbed.request.clone(),
+        request: shown::redact(&testbed.request),
         kind: testbed.kind.clone(),
         version: testbed.version.clone(),
         nodes: testbed.nodes.iter().map(node).collect(),
         later: Vec::new(),
         steps: testbed.steps.iter().map(step).collect(),
         ready_after_ns: testbed.ready_after.as_nanos() as u64,
-        changed: testbed.changed.clone(),
-        configuration: testbed.configuration.clone(),
+        changed: clean(&testbed.changed),
+        configuration: clean(&testbed.configuration),
         server_processors: pinned.map(|pinned| pinned.servers.clone()),
         client_processors: pinned.map(|pinned| pinned.clients.clone()),
+    }
+}
+
+/// The value of a setting, without what is secret.
+fn clean(name: &str, value: &str) -> String {
+    // `masterauth` is a password, `authenticator` and `tls-auth-clients` are none.
+    let is_secret = shown::names_secret(name) && (!name.contains("auth") || name.ends_with("auth"));
+    match value {
+        "" => String::new(),
+        _ if is_secret => MASK.to_owned(),
+        _ => shown::hide(shown::redact(value).into()).into_owned(),
     }
 }
 

@@ -29,7 +29,7 @@ pub fn list() -> Result<Exit, Failure> {
             ),
         }
         kind.settings.iter().for_each(show_setting);
-        say!();
+        say!("");
     }
     say!("Settings of all:");
     SHARED.iter().for_each(show_setting);

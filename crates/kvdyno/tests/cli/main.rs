@@ -5,12 +5,14 @@
 mod suite;
 mod support;
 
+mod advice;
 mod capacity;
 mod comparing;
 mod documented;
 mod folders;
 #[cfg(feature = "server-tests")]
 mod harm;
+mod hostile;
 mod inputs;
 mod lengths;
 mod options;

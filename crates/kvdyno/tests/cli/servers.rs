@@ -86,12 +86,23 @@ fn a_connection_carries_as_many_clients_as_its_pipeline_is_deep() {
 }
 
 #[test]
+fn records_of_a_megabyte_are_loaded() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let line = "run --records 24 --value 1MB --requests 24 --clients 8 --out r --store";
+    scratch.kvdyno(&format!("{line} {}", server.url())).expect_done();
+    let result = scratch.result("r");
+    let load = phase(&result, "load");
+    assert_eq!((sum(load, "ok"), sum(load, "failed")), (24, 0), "each batch is one record");
+}
+
+#[test]
 fn tls_to_a_plain_port_is_told() {
     let server = redis(RedisSettings::default());
     let url = format!("rediss://{}", server.address());
     Scratch::new()
         .kvdyno(&format!("run --records 1k --store {url}"))
-        .expect_line(69, &["TLS port"]);
+        .expect_line(69, &["TLS port", "answers Redis's protocol"]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use kvdyno_core::workload::{
 
 /// Opens the store that a URL names.
 pub fn store(url: &str) -> Arc<dyn AnyStore> {
-    Arc::from(kvdyno_stores::registry::open(url).unwrap())
+    Arc::from(kvdyno_stores::registry::open(url).unwrap().0)
 }
 
 /// Records that the tests of this kind are about.

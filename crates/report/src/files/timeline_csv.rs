@@ -2,6 +2,7 @@
 //! charts. An interval in which nothing ended has one row without a series: a stall is a finding.
 
 use kvdyno_core::measure::{Interval, KindMeasure, Nanos, Series};
+use kvdyno_core::shown::plain;
 use serde::{Deserialize, Serialize};
 
 use super::Place;
@@ -58,7 +59,7 @@ pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, ori
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     let whole = TimelineRow {
         run: place.run,
-        store: place.store.to_owned(),
+        store: plain(place.store).into_owned(),
         phase: place.phase,
         phase_name: place.phase_name.to_owned(),
         interval: interval.index,

@@ -1,14 +1,16 @@
 //! Text laid out for a terminal: columns, wrapped lines, and outside text made harmless.
 
+use kvdyno_core::shown::plain;
+
 /// Longest outside text that is printed, characters.
 const LONGEST: usize = 400;
 /// Narrowest first column.
 const NARROWEST: usize = 10;
 
-/// Outside text without control characters, so that no server's message moves the cursor.
+/// Outside text with its control characters written out, so that no server's message moves the cursor.
 pub(crate) fn printable(text: &str) -> String {
-    let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut clean: String = text.chars().take(LONGEST).map(harmless).collect();
+    let clean: String = text.chars().take(LONGEST).collect();
+    let mut clean = plain(&clean).into_owned();
     if text.chars().nth(LONGEST).is_some() {
         clean.push('…');
     }
@@ -80,7 +82,7 @@ mod tests {
 
     #[test]
     fn outside_text_cannot_move_the_cursor() {
-        assert_eq!(printable("a\x1b[2Jb\r\nc"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c");
+        assert_eq!(printable("a\x1b[2Jb\r\nc"), "a\\u001b[2Jb  c");
         assert_eq!(printable(&"x".repeat(1_000)).chars().count(), LONGEST + 1);
     }
 

@@ -1,9 +1,11 @@
 //! The table of requirements against stores: on the terminal, as Markdown and as a page.
 
 use askama::Template;
+use kvdyno_core::shown::plain_lines;
 
 use super::{Column, Standing};
 use crate::terminal::Style;
+use crate::terminal::layout::printable;
 
 /// Requirements down, stores across; the reasons below.
 #[must_use]
@@ -42,10 +44,6 @@ pub fn terminal(title: &str, columns: &[Column], style: Style) -> String {
         }
     }
     text
-}
-
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// The same as Markdown.
@@ -101,5 +99,5 @@ impl Page<'_> {
 pub fn html(title: &str, columns: &[Column]) -> Result<String, askama::Error> {
     let rows = 0..columns.first().map_or(0, |column| column.cells.len());
     let style = include_str!("../../templates/report.css");
-    Page { title, columns, rows, style }.render()
+    Page { title, columns, rows, style }.render().map(|page| plain_lines(&page).into_owned())
 }

@@ -97,7 +97,9 @@ impl Store for CassandraStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let link = self.link().await?;
-        profile::ask_all(&link, &self.options).await
+        let mut found = profile::ask_all(&link, &self.options).await?;
+        found.settings.extend(self.options.tls_disclosed.clone());
+        Ok(found)
     }
 
     async fn connect(&self, slots: usize) -> Answer<Connection<CassandraClient, NoTransport>> {

@@ -52,6 +52,8 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("compression", "of requests and answers on the wire: none, lz4, snappy; none"),
     ("timeout", "longest time for a request and for an attempt to connect; 2s"),
     ("ca", "cassandras: PEM file of the authorities to trust; those that Mozilla trusts"),
+    ("tls", "cassandras: insecure takes any certificate, and the result says so; verify"),
+    ("pin", "cassandras: SHA-256 fingerprint of the one certificate to take; none"),
     ("cert", "cassandras: PEM file of a client certificate; none"),
     ("key", "cassandras: PEM file of its private key; none"),
 ];
@@ -65,6 +67,8 @@ pub struct CassandraOptions {
     pub credentials: Option<(String, String)>,
     /// TLS, with these settings.
     pub tls: Option<Arc<ClientConfig>>,
+    /// What the result says of how certificates are checked.
+    pub tls_disclosed: Option<(String, String)>,
     /// Keyspace, as it is quoted in CQL.
     pub keyspace: String,
     /// Table, as it is quoted in CQL.
@@ -139,6 +143,7 @@ impl CassandraOptions {
                 .user()
                 .map(|user| (user.to_owned(), url.password().unwrap_or_default().to_owned())),
             tls: nodes[0].tls(),
+            tls_disclosed: nodes[0].disclosed(),
             keyspace,
             table,
             read: read.or(both).unwrap_or_default(),

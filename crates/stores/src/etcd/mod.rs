@@ -24,7 +24,7 @@ use kvdyno_core::store::{
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::{ReachOptions, TlsFiles};
+use crate::wire::{ReachOptions, TlsFiles, Trust};
 
 pub use client::EtcdClient;
 use line::Line;
@@ -171,6 +171,13 @@ fn tls_options(files: &TlsFiles) -> Result<TlsOptions, (String, &'static str)> {
     let read = |path: &Path| {
         std::fs::read(path).map_err(|e| (format!("`{}`: {e}", path.display()), NAME_FILES))
     };
+    if files.trust != Trust::Authorities {
+        let problem = "`tls=insecure` and `pin`".to_owned();
+        return Err((
+            problem,
+            "etcd's driver checks certificates itself: name theirs with `ca=FILE`",
+        ));
+    }
     let Some(authority) = &files.authority else {
         let problem = "no authority to trust".to_owned();
         return Err((problem, "name the PEM file of the cluster's authority with `ca=FILE`"));

@@ -50,14 +50,6 @@ impl Dialect {
             Dialect::Text => push_line(out, b"delete ", key),
         }
     }
-
-    /// A command that a server of this dialect answers, and no other.
-    pub(super) fn probe(self) -> &'static [u8] {
-        match self {
-            Dialect::Meta => b"mn\r\n",
-            Dialect::Text => b"version\r\n",
-        }
-    }
 }
 
 fn push_line(out: &mut Vec<u8>, command: &[u8], key: &[u8]) {

@@ -1,15 +1,44 @@
 //! Makes a connection ready: authentication, and proof that the server knows our commands.
 
+use std::sync::atomic::Ordering;
+
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
 use super::codec::{Token, Tokens};
-use super::{Wire, errors};
+use super::{Dialect, Wire, errors};
 use crate::wire::{Dialogue, Effect};
 
 /// Connects, sends `set auth 0 0 length` with `user password` as the value if there is a password
 /// (doc/protocol.txt, "Authentication"), then `mn`, which old servers do not know, or
-/// `version`.
+/// `version`. A server that closes the connection at one of these is asked for less on the next one, down
+/// to a `get`, unless the URL says in which words it is to be spoken to.
 pub(super) async fn open(wire: &Wire) -> Answer<Dialogue> {
+    let spoken = &wire.spoken;
+    if spoken.dialect() == Dialect::Meta {
+        match probe(wire, b"mn\r\n").await {
+            Err(fault) if spoken.asked.is_none() && is_closed(&fault) => {}
+            proven => return proven,
+        }
+    }
+    if !spoken.closes_at_version() {
+        match probe(wire, b"version\r\n").await {
+            Err(fault) if is_closed(&fault) => {}
+            proven => {
+                let dialogue = proven?;
+                spoken.closes_at_meta.store(true, Ordering::Relaxed);
+                return Ok(dialogue);
+            }
+        }
+    }
+    // Every server and proxy of this protocol knows it.
+    let dialogue = probe(wire, b"get kvdyno-probe\r\n").await?;
+    spoken.closes_at_meta.store(true, Ordering::Relaxed);
+    spoken.closes_at_version.store(true, Ordering::Relaxed);
+    Ok(dialogue)
+}
+
+/// A connection on which the server has answered `command`.
+async fn probe(wire: &Wire, command: &[u8]) -> Answer<Dialogue> {
     let mut dialogue = Dialogue::open(&wire.endpoint).await?;
     if let Some((user, password)) = wire.credentials.as_ref() {
         let token = format!("{user} {password}");
@@ -19,10 +48,15 @@ pub(super) async fn open(wire: &Wire) -> Answer<Dialogue> {
             (_, bytes) => return Err(refused(&bytes, "; check user and password in the URL")),
         }
     }
-    match dialogue.ask::<Wire>(wire.dialect.probe()).await? {
-        (Token::Noop | Token::Line(_), _) => Ok(dialogue),
+    match dialogue.ask::<Wire>(command).await? {
+        (Token::Noop | Token::Line(_) | Token::Miss | Token::Value(_), _) => Ok(dialogue),
         (_, bytes) => Err(refused(&bytes, "")),
     }
+}
+
+/// Whether the connection was closed before there was an answer.
+pub(super) fn is_closed(fault: &Fault) -> bool {
+    fault.class == ErrorClass::Refused && fault.connection_lost
 }
 
 /// The server is there and does not let us in.

@@ -11,6 +11,7 @@ mod profile;
 mod words;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use crate::placement::{Hash, Placement, evenness};
 use crate::url::StoreUrl;
 use crate::wire::{
     self, Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Sent, Stream, WireTransport,
+    is_of_socket,
 };
 
 pub use client::MemcachedClient;
@@ -31,20 +33,30 @@ pub use dialect::Dialect;
 
 /// What `kvdyno stores` says of it.
 pub const ENTRY: Entry = Entry {
-    schemes: &["memcached", "memcacheds"],
+    schemes: &["memcached", "memcacheds", "memcached+unix"],
     name: "memcached",
     summary: "one server that speaks Memcached's protocol, or several with the keys spread over them; \
-              memcacheds is the same over TLS",
+              memcacheds is the same over TLS, memcached+unix:///path over a socket of this machine",
     options: &[
         ("timeout", "longest time for a request and for an attempt to connect, 2s"),
-        ("protocol", "meta, or text for servers before 1.6 and for Infinispan; meta"),
+        (
+            "protocol",
+            "meta, or text for servers before 1.6 and for Infinispan; meta, and text where the \
+             connection is closed at a meta command",
+        ),
         (
             "hash",
             "several servers: ketama (libmemcached's continuum) or mix (FNV-1a, fmix64, modulo); \
                   ketama",
         ),
         ("weights", "with ketama: a whole number for each server, such as 2,1,1; all the same"),
-        ("ca", "memcacheds: PEM file of the authorities to trust; those that Mozilla trusts"),
+        ("tls", "memcacheds: insecure takes any certificate, and the result says so; verify"),
+        ("pin", "memcacheds: SHA-256 fingerprint of the one certificate to take; none"),
+        (
+            "ca",
+            "memcacheds: PEM file of the authorities to trust, or of the server's own certificate; \
+             those that Mozilla trusts",
+        ),
         ("cert", "memcacheds: PEM file of a client certificate; none"),
         ("key", "memcacheds: PEM file of its private key; none"),
     ],
@@ -66,20 +78,23 @@ pub struct MemcachedStore {
 }
 
 impl MemcachedStore {
-    /// The servers that a URL names: `memcached://[user:password@]host[:port][,host…]`, or
-    /// `memcacheds://` over TLS. Options: `timeout`, `protocol`; with several servers `hash` and `weights`; over
-    /// TLS `ca`, `cert`, `key`.
+    /// The servers that a URL names: `memcached://[user:password@]host[:port][,host…]`,
+    /// `memcacheds://` over TLS, `memcached+unix:///path`. Options: `timeout`, `protocol`; with several
+    /// servers `hash` and `weights`; over TLS `ca`, `cert`, `key`, `tls`, `pin`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<MemcachedStore, StoreError> {
         let reach = ReachOptions::take(url, "memcacheds")?;
         let protocols = [("meta", Dialect::Meta), ("text", Dialect::Text)];
-        let dialect = url.take_choice("protocol", &protocols)?.unwrap_or_default();
+        let asked = url.take_choice("protocol", &protocols)?;
         let placement = Placement::take_options(url, Hash::Ketama)?;
         url.finish()?;
-        let endpoints = reach.endpoints(url, 11211)?;
-        if !url.path().trim_matches('/').is_empty() {
+        let endpoints = match is_of_socket(url) {
+            true => vec![reach.endpoint(url, 11211)?],
+            false => reach.endpoints(url, 11211)?,
+        };
+        if !is_of_socket(url) && !url.path().trim_matches('/').is_empty() {
             return Err(url.wrong("a path", "Memcached has one name space: leave the path out"));
         }
         let credentials = match (url.user(), url.password()) {
@@ -94,7 +109,9 @@ impl MemcachedStore {
         };
         let placement = Arc::new(placement.on(url, &endpoints)?);
         let credentials = Arc::new(credentials);
-        let wire = |endpoint| Wire { endpoint, credentials: credentials.clone(), dialect };
+        let spoken = Arc::new(Spoken { asked, ..Spoken::default() });
+        let wire =
+            |endpoint| Wire { endpoint, credentials: credentials.clone(), spoken: spoken.clone() };
         let servers = endpoints.into_iter().map(wire).collect();
         Ok(MemcachedStore { servers, placement, sent: Arc::default() })
     }
@@ -112,6 +129,8 @@ impl Store for MemcachedStore {
         let asked = join_all(self.servers.iter().map(profile::ask)).await;
         let reports = asked.into_iter().collect::<Answer<Vec<_>>>()?;
         let mut found = profile::of(&reports, self.servers[0].timeout());
+        found.settings.extend(self.servers[0].spoken.disclosed());
+        found.settings.extend(self.servers[0].endpoint.disclosed());
         if let Some(hash) = self.placement.describe() {
             found.settings.push(("servers".to_owned(), self.servers.len().to_string()));
             found.settings.push(("hash".to_owned(), hash.to_owned()));
@@ -122,7 +141,7 @@ impl Store for MemcachedStore {
     async fn connect(&self, slots: usize) -> Answer<Connection<MemcachedClient, Self::Transport>> {
         let members = self.servers.iter().map(|server| (server.clone(), true)).collect();
         let (links, transport) = wire::open(members, slots, &self.sent).await?;
-        let dialect = self.servers[0].dialect;
+        let dialect = self.servers[0].spoken.dialect();
         let client = |link| MemcachedClient::new(link, self.placement.clone(), dialect);
         let clients = links.into_iter().map(client);
         Ok(Connection { clients: clients.collect(), transport: MemcachedTransport(transport) })
@@ -138,10 +157,10 @@ impl Store for MemcachedStore {
         let named = |counts: Vec<u64>| -> Vec<(String, u64)> {
             self.servers.iter().map(Protocol::peer).zip(counts).collect()
         };
-        let requests = (0..self.servers.len()).map(|n| sent.get(n).copied().unwrap_or(0));
+        let requests = (0..self.servers.len()).map(|member| sent.to(member));
         let advice = "the fullest server limits them all: try another `hash`, or `weights`";
         let mut all = records.map_or(Vec::new(), |r| evenness::figures("keys", &named(r), advice));
-        all.extend(evenness::figures("requests", &named(requests.collect()), advice));
+        all.extend(sent.figures(&named(requests.collect()), advice));
         all
     }
 }
@@ -163,7 +182,37 @@ struct Wire {
     /// User and password, for a server with an authentication file (`-Y`).
     credentials: Arc<Option<(String, String)>>,
     /// Which commands it knows.
-    dialect: Dialect,
+    spoken: Arc<Spoken>,
+}
+
+/// In which words the servers are spoken to. A proxy such as twemproxy closes the connection at what it does
+/// not know: it is asked once, on a connection of its own, and left out after that.
+#[derive(Debug, Default)]
+struct Spoken {
+    /// What the URL says.
+    asked: Option<Dialect>,
+    closes_at_meta: AtomicBool,
+    closes_at_version: AtomicBool,
+}
+
+impl Spoken {
+    fn dialect(&self) -> Dialect {
+        match self.asked {
+            Some(dialect) => dialect,
+            None if self.closes_at_meta.load(Ordering::Relaxed) => Dialect::Text,
+            None => Dialect::Meta,
+        }
+    }
+
+    fn closes_at_version(&self) -> bool {
+        self.closes_at_version.load(Ordering::Relaxed)
+    }
+
+    /// What the result says of it, where it is not as asked.
+    fn disclosed(&self) -> Option<(String, String)> {
+        let meta = self.asked.is_none() && self.dialect() == Dialect::Text;
+        meta.then(|| ("protocol".to_owned(), "text: closes at meta commands".to_owned()))
+    }
 }
 
 impl Wire {
@@ -218,9 +267,11 @@ mod tests {
         assert_eq!(*plain.servers[0].credentials, None);
         let full = open("memcached://u:p@h:1/?timeout=1s").unwrap();
         assert_eq!(*full.servers[0].credentials, Some(("u".to_owned(), "p".to_owned())));
-        assert_eq!(plain.servers[0].dialect, Dialect::Meta);
+        assert_eq!(plain.servers[0].spoken.dialect(), Dialect::Meta);
         let text = open("memcached://h?protocol=text").unwrap();
-        assert_eq!(text.servers[0].dialect, Dialect::Text);
+        assert_eq!(text.servers[0].spoken.dialect(), Dialect::Text);
+        let socket = open("memcached+unix:///run/m.sock?timeout=1s").unwrap();
+        assert_eq!(names(&socket), ["/run/m.sock"]);
         let several = open("memcached://h1,h2:1,h3?weights=1,2,3").unwrap();
         assert_eq!(names(&several), ["h1:11211", "h2:1", "h3:11211"]);
         assert!(matches!(*several.placement, Placement::Ketama(_)));
@@ -235,6 +286,8 @@ mod tests {
             ("memcached://h1,h1:11211", "h1:11211 twice"),
             ("memcached://h1,h2?weights=1", "1 weights for 2 servers"),
             ("memcached://h/0", "leave the path out"),
+            ("memcached+unix://h/run/m.sock", "write it like `memcached+unix:///run/server.sock`"),
+            ("memcached+unix:///run/m.sock?pin=00", "SHA-256 fingerprint"),
             ("memcached://u@h", "write both"),
             ("memcached://h?protocol=binary", "`text`"),
             ("memcached://h?timeot=1s", "did you mean `timeout`?"),

@@ -6,6 +6,7 @@ use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile,
 
 use super::Wire;
 use super::codec::{Token, Tokens};
+use super::handshake::is_closed;
 use crate::wire::Dialogue;
 
 /// Settings that decide what is kept, or how fast the server can be.
@@ -27,16 +28,32 @@ pub(super) struct Report {
 
 /// Asks a server.
 pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
-    wire.talk(async |mut dialogue| {
-        let (_, answer) = dialogue.ask::<Wire>(b"version\r\n").await?;
-        let line = String::from_utf8_lossy(&answer);
-        let version = line.strip_prefix("VERSION ").map(|version| version.trim().to_owned());
-        let mut settings = Vec::new();
-        statistics(&mut dialogue, b"stats settings\r\n", |line| settings.extend(setting(line)))
-            .await?;
-        Ok(Report { version, settings })
-    })
-    .await
+    // A server that cannot be reached is no proxy that closes.
+    wire.talk(async |_| Ok(())).await?;
+    let mut version = None;
+    if !wire.spoken.closes_at_version() {
+        let asked =
+            wire.talk(async |mut dialogue| dialogue.ask::<Wire>(b"version\r\n").await).await;
+        if let Some((_, answer)) = unless_closed(asked)? {
+            let line = String::from_utf8_lossy(&answer);
+            version = line.strip_prefix("VERSION ").map(|version| version.trim().to_owned());
+        }
+    }
+    let mut settings = Vec::new();
+    let read = |line: &str| settings.extend(setting(line));
+    let asking =
+        async |mut dialogue: Dialogue| statistics(&mut dialogue, b"stats settings\r\n", read).await;
+    unless_closed(wire.talk(asking).await)?;
+    Ok(Report { version, settings })
+}
+
+/// A proxy that closes the connection at a question tells nothing.
+fn unless_closed<T>(answer: Answer<T>) -> Answer<Option<T>> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(fault) if is_closed(&fault) => Ok(None),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Asks a server how many records lie on it, foreign ones included.

@@ -51,7 +51,8 @@ pub const ENTRY: Entry = Entry {
         ("replicaSet", "name of the replica set; found out"),
         ("directConnection", "true: ask the one server named, whatever it is; false"),
         ("authSource", "database that knows the user; that of the path, else admin"),
-        ("tls", "true: over TLS; false"),
+        ("tls", "true: over TLS; insecure: with any certificate, and the result says so; false"),
+        ("tlsInsecure", "true: as tls=insecure (also tlsAllowInvalidCertificates); false"),
         ("tlsCAFile", "PEM file of the authorities to trust; those that Mozilla trusts"),
         ("tlsCertificateKeyFile", "PEM file of a client certificate and its key; none"),
         ("collection", "collection of the records; records"),
@@ -234,7 +235,16 @@ fn take_reads(url: &mut StoreUrl) -> Result<Reads, StoreError> {
 }
 
 fn take_tls(url: &mut StoreUrl) -> Result<Option<Tls>, StoreError> {
-    let wanted = url.take_flag("tls")?.unwrap_or(false);
+    let words = [("false", (false, false)), ("true", (true, false)), ("insecure", (true, true))];
+    let (wanted, mut insecure) = url.take_choice("tls", &words)?.unwrap_or_default();
+    for name in ["tlsInsecure", "tlsAllowInvalidCertificates"] {
+        insecure |= url.take_flag(name)?.unwrap_or(false);
+    }
+    if insecure && !wanted {
+        return Err(
+            url.wrong("TLS without a check for a connection without TLS", "write `tls=true`")
+        );
+    }
     let mut file = |name| url.take(name).map(PathBuf::from);
     let (authority, certificate) = (file("tlsCAFile"), file("tlsCertificateKeyFile"));
     for path in [&authority, &certificate].into_iter().flatten() {
@@ -248,6 +258,7 @@ fn take_tls(url: &mut StoreUrl) -> Result<Option<Tls>, StoreError> {
     }
     let mut options = TlsOptions::builder().build();
     (options.ca_file_path, options.cert_key_file_path) = (authority, certificate);
+    options.allow_invalid_certificates = insecure.then_some(true);
     Ok(wanted.then_some(Tls::Enabled(options)))
 }
 
@@ -260,7 +271,15 @@ impl Store for MongoStore {
     }
 
     async fn profile(&self) -> Answer<Profile> {
-        profile::ask_all(&*self.pools.here(&self.options)?, &self.options).await
+        let pool = self.pools.here(&self.options)?;
+        let mut found = profile::ask_all(&*pool, &self.options).await?;
+        if let Some(Tls::Enabled(tls)) = &self.options.driver.tls
+            && tls.allow_invalid_certificates == Some(true)
+        {
+            let told = "insecure: the server's certificate was not checked".to_owned();
+            found.settings.push(("tls".to_owned(), told));
+        }
+        Ok(found)
     }
 
     async fn connect(&self, slots: usize) -> Answer<Connection<MongoClient, NoTransport>> {

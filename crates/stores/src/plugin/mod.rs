@@ -101,7 +101,7 @@ impl PluginStore {
             .map_err(|_| url.wrong("a zero byte in `config`", "write text without one"))?;
         let path = library_path(url)?;
         let calls = Calls::load(&path).map_err(|no| url.cannot_open(no.problem, no.advice))?;
-        let folder = Folder::at(url, &folder, durability)?;
+        let folder = Folder::at(url, &folder, durability, &levels)?;
         let contract = Contract::new(&path);
         let (store, declared) =
             open_engine(url, &calls, &contract, (&folder, &config, durability))?;

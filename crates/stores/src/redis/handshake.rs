@@ -1,18 +1,53 @@
 //! Makes a connection ready: protocol version, authentication, database number, client name.
 
+use std::sync::atomic::Ordering;
+
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
-use super::wire::{Access, Resp, ask};
+use super::wire::{Access, Resp, ask, is_closed};
 use crate::wire::{Dialogue, Endpoint};
 
 /// Connects and sends `HELLO 3 [AUTH user password]`, or `AUTH` where the server knows no HELLO or
 /// RESP2 was asked for, then `SELECT`, `READONLY` for reads from a cluster's replicas, and
-/// `CLIENT SETNAME kvdyno`.
+/// `CLIENT SETNAME kvdyno`. What is optional of this and closes the connection is left out, in this and in
+/// later ones, once the server has shown that it answers without it.
 pub(super) async fn open(access: &Access, endpoint: &Endpoint) -> Answer<Dialogue> {
+    let mut dialogue = begin(access, endpoint).await?;
+    if access.omitted.client.load(Ordering::Relaxed) {
+        return Ok(dialogue);
+    }
+    match ask(&mut dialogue, &[b"CLIENT", b"SETNAME", b"kvdyno"]).await {
+        // A server that wants a password says so here at the latest.
+        Ok(Err(fault)) if fault.message.starts_with("NOAUTH") => Err(refused(fault)),
+        // One without this command does not get to know who is asking; that does no harm.
+        Ok(_) => Ok(dialogue),
+        Err(fault) if is_closed(&fault) => {
+            let mut dialogue = begin(access, endpoint).await?;
+            prove(&mut dialogue).await?;
+            access.omitted.client.store(true, Ordering::Relaxed);
+            Ok(dialogue)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// What every later request needs.
+async fn begin(access: &Access, endpoint: &Endpoint) -> Answer<Dialogue> {
     let mut dialogue = Dialogue::open(endpoint).await?;
+    let knows_hello = !access.omitted.hello.load(Ordering::Relaxed);
     let greeted = match access.resp {
-        Resp::Two => false,
-        Resp::Newest | Resp::Three => greet(&mut dialogue, access).await?,
+        Resp::Newest if knows_hello => match greet(&mut dialogue, access).await {
+            Err(fault) if is_closed(&fault) => {
+                dialogue = Dialogue::open(endpoint).await?;
+                authenticate(&mut dialogue, access).await?;
+                prove(&mut dialogue).await?;
+                access.omitted.hello.store(true, Ordering::Relaxed);
+                true
+            }
+            greeted => greeted?,
+        },
+        Resp::Three => greet(&mut dialogue, access).await?,
+        Resp::Newest | Resp::Two => false,
     };
     if !greeted {
         authenticate(&mut dialogue, access).await?;
@@ -24,14 +59,12 @@ pub(super) async fn open(access: &Access, endpoint: &Endpoint) -> Answer<Dialogu
     if access.readonly {
         ask(&mut dialogue, &[b"READONLY"]).await?.map_err(refused)?;
     }
-    // A server without this command does not get to know who is asking; that does no harm. A server
-    // that wants a password says so here at the latest.
-    if let Err(fault) = ask(&mut dialogue, &[b"CLIENT", b"SETNAME", b"kvdyno"]).await?
-        && fault.message.starts_with("NOAUTH")
-    {
-        return Err(refused(fault));
-    }
     Ok(dialogue)
+}
+
+/// The server is there and answers, be it with a refusal: it was not on its way down when it closed.
+async fn prove(dialogue: &mut Dialogue) -> Answer<()> {
+    ask(dialogue, &[b"PING"]).await.map(|_| ())
 }
 
 /// `false` if the server does not speak RESP3 and RESP2 will do.

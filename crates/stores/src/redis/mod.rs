@@ -30,9 +30,15 @@ macro_rules! options {
     ($($more:expr,)*) => {
         &[
             ("timeout", "longest time for a request and for an attempt to connect, 2s"),
-            ("resp", "2 or 3: version of the protocol; the newest that the server knows"),
+            ("resp", "2 or 3: version of the protocol; the newest that the server knows (redis-rs: `protocol`)"),
+            ("db", "number of the database, where the path does not give it; 0"),
+            ("username", "user, where none stands before the host (redis-rs: `user`); none"),
+            ("password", "password, likewise (redis-rs: `pass`); none"),
             $($more,)*
-            ("ca", "rediss, valkeys: PEM file of the authorities to trust; those that Mozilla trusts"),
+            ("tls", "rediss, valkeys: insecure takes any certificate, and the result says so; verify"),
+            ("pin", "rediss, valkeys: SHA-256 fingerprint of the one certificate to take; none"),
+            ("ca", "rediss, valkeys: PEM file of the authorities to trust, or of the server's own \
+                    certificate; those that Mozilla trusts"),
             ("cert", "rediss, valkeys: PEM file of a client certificate; none"),
             ("key", "rediss, valkeys: PEM file of its private key; none"),
         ]
@@ -45,10 +51,10 @@ const DURABILITY: &str = "read back: appendonly yes with appendfsync always surv
 
 /// What `kvdyno stores` says of it.
 pub const ENTRY: Entry = Entry {
-    schemes: &["redis", "rediss", "valkey", "valkeys"],
+    schemes: &["redis", "rediss", "valkey", "valkeys", "redis+unix", "valkey+unix", "unix"],
     name: "redis",
     summary: "one Redis or Valkey server, or one that speaks its protocol; rediss and valkeys are the \
-              same over TLS",
+              same over TLS, redis+unix:///path, valkey+unix and unix over a socket of this machine",
     options: options![],
     operations: "GET, SET (PX for a time to live), DEL, MGET, MSET; several fields: HGETALL, HSET, \
                  with a time to live MULTI HSET PEXPIRE EXEC; docs/stores/redis.md",

@@ -5,7 +5,8 @@ use std::time::Duration;
 use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile, Promise};
 
 use super::codec::{Token, Tokens};
-use super::wire::{Wire, ask as request};
+use super::wire::{Wire, ask as request, is_closed};
+use crate::wire::Dialogue;
 
 /// Settings that decide what is promised, or how fast the server can be.
 const SETTINGS: [&str; 7] = [
@@ -55,30 +56,29 @@ impl Facts {
 pub(super) struct Report {
     info: Facts,
     config: Facts,
+    /// Commands at which the connection was closed.
+    closed_at: Vec<&'static str>,
 }
 
 /// Asks a server. What it does not tell (CONFIG is often forbidden) is declared, not checked.
 pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
     wire.bounded(async {
-        let mut dialogue = wire.dialogue().await?;
+        let mut asking = Asking { wire, dialogue: None, closed_at: Vec::new() };
         let mut info = Facts::default();
-        if let Ok((_, bytes)) = request(&mut dialogue, &[b"HELLO", b"3"]).await? {
+        if let Some((_, bytes)) = asking.ask(&["HELLO", "3"]).await? {
             // Names and values. Infinispan wants the version there; nothing else goes over this connection.
             let mut texts = Tokens::new(&bytes).map(|(_, text)| String::from_utf8_lossy(text));
             texts.find(|text| text == "server");
             info.0.extend(texts.next().map(|name| (GREETING.to_owned(), name.into_owned())));
         }
         for section in ["server", "replication", "memory"] {
-            if let Ok((Token::Bulk(text), bytes)) =
-                request(&mut dialogue, &[b"INFO", section.as_bytes()]).await?
-            {
+            if let Some((Token::Bulk(text), bytes)) = asking.ask(&["INFO", section]).await? {
                 info.0.extend(info_fields(&String::from_utf8_lossy(text.of(&bytes))));
             }
         }
         let mut config = Facts::default();
         for name in SETTINGS {
-            let words: [&[u8]; 3] = [b"CONFIG", b"GET", name.as_bytes()];
-            if let Ok((_, bytes)) = request(&mut dialogue, &words).await? {
+            if let Some((_, bytes)) = asking.ask(&["CONFIG", "GET", name]).await? {
                 // Name and value.
                 let mut texts =
                     Tokens::new(&bytes).filter(|(token, _)| matches!(token, Token::Bulk(_)));
@@ -87,16 +87,59 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
                 }
             }
         }
-        Ok(Report { info, config })
+        let known = asking.wire.access.omitted.names();
+        let mut closed_at: Vec<&'static str> = known.chain(asking.closed_at).collect();
+        closed_at.dedup();
+        Ok(Report { info, config, closed_at })
     })
     .await
+}
+
+/// Questions that a server need not answer. At a proxy each may end the connection.
+struct Asking<'a> {
+    wire: &'a Wire,
+    dialogue: Option<Dialogue>,
+    /// Commands that ended one.
+    closed_at: Vec<&'static str>,
+}
+
+impl Asking<'_> {
+    /// What the server answers, if it is no refusal.
+    async fn ask(&mut self, words: &[&'static str]) -> Answer<Option<(Token, Vec<u8>)>> {
+        let known = self.wire.access.omitted.names();
+        if known.chain(self.closed_at.iter().copied()).any(|one| one == words[0]) {
+            return Ok(None);
+        }
+        let mut dialogue = match self.dialogue.take() {
+            Some(dialogue) => dialogue,
+            None => self.wire.dialogue().await?,
+        };
+        let bytes: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        match request(&mut dialogue, &bytes).await {
+            Ok(answer) => {
+                self.dialogue = Some(dialogue);
+                Ok(answer.ok())
+            }
+            Err(fault) if is_closed(&fault) => {
+                self.closed_at.push(words[0]);
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
 }
 
 /// What several servers promise together: the weakest of each promise, for each has a part of the
 /// records. Settings in which they differ show what each has. `reports` is not empty; `replicas`:
 /// reads go to servers that lag behind.
 pub(super) fn of(reports: &[Report], timeout: Duration, replicas: bool) -> Profile {
-    let mut profiles = reports.iter().map(|report| profile(&report.info, &report.config, timeout));
+    let mut profiles = reports.iter().map(|report| {
+        let mut found = profile(&report.info, &report.config, timeout);
+        if !report.closed_at.is_empty() {
+            found.settings.push(("connection closed at".to_owned(), report.closed_at.join(", ")));
+        }
+        found
+    });
     let mut whole = profiles.next().expect("some server was asked");
     for other in profiles {
         whole.capabilities.may_forget |= other.capabilities.may_forget;
@@ -290,6 +333,7 @@ mod tests {
                 ("no-appendfsync-on-rewrite", "no"),
                 ("maxmemory", "0"),
             ]),
+            closed_at: Vec::new(),
         };
         let reports = [report("always", "0"), report("no", "1"), report("no", "0")];
         let found = of(&reports, Duration::from_secs(1), false);

@@ -47,13 +47,13 @@ pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError>
     url.finish()?;
     let sentinels = reach.endpoints(url, 26379)?;
     let (name, database) = match url.path().trim_matches('/').split_once('/') {
-        None => (url.path().trim_matches('/'), "0"),
-        Some((name, database)) => (name, database),
+        None => (url.path().trim_matches('/'), None),
+        Some((name, database)) => (name, Some(database)),
     };
     if name.is_empty() {
         return Err(url.wrong("no name of a primary", "write it like `…:26379/mymaster`"));
     }
-    let database = database.parse().map_err(|_| {
+    let database = database.map_or(Ok(access.database), str::parse).map_err(|_| {
         url.wrong("a database that is no number", "write it like `…:26379/mymaster/0`")
     })?;
     let own = Access { password, resp: access.resp, ..Access::default() };

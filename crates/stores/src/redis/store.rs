@@ -70,7 +70,8 @@ pub(super) struct Learned {
 
 impl RedisStore {
     /// The store that a URL names: `redis://[user:password@]host[:port][/database]`, with `+sharded`,
-    /// `+cluster` or `+sentinel` after the scheme several servers, with `rediss` for TLS.
+    /// `+cluster` or `+sentinel` after the scheme several servers, with `rediss` for TLS; with `+unix`
+    /// `redis+unix://[user:password@]/path[?db=N]`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL has a wrong number of servers, or a wrong or unknown option.
@@ -141,6 +142,7 @@ impl Store for RedisStore {
         let asked = join_all(servers.iter().map(profile::ask)).await;
         let facts = asked.into_iter().collect::<Answer<Vec<_>>>()?;
         let mut found = profile::of(&facts, servers[0].timeout(), self.reads_replicas());
+        found.settings.extend(servers[0].endpoint().disclosed());
         match &self.topology {
             Topology::Single(_) => {}
             Topology::Sharded(shards) => {
@@ -199,12 +201,12 @@ impl Store for RedisStore {
         let named = |counts: Vec<u64>| -> Vec<(String, u64)> {
             servers.iter().map(|(_, server)| server.name()).zip(counts).collect()
         };
-        let requests = |(member, _): &(usize, Endpoint)| sent.get(*member).copied().unwrap_or(0);
+        let requests = |(member, _): &(usize, Endpoint)| sent.to(*member);
         let requests = named(servers.iter().map(requests).collect());
         let mut all = sizes.map_or(Vec::new(), |s| evenness::figures("keys", &named(s), advice));
         let grown = matches!(&self.topology, Topology::Sharded(shards) if shards.has_grown());
         if !grown {
-            all.extend(evenness::figures("requests", &requests, advice));
+            all.extend(sent.figures(&requests, advice));
         }
         all
     }

@@ -1,16 +1,17 @@
 //! RESP as the shared connection sees it: who asks, whom, and how a connection is made ready.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
 use super::codec::{self, Progress, Token};
 use super::sentinel::Sentinels;
 use super::{errors, handshake};
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::{Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Stream};
+use crate::wire::{Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Stream, is_of_socket};
 
 /// Which version of the protocol to speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,37 +36,88 @@ pub(super) struct Access {
     pub(super) resp: Resp,
     /// A cluster's replicas are to answer reads themselves.
     pub(super) readonly: bool,
+    /// Commands at which a connection was closed, so that they are sent no more.
+    pub(super) omitted: Arc<Omitted>,
 }
 
+/// What a server, or a proxy before it, closes the connection at instead of refusing it: it is asked once,
+/// on a connection of its own, and left out after that.
+#[derive(Debug, Default)]
+pub(super) struct Omitted {
+    pub(super) hello: AtomicBool,
+    pub(super) client: AtomicBool,
+}
+
+impl Omitted {
+    /// The commands, by name.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        let named = [("HELLO", &self.hello), ("CLIENT", &self.client)];
+        named.into_iter().filter(|(_, omitted)| omitted.load(Ordering::Relaxed)).map(|(n, _)| n)
+    }
+}
+
+// How servers took to commands says nothing of who asks.
+impl PartialEq for Omitted {
+    fn eq(&self, _: &Omitted) -> bool {
+        true
+    }
+}
+
+impl Eq for Omitted {}
+
 impl Access {
-    /// Takes user and password, and how the servers are reached with the option `resp`.
+    /// Takes user and password, how the servers are reached, and the options `resp` and `db`; each also in
+    /// the words of redis-py and redis-rs.
     ///
     /// # Errors
-    /// [`StoreError::Url`] if an option has a wrong value.
+    /// [`StoreError::Url`] if an option has a wrong value, or one thing is told twice.
     pub(super) fn take(url: &mut StoreUrl) -> Result<(Access, ReachOptions), StoreError> {
         let reach = ReachOptions::take(url, &tls_scheme(url.scheme()))?;
-        let resp = url.take_choice("resp", &[("2", Resp::Two), ("3", Resp::Three)])?;
+        let versions =
+            [("2", Resp::Two), ("resp2", Resp::Two), ("3", Resp::Three), ("resp3", Resp::Three)];
+        let resp = url.take_choice("resp", &versions)?;
+        let resp = url.take_choice("protocol", &versions)?.or(resp);
+        let users = [url.user().map(str::to_owned), url.take("username"), url.take("user")];
+        let passwords = [url.password().map(str::to_owned), url.take("password"), url.take("pass")];
+        let database = url.take_number("db")?;
         let access = Access {
-            user: url.user().map(str::to_owned),
-            password: url.password().map(str::to_owned),
+            user: only(url, "user", users)?,
+            password: only(url, "password", passwords)?,
+            database: database.unwrap_or(0),
             resp: resp.unwrap_or_default(),
             ..Access::default()
         };
         Ok((access, reach))
     }
 
-    /// Takes the number of the database from the URL's path.
+    /// Takes the number of the database from the URL's path, unless that is a socket's.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the path is no number.
     pub(super) fn with_database(mut self, url: &StoreUrl) -> Result<Access, StoreError> {
+        if is_of_socket(url) {
+            return Ok(self);
+        }
         self.database = match url.path().trim_matches('/') {
-            "" => 0,
+            "" => self.database,
             number => number.parse().map_err(|_| {
                 url.wrong("a path that is no database number", "write it like `redis://host/0`")
             })?,
         };
         Ok(self)
+    }
+}
+
+/// The one of several places that says it.
+fn only(
+    url: &StoreUrl,
+    what: &str,
+    places: [Option<String>; 3],
+) -> Result<Option<String>, StoreError> {
+    let mut told = places.into_iter().flatten();
+    match (told.next(), told.next()) {
+        (one, None) => Ok(one),
+        _ => Err(url.wrong(format!("a {what} twice"), "give it once, before the host's `@`")),
     }
 }
 
@@ -117,7 +169,7 @@ impl Wire {
     }
 
     /// Some server that is reached in the same way and with the same patience.
-    fn endpoint(&self) -> &Endpoint {
+    pub(super) fn endpoint(&self) -> &Endpoint {
         match &self.to {
             To::Server(endpoint) => endpoint,
             To::Primary(sentinels) | To::Replica(sentinels) => sentinels.first(),
@@ -159,6 +211,11 @@ impl Protocol for Wire {
         let wire = self.clone();
         async move { wire.bounded(async { wire.dialogue().await?.into_stream() }).await }
     }
+}
+
+/// Whether the connection was closed before there was an answer.
+pub(super) fn is_closed(fault: &Fault) -> bool {
+    fault.class == ErrorClass::Refused && fault.connection_lost
 }
 
 /// Sends one command of a set-up dialogue. `Ok(Err(…))` is an error answer.

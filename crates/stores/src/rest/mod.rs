@@ -45,7 +45,13 @@ pub const ENTRY: Entry = Entry {
         ("durability", "none, process or power: what you know that a write survives; none"),
         ("consistency", "eventual, read-after-write or linearizable: as you know it; eventual"),
         ("may-forget", "true or false: records may vanish under memory pressure; true"),
-        ("ca", "rest+https: PEM file of the authorities to trust; those that Mozilla trusts"),
+        ("tls", "rest+https: insecure takes any certificate, and the result says so; verify"),
+        ("pin", "rest+https: SHA-256 fingerprint of the one certificate to take; none"),
+        (
+            "ca",
+            "rest+https: PEM file of the authorities to trust, or of the server's own certificate; \
+             those that Mozilla trusts",
+        ),
         ("cert", "rest+https: PEM file of a client certificate; none"),
         ("key", "rest+https: PEM file of its private key; none"),
     ],
@@ -90,6 +96,7 @@ impl RestStore {
     /// [`StoreError::Url`] if the URL names no single server, its path has no `{key}`, or an option
     /// is wrong or unknown.
     pub fn open(url: &mut StoreUrl) -> Result<RestStore, StoreError> {
+        check_place(url)?;
         let reach = ReachOptions::take(url, "rest+https")?;
         let put = url.take_choice("put", &[("PUT", "PUT"), ("POST", "POST")])?;
         let media_type = url.take("type").unwrap_or("application/octet-stream".to_owned());
@@ -143,6 +150,21 @@ impl RestStore {
     }
 }
 
+/// The key stands in the path: an option of that form is none of kvdyno's.
+fn check_place(url: &StoreUrl) -> Result<(), StoreError> {
+    if url.path().starts_with('/') && url.path().matches(KEY).count() == 1 {
+        return Ok(());
+    }
+    let advice = match url.redacted().contains(KEY) && !url.path().contains(KEY) {
+        true => {
+            "the key of a record goes into the path, as in `rest+http://h/path/{key}`, not behind the `?`: \
+             what stands there are options of kvdyno"
+        }
+        false => "write `{key}` once where the key of a record goes: `rest+http://h/path/{key}`",
+    };
+    Err(url.wrong("a path without one `{key}`", advice))
+}
+
 /// Refuses what would not be one request of HTTP.
 fn check(
     url: &StoreUrl,
@@ -151,11 +173,6 @@ fn check(
     ttl: Option<&str>,
     headers: &[(String, String)],
 ) -> Result<(), StoreError> {
-    if !url.path().starts_with('/') || url.path().matches(KEY).count() != 1 {
-        let advice =
-            "write `{key}` once where the key of a record goes: `rest+http://h/path/{key}`";
-        return Err(url.wrong("a path without one `{key}`", advice));
-    }
     if !query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         let advice = "encode the percent signs in it once more: `%2520` for a blank";
         return Err(url.wrong("a query that is not percent-encoded", advice));
@@ -194,7 +211,9 @@ impl Store for RestStore {
     }
 
     async fn profile(&self) -> Answer<Profile> {
-        self.options.endpoint.bounded(profile::ask_all(&self.options)).await
+        let mut found = self.options.endpoint.bounded(profile::ask_all(&self.options)).await?;
+        found.settings.extend(self.options.endpoint.disclosed());
+        Ok(found)
     }
 
     async fn connect(&self, slots: usize) -> Answer<Connection<RestClient, Self::Transport>> {
@@ -290,6 +309,7 @@ mod tests {
         for (text, hint) in [
             ("rest+http://h/path", "{key}"),
             ("rest+http://h/{key}/{key}", "{key}"),
+            ("rest+http://h/get?key={key}", "goes into the path"),
             ("rest+http://h1,h2/{key}", "exactly one server"),
             ("rest+http://h/{key}?put=PATCH", "`POST`"),
             ("rest+http://h/{key}?header.A%0AB=1", "header's name"),
@@ -310,7 +330,9 @@ mod tests {
     fn headers_that_may_be_secret_are_not_shown() {
         let text =
             "rest+http://h/{key}?header.Authorization=Bearer%20abc&header.X-Api-Key=d&header.A=e";
-        let shown = StoreUrl::parse(text).unwrap().to_string();
+        let mut url = StoreUrl::parse(text).unwrap();
+        url.understood();
+        let shown = url.to_string();
         assert!(!shown.contains("abc") && !shown.contains("=d"), "{shown}");
         assert!(shown.contains("header.A=e") && shown.contains("/{key}"), "{shown}");
     }

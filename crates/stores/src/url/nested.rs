@@ -14,7 +14,7 @@ pub(super) struct Nested<'a> {
 ///
 /// # Errors
 /// What is wrong and what to do.
-pub(super) fn parse(text: &str) -> Option<Result<Nested<'_>, (&'static str, &'static str)>> {
+pub(super) fn parse(text: &str) -> Option<Result<Nested<'_>, super::Problem>> {
     let (scheme, rest) = text.split_once('(')?;
     if !super::is_scheme(scheme) {
         return None;

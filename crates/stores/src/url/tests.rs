@@ -51,16 +51,145 @@ fn a_store_made_of_others_holds_their_urls() {
     ] {
         assert!(!error(broken).contains("hunter2"), "{}", error(broken));
     }
+    // A password may hold what cuts such a URL in other places.
+    for broken in ["cache(redis://:hunt)er2@h, map:)", "cache(redis://:hunt, map:er2@h, map:)"] {
+        let error = error(broken);
+        assert!(!error.contains("hunt") && !error.contains("er2"), "{error}");
+    }
     let error = parse("map(redis://h)").finish().unwrap_err().to_string();
     assert!(error.contains("`map` is not made of other stores"), "{error}");
 }
 
 #[test]
-fn an_empty_user_is_none_and_the_last_at_sign_ends_the_password() {
-    let url = parse("redis://:p@ss:w@host");
+fn an_empty_user_is_none_and_the_first_colon_begins_the_password() {
+    let url = parse("redis://:p%40ss:w@host");
     assert_eq!((url.user(), url.password()), (None, Some("p@ss:w")));
     assert_eq!(url.hosts()[0].name, "host");
     assert_eq!(parse("redis://joe@host").user(), Some("joe"));
+    // A user alone may be a token.
+    assert_eq!(parse("redis://joe@host").redacted(), "redis://***@host");
+}
+
+#[test]
+fn an_unescaped_password_is_refused_with_the_rule_and_nothing_of_it_is_shown() {
+    for text in [
+        "redis://:hun@ter/2secret@127.0.0.1:6379",
+        "redis://:hun@ter@h",
+        "redis://:hun/ter@h",
+        "redis://u:1/ter@h",
+        "redis://u:1?ter=2@h:6379",
+        "mongodb://u:hun?ter@h/db",
+        "rest+http://:hun@ter/2secret/{key}@h",
+        "redis://u:hun@h/0?password=ter@x",
+    ] {
+        let error = error(text);
+        assert!(error.contains("`@` as `%40`") && error.contains("`/` as `%2F`"), "{error}");
+        assert!(!error.contains("hun") && !error.contains("ter"), "{error}");
+    }
+    assert!(StoreUrl::parse("lmdb:///data/a@b").is_ok(), "no server, so no password");
+}
+
+#[test]
+fn the_rest_of_a_cut_secret_is_not_told_as_an_option() {
+    let mut url = parse("redis://h?timeout=1s&password=hun&ter2=x");
+    url.take("timeout");
+    url.take("password");
+    let told = url.finish().unwrap_err().to_string();
+    assert!(told.contains("`&` as `%26`") && !told.contains("ter2"), "{told}");
+    let mut url = parse("redis://h?password=hun&timeout=ter2");
+    let told = url.take_duration("timeout").unwrap_err().to_string();
+    assert!(!told.contains("ter2"), "{told}");
+    // Once the store is open each of them is known to be an option.
+    let mut url = parse("redis://h?password=hunter2&timeout=1s");
+    assert_eq!(url.redacted(), "redis://h?password=***…");
+    url.understood();
+    assert_eq!(url.redacted(), "redis://h?password=***&timeout=1s");
+}
+
+#[test]
+fn options_of_other_clients_are_known_by_name() {
+    for (option, advice) in [
+        ("retryWrites=true", "goes out once"),
+        ("socket_timeout=5", "write `timeout=2s`"),
+        ("maxPoolSize=100", "`--clients`"),
+        ("ssl_cert_reqs=none", "write `tls=insecure`"),
+        ("local_dc=dc1", "write `datacenter=NAME`"),
+    ] {
+        let mut url = parse(&format!("mongodb://h?{option}"));
+        url.take("retry");
+        url.take("timeout");
+        let told = url.finish().unwrap_err().to_string();
+        assert!(told.contains(advice) && !told.contains("did you mean"), "{told}");
+    }
+    let mut slip = parse("mongodb://h?timeou=1s");
+    slip.take("timeout");
+    assert!(slip.finish().unwrap_err().to_string().contains("did you mean `timeout`?"));
+}
+
+/// Numbers as good as random, the same each time.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 27)) >> 16) as usize % end
+    }
+
+    /// A secret of pieces that are found nowhere else, with what URLs are cut at between them.
+    fn secret(&mut self) -> (String, Vec<String>) {
+        const CUTS: [&str; 14] =
+            ["@", "/", "?", "#", "&", ":", "%", "=", "(", ")", ",", "://", ", map:", "@h:1/"];
+        let pieces: Vec<String> =
+            (0..2 + self.below(3)).map(|n| format!("zq{n}{}", 100 + self.below(900))).collect();
+        let mut secret = pieces[0].clone();
+        for piece in &pieces[1..] {
+            secret += CUTS[self.below(CUTS.len())];
+            secret += piece;
+        }
+        (secret, pieces)
+    }
+}
+
+#[test]
+fn no_piece_of_a_secret_is_ever_shown() {
+    const PLACES: [&str; 15] = [
+        "redis://:S@h:6379/0",
+        "redis://user:S@h?timeout=1s",
+        "mongodb://user:S@h1:1,h2/db?w=1",
+        "cassandra://user:S@[::1]:9042/ks",
+        "rest+http://u:S@h/{key}?ttl=x",
+        "rest+http://h/{key}?header.x-api-key=S",
+        "rest+http://h/{key}?header.Cookie=S&ttl=x",
+        "rest+http://h/{key}?query=api_key=S",
+        "rest+http://h/{key}?ttl=x&header.Authorization=Bearer S",
+        "redis+sentinel://h/m?sentinel-password=S&read=replica",
+        "cache(redis://:S@h, map:)?ttl=1s",
+        "cache(map:, redis://u:S@h)",
+        "cache(redis://h?password=S, map:)",
+        "memcached://user:S@h1,h2?weights=1,2",
+        "plugin:/lib.so?token=S",
+    ];
+    let mut draw = Draw(25);
+    let mut opened = 0;
+    for number in 0..4_000 {
+        let (secret, pieces) = draw.secret();
+        let escaped: String = secret.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let written = if number % 4 == 0 { &escaped } else { &secret };
+        let text = PLACES[draw.below(PLACES.len())].replace('S', written);
+        let mut told = crate::registry::open(&text).err().map_or(String::new(), |e| e.to_string());
+        if let Ok(url) = StoreUrl::parse(&text) {
+            opened += 1;
+            told += &format!("{url} {url:?} {}", url.wrong("x", "y"));
+        }
+        let command = ["run", "--store", &text, "--out", "x"].map(str::to_owned);
+        told += &kvdyno_core::shown::redact_command(command).join(" ");
+        told += &kvdyno_core::shown::redact(&format!("--store={text}"));
+        for piece in &pieces {
+            assert!(!told.contains(piece.as_str()), "{text}: {told}");
+        }
+    }
+    assert!(opened > 1_000, "those that are escaped are taken: {opened}");
 }
 
 #[test]
@@ -78,6 +207,7 @@ fn no_password_is_ever_shown() {
         "redis://:hun/hunter2@host",
         "redis://:hunter2?x@host",
         "redis://:hunter2%zz@host",
+        "redis://:hunter2",
         "redis://host:0?password=hunter2",
         "red is://:hunter2@host",
     ];
@@ -90,7 +220,7 @@ fn no_password_is_ever_shown() {
 #[test]
 fn the_redacted_form_names_the_same_store() {
     for text in
-        ["redis://joe@h:1,[::1]:2/0?a=b%26c", "lmdb:/tmp/a%20b?x=1", "lmdb:", "map:?ordered=true"]
+        ["redis://h:1,[::1]:2/0?a=b%26c", "lmdb:/tmp/a%20b?x=1", "lmdb:", "map:?ordered=true"]
     {
         assert_eq!(parse(text).redacted(), text);
         assert_eq!(parse(parse(text).redacted()), parse(text));
@@ -109,7 +239,7 @@ fn refuses_what_is_no_url() {
         assert!(StoreUrl::parse(text).is_err(), "{text}");
     }
     assert!(error("redis").contains("redis://host:6379"));
-    assert!(error("map:?a=1&a=2").contains("`a` twice"));
+    assert!(error("map:?a=1&a=2").contains("an option twice"));
 }
 
 #[test]
@@ -142,6 +272,8 @@ fn wrong_values_are_refused_with_the_choices() {
     assert!(parse("x:?a=256").take_number::<u8>("a").is_err());
     let shown = parse("x:?a=fst").take_choice("a", &[("fast", 1), ("slow", 2)]).unwrap_err();
     assert!(shown.to_string().contains("`fast`, `slow`"), "{shown}");
+    let level = parse("x:?a=QUORUM").take_choice("a", &[("one", 1), ("quorum", 2)]);
+    assert_eq!(level.unwrap(), Some(2), "drivers write levels in capitals");
 }
 
 #[test]

@@ -96,6 +96,8 @@ pub(crate) struct Connection<P: Protocol> {
     failures: bool,
     /// Requests made in all.
     requests: u64,
+    /// Requests for which no connection could be had.
+    refused: u64,
 }
 
 impl<P: Protocol> Connection<P> {
@@ -119,6 +121,7 @@ impl<P: Protocol> Connection<P> {
             deadline: Deadline::new(),
             failures: false,
             requests: 0,
+            refused: 0,
         }
     }
 
@@ -127,9 +130,10 @@ impl<P: Protocol> Connection<P> {
         Connection { line: Line::Open(stream), ..Connection::closed(protocol, slots) }
     }
 
-    /// Requests made since it was made, whatever became of them.
-    pub(super) fn requests(&self) -> u64 {
-        self.requests
+    /// Requests sent since it was made, whatever became of them, and those that went to nobody, for no
+    /// connection could be had.
+    pub(super) fn requests(&self) -> (u64, u64) {
+        (self.requests - self.refused, self.refused)
     }
 
     /// Puts a request out; `encode` appends it to the output. It leaves with the next `poll`.
@@ -254,7 +258,10 @@ impl<P: Protocol> Connection<P> {
                 let now = now();
                 self.flights.iter_mut().for_each(|flight| flight.sent = now);
             }
-            Err(fault) => self.end_with(|_, _| fault.clone().losing_connection()),
+            Err(fault) => {
+                self.refused += self.flights.len() as u64;
+                self.end_with(|_, _| fault.clone().losing_connection());
+            }
         }
     }
 
@@ -270,12 +277,25 @@ impl<P: Protocol> Connection<P> {
                 break;
             }
             if due <= now() {
-                let timeout = Duration::from_nanos(self.timeout);
-                let message = format!("no answer from {} within {timeout:?}", self.peer);
-                return Err(End { class: ErrorClass::Timeout, message });
+                return Err(End { class: ErrorClass::Timeout, message: self.overdue() });
             }
         }
         Ok(false)
+    }
+
+    /// What is said of the oldest request, which was not answered in time.
+    #[cold]
+    fn overdue(&self) -> String {
+        let begins = |flight: &Flight| flight.begins;
+        let end = self.written_before + self.output.len() as u64;
+        let end = self.flights.get(1).map_or(end, begins);
+        let bytes = end - self.flights.front().map_or(end, begins);
+        format!(
+            "no answer from {} within {:?} to a request of {}; `?timeout=` allows more",
+            self.peer,
+            Duration::from_nanos(self.timeout),
+            size_text(bytes)
+        )
     }
 
     fn write(&mut self, context: &mut Context<'_>) -> Result<(), End> {
@@ -349,6 +369,15 @@ impl<P: Protocol> Connection<P> {
             return Err(End::malformed(&self.peer, Malformed("bytes that nobody asked for")));
         }
         Ok(delivered)
+    }
+}
+
+/// Such as `100 MB`.
+fn size_text(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1_000),
+        _ => format!("{} MB", bytes / 1_000_000),
     }
 }
 

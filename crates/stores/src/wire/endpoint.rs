@@ -1,34 +1,22 @@
 //! Where a server is and how it is reached: address, TLS, time allowed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::stream::Stream;
+use super::tls::{TlsFiles, Trust, client_config};
 use crate::error::StoreError;
 use crate::url::{Host, StoreUrl};
 
 /// Time allowed unless the URL has `timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Which files TLS uses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// Certificates (PEM) of the authorities to trust; without it those that Mozilla trusts.
-    pub authority: Option<PathBuf>,
-    /// This client's own certificate chain (PEM), for servers that ask for one.
-    pub certificate: Option<PathBuf>,
-    /// Private key (PEM) of `certificate`.
-    pub key: Option<PathBuf>,
-}
 
 /// The options of a URL that decide how a server is reached.
 pub(crate) struct ReachOptions {
@@ -60,18 +48,22 @@ impl ReachOptions {
         Ok(ReachOptions { timeout: take_timeout(url)?, tls: None })
     }
 
-    /// Takes `timeout`, `ca`, `cert` and `key` from a URL; the last three only go with `tls_scheme`.
+    /// Takes `timeout`, `ca`, `cert`, `key`, `tls` and `pin` from a URL; all but the first only go with `tls_scheme`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if a value is wrong, or a TLS file is named for a plain connection.
     pub(crate) fn take(url: &mut StoreUrl, tls_scheme: &str) -> Result<ReachOptions, StoreError> {
         let plain = ReachOptions::take_plain(url)?;
         let mut file = |name| url.take(name).map(PathBuf::from);
-        let files = TlsFiles { authority: file("ca"), certificate: file("cert"), key: file("key") };
+        let (authority, certificate, key) = (file("ca"), file("cert"), file("key"));
+        let files = TlsFiles { authority, certificate, key, trust: Trust::take(url)? };
         let tls = url.scheme() == tls_scheme;
         if !tls && files != TlsFiles::default() {
-            let advice = format!("write `{tls_scheme}://…` for TLS");
-            return Err(url.wrong("a TLS file for a connection without TLS", advice));
+            let problem = "an option of TLS for a connection without TLS";
+            return Err(match is_of_socket(url) {
+                true => url.wrong(problem, "leave it out: a Unix socket needs no TLS"),
+                false => url.wrong(problem, format!("write `{tls_scheme}://…` for TLS")),
+            });
         }
         Ok(ReachOptions { tls: tls.then_some(files), ..plain })
     }
@@ -114,7 +106,8 @@ impl ReachOptions {
         Ok(all)
     }
 
-    /// The one server that the URL names. Call when the URL's options are finished.
+    /// The one server that the URL names, or its socket on this machine. Call when the URL's options
+    /// are finished.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL does not name exactly one server, or a file cannot be used.
@@ -123,6 +116,13 @@ impl ReachOptions {
         url: &StoreUrl,
         default_port: u16,
     ) -> Result<Endpoint, StoreError> {
+        if is_of_socket(url) {
+            if !url.hosts().is_empty() || !url.path().starts_with('/') {
+                let example = format!("write it like `{}:///run/server.sock`", url.scheme());
+                return Err(url.wrong("no path of a Unix socket", example));
+            }
+            return Ok(Endpoint::at_socket(url.path(), self.timeout));
+        }
         let [host] = url.hosts() else {
             let example = format!("write it like `{}://host:{default_port}`", url.scheme());
             return Err(url.wrong("not exactly one server", example));
@@ -136,13 +136,21 @@ impl ReachOptions {
     }
 }
 
+/// Whether a URL's path is that of a Unix socket: `redis+unix`, `memcached+unix`, `unix`.
+pub(crate) fn is_of_socket(url: &StoreUrl) -> bool {
+    url.scheme().rsplit('+').next() == Some("unix")
+}
+
 /// A server's address and how to reach it. Cheap to clone.
 #[derive(Clone)]
 pub struct Endpoint {
+    /// Name or address; of a Unix socket its path.
     host: String,
+    /// 0 for a Unix socket.
     port: u16,
     timeout: Duration,
     tls: Option<Arc<ClientConfig>>,
+    trust: Trust,
 }
 
 impl Endpoint {
@@ -157,8 +165,15 @@ impl Endpoint {
         timeout: Duration,
         tls: Option<&TlsFiles>,
     ) -> Result<Endpoint, String> {
+        let trust = tls.map_or(Trust::default(), |files| files.trust);
         let tls = tls.map(client_config).transpose()?;
-        Ok(Endpoint { host: host.into(), port, timeout, tls })
+        Ok(Endpoint { host: host.into(), port, timeout, tls, trust })
+    }
+
+    /// A Unix socket on this machine.
+    #[must_use]
+    pub fn at_socket(path: impl Into<String>, timeout: Duration) -> Endpoint {
+        Endpoint { host: path.into(), port: 0, timeout, tls: None, trust: Trust::default() }
     }
 
     /// Another server that is reached in the same way.
@@ -167,16 +182,27 @@ impl Endpoint {
         Endpoint { host: host.into(), port, ..self.clone() }
     }
 
-    /// Name or address, without brackets.
+    /// Name or address, without brackets; of a Unix socket its path.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Port.
+    /// Port; 0 for a Unix socket.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    fn is_socket(&self) -> bool {
+        self.port == 0
+    }
+
+    /// What a result says of how servers' certificates were checked, where that is not usual, as (name,
+    /// value) of a setting.
+    pub(crate) fn disclosed(&self) -> Option<(String, String)> {
+        let told = self.trust.disclosed().filter(|_| self.tls.is_some())?;
+        Some(("tls".to_owned(), told.to_owned()))
     }
 
     /// Longest time that a request, or an attempt to connect, may take.
@@ -191,10 +217,12 @@ impl Endpoint {
         self.tls.clone()
     }
 
-    /// `host:port`, for messages.
+    /// `host:port`, or a socket's path, for messages.
     #[must_use]
     pub fn name(&self) -> String {
-        if self.host.contains(':') {
+        if self.is_socket() {
+            self.host.clone()
+        } else if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
         } else {
             format!("{}:{}", self.host, self.port)
@@ -207,6 +235,10 @@ impl Endpoint {
             let message = format!("cannot connect to {}: {problem}", self.name());
             Fault::failed(ErrorClass::Refused, message).losing_connection()
         };
+        if self.is_socket() {
+            let socket = UnixStream::connect(&self.host).await;
+            return socket.map(Stream::Unix).map_err(|e| refused(e.to_string()));
+        }
         let tcp = TcpStream::connect((self.host.as_str(), self.port))
             .await
             .map_err(|e| refused(e.to_string()))?;
@@ -215,11 +247,14 @@ impl Endpoint {
         let Some(config) = &self.tls else { return Ok(Stream::Plain(tcp)) };
         let name = ServerName::try_from(self.host.clone())
             .map_err(|_| refused("this host name cannot be used with TLS".to_owned()))?;
-        let tls = TlsConnector::from(config.clone()).connect(name, tcp).await.map_err(|e| {
-            refused(format!(
-                "TLS: {e}; is this the server's TLS port, and is its authority \
-                                 trusted (option `ca=FILE`)?"
-            ))
+        let tls = TlsConnector::from(config.clone()).connect(name, tcp).await;
+        let tls = tls.map_err(|error| {
+            // What the check of the certificate says has its own advice.
+            let told = error.to_string();
+            let told = told.strip_prefix("unexpected error: ").unwrap_or(&told);
+            let advice =
+                if told.contains("ca=FILE") { "" } else { "; is this the server's TLS port?" };
+            refused(format!("TLS: {told}{advice}"))
         })?;
         Ok(Stream::Tls(Box::new(tls)))
     }
@@ -228,51 +263,12 @@ impl Endpoint {
     pub(crate) async fn bounded<T>(&self, attempt: impl Future<Output = Answer<T>>) -> Answer<T> {
         tokio::time::timeout(self.timeout, attempt).await.unwrap_or_else(|_| {
             let tls = if self.tls.is_some() { "; is this the server's TLS port?" } else { "" };
-            let message = format!("no answer from {} within {:?}{tls}", self.name(), self.timeout);
+            let message = format!(
+                "no answer from {} within {:?} to the attempt to connect{tls}; `?timeout=` allows more",
+                self.name(),
+                self.timeout
+            );
             Err(Fault::failed(ErrorClass::Refused, message).losing_connection())
         })
     }
-}
-
-fn client_config(files: &TlsFiles) -> Result<Arc<ClientConfig>, String> {
-    let mut roots = RootCertStore::empty();
-    match &files.authority {
-        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        Some(path) => {
-            for certificate in read_certificates(path)? {
-                roots.add(certificate).map_err(|e| format!("`{}`: {e}", path.display()))?;
-            }
-        }
-    }
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|e| e.to_string())?
-        .with_root_certificates(roots);
-    let config = match (&files.certificate, &files.key) {
-        (None, None) => builder.with_no_client_auth(),
-        (Some(certificate), Some(key)) => {
-            let chain = read_certificates(certificate)?;
-            let key = PrivateKeyDer::from_pem_file(key)
-                .map_err(|e| format!("no private key can be read from `{}`: {e}", key.display()))?;
-            builder
-                .with_client_auth_cert(chain, key)
-                .map_err(|e| format!("`{}`: {e}", certificate.display()))?
-        }
-        _ => return Err("a client certificate needs both `cert=FILE` and `key=FILE`".to_owned()),
-    };
-    Ok(Arc::new(config))
-}
-
-fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let wrong = |e: &dyn std::fmt::Display| {
-        format!("no certificates can be read from `{}`: {e}; it must be a PEM file", path.display())
-    };
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
-        .map_err(|e| wrong(&e))?
-        .collect::<Result<_, _>>()
-        .map_err(|e| wrong(&e))?;
-    if certificates.is_empty() {
-        return Err(wrong(&"it holds none"));
-    }
-    Ok(certificates)
 }

@@ -12,27 +12,56 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_util::future::join_all;
-use kvdyno_core::store::{Answer, ErrorClass, Fault, Transport};
+use kvdyno_core::store::{Answer, ErrorClass, Fault, Figure, Transport};
 
 use super::Protocol;
 use super::connection::{Connection, Effect};
+use crate::placement::evenness;
 
 /// How many requests went to each member, over all connections of a store that have ended.
 #[derive(Debug, Default)]
-pub(crate) struct Sent(Mutex<Vec<u64>>);
+pub(crate) struct Sent(Mutex<Requests>);
+
+/// Counts of requests.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// Those sent to each member; members that no connection knows are left out.
+    sent: Vec<u64>,
+    /// Those that went to nobody, for no connection could be had.
+    refused: u64,
+}
+
+impl Requests {
+    /// Those sent to a member.
+    pub(crate) fn to(&self, member: usize) -> u64 {
+        self.sent.get(member).copied().unwrap_or(0)
+    }
+
+    /// How even the requests are over servers, each with its count. While one of them takes no connection
+    /// that says nothing of how the keys are spread, and nobody is warned.
+    pub(crate) fn figures(&self, servers: &[(String, u64)], advice: &str) -> Vec<Figure> {
+        let mut all = evenness::figures("requests", servers, advice);
+        if self.refused > 0 {
+            all.iter_mut().for_each(|figure| figure.warning = None);
+        }
+        all
+    }
+}
 
 impl Sent {
-    /// The counts since this was last asked; members that none of them knows are left out.
-    pub(crate) fn take(&self) -> Vec<u64> {
+    /// The counts since this was last asked.
+    pub(crate) fn take(&self) -> Requests {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn add(&self, counts: impl Iterator<Item = u64>) {
+    /// `counts`: of each member those sent and those refused.
+    fn add(&self, counts: impl Iterator<Item = (u64, u64)>) {
         let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (member, count) in counts.enumerate() {
-            match sums.get_mut(member) {
-                Some(sum) => *sum += count,
-                None => sums.push(count),
+        for (member, (sent, refused)) in counts.enumerate() {
+            sums.refused += refused;
+            match sums.sent.get_mut(member) {
+                Some(sum) => *sum += sent,
+                None => sums.sent.push(sent),
             }
         }
     }

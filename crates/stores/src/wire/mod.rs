@@ -12,6 +12,7 @@
 // Official drivers need the options that servers are reached by, and nothing of the rest.
 #![cfg_attr(not(any(feature = "redis", feature = "memcached")), allow(dead_code, unused_imports))]
 
+mod certificate;
 mod connection;
 mod deadline;
 mod decimal;
@@ -21,6 +22,7 @@ mod input;
 mod link;
 mod outcome;
 mod stream;
+mod tls;
 
 use std::future::Future;
 use std::time::Duration;
@@ -30,15 +32,16 @@ use kvdyno_core::store::Answer;
 pub(crate) use connection::Effect;
 pub(crate) use decimal::{parse_decimal, parse_short_line, push_decimal};
 pub(crate) use dialogue::Dialogue;
-pub(crate) use endpoint::ReachOptions;
+pub use endpoint::Endpoint;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "aerospike"))]
 pub(crate) use endpoint::take_retry;
 #[cfg(feature = "mongodb")]
 pub(crate) use endpoint::take_timeout;
-pub use endpoint::{Endpoint, TlsFiles};
+pub(crate) use endpoint::{ReachOptions, is_of_socket};
 pub(crate) use link::{Link, Sent, WireTransport, open, unexpected};
 pub(crate) use outcome::outcome_of_all;
 pub(crate) use stream::Stream;
+pub use tls::{TlsFiles, Trust};
 
 /// Most bytes that one answer may have. Redis' own limit of a value is 512 MiB; a batch may
 /// bring several values.

@@ -325,6 +325,23 @@ fn the_quick_form_loads_warms_up_and_runs() {
 }
 
 #[test]
+fn a_batch_is_bounded_by_bytes_as_well_as_by_records() {
+    for (value, batch) in
+        [("100B", 100), ("10KiB", 100), ("1MB", 1), ("1B..100KB", 10), ("512KiB", 2), ("100MB", 1)]
+    {
+        let load_batch = Some(100);
+        let form = QuickForm { value: Some(value.into()), load_batch, ..QuickForm::default() };
+        let plan = form.suite().unwrap().plan(&Overrides::default()).unwrap();
+        let load = one(&plan.phases[0]);
+        assert_eq!(
+            (load.batch, load.requests),
+            (batch, Some(1_000_000_u64.div_ceil(batch.into()))),
+            "{value}"
+        );
+    }
+}
+
+#[test]
 fn settings_come_from_the_nearest_level() {
     let plan = plan(
         r#"

@@ -1,0 +1,187 @@
+//! A server that repeats what it was sent, passwords included, with control bytes around it: nothing of a
+//! secret and no control byte comes out anywhere.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+
+use crate::support::Scratch;
+
+/// What moves a terminal's cursor, sets its title, or is such a thing in 8 bits.
+const CONTROL: &str = "\x1b[2J\x1b]0;owned\x07\u{9b}31m\x08";
+
+/// Speaks as much of RESP2 as a run needs; every error holds what was asked, and the password. Gives
+/// its address.
+fn repeater(password: &'static str, refuses: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || converse(stream, password, refuses));
+        }
+    });
+    address
+}
+
+fn converse(mut stream: TcpStream, password: &str, refuses: &[&str]) {
+    let mut input = BufReader::new(stream.try_clone().expect("a second handle"));
+    let mut sent = Vec::new();
+    while let Some(words) = command(&mut input) {
+        sent.push(words.join(" "));
+        let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+        let answer = match words[0].as_str() {
+            word if refuses.contains(&word) => {
+                format!("-ERR {CONTROL} no '{word}', {password}: {}\r\n", sent.join(", "))
+            }
+            "HELLO" => format!("-ERR unknown command 'HELLO', with args: {}\r\n", words.join(" ")),
+            "INFO" => {
+                bulk(&format!("redis_version:7{CONTROL}\r\nrole:master\r\nconnected_slaves:0"))
+            }
+            "CONFIG" => format!("*2\r\n{}{}", bulk(&words[2]), bulk(&format!("{CONTROL}x"))),
+            "GET" => "$-1\r\n".to_owned(),
+            "MGET" => format!("*{}\r\n{}", words.len() - 1, "$-1\r\n".repeat(words.len() - 1)),
+            "DEL" => ":0\r\n".to_owned(),
+            _ => "+OK\r\n".to_owned(),
+        };
+        if stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+        if sent.len() > 4 {
+            sent.drain(..2);
+        }
+    }
+}
+
+/// One command of RESP; none at the end.
+fn command(input: &mut impl BufRead) -> Option<Vec<String>> {
+    let count = number(input, '*')?;
+    let mut words = Vec::new();
+    for _ in 0..count {
+        let length = number(input, '$')?;
+        let mut word = vec![0; length + 2];
+        input.read_exact(&mut word).ok()?;
+        words.push(String::from_utf8_lossy(&word[..length.min(60)]).into_owned());
+    }
+    Some(words)
+}
+
+fn number(input: &mut impl BufRead, mark: char) -> Option<usize> {
+    let mut line = String::new();
+    input.read_line(&mut line).ok()?;
+    line.trim().strip_prefix(mark)?.parse().ok()
+}
+
+/// Every file under a folder, and the names of all.
+fn written(folder: &Path, into: &mut BTreeMap<String, String>) {
+    for entry in std::fs::read_dir(folder).expect("the folder").flatten() {
+        match entry.path() {
+            path if path.is_dir() => written(&path, into),
+            path => {
+                let bytes = std::fs::read(&path).expect("a file");
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                into.insert(path.display().to_string(), text);
+            }
+        }
+    }
+}
+
+/// `pieces` are nowhere, and of control bytes only ends of lines and what a table of text has.
+fn assert_clean(what: &str, outputs: &BTreeMap<String, String>, pieces: &[&str]) {
+    for (name, text) in outputs {
+        for piece in pieces {
+            let at = text
+                .find(piece)
+                .map(|at| text[at.saturating_sub(80)..].chars().take(200).collect::<String>());
+            assert!(at.is_none() && !name.contains(piece), "{what}: {name} holds {piece}: {at:?}");
+        }
+        // The chart library in the page is not ours.
+        if name.ends_with(".html") {
+            let own = text.split("<script>").next().unwrap_or_default();
+            assert!(!own.chars().any(|c| c.is_control() && c != '\n'), "{what}: {name}");
+            continue;
+        }
+        // JSON's own rules are about those of ASCII.
+        let json = name.ends_with(".json") || name.ends_with(".jsonl");
+        let is_odd = |c: char| c.is_control() && c != '\n' && !(json && !c.is_ascii());
+        let odd = text.chars().position(is_odd);
+        let around =
+            |at: usize| text.chars().skip(at.saturating_sub(60)).take(120).collect::<String>();
+        assert_eq!(odd.map(around), None, "{what}: {name}");
+    }
+}
+
+fn outputs(scratch: &Scratch, lines: &[String]) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (number, line) in lines.iter().enumerate() {
+        let arguments: Vec<&str> = line.split('|').collect();
+        let ended = scratch.run(&arguments);
+        all.insert(format!("standard output of {number}"), ended.out.replace('\r', ""));
+        all.insert(format!("standard error of {number}"), ended.err.replace('\r', ""));
+    }
+    written(&scratch.path(""), &mut all);
+    all
+}
+
+#[test]
+fn what_a_server_repeats_is_hidden_and_its_control_bytes_are_written_out() {
+    const SECRET: &str = "zqSecret7/zqPart8@x";
+    for refuses in [&["MSET", "SET"][..], &["AUTH"], &["INFO", "CONFIG", "CLIENT"]] {
+        let address = repeater(SECRET, refuses);
+        let scratch = Scratch::new();
+        let url = format!("redis://user:zqSecret7%2FzqPart8%40x@{address}");
+        let mut lines = vec![
+            format!("check|--store|{url}"),
+            format!("run|--store|{url}|--records|200|--requests|500|--out|r"),
+            format!("run|--store={url}|--records|200|--dry-run"),
+            format!("run|--store|{url}|--records|200|--requests|500|--out|j|--json"),
+            format!("run|{url}"),
+            format!("rnu|{url}"),
+            format!("winnow|w.toml|--store|{url}|--out|w|--quiet"),
+            format!("run|--testbed|{url}"),
+        ];
+        scratch
+            .write("w.toml", "name = \"w\"\nrecords = 100\noperations = [\"get\", \"update\"]\n");
+        scratch.write("s.toml", &format!("name = \"s\"\nstores = [\"{url}\"]\nrecords = \n"));
+        lines.push("run|s.toml".to_owned());
+        for end in ["md", "html", "xml"] {
+            lines.push(format!("report|r|--output|report.{end}"));
+        }
+        lines.push("rerun|r".to_owned());
+        let mut all = outputs(&scratch, &lines);
+        // What the test itself wrote.
+        all.retain(|name, _| !name.ends_with("s.toml"));
+        assert!(all.len() > lines.len(), "files were written");
+        assert_clean(&format!("{refuses:?}"), &all, &["zqSecret7", "zqPart8"]);
+        let told: String = all.values().cloned().collect();
+        assert!(told.contains("***") && told.contains("\\u001b[2J"), "{refuses:?}: it was told");
+    }
+}
+
+#[test]
+fn no_secret_of_any_url_option_header_or_variable_is_told() {
+    let scratch = Scratch::new();
+    let mut lines = Vec::new();
+    for place in [
+        "redis://:zqa@zqb/zqc@127.0.0.1:1",
+        "redis://u:zqa?zqb=zqc@127.0.0.1:1",
+        "redis://127.0.0.1:1?password=zqa&zqb=zqc",
+        "redis+sentinel://127.0.0.1:1/m?sentinel-password=zqa",
+        "rest+http://zqa:zqb@127.0.0.1:1/{key}",
+        "rest+http://127.0.0.1:1/{key}?header.x-api-key=zqa&header.Cookie=zqb",
+        "rest+http://127.0.0.1:1/{key}?header.Authorization=Bearer zqa",
+        "memcached://u:zqa@zqb@127.0.0.1:1",
+        "mongodb://u:zqa/zqb@127.0.0.1:1",
+        "cache(map:, redis://:zqa@127.0.0.1:1)",
+    ] {
+        for words in
+            ["check|--store", "run|--records|10|--dry-run|--store", "run|--records|10|--store"]
+        {
+            lines.push(format!("{words}|{place}"));
+        }
+        lines.push(format!("run|{place}"));
+    }
+    let all = outputs(&scratch, &lines);
+    // A password before the first `:` is a user to anybody.
+    assert_clean("urls", &all, &["zqb", "zqc", "=zqa", ":zqa", "Bearer zqa"]);
+}

@@ -1,0 +1,216 @@
+//! What a store's servers are like from outside, when it could not be opened: which of them take a
+//! connection at all, and whether what they speak is something else. Asked on connections of its own, after
+//! the failure, for every driver alike.
+
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use crate::registry;
+use crate::url::{Host, StoreUrl};
+
+/// Longest wait for a connection and for each answer.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+/// What opens a connection of TLS 1.2 (RFC 5246, 7.4.1.2) with two usual suites.
+const CLIENT_HELLO: &[u8] = &{
+    let mut hello = [0_u8; 50];
+    // A record of a handshake; its length; a hello; its length; the version.
+    let head = [22, 3, 1, 0, 45, 1, 0, 0, 41, 3, 3];
+    let mut at = 0;
+    while at < head.len() {
+        hello[at] = head[at];
+        at += 1;
+    }
+    // 32 random bytes, no session; then the suites and no compression.
+    let tail = [0, 2, 0xc0, 0x2f, 1, 0];
+    at = 44;
+    while at < 50 {
+        hello[at] = tail[at - 44];
+        at += 1;
+    }
+    hello
+};
+
+/// What is to be said of the servers that a URL names after it could not be opened: of each that takes no
+/// connection, if others do, and of each that answers in another protocol. Empty if there is nothing to say.
+#[must_use]
+pub fn of_servers(url: &str) -> String {
+    let Ok(mut url) = StoreUrl::parse(url) else { return String::new() };
+    let mut urls = url.take_members();
+    urls.push(url);
+    let mut told: Vec<String> = urls.iter().flat_map(of_url).collect();
+    told.dedup();
+    told.iter().map(|told| format!("; {told}")).collect()
+}
+
+fn of_url(url: &StoreUrl) -> Vec<String> {
+    let Some(port) = usual_port(url.scheme()) else { return Vec::new() };
+    let tls = url.clone().take("tls").is_some_and(|told| told != "false");
+    let spoken = if tls { &[TLS] } else { spoken_by(url.scheme()) };
+    let several = url.hosts().len() > 1;
+    let look = |host: &Host| {
+        let address = Host { port: Some(host.port.unwrap_or(port)), ..host.clone() };
+        let name = address.to_string();
+        match reach(&name) {
+            Err(error) if several => Some(format!("{name}: {error}")),
+            Err(_) => None,
+            Ok(stream) => match what_answers(stream, &name) {
+                Some(found) if !spoken.contains(&found) => Some(format!("{name} answers {found}")),
+                _ => None,
+            },
+        }
+    };
+    std::thread::scope(|scope| {
+        let looks: Vec<_> = url.hosts().iter().map(|host| scope.spawn(|| look(host))).collect();
+        looks.into_iter().filter_map(|look| look.join().ok().flatten()).collect()
+    })
+}
+
+/// The port of the store's example.
+fn usual_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "rest+http" => Some(80),
+        "rest+https" => Some(443),
+        _ => StoreUrl::parse(registry::entry(scheme).ok()?.example).ok()?.hosts().first()?.port,
+    }
+}
+
+const TLS: &str = "TLS";
+const HTTP: &str = "HTTP";
+const REDIS: &str = "Redis's protocol";
+const MEMCACHED: &str = "Memcached's protocol";
+const CASSANDRA: &str = "Cassandra's protocol";
+const MONGODB: &str = "MongoDB's protocol";
+
+/// What the servers of a scheme answer, so that it is no surprise.
+fn spoken_by(scheme: &str) -> &'static [&'static str] {
+    match scheme.split('+').next().unwrap_or(scheme) {
+        "rediss" | "valkeys" | "memcacheds" | "cassandras" | "etcds" => &[TLS],
+        "redis" | "valkey" => &[REDIS],
+        "memcached" => &[MEMCACHED],
+        "cassandra" => &[CASSANDRA],
+        "etcd" | "couchbase" => &[HTTP],
+        "mongodb" => &[MONGODB],
+        "rest" if scheme == "rest+https" => &[TLS],
+        "rest" => &[HTTP],
+        _ => &[],
+    }
+}
+
+fn reach(name: &str) -> Result<TcpStream, std::io::Error> {
+    let mut last = std::io::ErrorKind::NotFound.into();
+    for address in name.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The protocol that a server shows by what it says to a request of HTTP and to a hello of TLS.
+fn what_answers(mut stream: TcpStream, name: &str) -> Option<&'static str> {
+    if let Some(found) = protocol_of(&answer(&mut stream, b"GET / HTTP/1.0\r\n\r\n")) {
+        return Some(found);
+    }
+    let hello = answer(&mut reach(name).ok()?, CLIENT_HELLO);
+    if let found @ Some(TLS) = protocol_of(&hello) {
+        return found;
+    }
+    // Memcached closes at a request of HTTP.
+    protocol_of(&answer(&mut reach(name).ok()?, b"version\r\n"))
+}
+
+fn answer(stream: &mut TcpStream, request: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; 4_096];
+    let patient = stream.set_read_timeout(Some(PATIENCE));
+    let asked = patient.and_then(|()| stream.write_all(request));
+    let length = asked.and_then(|()| stream.read(&mut bytes)).unwrap_or(0);
+    bytes.truncate(length);
+    bytes
+}
+
+fn protocol_of(answer: &[u8]) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(answer);
+    Some(match answer {
+        // It has a page for browsers at its own port.
+        _ if text.contains("trying to access MongoDB") => MONGODB,
+        // Web servers and Go's say so in HTTP at a port of TLS.
+        _ if text.starts_with("HTTP/") && text.contains("HTTPS") => TLS,
+        _ if text.starts_with("HTTP/") => HTTP,
+        // An alert, or the answer to a hello.
+        [21 | 22, 3, ..] => TLS,
+        // Settings of HTTP/2, with which its servers begin.
+        [0, 0, _, 4, 0, 0, 0, 0, 0, ..] => "HTTP/2",
+        _ if text.starts_with("-ERR") || text.starts_with("-NOAUTH") => REDIS,
+        _ if ["ERROR\r\n", "CLIENT_ERROR", "VERSION "].iter().any(|s| text.starts_with(s)) => {
+            MEMCACHED
+        }
+        // A frame with the error of a protocol.
+        [0x81..=0x85, _, _, _, 0, ..] => CASSANDRA,
+        _ if text.starts_with("SSH-") => "SSH",
+        _ if text.starts_with("220 ") => "SMTP or FTP",
+        _ if text.starts_with("AMQP") => "AMQP",
+        // The greeting of MySQL: its length, number 0, version 10.
+        [_, _, 0, 0, 10, ..] => "MySQL's protocol",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server that answers every connection with the same bytes.
+    fn says(bytes: &'static [u8]) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { return };
+                let _ = stream.read(&mut [0; 1_024]);
+                let _ = stream.write_all(bytes);
+            }
+        });
+        port
+    }
+
+    #[test]
+    fn a_port_that_speaks_something_else_is_told_as_such() {
+        let http = says(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+        let tls = says(&[21, 3, 3, 0, 2, 2, 40]);
+        let redis = says(b"-ERR unknown command 'GET'\r\n");
+        let memcached = says(b"ERROR\r\n");
+        for (scheme, port, told) in [
+            ("redis", http, "answers HTTP"),
+            ("redis+cluster", tls, "answers TLS"),
+            ("memcached", redis, "answers Redis's protocol"),
+            ("redis", memcached, "answers Memcached's protocol"),
+            ("rest+http", tls, "answers TLS"),
+            ("redis", redis, ""),
+            ("memcached", memcached, ""),
+            ("rediss", tls, ""),
+        ] {
+            let found = of_servers(&format!("{scheme}://127.0.0.1:{port}/{{key}}"));
+            let expected = match told {
+                "" => String::new(),
+                told => format!("; 127.0.0.1:{port} {told}"),
+            };
+            assert_eq!(found, expected, "{scheme}");
+        }
+    }
+
+    #[test]
+    fn of_several_nodes_the_one_is_named_that_is_not_there() {
+        let http = says(b"HTTP/1.0 200 OK\r\n\r\n");
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let found = of_servers(&format!("redis+sharded://127.0.0.1:{http},127.0.0.1:{closed}"));
+        assert!(found.contains(&format!("127.0.0.1:{http} answers HTTP")), "{found}");
+        assert!(found.contains(&format!("127.0.0.1:{closed}: Connection refused")), "{found}");
+        assert_eq!(of_servers("map:"), "");
+        assert_eq!(of_servers(&format!("redis://127.0.0.1:{closed}")), "", "the driver says so");
+    }
+}
