@@ -105,7 +105,8 @@ impl Drop for ProgressLine {
 fn p99(interval: &Interval) -> Option<u64> {
     let mut all = KindMeasure::<u64>::default();
     interval.series.iter().for_each(|(_, measure)| all.add(measure));
-    let histogram = all.response.or(all.service)?;
+    let hits = all.response.or(all.service);
+    let histogram = hits.or(all.missed_response).or(all.missed_service)?;
     Some(histogram.value_at_quantile(0.99))
 }
 

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
-use kvdyno_core::measure::{Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason};
+use kvdyno_core::measure::{
+    Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason, Stretch,
+};
 use kvdyno_core::store::{Consistency, ErrorClass, Profile, Threading, Work};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Extent, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::linearizability::Answer;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
+use kvdyno_report::account::outages;
 use kvdyno_report::result::{
     EventResult, FaultResult, Known, PhaseResult, SkippedPhase, Status, StoreResult, StoreRun,
     TestbedResult, WriteAccount,
@@ -310,7 +313,8 @@ impl<'a> Session<'a> {
         let issued = measure.issued.clone();
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
-        self.judge(phase, &measure, resources.as_ref().map(|resources| &resources.summary));
+        let summary = resources.as_ref().map(|resources| &resources.summary);
+        self.judge(phase, &measure, summary, &outages(&measure, &faults));
         Ok(Loaded { measure, resources, faults })
     }
 
@@ -342,6 +346,7 @@ impl<'a> Session<'a> {
         phase: &PhasePlan,
         measure: &PhaseMeasure,
         resources: Option<&ResourceSummary>,
+        outages: &[Stretch],
     ) {
         let added = usize::from(phase.index) >= self.setting.plan.phases.len() && !self.probing;
         let evidence = Evidence {
@@ -349,6 +354,7 @@ impl<'a> Session<'a> {
             measure,
             threading: self.store.threading(),
             resources,
+            outages,
             prepares: phase.load || added,
         };
         self.reasons.push((phase.name.clone(), judge_phase(&evidence)));

@@ -26,6 +26,9 @@ const HEAD: u64 = 100_000_000;
 const GETTING_GOING: u64 = 1_000_000_000;
 /// Windows with fewer operations tell nothing of a throughput.
 const FEWEST: f64 = 20.0;
+/// What is done to nodes and leaves nothing to repair.
+const ENDS_BY_ITSELF: [&str; 6] =
+    ["restart", "rewrite", "compact", "add", "remove", "move records"];
 /// Equal things done within this time of each other are one: all nodes at once, ns.
 const AT_ONCE: u64 = 1_000_000_000;
 
@@ -59,6 +62,27 @@ pub(crate) fn stale(measure: &PhaseMeasure) -> Option<StaleAccount> {
         most_versions: most.into(),
         most_behind_ns: behind.longest.map(|longest| longest.as_nanos() as u64),
     })
+}
+
+/// When faults were at work, on core's clock: each from its begin to the end of its repair, of a node that
+/// is not repaired to the end of the phase. What is at an end when it is done, such as a rewrite, is at
+/// work for so long.
+#[must_use]
+pub fn outages(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<Stretch> {
+    let done = |fault: &&FaultResult| fault.error.is_none();
+    let broken = faults.iter().filter(done).filter(|fault| !fault.repairs());
+    let windows = broken.map(|fault| {
+        let of_it = |other: &&FaultResult| {
+            let same = other.node == fault.node || other.node.is_empty();
+            other.repairs() && same && other.began_ns >= fault.began_ns
+        };
+        let repaired = faults.iter().filter(done).find(of_it).map(|repair| repair.ended_ns);
+        let by_itself = ENDS_BY_ITSELF.contains(&fault.what.as_str()).then_some(fault.ended_ns);
+        let to = repaired.or(by_itself).map(|end| measure.start.saturating_add(end));
+        let from = measure.start.saturating_add(fault.began_ns);
+        Stretch { from, to: to.unwrap_or(measure.end).max(from) }
+    });
+    windows.collect()
 }
 
 /// What followed each fault of a phase until the next one, and each repair until anything was done, in order. Nothing for what could not be done.

@@ -21,7 +21,7 @@ pub(crate) fn measured(
     let of = subject.operations;
     match &subject.figure {
         Figure::Rate => {
-            let ok = sum(phase, of, SeriesResult::in_time)?;
+            let ok = sum(phase, of, move |series| counted(series, of))?;
             let rate = rate(ok as u64, phase.wall_ns).ok_or_else(|| "no time passed".to_owned())?;
             Ok(Measured::Exactly(rate))
         }
@@ -36,7 +36,8 @@ pub(crate) fn measured(
             let all = sum(phase, of, completed)?;
             Ok(Measured::Exactly(sum(phase, of, unsuccessful)? / all.max(1.0)))
         }
-        Figure::Misses => tally(phase, |tally| tally.unexpected_misses),
+        Figure::Misses => tally(phase, Tally::missed),
+        Figure::HitRatio => hit_ratio(phase, of),
         Figure::Anomalies => anomalies(phase, &AnomalyKind::ALL),
         Figure::Stale => anomalies(phase, &[AnomalyKind::Stale]),
         Figure::Corrupt => anomalies(phase, &[AnomalyKind::Corrupt]),
@@ -62,6 +63,24 @@ pub(crate) fn measured(
     }
 }
 
+/// What counts as done before the phase ended: of gets the hits, unless misses are asked for.
+fn counted(series: &SeriesResult, of: Operations) -> u64 {
+    let found = if of.include_hits() { series.found_in_time() } else { 0 };
+    let nothing = if of.include_misses() { series.found_nothing_in_time() } else { 0 };
+    found.saturating_add(nothing)
+}
+
+fn hit_ratio(phase: &PhaseResult, of: Operations) -> Result<Measured, String> {
+    let mut all = (0_u64, 0_u64);
+    for (hits, misses) in included(phase, of)?.into_iter().map(SeriesResult::hits_and_misses) {
+        all = (all.0.saturating_add(hits), all.1.saturating_add(misses));
+    }
+    match all.0.saturating_add(all.1) {
+        0 => Err("nothing was got".to_owned()),
+        gets => Ok(Measured::Exactly(all.0 as f64 / gets as f64)),
+    }
+}
+
 fn completed(series: &SeriesResult) -> u64 {
     series.ok.saturating_add(unsuccessful(series))
 }
@@ -83,10 +102,18 @@ fn included(phase: &PhaseResult, of: Operations) -> Result<Vec<&SeriesResult>, S
 fn sum(
     phase: &PhaseResult,
     of: Operations,
-    count: fn(&SeriesResult) -> u64,
+    count: impl Fn(&SeriesResult) -> u64,
 ) -> Result<f64, String> {
     let counts = included(phase, of)?.into_iter().map(count);
     Ok(counts.fold(0, u64::saturating_add) as f64)
+}
+
+/// The latencies of a series that are meant, by response time where there is one.
+fn meant(series: &SeriesResult, of: Operations) -> impl Iterator<Item = &Latency> {
+    let hits = series.response.as_ref().or(series.service.as_ref());
+    let misses = series.missed_response.as_ref().or(series.missed_service.as_ref());
+    let hits = hits.filter(|_| of.include_hits());
+    hits.into_iter().chain(misses.filter(|_| of.include_misses()))
 }
 
 /// What was due and never started is of no kind: it counts against each, as never answered, so a
@@ -96,9 +123,13 @@ fn latency(phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
     let included = included(phase, subject.operations)?;
     let mut latencies: Option<Histogram<u64>> = None;
     for series in &included {
-        if let Some(latency) = series.response.as_ref().or(series.service.as_ref()) {
-            merge(&mut latencies, latency)?;
-        }
+        meant(series, subject.operations).try_for_each(|latency| merge(&mut latencies, latency))?;
+    }
+    if latencies.is_none() && included.iter().any(|series| series.ok > 0) {
+        return Err(match subject.operations {
+            Operations::Misses => "no get missed".to_owned(),
+            _ => "no get found a record; `(misses)` asks for those that found none".to_owned(),
+        });
     }
     let failed = included.into_iter().map(unsuccessful).fold(0, u64::saturating_add);
     let unstarted = phase.unstarted.as_ref().map_or(0, |unstarted| unstarted.count);
@@ -196,7 +227,7 @@ fn unavailable(phase: &PhaseResult, of: Operations) -> Result<Measured, String> 
         Operations::All => Some(unavailable.all),
         Operations::Reads => unavailable.reads,
         Operations::Writes => unavailable.writes,
-        Operations::Kind(_) => {
+        Operations::Kind(_) | Operations::Hits | Operations::Misses | Operations::HitsAndMisses => {
             return Err("it is told for reads and for writes, not for one kind".to_owned());
         }
     };
@@ -212,7 +243,7 @@ fn after_faults(phase: &PhaseResult, subject: &Subject) -> Result<Measured, Stri
         return Err("no fault was done".to_owned());
     }
     let of = subject.operations;
-    if matches!(of, Operations::Kind(_)) {
+    if !matches!(of, Operations::All | Operations::Reads | Operations::Writes) {
         return Err("it is told for reads and for writes, not for one kind".to_owned());
     }
     let mut worst: Option<Measured> = None;

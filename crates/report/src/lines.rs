@@ -31,6 +31,8 @@ pub enum Unit {
     Latency,
     /// A count.
     Count,
+    /// A part of a whole, printed in per cent.
+    Share,
     /// A number that names something; printed without separators.
     Name,
 }
@@ -58,11 +60,49 @@ const fn latency(
     ReportLine { label, meaning, unit: Unit::Latency, better: Better::Lower, value }
 }
 
-/// Every column after the first, which names the test.
+/// The column that stands behind the others in a table of which some row has a miss.
+const HIT: ReportLine = ReportLine {
+    label: "Hit",
+    meaning: "share of the records asked for by gets that they found; rates and latencies are of those",
+    unit: Unit::Share,
+    better: Better::Higher,
+    value: |view| view.hit_ratio,
+};
+
+/// The columns of a table: [`REPORT_LINES`], and the hit ratio where there was a miss.
+static WITH_HITS: [ReportLine; 14] = {
+    let mut all = [HIT; 14];
+    let mut at = 0;
+    while at < REPORT_LINES.len() {
+        all[at] = REPORT_LINES[at];
+        at += 1;
+    }
+    all
+};
+
+/// The columns after the first of the tables of results in which gets missed a record, or did not.
+#[must_use]
+pub fn report_lines(missed: bool) -> &'static [ReportLine] {
+    if missed { &WITH_HITS } else { &WITH_HITS[..REPORT_LINES.len()] }
+}
+
+/// Some get of the result missed a record.
+#[must_use]
+pub fn has_misses(result: &RunResult) -> bool {
+    result.runs.iter().any(run_has_misses)
+}
+
+/// Some get of the store's run missed a record.
+#[must_use]
+pub fn run_has_misses(run: &StoreRun) -> bool {
+    run.phases.iter().any(|phase| phase.hits_and_misses().1 > 0)
+}
+
+/// Every column after the first, which names the test, of a table without a miss.
 pub const REPORT_LINES: [ReportLine; 13] = [
     ReportLine {
         label: "Req/Sec",
-        meaning: "successful operations a second",
+        meaning: "successful operations a second; gets that found nothing stand in rows of their own",
         unit: Unit::PerSecond,
         better: Better::Higher,
         value: |view| view.rate,
@@ -129,6 +169,8 @@ impl ReportLine {
             Unit::PerSecond => significant(value),
             Unit::Milliseconds | Unit::Count => grouped(value.round()),
             Unit::Name => format!("{value:.0}"),
+            // All of them is all of them: 99.996 % is not 100.
+            Unit::Share => format!("{:.2}%", (value * 1e4).floor() / 1e2),
         }
     }
 }

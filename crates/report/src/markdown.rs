@@ -6,7 +6,7 @@ use crate::account::lines::{
     ACCOUNT_LINES, PLACE_LABELS, examples, rows as rows_of_faults, stale_text, writes_text,
 };
 use crate::happenings::course_lines;
-use crate::lines::{LatencyUnit, REPORT_LINES, findings};
+use crate::lines::{LatencyUnit, findings, report_lines, run_has_misses};
 use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::{condition_text, heading_cells, reach_text, row_cells};
@@ -47,11 +47,12 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
         for claim in &run.claims {
             text.push_str(&claim_text(claim));
         }
-        text.push_str(&line(&heading_cells()));
-        text.push_str(&format!("|---|{}\n", "---:|".repeat(REPORT_LINES.len())));
+        let lines = report_lines(run_has_misses(run));
+        text.push_str(&line(&heading_cells(lines)));
+        text.push_str(&format!("|---|{}\n", "---:|".repeat(lines.len())));
         for phase in &run.phases {
             for view in rows(phase, shows_published(result))? {
-                text.push_str(&line(&row_cells(&view, unit)));
+                text.push_str(&line(&row_cells(&view, lines, unit)));
             }
         }
         text.push_str(&format!("\n{}\n\n", verification_line(run)));

@@ -21,8 +21,8 @@ use kvdyno_core::workload::{
 use crate::files::Place;
 use crate::folder::ResultFolder;
 use crate::result::{
-    Build, CapacityResult, FitResult, Host, Level, PhaseResult, ProbeResult, Published, Reason,
-    RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun, SuiteResult, TestbedNode,
+    Build, CapacityResult, FitResult, Host, Latency, Level, PhaseResult, ProbeResult, Published,
+    Reason, RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun, SuiteResult, TestbedNode,
     TestbedResult, TestbedStep, Verdict, rfc3339,
 };
 
@@ -338,10 +338,10 @@ impl Shape {
             for _ in 0..*count {
                 let service = self.service(random);
                 let response = self.arrival.is_open().then(|| service + random.below(30_000));
-                measure.record(Ending::Ok { found: true }, 1, service, response);
+                measure.record(*kind, Ending::Ok { missed: 0 }, 1, service, response);
             }
             for _ in 0..self.failures {
-                measure.record(Ending::Indeterminate, 0, 2 * SECOND, None);
+                measure.record(*kind, Ending::Indeterminate, 0, 2 * SECOND, None);
             }
             series.push((Series { group: 0, kind: *kind }, measure));
         }
@@ -423,6 +423,7 @@ impl Shape {
             issued: vec![started],
             records: 10_000,
             tally,
+            missed_at: Vec::new(),
             anomalies: stall.into_iter().collect(),
             linearizability: None,
             figures: if failed > 0 { figures() } else { Vec::new() },
@@ -536,3 +537,28 @@ impl Random {
         (self.0 >> 33) % bound
     }
 }
+
+/// The gets of phase `number` of the first store's run missed a quarter of what they asked for.
+pub fn with_misses(result: &mut RunResult, number: usize) {
+    let phase = &mut result.runs[0].phases[number];
+    let wall = phase.wall_ns as f64 / 1e9;
+    for series in phase.series.iter_mut().filter(|series| series.kind.gets()) {
+        let mut latencies = latency_histogram::<u64>();
+        latencies.saturating_record_n(MISS, series.ok / 3);
+        let latency = Latency::of(&latencies);
+        series.missed = series.ok / 3;
+        (series.ok, series.records) = (series.ok + series.missed, series.records + series.missed);
+        series.missing = series.missed;
+        series.rate = Some(series.ok as f64 / wall);
+        series.hit_rate = Some((series.ok - series.missed) as f64 / wall);
+        series.miss_rate = Some(series.missed as f64 / wall);
+        match series.response {
+            Some(_) => series.missed_response = latency.clone(),
+            None => series.missed_response = None,
+        }
+        series.missed_service = latency;
+    }
+}
+
+/// How long a miss of [`with_misses`] takes, ns: less than any hit of a sample.
+pub const MISS: Nanos = 77;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::lines::run_has_misses;
 use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{HistogramError, Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::view::{Clock, PhaseView, main_row};
@@ -142,6 +143,22 @@ fn cautions(result: &RunResult, labels: &[String]) -> Vec<String> {
     }
     if let Some(told) = each(&|run| run.store.consistency.level.describe().into_owned()) {
         cautions.push(format!("consistency differs, so this is no like-for-like race ({told})"));
+    }
+    if result.runs.iter().any(run_has_misses) {
+        let ratio = |run: &StoreRun| {
+            let (hits, misses) = run.phases.iter().filter(|phase| !phase.prepares()).fold(
+                (0_u64, 0_u64),
+                |sum, phase| {
+                    let (hits, misses) = phase.hits_and_misses();
+                    (sum.0.saturating_add(hits), sum.1.saturating_add(misses))
+                },
+            );
+            let all = hits.saturating_add(misses).max(1);
+            format!("{:.2} %", (hits as f64 / all as f64 * 1e4).floor() / 1e2)
+        };
+        if let Some(told) = each(&ratio) {
+            cautions.push(format!("gets found what they asked for in unequal shares ({told})"));
+        }
     }
     let mut doubted: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (label, run) in labels.iter().zip(&result.runs) {

@@ -5,7 +5,7 @@ mod account;
 pub(crate) mod layout;
 
 use crate::happenings::course_lines;
-use crate::lines::{LatencyUnit, REPORT_LINES, findings};
+use crate::lines::{LatencyUnit, ReportLine, findings, report_lines};
 use crate::numbers::{duration_text, grouped};
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, RunResult, StoreResult, StoreRun, moments,
@@ -224,8 +224,10 @@ fn table(result: &RunResult, run: &StoreRun, style: Style) -> Result<String, His
         true => "response and service time as named",
         false => "service time: arrivals are closed",
     };
-    let mut cells = vec![heading_cells()];
-    cells.extend(views.iter().map(|view| row_cells(view, unit)));
+    let shown = run.phases.iter().filter(|phase| is_listed(phase));
+    let columns_of = report_lines(shown.map(|phase| phase.hits_and_misses().1).any(|n| n > 0));
+    let mut cells = vec![heading_cells(columns_of)];
+    cells.extend(views.iter().map(|view| row_cells(view, columns_of, unit)));
     let mut lines = columns(&cells, style.width).into_iter();
     let mut text = format!("Latencies in {}; {clock}\n", unit.name());
     text.extend(lines.next().map(|line| style.bold(&line) + "\n"));
@@ -242,16 +244,16 @@ fn table(result: &RunResult, run: &StoreRun, style: Style) -> Result<String, His
 }
 
 /// The names of all columns.
-pub(crate) fn heading_cells() -> Vec<String> {
-    let names = REPORT_LINES.iter().map(|line| line.label.to_owned());
+pub(crate) fn heading_cells(lines: &[ReportLine]) -> Vec<String> {
+    let names = lines.iter().map(|line| line.label.to_owned());
     std::iter::once("Test".to_owned()).chain(names).collect()
 }
 
 /// A row's cells, the first one unescaped.
-pub(crate) fn row_cells(view: &PhaseView, unit: LatencyUnit) -> Vec<String> {
+pub(crate) fn row_cells(view: &PhaseView, lines: &[ReportLine], unit: LatencyUnit) -> Vec<String> {
     let mark = if view.lower_bound { " ≥" } else { "" };
     let first = format!("{}{mark}", printable(&view.test));
-    std::iter::once(first).chain(REPORT_LINES.iter().map(|line| line.text(view, unit))).collect()
+    std::iter::once(first).chain(lines.iter().map(|line| line.text(view, unit))).collect()
 }
 
 fn verification(run: &StoreRun, style: Style) -> String {

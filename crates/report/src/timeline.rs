@@ -62,6 +62,8 @@ pub(crate) struct PhaseTimeline {
     starts: Vec<f64>,
     /// Intervals that make one point.
     factor: usize,
+    /// Gets that found nothing are all that the phase did: else they are left out.
+    misses: bool,
     /// Each point's begin (seconds since the phase began) and length.
     pub slots: Vec<Slot>,
     /// What happened in each slot, by kind and [`ALL_KINDS`].
@@ -115,7 +117,8 @@ impl Timeline {
         let mut timeline = Timeline::default();
         for (number, run) in result.runs.iter().enumerate() {
             for phase in &run.phases {
-                timeline.phases.entry((number, phase.index)).or_default();
+                let charted = timeline.phases.entry((number, phase.index)).or_default();
+                charted.misses = phase.only_misses();
             }
         }
         timeline.read_rows(&folder.join(TIMELINE_FILE));
@@ -186,14 +189,15 @@ impl Timeline {
         let mut gathered = Gathered::default();
         for logged in read_log(path) {
             let key = (logged.run, logged.phase);
-            let Some(slot) = self.phases.get(&key).and_then(|p| p.slot_at(logged.start_s)) else {
+            let Some(phase) = self.phases.get(&key) else { continue };
+            let (misses, Some(slot)) = (phase.misses, phase.slot_at(logged.start_s)) else {
                 continue;
             };
             if gathered.place != Some((key, slot)) {
                 self.settle(std::mem::take(&mut gathered));
                 gathered.place = Some((key, slot));
             }
-            gathered.add(&logged);
+            gathered.add(&logged, misses);
         }
         self.settle(gathered);
     }
@@ -239,11 +243,13 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, logged: &LoggedHistogram) {
+    fn add(&mut self, logged: &LoggedHistogram, misses: bool) {
         let clock = match logged.measured {
             Measured::Service => 0,
             Measured::Response => 1,
-            Measured::FailedService | Measured::FailedResponse => return,
+            Measured::MissedService if misses => 0,
+            Measured::MissedResponse if misses => 1,
+            _ => return,
         };
         for kind in [ALL_KINDS, &logged.kind] {
             let both = self.kinds.entry(kind.to_owned()).or_default();
@@ -272,8 +278,10 @@ impl PhaseTimeline {
             let points = self.kinds.entry(kind.to_owned()).or_default();
             points.resize_with(count, Point::default);
             let point = &mut points[count - 1];
-            point.ok = point.ok.saturating_add(row.ok);
-            point.drained = point.drained.saturating_add(row.kind_drained);
+            let ok = if self.misses { row.ok } else { row.found() };
+            point.ok = point.ok.saturating_add(ok);
+            let drained = if self.misses { row.kind_drained } else { row.found_drained() };
+            point.drained = point.drained.saturating_add(drained);
             let failed = row.kind_failed.saturating_add(row.kind_indeterminate);
             point.failed = point.failed.saturating_add(failed);
         }

@@ -11,7 +11,7 @@ use crate::compare::{
     self, CompareError, Comparison, Report, Source, Unequal, result_folders, sources_of,
 };
 use crate::html::page_style;
-use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine};
+use crate::lines::{LatencyUnit, ReportLine, has_misses, report_lines};
 use crate::markdown::{escaped, line};
 use crate::result::{HistogramError, RunResult};
 use crate::terminal::layout::{columns, printable};
@@ -49,6 +49,8 @@ pub struct Trials {
     pub comparisons: Vec<Comparison>,
     /// Why stores are not compared; empty if they are, or if there is but one.
     pub not_compared: Vec<String>,
+    #[serde(skip)]
+    columns: &'static [ReportLine],
     #[serde(skip)]
     unit: LatencyUnit,
     #[serde(skip)]
@@ -134,6 +136,7 @@ impl Trials {
             comparisons,
             not_compared,
             unit: first.map_or(LatencyUnit::Micros, LatencyUnit::for_result),
+            columns: report_lines(trials.iter().any(|(_, result)| has_misses(result))),
             stamp: first.and_then(difference_stamp),
         })
     }
@@ -148,9 +151,9 @@ impl Trials {
         let mut text = String::new();
         for store in &self.stores {
             text.push_str(&format!("\n{}\n", printable(&store.heading())));
-            let mut cells = vec![heading_cells()];
+            let mut cells = vec![heading_cells(self.columns)];
             for row in &store.rows {
-                cells.extend(row.cells(self.unit));
+                cells.extend(row.cells(self.columns, self.unit));
             }
             for line in columns(&cells, style.width) {
                 text.push_str(&format!("{line}\n"));
@@ -180,10 +183,12 @@ impl Trials {
         let mut text = String::new();
         for store in &self.stores {
             text.push_str(&format!("### {}\n\n", escaped(&store.heading())));
-            text.push_str(&line(&heading_cells()));
-            text.push_str(&format!("|---|{}\n", "---:|".repeat(REPORT_LINES.len())));
+            text.push_str(&line(&heading_cells(self.columns)));
+            text.push_str(&format!("|---|{}\n", "---:|".repeat(self.columns.len())));
             for row in &store.rows {
-                row.cells(self.unit).iter().for_each(|cells| text.push_str(&line(cells)));
+                row.cells(self.columns, self.unit)
+                    .iter()
+                    .for_each(|cells| text.push_str(&line(cells)));
             }
             text.push('\n');
         }
@@ -201,13 +206,13 @@ impl Trials {
     pub fn html(&self) -> Result<String, TrialsError> {
         let stores = self.stores.iter().map(|store| PageStore {
             heading: store.heading(),
-            rows: store.rows.iter().map(|row| row.page_row(self.unit)).collect(),
+            rows: store.rows.iter().map(|row| row.page_row(self.columns, self.unit)).collect(),
         });
         let page = Page {
             suite: self.suite.clone(),
             stamp: self.stamp.clone(),
             explanation: self.explanation(),
-            columns: &REPORT_LINES,
+            columns: self.columns,
             folders: self.folders.clone(),
             stores: stores.collect(),
             not_compared: self.not_compared.clone(),
@@ -252,8 +257,15 @@ impl StoreTrials {
             let level = run.verdict.as_ref().map_or("not judged", |verdict| verdict.level.name());
             levels.push(level.to_owned());
             for phase in run.phases.iter().filter(|phase| !phase.warmup) {
-                for (at, view) in rows(phase, false)?.into_iter().enumerate() {
-                    let key = format!("{} {at}", phase.name);
+                let mut at = 0;
+                for view in rows(phase, false)? {
+                    // Misses need not be in each trial, and labels need not be the same.
+                    let missed = view.scope == Scope::Missed;
+                    at += usize::from(!missed);
+                    let key = match missed {
+                        true => format!("{} {}", phase.name, view.test),
+                        false => format!("{} {at}", phase.name),
+                    };
                     match gathered.iter_mut().find(|(known, ..)| *known == key) {
                         Some((.., views)) => views.push(view),
                         None => gathered.push((key, view.scope, vec![view])),
@@ -287,7 +299,7 @@ impl SpreadRow {
         };
         SpreadRow {
             test: views.first().map_or(String::new(), |view| view.test.clone()),
-            figures: REPORT_LINES.iter().filter_map(spread).collect(),
+            figures: report_lines(true).iter().filter_map(spread).collect(),
             scope,
         }
     }
@@ -306,17 +318,17 @@ impl SpreadRow {
     }
 
     /// A row of medians and one of spreads.
-    fn cells(&self, unit: LatencyUnit) -> [Vec<String>; 2] {
-        let medians = REPORT_LINES.iter().map(|column| self.median_text(column, unit));
-        let spreads = REPORT_LINES.iter().map(|column| self.spread_text(column));
+    fn cells(&self, columns: &[ReportLine], unit: LatencyUnit) -> [Vec<String>; 2] {
+        let medians = columns.iter().map(|column| self.median_text(column, unit));
+        let spreads = columns.iter().map(|column| self.spread_text(column));
         [
             std::iter::once(printable(&self.test)).chain(medians).collect(),
             std::iter::once("  ±".to_owned()).chain(spreads).collect(),
         ]
     }
 
-    fn page_row(&self, unit: LatencyUnit) -> PageRow {
-        let cells = REPORT_LINES.iter();
+    fn page_row(&self, columns: &[ReportLine], unit: LatencyUnit) -> PageRow {
+        let cells = columns.iter();
         PageRow {
             class: if self.scope == Scope::Phase { "phase" } else { "series" },
             test: self.test.clone(),

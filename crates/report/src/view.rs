@@ -4,7 +4,7 @@
 use kvdyno_core::suite::units::approximate_count;
 use kvdyno_core::workload::Kind;
 
-use crate::result::{HistogramError, Latency, PhaseResult, Published, SeriesResult};
+use crate::result::{HistogramError, Latency, PhaseResult, Published, SeriesResult, rate};
 
 /// Latency figures, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,6 +41,8 @@ pub enum Scope {
     Phase,
     /// One kind of operation of one group of it.
     Series,
+    /// Gets of one kind and group that found nothing.
+    Missed,
     /// Figures that somebody published.
     Published,
 }
@@ -68,6 +70,8 @@ pub struct PhaseView {
     pub errors: Option<u64>,
     /// Reads that failed verification, and unexpected misses.
     pub failures: Option<u64>,
+    /// Share of the records asked for by gets that they found.
+    pub hit_ratio: Option<f64>,
     /// Clients.
     pub clients: Option<u32>,
     /// Seed of the value sizes.
@@ -103,8 +107,9 @@ pub fn rows(phase: &PhaseResult, published: bool) -> Result<Vec<PhaseView>, Hist
     } else {
         rows.push(phase_row(phase, label, Clock::Service)?);
     }
-    if phase.series.len() > 1 {
-        rows.extend(phase.series.iter().map(|series| series_row(phase, series)));
+    for series in &phase.series {
+        rows.extend((phase.series.len() > 1).then(|| series_row(phase, series)));
+        rows.extend(missed_row(phase, series));
     }
     if published {
         rows.extend(phase.published.iter().map(published_row));
@@ -141,19 +146,23 @@ fn label(phase: &PhaseResult) -> String {
     }
 }
 
-/// The latencies of a phase by one clock, all series together; operations that were never started
+/// The latencies of a phase by one clock, all series together; of gets the hits, unless it has nothing
+/// but misses. Operations that were never started
 /// are in the response time.
 ///
 /// # Errors
 /// As [`rows`].
 pub fn phase_latency(phase: &PhaseResult, clock: Clock) -> Result<Option<Latency>, HistogramError> {
-    match clock {
-        Clock::Service => Latency::sum(phase.series.iter().filter_map(|s| s.service.as_ref())),
-        Clock::Response => {
-            let answered = phase.series.iter().filter_map(|s| s.response.as_ref());
-            Latency::sum(answered.chain(&phase.unstarted))
-        }
-    }
+    let misses = phase.only_misses();
+    let of = |series: &'_ SeriesResult| match (clock, misses) {
+        (Clock::Service, false) => series.service.clone(),
+        (Clock::Service, true) => series.missed_service.clone(),
+        (Clock::Response, false) => series.response.clone(),
+        (Clock::Response, true) => series.missed_response.clone(),
+    };
+    let answered: Vec<Latency> = phase.series.iter().filter_map(of).collect();
+    let unstarted = phase.unstarted.iter().filter(|_| clock == Clock::Response);
+    Latency::sum(answered.iter().chain(unstarted))
 }
 
 fn phase_row(phase: &PhaseResult, test: String, clock: Clock) -> Result<PhaseView, HistogramError> {
@@ -165,11 +174,12 @@ fn phase_row(phase: &PhaseResult, test: String, clock: Clock) -> Result<PhaseVie
         clock,
         prepares: phase.prepares(),
         lower_bound: clock == Clock::Response && phase.unstarted.is_some(),
-        rate: phase.rate(),
+        rate: phase.found_rate(),
         wall_ms: Some(phase.wall_ns as f64 / 1e6),
         latency: LatencyFigures::of(latency.as_ref()),
         errors: Some(phase.unsuccessful()),
         failures,
+        hit_ratio: phase.hit_ratio(),
         clients: Some(phase.clients()),
         value_seed: phase.groups.iter().find_map(|group| group.value_seed),
     })
@@ -179,25 +189,48 @@ fn series_row(phase: &PhaseResult, series: &SeriesResult) -> PhaseView {
     let group = phase.groups.get(usize::from(series.group));
     let open = group.is_some_and(|group| group.open);
     let latency = if open { &series.response } else { &series.service };
-    let kind = series.kind.name();
-    let test = match group {
-        Some(group) if phase.groups.len() > 1 => format!("  {}: {kind}", group.name),
-        _ => format!("  {kind}"),
-    };
     PhaseView {
-        test,
+        test: format!("  {}", series_name(phase, series)),
         scope: Scope::Series,
         clock: if open { Clock::Response } else { Clock::Service },
         prepares: phase.prepares(),
         lower_bound: false,
-        rate: series.rate,
+        rate: rate(series.found_in_time(), phase.wall_ns),
         wall_ms: None,
         latency: LatencyFigures::of(latency.as_ref()),
         errors: Some(series.unsuccessful()),
         failures: None,
+        hit_ratio: series.hit_ratio(),
         clients: group.filter(|_| phase.groups.len() > 1).map(|group| group.clients),
         value_seed: None,
     }
+}
+
+fn series_name(phase: &PhaseResult, series: &SeriesResult) -> String {
+    let (kind, group) = (series.kind.name(), phase.groups.get(usize::from(series.group)));
+    match group {
+        Some(group) if phase.groups.len() > 1 => format!("{}: {kind}", group.name),
+        _ => kind.to_owned(),
+    }
+}
+
+/// The gets of a series that found nothing, if there were any.
+fn missed_row(phase: &PhaseResult, series: &SeriesResult) -> Option<PhaseView> {
+    let row = series_row(phase, series);
+    let latency = match row.clock {
+        Clock::Response => series.missed_response.as_ref(),
+        Clock::Service => series.missed_service.as_ref(),
+    };
+    (series.found_nothing() > 0).then(|| PhaseView {
+        test: format!("  {} missed", series_name(phase, series)),
+        scope: Scope::Missed,
+        rate: rate(series.found_nothing_in_time(), phase.wall_ns),
+        latency: LatencyFigures::of(latency),
+        // Those that failed stand in the other row.
+        errors: None,
+        hit_ratio: None,
+        ..row
+    })
 }
 
 fn published_row(figures: &Published) -> PhaseView {
@@ -221,6 +254,7 @@ fn published_row(figures: &Published) -> PhaseView {
         },
         errors: figures.errors,
         failures: figures.failures,
+        hit_ratio: None,
         clients: figures.clients,
         value_seed: figures.value_seed,
     }

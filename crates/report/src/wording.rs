@@ -226,8 +226,8 @@ pub(crate) fn verification_line(run: &StoreRun) -> String {
     if tally.stamp_only > 0 {
         parts.push(format!("{} by their stamp only", count(tally.stamp_only)));
     }
-    if tally.unexpected_misses > 0 {
-        parts.push(format!("{} unexpected misses", count(tally.unexpected_misses)));
+    if tally.missed() > 0 {
+        parts.push(format!("{} unexpected misses", count(tally.missed())));
     }
     format!("verified: {}", parts.join(", "))
 }

@@ -21,6 +21,7 @@ pub mod etcd;
 #[cfg(feature = "embedded")]
 pub mod fjall;
 mod in_process;
+mod lives;
 #[cfg(feature = "embedded")]
 pub mod lmdb;
 pub mod map;

@@ -40,9 +40,9 @@ pub(super) fn run_client<C: Client, P: Pace>(
             worker.note_start();
             client.begin(desk.id(&turn));
             let mut request = desk.open(&turn.operation);
-            let mut first_sent = None;
+            let (mut first_sent, mut missed) = (None, 0);
             let after = loop {
-                let ended = match request {
+                let mut ended = match request {
                     Request::Single(call) => {
                         let sent = desk.begin(call, &turn.operation);
                         let answer = match call {
@@ -59,8 +59,9 @@ pub(super) fn run_client<C: Client, P: Pace>(
                     Request::PutBatch => desk.put_batch(client, &turn).await,
                 };
                 let sent = *first_sent.get_or_insert(ended.sent);
+                ended.missed |= missed;
                 match request.next_of(turn.operation.kind) {
-                    Some(next) if ended.fault.is_none() => request = next,
+                    Some(next) if ended.fault.is_none() => (request, missed) = (next, ended.missed),
                     _ => break desk.record(&turn, sent, ended),
                 }
             };

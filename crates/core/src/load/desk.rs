@@ -73,8 +73,9 @@ impl Request {
 
 /// A request that was answered.
 pub(super) struct Ended {
-    /// There was a record, if nothing failed. Apart from the fault, so that it stays in a register.
-    found: bool,
+    /// Records that were not there, if nothing failed. Apart from the fault, so that it stays in a
+    /// register.
+    pub missed: u32,
     pub fault: Option<Fault>,
     /// Records moved if it succeeded.
     records: u64,
@@ -90,7 +91,7 @@ impl Ended {
             Ok(found) => (found, None),
             Err(fault) => (false, Some(fault)),
         };
-        Ended { found, fault, records, sent: sent.at, done }
+        Ended { missed: u32::from(!found), fault, records, sent: sent.at, done }
     }
 }
 
@@ -144,7 +145,7 @@ impl<'a, P: Post> Desk<'a, P> {
         let series = Series { group: self.lane.group, kind: turn.operation.kind };
         let timing = Timing { due: turn.due, sent, done: ended.done };
         let ending = match ended.fault.as_ref().map(|fault| fault.certainty) {
-            None => Ending::Ok { found: ended.found },
+            None => Ending::Ok { missed: ended.missed },
             Some(Certainty::Failed) => Ending::Failed,
             Some(Certainty::Indeterminate) => Ending::Indeterminate,
         };
@@ -224,7 +225,7 @@ impl<'a, P: Post> Desk<'a, P> {
     fn end_get(&mut self, turn: &Turn, ended: &Ended) {
         let read = self.read_of(turn, turn.operation.record, &self.key, ended);
         let mut examiner = self.worker.examiner();
-        let found = ended.found.then_some(&self.reading);
+        let found = (ended.missed == 0).then_some(&self.reading);
         match (&ended.fault, turn.operation.kind == Kind::GetAbsent) {
             (None, false) => examiner.end_read(&read, &mut self.reads, found),
             (None, true) => examiner.judge_absent(&read, found),
@@ -282,7 +283,7 @@ impl<'a, P: Post> Desk<'a, P> {
         let answer = client.scan(&self.key, turn.operation.count as usize, &mut self.rows).await;
         let mut ended = self.ended(answer.map(|()| true), 0, sent);
         ended.records = self.rows.len() as u64;
-        ended.found = ended.records > 0;
+        ended.missed = u32::from(ended.records == 0);
         if ended.fault.is_none() {
             let read = self.read_of(turn, turn.operation.record, &self.key, &ended);
             self.worker.examiner().judge_scan(&read, self.lane.workload.keys(), &self.rows);

@@ -199,6 +199,7 @@ impl Job {
             check_reads: self.plan.verify,
             part: self.context.conduct.part,
             fabricated: self.context.profile.capabilities.fabricates,
+            time_misses: !self.plan.faults.is_empty(),
             sample: self.sample.clone(),
             suspects: self.suspects.clone(),
             answered: self.again.as_ref().map(|again| Arc::clone(&again.answered)),

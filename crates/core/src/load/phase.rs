@@ -2,6 +2,7 @@
 //! their measurements together.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
@@ -387,6 +388,7 @@ impl Watch {
             records: records_after(job, &sum.issued),
             issued: sum.issued,
             tally: sum.tally,
+            missed_at: sum.missed_at.into_iter().collect(),
             anomalies: sum.anomalies,
             linearizability: examined(job, started.start, sum.kept, complete),
             figures: Vec::new(),
@@ -433,6 +435,7 @@ struct Sum {
     anomalies: Vec<Anomaly>,
     behind: Behind,
     kept: Vec<Vec<Kept>>,
+    missed_at: BTreeMap<Nanos, u64>,
 }
 
 impl Sum {
@@ -447,6 +450,7 @@ impl Sum {
             anomalies: Vec::new(),
             behind: Behind::default(),
             kept: Vec::new(),
+            missed_at: BTreeMap::new(),
         }
     }
 
@@ -463,6 +467,9 @@ impl Sum {
             *most = issued.max(*most);
         }
         self.kept.push(ended.remains.examiner.take_kept());
+        for (at, count) in ended.remains.examiner.take_missed_at() {
+            *self.missed_at.entry(at).or_default() += count;
+        }
         let Findings { tally, anomalies, behind } = ended.remains.examiner.into_findings();
         self.tally.add(&tally);
         self.behind.add(&behind);

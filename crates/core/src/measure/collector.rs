@@ -217,7 +217,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     const SERIES: Series = Series { group: 0, kind: Kind::Get };
-    const FOUND: Ending = Ending::Ok { found: true };
+    const FOUND: Ending = Ending::Ok { missed: 0 };
     const NO_DEADLINE: Nanos = Nanos::MAX;
 
     fn end(recorder: &mut Recorder, sent: Nanos, done: Nanos, ending: Ending) {
@@ -249,7 +249,7 @@ mod tests {
     fn an_operation_belongs_to_the_interval_in_which_it_ended() {
         let (mut collector, mut recorders, batches) = phase(100, 2);
         end(&mut recorders[0], 150, 160, FOUND);
-        end(&mut recorders[0], 150, 3_150, Ending::Ok { found: false });
+        end(&mut recorders[0], 150, 3_150, Ending::Ok { missed: 1 });
         end(&mut recorders[1], 200, 1_099, Ending::Failed);
         end(&mut recorders[1], 200, 1_100, Ending::Indeterminate);
         recorders.iter_mut().for_each(|recorder| recorder.hand_over_rest(0));
@@ -264,7 +264,8 @@ mod tests {
         let totals = &collector.totals()[0].1;
         assert_eq!((totals.ok, totals.missing, totals.failed), (2, 1, 1));
         assert_eq!((totals.indeterminate, totals.drained), (1, Drained::default()));
-        assert_eq!(totals.service.as_ref().map(|h| h.len()), Some(2));
+        assert_eq!(totals.service.as_ref().map(|h| h.len()), Some(1));
+        assert_eq!(totals.missed_service.as_ref().map(|h| h.len()), Some(1), "one found nothing");
         assert_eq!(totals.unsuccessful_service.as_ref().map(|h| h.len()), Some(2));
     }
 
@@ -298,7 +299,10 @@ mod tests {
             assert_eq!(rest[0].series[0].1.service.as_ref().map(|h| h.len()), Some(3));
             let (_, totals) = &collector.totals()[0];
             assert_eq!((totals.ok, totals.records, totals.indeterminate), (5, 15, 1));
-            assert_eq!(totals.drained, Drained { ok: 1, records: 3, unsuccessful: 1 });
+            assert_eq!(
+                totals.drained,
+                Drained { ok: 1, records: 3, unsuccessful: 1, ..Drained::default() }
+            );
             assert_eq!(collector.last_end(), 9_700);
         }
     }

@@ -43,5 +43,6 @@ pub use resources::{
 };
 pub use series::{Drained, Ending, KindMeasure, LONGEST, Series, latency_histogram};
 pub use silence::{Silences, Stretch};
+pub(crate) use slots::SLOT;
 pub use slots::{Side, Slot};
 pub use steady::Settling;

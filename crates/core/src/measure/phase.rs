@@ -124,6 +124,9 @@ pub struct PhaseMeasure {
     pub records: u64,
     /// What verification saw.
     pub tally: Tally,
+    /// Of a phase with faults: records not found where the ledger expects one, by the begin of the 20 ms
+    /// in which that was answered.
+    pub missed_at: Vec<(Nanos, u64)>,
     /// Examples of anomalies, at most [`crate::verify::ANOMALIES_KEPT`] of them; `tally` counts all.
     pub anomalies: Vec<Anomaly>,
     /// Histories of sampled records and what they say, if the phase asked for it.

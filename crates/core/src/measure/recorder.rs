@@ -61,8 +61,8 @@ struct Shared {
 
 impl Recording {
     #[inline(always)]
-    fn succeed(&mut self, found: bool, records: u64, service: Nanos) {
-        self.measure.succeed(found, records);
+    fn succeed(&mut self, records: u64, service: Nanos) {
+        self.measure.succeed(records);
         if self.shared.service != service {
             self.record_shared();
             self.shared.service = service;
@@ -156,10 +156,10 @@ impl Recorder {
         let service = timing.done - timing.sent;
         let recording = &mut self.series[usize::from(series.group) * KINDS + series.kind as usize];
         match (ending, timing.due) {
-            (Ending::Ok { found }, None) => recording.succeed(found, records, service),
+            (Ending::Ok { missed: 0 }, None) => recording.succeed(records, service),
             (_, due) => {
                 let response = due.map(|due| timing.done.saturating_sub(due));
-                recording.measure.record(ending, records, service, response);
+                recording.measure.record(series.kind, ending, records, service, response);
             }
         }
         let side = Side::of(series.kind);
@@ -167,7 +167,7 @@ impl Recorder {
             self.listeners[side as usize].success(timing.done);
         }
         if let Some(slots) = &mut self.slots {
-            slots.note(side, ending, timing.done);
+            slots.note(series.kind, ending, records, timing.done);
         }
         self.last_end = timing.done;
         self.in_store += service;
@@ -230,7 +230,7 @@ mod tests {
             for &service in services {
                 let series = Series { group: 0, kind };
                 let timing = Timing { due, sent: 100, done: 100 + service };
-                recorder.end(series, Ending::Ok { found: true }, 1, timing);
+                recorder.end(series, Ending::Ok { missed: 0 }, 1, timing);
             }
         };
         end(Kind::Get, &[5, 5], None);
@@ -240,7 +240,7 @@ mod tests {
         recorder.hand_over(0);
         recorder.end(
             Series { group: 0, kind: Kind::Get },
-            Ending::Ok { found: true },
+            Ending::Ok { missed: 0 },
             1,
             Timing { due: None, sent: 1_000, done: 1_005 },
         );

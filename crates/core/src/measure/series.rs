@@ -1,5 +1,6 @@
 //! Latencies of one operation kind of one client group. Failures have histograms of their own, so
-//! that a fast refusal never flatters a percentile.
+//! that a fast refusal never flatters a percentile, and so have gets that find nothing: a store
+//! answers them sooner than with a record.
 
 use hdrhistogram::{Counter, Histogram};
 
@@ -30,10 +31,10 @@ pub struct Series {
 /// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// Answered; `found` is false for a read or delete of a record that is not there.
+    /// Answered.
     Ok {
-        /// The record was there.
-        found: bool,
+        /// Records that were read or deleted and were not there.
+        missed: u32,
     },
     /// Surely not applied.
     Failed,
@@ -50,6 +51,10 @@ pub struct Drained {
     pub records: u64,
     /// Operations that did not succeed.
     pub unsuccessful: u64,
+    /// Of those that succeeded, gets that found nothing.
+    pub found_nothing: u64,
+    /// Records that gets did not find.
+    pub missed: u64,
 }
 
 /// Counts and latencies of a series, over an interval (`C` = `u32`) or a phase (`C` = `u64`).
@@ -58,20 +63,27 @@ pub struct Drained {
 pub struct KindMeasure<C: Counter> {
     /// Operations that succeeded, found or not.
     pub ok: u64,
-    /// Of these, reads and deletes whose record was not there.
+    /// Of these, reads and deletes whose record was not there; batches of which none was.
     pub missing: u64,
+    /// Of [`KindMeasure::records`], those that gets ([`Kind::gets`]) did not find.
+    pub missed: u64,
     /// Operations surely not applied.
     pub failed: u64,
     /// Operations perhaps applied.
     pub indeterminate: u64,
-    /// Records moved: 1 for each single-record operation that succeeded, n for scans and batches.
+    /// Records asked for or written: 1 for each single-record operation that succeeded, n for batches,
+    /// and what scans found.
     pub records: u64,
     /// Of all these, what ended after the phase.
     pub drained: Drained,
-    /// Service time (sent → answered) of those that succeeded, ns.
+    /// Service time (sent → answered) of those that succeeded, ns; of gets those that found a record.
     pub service: Option<Histogram<C>>,
-    /// Response time (due → answered) of those that succeeded, ns; open arrivals only.
+    /// Response time (due → answered) of the same, ns; open arrivals only.
     pub response: Option<Histogram<C>>,
+    /// Service time of gets that found nothing, ns.
+    pub missed_service: Option<Histogram<C>>,
+    /// Response time of gets that found nothing, ns; open arrivals only.
+    pub missed_response: Option<Histogram<C>>,
     /// Service time of those that did not succeed, ns.
     pub unsuccessful_service: Option<Histogram<C>>,
     /// Response time of those that did not succeed, ns; open arrivals only.
@@ -83,6 +95,8 @@ impl Drained {
         self.ok += other.ok;
         self.records += other.records;
         self.unsuccessful += other.unsuccessful;
+        self.found_nothing += other.found_nothing;
+        self.missed += other.missed;
     }
 
     /// All of them, however they ended.
@@ -97,12 +111,15 @@ impl<C: Counter> Default for KindMeasure<C> {
         KindMeasure {
             ok: 0,
             missing: 0,
+            missed: 0,
             failed: 0,
             indeterminate: 0,
             records: 0,
             drained: Drained::default(),
             service: None,
             response: None,
+            missed_service: None,
+            missed_response: None,
             unsuccessful_service: None,
             unsuccessful_response: None,
         }
@@ -119,22 +136,43 @@ impl<C: Counter> KindMeasure<C> {
     /// All of it ended after the phase.
     pub(super) fn as_drained(&self) -> Drained {
         let unsuccessful = self.failed + self.indeterminate;
-        Drained { ok: self.ok, records: self.records, unsuccessful }
+        let found_nothing = self.ok - self.found();
+        let KindMeasure { ok, records, missed, .. } = *self;
+        Drained { ok, records, unsuccessful, found_nothing, missed }
     }
 
-    /// Counts one operation.
+    /// Operations that succeeded, without gets that found nothing.
+    #[must_use]
+    pub fn found(&self) -> u64 {
+        let missed = |histogram: &Option<Histogram<C>>| histogram.as_ref().map_or(0, |h| h.len());
+        self.ok.saturating_sub(missed(&self.missed_service))
+    }
+
+    /// Counts one operation of a kind.
     #[inline(always)]
     pub fn record(
         &mut self,
+        kind: Kind,
         ending: Ending,
         records: u64,
         service: Nanos,
         response: Option<Nanos>,
     ) {
         let (service_to, response_to) = match ending {
-            Ending::Ok { found } => {
-                self.succeed(found, records);
+            Ending::Ok { missed: 0 } => {
+                self.succeed(records);
                 (&mut self.service, &mut self.response)
+            }
+            Ending::Ok { missed } => {
+                self.succeed(records);
+                // A scan of nothing has no record and one miss.
+                let nothing = u64::from(missed) >= records;
+                self.missing += u64::from(nothing);
+                self.missed += if kind.gets() { u64::from(missed) } else { 0 };
+                match nothing && kind.gets() {
+                    true => (&mut self.missed_service, &mut self.missed_response),
+                    false => (&mut self.service, &mut self.response),
+                }
             }
             Ending::Failed | Ending::Indeterminate => {
                 self.failed += u64::from(ending == Ending::Failed);
@@ -150,9 +188,8 @@ impl<C: Counter> KindMeasure<C> {
 
     /// Counts one operation that succeeded, but for its latencies.
     #[inline(always)]
-    pub(super) fn succeed(&mut self, found: bool, records: u64) {
+    pub(super) fn succeed(&mut self, records: u64) {
         self.ok += 1;
-        self.missing += u64::from(!found);
         self.records += records;
     }
 
@@ -169,12 +206,15 @@ impl<C: Counter> KindMeasure<C> {
     {
         self.ok += other.ok;
         self.missing += other.missing;
+        self.missed += other.missed;
         self.failed += other.failed;
         self.indeterminate += other.indeterminate;
         self.records += other.records;
         self.drained.add(other.drained);
         add_into(&mut self.service, other.service.as_ref());
         add_into(&mut self.response, other.response.as_ref());
+        add_into(&mut self.missed_service, other.missed_service.as_ref());
+        add_into(&mut self.missed_response, other.missed_response.as_ref());
         add_into(&mut self.unsuccessful_service, other.unsuccessful_service.as_ref());
         add_into(&mut self.unsuccessful_response, other.unsuccessful_response.as_ref());
     }

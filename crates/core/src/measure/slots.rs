@@ -6,7 +6,7 @@ use super::silence::Stretch;
 use crate::workload::Kind;
 
 /// Width of a slot, ns.
-pub(super) const SLOT: Nanos = 20_000_000;
+pub(crate) const SLOT: Nanos = 20_000_000;
 
 /// Reads and writes are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,12 +49,22 @@ pub struct Slot {
     pub indeterminate: u64,
     /// First and last end of an operation without success.
     pub errors: Option<Stretch>,
+    /// Records that gets found.
+    pub hits: u64,
+    /// Records that gets did not find, whether they should have been there or not.
+    pub misses: u64,
 }
 
 impl Slot {
-    fn note(&mut self, ending: Ending, at: Nanos) {
+    fn note(&mut self, kind: Kind, ending: Ending, records: u64, at: Nanos) {
         match ending {
-            Ending::Ok { .. } => return self.ok += 1,
+            Ending::Ok { missed } => {
+                if kind.gets() {
+                    self.misses += u64::from(missed);
+                    self.hits += records.saturating_sub(missed.into());
+                }
+                return self.ok += 1;
+            }
             Ending::Failed => self.failed += 1,
             Ending::Indeterminate => self.indeterminate += 1,
         }
@@ -66,6 +76,8 @@ impl Slot {
         self.ok += other.ok;
         self.failed += other.failed;
         self.indeterminate += other.indeterminate;
+        self.hits += other.hits;
+        self.misses += other.misses;
         if let Some(theirs) = other.errors {
             let mine = self.errors.get_or_insert(theirs);
             *mine = Stretch { from: mine.from.min(theirs.from), to: mine.to.max(theirs.to) };
@@ -87,13 +99,13 @@ impl Slots {
         Slots { start, index: 0, current: [Slot::default(); 2], done: Vec::new() }
     }
 
-    pub(super) fn note(&mut self, side: Side, ending: Ending, at: Nanos) {
+    pub(super) fn note(&mut self, kind: Kind, ending: Ending, records: u64, at: Nanos) {
         let index = (at.saturating_sub(self.start) / SLOT) as u32;
         if index != self.index {
             self.close();
             self.index = index;
         }
-        self.current[side as usize].note(ending, at);
+        self.current[Side::of(kind) as usize].note(kind, ending, records, at);
     }
 
     fn close(&mut self) {

@@ -17,6 +17,9 @@ pub enum FigureUnit {
     Ratio,
 }
 
+/// Name of the figure that tells how many servers were started anew since they were last asked.
+const RESTARTED: &str = "servers started anew";
+
 /// One figure of one phase, as [`super::Store::figures`] gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -30,4 +33,27 @@ pub struct Figure {
     pub detail: String,
     /// Why the reader should care: what is wrong and what to do, in a sentence without a stop.
     pub warning: Option<String>,
+}
+
+impl Figure {
+    /// Servers have been started anew since they were last asked; `who` says which and when, one each.
+    #[must_use]
+    pub fn restarted(who: &[String]) -> Figure {
+        Figure {
+            name: RESTARTED.to_owned(),
+            value: who.len() as f64,
+            unit: FigureUnit::Count,
+            detail: who.join(", "),
+            warning: Some(
+                "what they had in memory only is gone, which explains reads that find nothing since"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// It is [`Figure::restarted`], whatever part of a store (`cache: …`) it is of.
+    #[must_use]
+    pub fn tells_of_restarts(&self) -> bool {
+        self.name.ends_with(RESTARTED)
+    }
 }

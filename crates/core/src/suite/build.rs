@@ -7,8 +7,8 @@ mod kinds;
 use std::time::Duration;
 
 use crate::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, Kind, Mix, Part, PhasePlan, SizeModel,
-    ValueModel,
+    Arrival, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, Mix, Part, PhasePlan,
+    SizeModel, ValueModel,
 };
 
 use self::kinds::{needs_records, quietened, reads_something};
@@ -316,6 +316,7 @@ impl Builder<'_> {
             time_limit: limit.unwrap_or_else(|| duration.map_or(LONGEST, |d| d + GRACE)),
             verify: phase.verify.unwrap_or(self.spec.verify),
             read_back: phase.read_back.unwrap_or(false),
+            expect_hits: phase.expect_hits.or(self.spec.expect_hits).unwrap_or(EXPECTED_HITS),
             faults: phase.faults.clone(),
         })
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::workload::{Arrival, Distribution, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel};
+use crate::workload::{
+    Arrival, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel,
+};
 
 use super::faults;
 use super::plan::{Plan, inserted, mean_size};
@@ -200,6 +202,9 @@ fn describe_phase(phase: &PhasePlan, fields: u16, lines: &mut Vec<String>) {
     }
     if phase.read_back {
         checks += ", then all are read back";
+    }
+    if phase.expect_hits != EXPECTED_HITS {
+        checks += &format!(", {} of the gets are to find theirs", format_share(phase.expect_hits));
     }
     for fault in &phase.faults {
         checks += &faults::describe(fault);

@@ -35,7 +35,7 @@ pub(super) const CLIENT_KEYS: [&str; 14] = [
     "batch",
 ];
 /// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 18] = [
+pub(super) const SUITE_KEYS: [&str; 19] = [
     "name",
     "title",
     "source",
@@ -54,9 +54,10 @@ pub(super) const SUITE_KEYS: [&str; 18] = [
     "read-back",
     "warmup",
     "scorecard",
+    "expect",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 15] = [
+pub(super) const PHASE_KEYS: [&str; 16] = [
     "name",
     "label",
     "group",
@@ -72,9 +73,12 @@ pub(super) const PHASE_KEYS: [&str; 15] = [
     "step",
     "needs-nodes",
     "claim",
+    "expect",
 ];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
+/// Keys of `expect`.
+pub(super) const EXPECT_KEYS: [&str; 1] = ["hits"];
 /// Keys of `ramp`.
 pub(super) const RAMP_KEYS: [&str; 3] = ["from", "to", "over"];
 /// Keys of `sweep`.
@@ -104,6 +108,8 @@ pub(super) struct SuiteSpec {
     pub(super) time_limit: Option<Duration>,
     pub(super) verify: bool,
     pub(super) read_back: Option<bool>,
+    /// Share of the gets that must find what should be there.
+    pub(super) expect_hits: Option<f64>,
     pub(super) warmup: Duration,
     pub(super) clients: ClientSpec,
     pub(super) sweep: Option<Sweep>,
@@ -142,6 +148,7 @@ pub(super) struct PhaseSpec {
     pub(super) time_limit: Option<Duration>,
     pub(super) verify: Option<bool>,
     pub(super) read_back: Option<bool>,
+    pub(super) expect_hits: Option<f64>,
     pub(super) warmup: Warmup,
     pub(super) load: bool,
     pub(super) from_empty: bool,
@@ -381,6 +388,7 @@ impl SuiteSpec {
             time_limit: top.read("time-limit", |v| v.some_time())?,
             verify: top.read("verify", |v| v.flag())?.unwrap_or(true),
             read_back: top.read("read-back", |v| v.flag())?,
+            expect_hits: top.read("expect", expected_hits)?.flatten(),
             warmup: top.read("warmup", warmup_length)?.unwrap_or(WARMUP),
             clients: ClientSpec::read(&top)?,
             published: published_of(&top, &phases, sweep.as_ref())?,
@@ -390,6 +398,10 @@ impl SuiteSpec {
             phases,
         })
     }
+}
+
+fn expected_hits(value: Value<'_>) -> Result<Option<f64>, SuiteError> {
+    value.fields("`expect`", &EXPECT_KEYS)?.read("hits", |v| v.share())
 }
 
 fn sweep(value: Value<'_>) -> Result<Sweep, SuiteError> {
@@ -468,6 +480,7 @@ impl PhaseSpec {
             time_limit: fields.read("time-limit", |v| v.some_time())?,
             verify: fields.read("verify", |v| v.flag())?,
             read_back: fields.read("read-back", |v| v.flag())?,
+            expect_hits: fields.read("expect", expected_hits)?.flatten(),
             warmup: fields.read("warmup", warmup)?.unwrap_or(Warmup::Unsaid),
             load: flag("load")?,
             from_empty: flag("from-empty")?,

@@ -7,7 +7,8 @@
 //! condition  := subject OPERATOR amount
 //!             | "recovers" [ scope ] [ place ] "to" share ( "within" | OPERATOR ) amount
 //! subject    := FIGURE [ scope ] [ place ]
-//! scope      := "(" "reads" | "writes" | "all" | KIND ")"     the name of a driver's figure for `figure`
+//! scope      := "(" "reads" | "writes" | "all" | "hits" | "misses" | "hits-and-misses" | KIND ")"
+//!                                                            the name of a driver's figure for `figure`
 //! place      := "in" PHASE
 //! OPERATOR   := "<" | "<=" | ">" | ">=" | "==" | "=" | "!="
 //! amount     := what the figure is counted in, or a change such as `+10%`, `-5%` or `+0.2ms`
@@ -60,6 +61,12 @@ pub enum Operations {
     Reads,
     /// Those that write.
     Writes,
+    /// Gets that found a record.
+    Hits,
+    /// Gets that found nothing.
+    Misses,
+    /// Gets, whatever they found.
+    HitsAndMisses,
     /// Those of one kind.
     Kind(Kind),
 }
@@ -72,14 +79,31 @@ impl Operations {
             Operations::All => true,
             Operations::Reads => kind.read_only(),
             Operations::Writes => !kind.read_only(),
+            Operations::Hits | Operations::Misses | Operations::HitsAndMisses => kind.gets(),
             Operations::Kind(only) => only == kind,
         }
+    }
+
+    /// Whether gets that found a record are among them.
+    #[must_use]
+    pub fn include_hits(self) -> bool {
+        self != Operations::Misses
+    }
+
+    /// Whether gets that found nothing are among them: they are sooner answered than the others, and
+    /// only where it is asked for are they in one figure with those.
+    #[must_use]
+    pub fn include_misses(self) -> bool {
+        matches!(self, Operations::Misses | Operations::HitsAndMisses)
     }
 
     /// The word for them.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Operations::Hits => "hits",
+            Operations::Misses => "misses",
+            Operations::HitsAndMisses => "hits-and-misses",
             Operations::All => "all",
             Operations::Reads => "reads",
             Operations::Writes => "writes",

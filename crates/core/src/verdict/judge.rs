@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 
 use super::drift;
 use super::reason::Reason;
-use crate::measure::{KindMeasure, PhaseMeasure, ResourceSummary, Settling};
-use crate::store::Threading;
+use crate::measure::{KindMeasure, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch};
+use crate::store::{Consistency, Threading};
 use crate::workload::{GroupPlan, Kind, PhasePlan};
 
 /// Lateness in sending that no one need care about, ns: a timer's own wake-up takes as long.
@@ -28,6 +28,8 @@ pub struct Evidence<'a> {
     pub threading: Threading,
     /// What the machine did meanwhile, where that could be sampled.
     pub resources: Option<&'a ResourceSummary>,
+    /// When faults were at work, until they were repaired; in order.
+    pub outages: &'a [Stretch],
     /// The phase only prepares: how fast it was does not matter. Warm-up and load phases are taken so
     /// of themselves.
     pub prepares: bool,
@@ -90,8 +92,9 @@ impl Evidence<'_> {
             histogram.as_ref().map_or(0.0, |h| h.mean() * h.len() as f64)
         };
         let in_service: f64 =
-            self.measures().map(|m| sum(&m.service) + sum(&m.unsuccessful_service)).sum();
-        in_service / self.measure.span_with_drain().as_nanos().max(1) as f64
+            self.measures().map(|m| sum(&m.service) + sum(&m.missed_service)).sum();
+        let in_vain: f64 = self.measures().map(|m| sum(&m.unsuccessful_service)).sum();
+        (in_service + in_vain) / self.measure.span_with_drain().as_nanos().max(1) as f64
     }
 }
 
@@ -153,7 +156,8 @@ fn missed_schedule(evidence: &Evidence<'_>) -> Option<Reason> {
 fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {
     let lag_p99 = evidence.measure.send_lag.as_ref()?.value_at_quantile(0.99);
     let mut response: Option<Histogram<u64>> = None;
-    for histogram in evidence.measures().filter_map(|measure| measure.response.as_ref()) {
+    let answered = evidence.measures().flat_map(|m| [&m.response, &m.missed_response]);
+    for histogram in answered.flatten() {
         match &mut response {
             None => response = Some(histogram.clone()),
             Some(all) => all.add(histogram).ok()?,
@@ -163,27 +167,67 @@ fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {
     (lag_p99 > LAG_IGNORED).then_some(Reason::LateSends { lag_p99, response_p99 })
 }
 
-/// From verification; without it from the answers, where the mix itself makes no misses.
+/// Records not found where the ledger expects one; without verification all that were not found, where
+/// the mix itself makes no misses. Among the records that gets found, and these.
 fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
-    let tally = &evidence.measure.tally;
-    if evidence.is_disturbed() {
+    let PhaseMeasure { profile, figures, .. } = evidence.measure;
+    let (plan, beside_faults) = (evidence.plan, evidence.is_disturbed());
+    if !plan.verify && !plan.groups.iter().all(expects_every_record) {
         return None;
     }
-    if evidence.plan.verify {
-        return Some(Reason::UnexpectedMisses {
-            missed: tally.unexpected_misses,
-            reads: tally.reads,
-        });
+    let Gets { hits, misses, unexpected } =
+        if beside_faults { beside(evidence) } else { all(evidence) };
+    let missed = if plan.verify { unexpected } else { misses };
+    let lenient =
+        profile.capabilities.may_forget || profile.consistency.level == Consistency::Eventual;
+    let restarts = figures.iter().filter(|figure| figure.tells_of_restarts());
+    let restarted: Vec<&str> = restarts.map(|figure| figure.detail.as_str()).collect();
+    Some(Reason::UnexpectedMisses {
+        missed,
+        reads: hits + missed,
+        expected: lenient.then_some(plan.expect_hits),
+        beside_faults,
+        restarted: restarted.join(", "),
+    })
+}
+
+/// What became of the records that gets asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gets {
+    hits: u64,
+    /// Whether they should have been there or not.
+    misses: u64,
+    /// Those that verification expects to be there.
+    unexpected: u64,
+}
+
+fn all(evidence: &Evidence<'_>) -> Gets {
+    let series = evidence.measure.series.iter().filter(|(series, _)| series.kind.gets());
+    let sum = |gets: Gets, measure: &KindMeasure<u64>| Gets {
+        hits: gets.hits + measure.records.saturating_sub(measure.missed),
+        misses: gets.misses + measure.missed,
+        ..gets
+    };
+    let unexpected = evidence.measure.tally.missed();
+    series.fold(Gets { unexpected, ..Gets::default() }, |gets, (_, measure)| sum(gets, measure))
+}
+
+/// Outside the windows of faults.
+fn beside(evidence: &Evidence<'_>) -> Gets {
+    let measure = evidence.measure;
+    let undisturbed = |from: Nanos, width: Nanos| {
+        !evidence.outages.iter().any(|outage| from < outage.to && from + width > outage.from)
+    };
+    let timed = measure.missed_at.iter().filter(|(at, _)| undisturbed(*at, SLOT));
+    let mut gets = Gets { unexpected: timed.map(|(_, count)| count).sum(), ..Gets::default() };
+    let (begin, width) = (measure.course.start, measure.course.slot);
+    for (slots, at) in measure.course.slots.iter().zip((begin..).step_by(width.max(1) as usize)) {
+        if undisturbed(at, width) {
+            gets.hits += slots[0].hits + slots[1].hits;
+            gets.misses += slots[0].misses + slots[1].misses;
+        }
     }
-    if !evidence.plan.groups.iter().all(expects_every_record) {
-        return None;
-    }
-    let reads = evidence.measure.series.iter().filter(|(series, _)| {
-        matches!(series.kind, Kind::Get | Kind::PutGet | Kind::ReadModifyWrite)
-    });
-    let (missed, reads) =
-        reads.fold((0, 0), |(missed, reads), (_, m)| (missed + m.missing, reads + m.ok));
-    Some(Reason::UnexpectedMisses { missed, reads })
+    gets
 }
 
 fn expects_every_record(group: &GroupPlan) -> bool {
@@ -201,10 +245,18 @@ fn too_few_samples(evidence: &Evidence<'_>) -> Option<Reason> {
         }
     }
     for (series, measure) in &evidence.measure.series {
-        *kinds.entry(series.kind).or_default() += measure.ok;
+        *kinds.entry(series.kind).or_default() += samples(measure);
     }
     let (kind, samples) = kinds.into_iter().min_by_key(|&(_, samples)| samples)?;
     Some(Reason::TooFewSamples { kind, samples })
+}
+
+/// What the percentiles rest on: of gets the hits, unless there is none at all.
+fn samples(measure: &KindMeasure<u64>) -> u64 {
+    match measure.found() {
+        0 => measure.ok,
+        found => found,
+    }
 }
 
 fn too_short(evidence: &Evidence<'_>) -> Option<Reason> {

@@ -113,12 +113,21 @@ pub enum Reason {
         /// 99th percentile of the response time, ns.
         response_p99: u64,
     },
-    /// Reads found nothing where the workload expected a record: misses are cheaper than hits.
+    /// Reads found nothing where a record was to be expected: misses are cheaper than hits.
     UnexpectedMisses {
-        /// Reads that found nothing.
+        /// Records not found.
         missed: u64,
-        /// Reads in all.
+        /// Records read that should have been there.
         reads: u64,
+        /// Share of them that must be found, where the store may forget or be stale.
+        #[serde(default)]
+        expected: Option<f64>,
+        /// Only what was outside the windows of faults is counted.
+        #[serde(default)]
+        beside_faults: bool,
+        /// Servers that were started anew meanwhile, in words; empty if none was seen to be.
+        #[serde(default)]
+        restarted: String,
     },
     /// Operations failed, or may have.
     ErrorRatio {
@@ -246,7 +255,10 @@ impl Reason {
             Reason::HarnessShare { .. } => Bounds::suspect_above(0.20),
             Reason::MissedSchedule { .. } => Bounds::above(0.001, 0.05),
             Reason::LateSends { .. } => Bounds::above(0.10, 0.50),
-            Reason::UnexpectedMisses { .. } => Bounds::above(0.001, 0.01),
+            Reason::UnexpectedMisses { expected: Some(hits), .. } => {
+                Bounds::above(1.0 - hits, 1.0 - hits / 2.0)
+            }
+            Reason::UnexpectedMisses { expected: None, .. } => Bounds::above(0.001, 0.01),
             Reason::ErrorRatio { .. } => Bounds::above(0.001, 0.05),
             Reason::TooFewSamples { .. } => {
                 Bounds { remark: Some(10_000.0), ..Bounds::suspect_below(1_000.0) }
@@ -282,7 +294,7 @@ impl Reason {
             Reason::LateSends { lag_p99, response_p99 } => {
                 (share(lag_p99, response_p99), Unit::Share)
             }
-            Reason::UnexpectedMisses { missed, reads } => (share(missed, reads), Unit::Share),
+            Reason::UnexpectedMisses { missed, reads, .. } => (share(missed, reads), Unit::Share),
             Reason::ErrorRatio { failed, completed } => (share(failed, completed), Unit::Share),
             Reason::TooFewSamples { samples, .. } => (samples as f64, Unit::Count),
             Reason::TooShort { span } => (span.as_secs_f64(), Unit::Seconds),
@@ -319,6 +331,7 @@ impl Reason {
     #[must_use]
     pub fn text(&self) -> String {
         match *self {
+            Reason::UnexpectedMisses { .. } => self.absent_text(),
             Reason::ClientLimited { worker, waited, server, .. } => {
                 limited_text(worker, &self.percent(), waited, server)
             }
@@ -334,11 +347,6 @@ impl Reason {
                 time(lag_p99),
                 time(response_p99)
             ),
-            Reason::UnexpectedMisses { missed, reads } => {
-                let of_all = self.percent();
-                let (missed, reads) = (grouped(missed), grouped(reads));
-                format!("{missed} of {reads} reads ({of_all}) found no record where one should be")
-            }
             Reason::ErrorRatio { failed, completed } => {
                 let of_all = self.percent();
                 let (failed, completed) = (grouped(failed), grouped(completed));
@@ -407,7 +415,8 @@ impl Reason {
                 "leave a processor free for kvdyno, or give it more threads (--threads)"
             }
             Reason::UnexpectedMisses { .. } => {
-                "load the records first, check the number of records, and whether the store evicts"
+                "load the records first, check the number of records, and whether the store evicts; \
+                 for a cache that is meant to miss, set expect.hits"
             }
             Reason::ErrorRatio { .. } => {
                 "read the first message of each error class, and mend that"
@@ -447,6 +456,26 @@ impl Reason {
 
     fn percent(&self) -> String {
         percent(self.figure().0)
+    }
+
+    fn absent_text(&self) -> String {
+        let Reason::UnexpectedMisses { missed, reads, expected, beside_faults, restarted } = self
+        else {
+            return String::new();
+        };
+        let (of_all, missed, reads) = (self.percent(), grouped(*missed), grouped(*reads));
+        let mut text =
+            format!("{missed} of {reads} reads ({of_all}) found no record where one should be");
+        if *beside_faults {
+            text += ", outside the faults' windows";
+        }
+        if let Some(hits) = expected {
+            text += &format!("; {} are to find theirs", percent(*hits));
+        }
+        if !restarted.is_empty() {
+            text += &format!("; started anew meanwhile: {restarted}");
+        }
+        text
     }
 
     fn few_text(&self, kind: Kind, samples: u64) -> String {

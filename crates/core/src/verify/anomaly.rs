@@ -148,8 +148,13 @@ pub struct Tally {
     /// legal.
     #[serde(default)]
     pub legal_stale: u64,
-    /// Reads that found nothing where the workload expected a record and the ledger cannot judge.
+    /// Records that a read did not find where the ledger expects one, and the store broke no promise:
+    /// it may forget, or the record is of an earlier run. Without a ledger every record not found.
     pub unexpected_misses: u64,
+    /// Records that a read did not find where the ledger demands one: [`Tally::anomalies`] has them
+    /// too, by their fields, and each but once if they are not found again.
+    #[serde(default)]
+    pub wrong_misses: u64,
     /// Writes acknowledged: one for each record, in batches too.
     pub writes_acknowledged: u64,
     /// Writes surely not applied.
@@ -177,6 +182,12 @@ impl Tally {
         self.anomalies.iter().sum()
     }
 
+    /// Records that a read did not find where the ledger expects one.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.unexpected_misses.saturating_add(self.wrong_misses)
+    }
+
     /// Adds another worker's or phase's.
     pub fn add(&mut self, other: &Tally) {
         self.reads += other.reads;
@@ -190,6 +201,7 @@ impl Tally {
         self.legal_misses += other.legal_misses;
         self.legal_stale += other.legal_stale;
         self.unexpected_misses += other.unexpected_misses;
+        self.wrong_misses += other.wrong_misses;
         self.writes_acknowledged += other.writes_acknowledged;
         self.writes_failed += other.writes_failed;
         self.writes_indeterminate += other.writes_indeterminate;

@@ -11,6 +11,7 @@ use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
 use super::history::{Kept, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
 use super::ledger::{Hand, Ledger, WriteTicket};
+use super::missing::{MissedAt, Missing};
 use super::stamp::{self, Expected, Seen, Session};
 use super::suspects::Suspects;
 use crate::measure::Nanos;
@@ -34,6 +35,8 @@ pub struct Examination {
     pub part: Part,
     /// The store makes values up (`null:`): their stamp is all there is to check.
     pub fabricated: bool,
+    /// Misses are counted by the time at which they came, too: the phase has faults.
+    pub time_misses: bool,
     /// Records whose history is kept, if any.
     pub(crate) sample: Option<Arc<Sample>>,
     /// Where records with wrong reads are marked, if any are.
@@ -64,6 +67,7 @@ pub struct Examiner {
     /// Reads are checked, and nobody asks which were answered.
     usual: bool,
     tally: Tally,
+    missing: Missing,
     anomalies: Vec<Anomaly>,
     behind: Behind,
     /// Fields beyond the first, of records whose fields are written apart.
@@ -89,16 +93,23 @@ impl Examiner {
         let scribe = by.sample.clone().map(Scribe::new);
         let ledger = by.ledger.take().map(Hand::new);
         let usual = by.check_reads && by.answered.is_none();
+        let missing = Missing::new(by.time_misses);
         Examiner {
             by,
             ledger,
             usual,
             tally: Tally::default(),
+            missing,
             anomalies: Vec::new(),
             behind: Behind::default(),
             further_fields: 0,
             scribe,
         }
+    }
+
+    /// When records were missed, where the phase asks for that; nothing from then on.
+    pub(crate) fn take_missed_at(&mut self) -> MissedAt {
+        self.missing.take_at()
     }
 
     /// The requests about sampled records; none from then on.
@@ -301,8 +312,9 @@ impl Examiner {
 
     fn judge_missing(&mut self, read: &AnsweredRead<'_>, reads: &mut ReadTickets) {
         self.note_fields();
+        self.missing.begin();
         match &self.ledger {
-            None => self.tally.unexpected_misses += 1,
+            None => self.missing.expected(),
             Some(_) if reads.count() == 0 => self.tally.stamp_only += 1,
             Some(_) => {
                 for field in 0..reads.count() {
@@ -310,6 +322,7 @@ impl Examiner {
                 }
             }
         }
+        self.missing.of_absent(read.answered, &mut self.tally);
     }
 
     fn judge_fields(
@@ -330,6 +343,7 @@ impl Examiner {
             self.ask_ledger(read, reads, 0, Sight::of(seen));
             return;
         }
+        self.missing.begin();
         for field in 0..self.by.dataset.fields {
             let seen = match reading.spans().iter().find(|span| span.index == field) {
                 Some(span) => Sight::of(self.check_field(read, field, span_of(span))),
@@ -337,6 +351,7 @@ impl Examiner {
             };
             self.ask_ledger(read, reads, usize::from(field), seen);
         }
+        self.missing.of_found(read.answered, &mut self.tally);
     }
 
     /// Brings what was seen of one word before the ledger.
@@ -474,13 +489,18 @@ impl Examiner {
                 self.tally.legal_stale += 1;
             }
             Judgement::StampOnly => self.tally.stamp_only += 1,
+            Judgement::Forgotten => {
+                self.tally.judged += 1;
+                self.missing.expected();
+            }
             Judgement::UnexpectedMiss => {
                 self.tally.stamp_only += 1;
-                self.tally.unexpected_misses += 1;
+                self.missing.expected();
             }
             Judgement::Unknown => self.tally.unknown += 1,
             Judgement::Illegal { kind, floor, next, behind } => {
                 self.tally.judged += 1;
+                self.missing.demanded();
                 let earlier = seen.is_some_and(|seen| seen.session() == Session::Earlier);
                 let detail = match (kind, seen) {
                     (AnomalyKind::Stale, None) => "absent, though a write was acknowledged",

@@ -56,6 +56,8 @@ pub enum Judgement {
     Early,
     /// Nothing, where nothing need be.
     LegalMiss,
+    /// Nothing, where a value was acknowledged, from a store that may forget.
+    Forgotten,
     /// What an acknowledged write had replaced, for no longer than the store may be stale.
     LegalStale,
     /// A value whose order cannot be judged: existing data, or a row of a scan that a write may
@@ -292,23 +294,21 @@ impl Rules {
         if past.blank() && !past.earlier() {
             return if past.put_begun() { Judgement::Early } else { Judgement::LegalMiss };
         }
-        if self.may_forget {
-            return Judgement::LegalMiss;
-        }
         if past.blank() {
             return Judgement::UnexpectedMiss;
         }
-        let Some(expiry) = self.expiry else {
-            return illegal(AnomalyKind::Stale, past, times);
-        };
-        // A write that began after the read was sent, or one that was there already.
-        let since = times.sent.saturating_sub(expiry.slack());
-        if expiry.may_be_gone(since, times.answered)
-            || past.may_have_expired(&expiry, times.answered)
-        {
+        if self.expiry.is_some_and(|expiry| {
+            // A write that began after the read was sent, or one that was there already.
+            let since = times.sent.saturating_sub(expiry.slack());
+            expiry.may_be_gone(since, times.answered)
+                || past.may_have_expired(&expiry, times.answered)
+        }) {
             return Judgement::LegalMiss;
         }
-        illegal(AnomalyKind::Stale, past, times)
+        match self.may_forget {
+            true => Judgement::Forgotten,
+            false => illegal(AnomalyKind::Stale, past, times),
+        }
     }
 
     /// A read that found nothing tells something of the puts before it.

@@ -8,6 +8,7 @@ mod history;
 mod judgement;
 mod ledger;
 pub mod linearizability;
+mod missing;
 mod overlap;
 pub mod stamp;
 mod suspects;

@@ -27,8 +27,8 @@ pub(crate) use marks::{Marked, Marks};
 pub use mix::{MixCursor, Mixer};
 pub use operation::{Drawer, Operation, Workload};
 pub use plan::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part, PhasePlan,
-    SizeModel, ValueModel,
+    Arrival, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part,
+    PhasePlan, SizeModel, ValueModel,
 };
 pub(crate) use random::derive_seed;
 pub use random::{Permutation, Random, mix64, unmix64};

@@ -74,6 +74,13 @@ impl Kind {
         matches!(self, Kind::Insert | Kind::InsertBatch)
     }
 
+    /// Gets records that are meant to be there: what it does not find is a miss.
+    #[inline]
+    #[must_use]
+    pub fn gets(self) -> bool {
+        matches!(self, Kind::Get | Kind::PutGet | Kind::ReadModifyWrite | Kind::GetBatch)
+    }
+
     /// Only reads.
     #[must_use]
     pub fn read_only(self) -> bool {
@@ -370,6 +377,18 @@ impl PhasePlan {
     }
 }
 
+/// [`PhasePlan::expect_hits`] where a suite says nothing.
+pub const EXPECTED_HITS: f64 = 0.99;
+
+fn expected_hits() -> f64 {
+    EXPECTED_HITS
+}
+
+/// Plans that were written before there was a word for it are the same plans.
+fn is_expected(hits: &f64) -> bool {
+    *hits == EXPECTED_HITS
+}
+
 /// A stretch of load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhasePlan {
@@ -395,6 +414,10 @@ pub struct PhasePlan {
     pub verify: bool,
     /// Every record is read back once the phase is over, and what is missing is named.
     pub read_back: bool,
+    /// Share of the gets of records that should be there which must find them, where the store may
+    /// forget or is stale for a while.
+    #[serde(default = "expected_hits", skip_serializing_if = "is_expected")]
+    pub expect_hits: f64,
     /// What is done to the testbed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultPlan>,
@@ -422,6 +445,7 @@ impl PhasePlan {
             time_limit,
             verify: true,
             read_back: false,
+            expect_hits: EXPECTED_HITS,
             faults: Vec::new(),
         }
     }

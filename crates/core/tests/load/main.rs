@@ -1,6 +1,7 @@
 //! The load loop, driven whole: counts, schedules, stalls, errors, ends.
 
 mod ends;
+mod misses;
 mod pacing;
 mod recheck;
 mod stores;
@@ -71,7 +72,7 @@ impl Bench {
             slots: dataset.capacity,
             linearizable: true,
             staleness: Duration::ZERO,
-            may_forget: false,
+            may_forget: profile.capabilities.may_forget,
             overlap_capacity: 1 << 16,
             initial: Initial::Never,
             expiry: None,

@@ -67,6 +67,7 @@ fn a_client_that_is_starved_is_told_to_be_the_limit() {
         measure: &measure,
         threading: Threading::Networked,
         resources: None,
+        outages: &[],
         prepares: false,
     });
     let limited = reasons.iter().find_map(|reason| match reason {

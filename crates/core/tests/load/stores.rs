@@ -10,7 +10,7 @@ use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault, Figure,
-    FigureUnit, NoTransport, Profile, Promise, Put, Reading, Store, Threading,
+    FigureUnit, NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
 };
 
 /// What the store does beside storing.
@@ -21,6 +21,8 @@ pub struct Behaviour {
     pub stall_until: AtomicU64,
     /// One in this many requests fails; 0: none.
     pub fail_one_in: u64,
+    /// It says of itself that it may forget records.
+    pub may_forget: bool,
     /// The server is gone: every request is refused.
     pub gone_from: AtomicU64,
     /// Puts are acknowledged and not stored.
@@ -51,6 +53,11 @@ impl MapStore {
     fn shard(&self, key: &[u8]) -> &Mutex<HashMap<Vec<u8>, Vec<u8>>> {
         let sum = key.iter().fold(0usize, |sum, &b| sum.wrapping_mul(31).wrapping_add(b.into()));
         &self.shards[sum % self.shards.len()]
+    }
+
+    /// Takes away about half of the records.
+    pub fn forget(&self) {
+        self.shards.iter().step_by(2).for_each(|shard| shard.lock().unwrap().clear());
     }
 
     async fn wait(&self, until: Nanos) {
@@ -105,7 +112,12 @@ impl Store for Shared {
         Ok(Profile {
             store: "map".to_owned(),
             version: None,
-            capabilities: Capabilities { pipeline: true, ..Capabilities::default() },
+            capabilities: Capabilities {
+                pipeline: true,
+                batch_get: true,
+                may_forget: self.0.behaviour.may_forget,
+                ..Capabilities::default()
+            },
             durability: Promise::checked(Durability::None),
             consistency: Promise::checked(Consistency::Linearizable),
             ttl_precision: Duration::ZERO,
@@ -148,6 +160,14 @@ impl Client for MapClient {
         }
         let mut shard = self.0.shard(put.key).lock().unwrap();
         shard.insert(put.key.to_vec(), put.value.whole().to_vec());
+        Ok(())
+    }
+
+    async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
+        self.0.serve().await?;
+        for &key in keys {
+            into.push(key, self.0.shard(key).lock().unwrap().get(key).map(Vec::as_slice));
+        }
         Ok(())
     }
 

@@ -15,6 +15,8 @@ mod harm;
 mod hostile;
 mod inputs;
 mod lengths;
+#[cfg(feature = "server-tests")]
+mod misses;
 mod options;
 mod reasons;
 #[cfg(feature = "server-tests")]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::result::{Level, RunResult, Status, StoreRun};
+use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
 
 use super::source::Source;
 
@@ -65,8 +65,27 @@ impl Differences {
         if a.kvdyno.version != b.kvdyno.version || a.kvdyno.git != b.kvdyno.git {
             self.cautions.push("measured by different versions of kvdyno".to_owned());
         }
+        self.hits(run_a, run_b);
         if a.host.kernel != b.host.kernel {
             self.cautions.push("kernels differ".to_owned());
+        }
+    }
+
+    /// Where a side missed records: the figures are of hits, and a store that misses has less to do.
+    fn hits(&mut self, first: &StoreRun, second: &StoreRun) {
+        for phase in first.phases.iter().filter(|phase| !phase.prepares()) {
+            let other = second.phases.iter().find(|other| other.name == phase.name);
+            let both = (phase.hit_ratio(), other.and_then(PhaseResult::hit_ratio));
+            let (Some(a), Some(b)) = both else { continue };
+            if a < 1.0 || b < 1.0 {
+                let percent = |ratio: f64| format!("{:.2} %", (ratio * 1e4).floor() / 1e2);
+                self.cautions.push(format!(
+                    "gets of phase {} found {} and {} of what they asked for: its figures are of hits",
+                    phase.name,
+                    percent(a),
+                    percent(b)
+                ));
+            }
         }
     }
 

@@ -24,13 +24,13 @@ const MOST_SLOTS: usize = 240;
 pub struct Slot {
     /// Length, s.
     pub length_s: f64,
-    /// Operations that succeeded.
+    /// Operations that succeeded, without gets that found nothing; or nothing but those.
     pub ok: u64,
     /// Of these, the ones that ended after the phase: in no rate.
     pub drained: u64,
     /// Operations that did not.
     pub failed: u64,
-    /// Latencies of those that succeeded, as (ns, how many), ascending: response times where arrivals
+    /// Latencies of the same, as (ns, how many), ascending: response times where arrivals
     /// are open, else service times.
     pub latencies: Vec<(u64, u64)>,
 }
@@ -182,12 +182,15 @@ impl Reading {
         let mut reading = Reading::default();
         for series in &phase.series {
             let group = phase.groups.get(usize::from(series.group));
-            let clock = match group.is_some_and(|group| group.open) {
-                true => Measured::Response,
-                false => Measured::Service,
+            let open = group.is_some_and(|group| group.open);
+            let clock = match (open, phase.only_misses()) {
+                (true, false) => Measured::Response,
+                (false, false) => Measured::Service,
+                (true, true) => Measured::MissedResponse,
+                (false, true) => Measured::MissedService,
             };
             let known = reading.clocks.entry(series.kind).or_insert(clock);
-            if clock == Measured::Response {
+            if open {
                 *known = clock;
             }
         }
@@ -207,8 +210,10 @@ impl Reading {
         let slots = self.kinds.entry(kind).or_default();
         slots.resize_with(self.starts.len(), Slot::default);
         let slot = slots.last_mut().expect("there is an interval");
-        slot.ok = slot.ok.saturating_add(row.ok);
-        slot.drained = slot.drained.saturating_add(row.kind_drained);
+        let clock = self.clocks.get(&kind);
+        slot.ok = slot.ok.saturating_add(if misses(clock) { row.ok } else { row.found() });
+        let drained = if misses(clock) { row.kind_drained } else { row.found_drained() };
+        slot.drained = slot.drained.saturating_add(drained);
         let failed = row.kind_failed.saturating_add(row.kind_indeterminate);
         slot.failed = slot.failed.saturating_add(failed);
     }
@@ -224,7 +229,9 @@ impl Reading {
             slots.flat_map(|slot| &slot.latencies).map(|cell| cell.1).sum::<u64>()
         };
         let counted = |kind: &Kind| -> u64 {
-            phase.series.iter().filter(|series| series.kind == *kind).map(|series| series.ok).sum()
+            let of_kind = phase.series.iter().filter(|series| series.kind == *kind);
+            let all = misses(self.clocks.get(kind));
+            of_kind.map(|series| if all { series.ok } else { series.found() }).sum()
         };
         if self.clocks.keys().any(|kind| logged(kind) < counted(kind)) {
             for (&kind, &clock) in &self.clocks {
@@ -240,16 +247,27 @@ impl Reading {
     }
 }
 
+/// Gets that found nothing are what is looked at: the phase has nothing else.
+fn misses(clock: Option<&Measured>) -> bool {
+    matches!(clock, Some(Measured::MissedService | Measured::MissedResponse))
+}
+
 /// One kind of a phase as one interval.
 fn whole(phase: &PhaseResult, kind: Kind, clock: Measured) -> Result<Slot, HistogramError> {
     let mut slot = Slot { length_s: phase.wall_ns as f64 / 1e9, ..Slot::default() };
     for series in phase.series.iter().filter(|series| series.kind == kind) {
         let latency = match clock {
             Measured::Response => &series.response,
+            Measured::MissedService => &series.missed_service,
+            Measured::MissedResponse => &series.missed_response,
             _ => &series.service,
         };
+        let (ok, in_time) = match misses(Some(&clock)) {
+            true => (series.ok, series.in_time()),
+            false => (series.found(), series.found_in_time()),
+        };
         let latencies = latency.as_ref().map(cells).transpose()?.unwrap_or_default();
-        let (ok, failed, drained) = (series.ok, series.unsuccessful(), series.drained);
+        let (failed, drained) = (series.unsuccessful(), ok.saturating_sub(in_time));
         slot.add(&Slot { ok, drained, failed, latencies, length_s: 0.0 });
     }
     Ok(slot)

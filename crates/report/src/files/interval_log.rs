@@ -24,18 +24,29 @@ const LONGEST_LINE: u64 = 2 << 20;
 pub(crate) enum Measured {
     Service,
     Response,
+    /// Of gets that found nothing.
+    MissedService,
+    MissedResponse,
     FailedService,
     FailedResponse,
 }
 
 impl Measured {
-    const ALL: [Measured; 4] =
-        [Measured::Service, Measured::Response, Measured::FailedService, Measured::FailedResponse];
+    const ALL: [Measured; 6] = [
+        Measured::Service,
+        Measured::Response,
+        Measured::MissedService,
+        Measured::MissedResponse,
+        Measured::FailedService,
+        Measured::FailedResponse,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Measured::Service => "service",
             Measured::Response => "response",
+            Measured::MissedService => "missed-service",
+            Measured::MissedResponse => "missed-response",
             Measured::FailedService => "failed-service",
             Measured::FailedResponse => "failed-response",
         }
@@ -83,6 +94,8 @@ pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, ori
         let histograms = [
             &measure.service,
             &measure.response,
+            &measure.missed_service,
+            &measure.missed_response,
             &measure.unsuccessful_service,
             &measure.unsuccessful_response,
         ];

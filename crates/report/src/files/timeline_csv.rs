@@ -1,8 +1,10 @@
 //! `timeline.csv`: one row for each interval and series, for spreadsheets and for the report's
 //! charts. An interval in which nothing ended has one row without a series: a stall is a finding.
 
+use hdrhistogram::Histogram;
 use kvdyno_core::measure::{Interval, KindMeasure, Nanos, Series};
 use kvdyno_core::shown::plain;
+use kvdyno_core::workload::Kind;
 use serde::{Deserialize, Serialize};
 
 use super::Place;
@@ -43,6 +45,35 @@ pub(crate) struct TimelineRow {
     pub drained: u64,
     #[serde(default)]
     pub kind_drained: u64,
+    #[serde(default)]
+    pub kind_drained_nothing: u64,
+    #[serde(default)]
+    pub missed: u64,
+    #[serde(default)]
+    pub missed_service_p50_ns: Option<u64>,
+    #[serde(default)]
+    pub missed_service_p99_ns: Option<u64>,
+    #[serde(default)]
+    pub missed_service_max_ns: Option<u64>,
+    #[serde(default)]
+    pub missed_response_p50_ns: Option<u64>,
+    #[serde(default)]
+    pub missed_response_p99_ns: Option<u64>,
+    #[serde(default)]
+    pub missed_response_max_ns: Option<u64>,
+}
+
+impl TimelineRow {
+    /// Operations that succeeded, without gets that found nothing.
+    pub(crate) fn found(&self) -> u64 {
+        let gets = Kind::ALL.into_iter().any(|kind| kind.gets() && kind.name() == self.kind);
+        self.ok.saturating_sub(if gets { self.missing } else { 0 })
+    }
+
+    /// Of these, what ended after the phase.
+    pub(crate) fn found_drained(&self) -> u64 {
+        self.kind_drained.saturating_sub(self.kind_drained_nothing)
+    }
 }
 
 /// The line with the names of the columns.
@@ -84,8 +115,11 @@ pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, ori
 }
 
 fn row(whole: &TimelineRow, (series, measure): &(Series, KindMeasure<u32>)) -> TimelineRow {
-    let service = |quantile| measure.service.as_ref().map(|h| h.value_at_quantile(quantile));
-    let response = |quantile| measure.response.as_ref().map(|h| h.value_at_quantile(quantile));
+    let at =
+        |of: &Option<Histogram<u32>>, quantile| of.as_ref().map(|h| h.value_at_quantile(quantile));
+    let service = |quantile| at(&measure.service, quantile);
+    let response = |quantile| at(&measure.response, quantile);
+    let (missed_service, missed_response) = (&measure.missed_service, &measure.missed_response);
     TimelineRow {
         group: Some(series.group),
         kind: series.kind.name().to_owned(),
@@ -104,6 +138,14 @@ fn row(whole: &TimelineRow, (series, measure): &(Series, KindMeasure<u32>)) -> T
         response_p99_9_ns: response(0.999),
         response_max_ns: measure.response.as_ref().map(|h| h.max()),
         kind_drained: measure.drained.ok,
+        kind_drained_nothing: measure.drained.found_nothing,
+        missed: measure.missed,
+        missed_service_p50_ns: at(missed_service, 0.5),
+        missed_service_p99_ns: at(missed_service, 0.99),
+        missed_service_max_ns: missed_service.as_ref().map(|h| h.max()),
+        missed_response_p50_ns: at(missed_response, 0.5),
+        missed_response_p99_ns: at(missed_response, 0.99),
+        missed_response_max_ns: missed_response.as_ref().map(|h| h.max()),
         ..whole.clone()
     }
 }

@@ -7,7 +7,7 @@ use kvdyno_core::verify::AnomalyKind;
 
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
-use crate::lines::{LatencyUnit, REPORT_LINES, ReportLine, findings};
+use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
 use crate::numbers::{bytes_text, duration_text, grouped};
 use crate::result::{AnomalyResult, HistogramError, RunResult, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
@@ -142,7 +142,7 @@ impl Page {
             facts: facts(result),
             stamp: difference_stamp(result),
             unit: unit.name(),
-            columns: &REPORT_LINES,
+            columns: report_lines(has_misses(result)),
             stores,
             standing: Standing::of(result)?,
             claims: claims(result, &labels),
@@ -176,16 +176,17 @@ fn store_card(
     let (durability, consistency) = promises(&run.store);
     let mut table = Vec::new();
     let mut lower_bounds = false;
+    let lines = report_lines(has_misses(result));
     for phase in &run.phases {
         for view in rows(phase, shows_published(result))? {
             lower_bounds |= view.lower_bound;
             let class = match view.scope {
                 _ if view.prepares => "prepares",
                 Scope::Phase => "phase",
-                Scope::Series => "series",
+                Scope::Series | Scope::Missed => "series",
                 Scope::Published => "published",
             };
-            table.push(Row { class, cells: row_cells(&view, unit) });
+            table.push(Row { class, cells: row_cells(&view, lines, unit) });
         }
     }
     let tally = run.tally();

@@ -134,6 +134,7 @@ impl Watched {
     pub fn add(&mut self, interval: &Interval) {
         let mut all: Option<Histogram<u64>> = None;
         for (_, measure) in &interval.series {
+            // Of gets the hits, as in every latency.
             if let Some(histogram) = measure.response.as_ref().or(measure.service.as_ref()) {
                 add(all.get_or_insert_with(latency_histogram), histogram);
             }

@@ -145,7 +145,13 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
 fn largest_count(tally: &Tally) -> u64 {
     let reads = [tally.reads, tally.records, tally.bytes_checked, tally.judged];
     let unjudged = [tally.stamp_only, tally.unknown, tally.not_read_again];
-    let misses = [tally.early, tally.legal_misses, tally.legal_stale, tally.unexpected_misses];
+    let misses = [
+        tally.early,
+        tally.legal_misses,
+        tally.legal_stale,
+        tally.unexpected_misses,
+        tally.wrong_misses,
+    ];
     let writes = [tally.writes_acknowledged, tally.writes_failed, tally.writes_indeterminate];
     let all = reads.iter().chain(&unjudged).chain(&misses).chain(&writes).chain(&tally.anomalies);
     all.copied().max().unwrap_or(0)
@@ -161,10 +167,10 @@ fn what_only(error: &serde_json::Error) -> String {
 }
 
 fn check_histograms(phase: &PhaseResult) -> Result<(), HistogramError> {
-    let of_series = phase
-        .series
-        .iter()
-        .flat_map(|s| [&s.service, &s.response, &s.unsuccessful_service, &s.unsuccessful_response]);
+    let of_series = phase.series.iter().flat_map(|s| {
+        let answered = [&s.service, &s.response, &s.missed_service, &s.missed_response];
+        answered.into_iter().chain([&s.unsuccessful_service, &s.unsuccessful_response])
+    });
     let all = of_series.chain([&phase.unstarted, &phase.send_lag]);
     all.flatten().try_for_each(|latency: &Latency| latency.decode().map(|_| ()))
 }

@@ -6,7 +6,6 @@ use std::time::SystemTime;
 
 use kvdyno_core::workload::Part;
 
-use super::phase::rate;
 use super::{
     ANOMALIES_SHOWN, ErrorResult, HistogramError, Latency, MergedPart, PhaseResult, RunResult,
     SeriesResult, Status, StoreRun, Verdict, rfc3339,
@@ -224,7 +223,7 @@ fn merge_series(phase: &mut PhaseResult, other: &PhaseResult) -> Result<(), Hist
     }
     phase.series.sort_by_key(|s| (s.group, s.kind));
     for series in &mut phase.series {
-        series.rate = rate(series.in_time(), phase.wall_ns);
+        series.set_rates(phase.wall_ns);
     }
     Ok(())
 }
@@ -232,12 +231,16 @@ fn merge_series(phase: &mut PhaseResult, other: &PhaseResult) -> Result<(), Hist
 fn add_series(mine: &mut SeriesResult, theirs: &SeriesResult) -> Result<(), HistogramError> {
     mine.ok = mine.ok.saturating_add(theirs.ok);
     mine.missing = mine.missing.saturating_add(theirs.missing);
+    mine.missed = mine.missed.saturating_add(theirs.missed);
     mine.failed = mine.failed.saturating_add(theirs.failed);
     mine.indeterminate = mine.indeterminate.saturating_add(theirs.indeterminate);
     mine.records = mine.records.saturating_add(theirs.records);
     mine.drained = mine.drained.saturating_add(theirs.drained);
+    mine.drained_gets.add(theirs.drained_gets);
     mine.service = sum(&mine.service, &theirs.service)?;
     mine.response = sum(&mine.response, &theirs.response)?;
+    mine.missed_service = sum(&mine.missed_service, &theirs.missed_service)?;
+    mine.missed_response = sum(&mine.missed_response, &theirs.missed_response)?;
     mine.unsuccessful_service = sum(&mine.unsuccessful_service, &theirs.unsuccessful_service)?;
     mine.unsuccessful_response = sum(&mine.unsuccessful_response, &theirs.unsuccessful_response)?;
     Ok(())

@@ -16,9 +16,11 @@ use serde::{Deserialize, Serialize};
 use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
 use super::course::CourseResult;
 use super::fault::FaultResult;
+use super::hits::DrainedGets;
 use super::latency::{Latency, finite};
 use super::linearizability::LinearizabilityResult;
 use super::rfc3339;
+use super::tally::TallySchema;
 use crate::account;
 
 /// Anomalies that a phase keeps in `result.json`; all of them are in `anomalies.jsonl`.
@@ -144,6 +146,10 @@ pub struct SeriesResult {
     pub ok: u64,
     /// Of these, reads and deletes whose record was not there.
     pub missing: u64,
+    /// Of the records that gets (`get`, `get-batch`, `put-get`, `read-modify-write`) asked for, those that were
+    /// not there; the others are hits.
+    #[serde(default)]
+    pub missed: u64,
     /// Operations surely not applied.
     pub failed: u64,
     /// Operations perhaps applied.
@@ -153,12 +159,27 @@ pub struct SeriesResult {
     /// Of those that succeeded, the ones that ended after the phase.
     #[serde(default)]
     pub drained: u64,
-    /// Operations a second that succeeded before the phase ended.
+    /// Of these, gets.
+    #[serde(default)]
+    pub drained_gets: DrainedGets,
+    /// Operations a second that succeeded before the phase ended, hits and misses.
     pub rate: Option<f64>,
-    /// Service time of those that succeeded.
+    /// Records that gets found, a second; of gets only.
+    #[serde(default)]
+    pub hit_rate: Option<f64>,
+    /// Records that gets did not find, a second; of gets only.
+    #[serde(default)]
+    pub miss_rate: Option<f64>,
+    /// Service time of those that succeeded; of gets, those that found a record.
     pub service: Option<Latency>,
-    /// Response time of those that succeeded; open arrivals only.
+    /// Response time of the same; open arrivals only.
     pub response: Option<Latency>,
+    /// Service time of gets that found nothing.
+    #[serde(default)]
+    pub missed_service: Option<Latency>,
+    /// Response time of gets that found nothing; open arrivals only.
+    #[serde(default)]
+    pub missed_response: Option<Latency>,
     /// Service time of those that did not succeed.
     pub unsuccessful_service: Option<Latency>,
     /// Response time of those that did not succeed; open arrivals only.
@@ -286,31 +307,6 @@ pub struct Published {
     pub clients: Option<u32>,
     /// Seed of the value sizes.
     pub value_seed: Option<i64>,
-}
-
-/// The shape of [`Tally`] in a result file, for the schema.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
-struct TallySchema {
-    /// Values whose answer came: one for each record, one for each field where fields are written apart.
-    reads: u64,
-    /// Records whose answer came.
-    records: u64,
-    bytes_checked: u64,
-    judged: u64,
-    stamp_only: u64,
-    unknown: u64,
-    early: u64,
-    legal_misses: u64,
-    legal_stale: u64,
-    unexpected_misses: u64,
-    writes_acknowledged: u64,
-    writes_failed: u64,
-    writes_indeterminate: u64,
-    /// Illegal reads: corrupt, phantom, resurrected, stale, lost.
-    anomalies: [u64; 5],
-    /// Places with illegal reads that could not be read again when the phase was over.
-    not_read_again: u64,
 }
 
 impl PhaseResult {
@@ -488,21 +484,29 @@ impl GroupResult {
 
 impl SeriesResult {
     fn new((series, measure): &(Series, KindMeasure<u64>), wall_ns: u64) -> SeriesResult {
-        SeriesResult {
+        let mut result = SeriesResult {
             group: series.group,
             kind: series.kind,
             ok: measure.ok,
             missing: measure.missing,
+            missed: measure.missed,
             failed: measure.failed,
             indeterminate: measure.indeterminate,
             records: measure.records,
             drained: measure.drained.ok,
-            rate: rate(measure.ok - measure.drained.ok, wall_ns),
+            drained_gets: DrainedGets::of(series.kind, measure.drained),
+            rate: None,
+            hit_rate: None,
+            miss_rate: None,
             service: measure.service.as_ref().and_then(Latency::of),
             response: measure.response.as_ref().and_then(Latency::of),
+            missed_service: measure.missed_service.as_ref().and_then(Latency::of),
+            missed_response: measure.missed_response.as_ref().and_then(Latency::of),
             unsuccessful_service: measure.unsuccessful_service.as_ref().and_then(Latency::of),
             unsuccessful_response: measure.unsuccessful_response.as_ref().and_then(Latency::of),
-        }
+        };
+        result.set_rates(wall_ns);
+        result
     }
 
     /// Operations that failed or may have been applied.

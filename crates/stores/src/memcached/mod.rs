@@ -13,13 +13,14 @@ mod words;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use kvdyno_core::store::{Answer, Connection, Figure, Profile, Store, Threading, Transport};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::lives::{Lives, Told};
 use crate::placement::{Hash, Placement, evenness};
 use crate::url::StoreUrl;
 use crate::wire::{
@@ -75,6 +76,7 @@ pub struct MemcachedStore {
     servers: Vec<Wire>,
     placement: Arc<Placement>,
     sent: Arc<Sent>,
+    lives: Lives,
 }
 
 impl MemcachedStore {
@@ -113,7 +115,16 @@ impl MemcachedStore {
         let wire =
             |endpoint| Wire { endpoint, credentials: credentials.clone(), spoken: spoken.clone() };
         let servers = endpoints.into_iter().map(wire).collect();
-        Ok(MemcachedStore { servers, placement, sent: Arc::default() })
+        Ok(MemcachedStore { servers, placement, sent: Arc::default(), lives: Lives::default() })
+    }
+
+    /// Which life each server lives.
+    async fn told_lives(&self) -> Told {
+        let told = self
+            .servers
+            .iter()
+            .map(|server| async { (Protocol::peer(server), profile::life(server).await) });
+        join_all(told).await
     }
 }
 
@@ -135,6 +146,7 @@ impl Store for MemcachedStore {
             found.settings.push(("servers".to_owned(), self.servers.len().to_string()));
             found.settings.push(("hash".to_owned(), hash.to_owned()));
         }
+        self.lives.meet(Instant::now(), self.told_lives().await);
         Ok(found)
     }
 
@@ -149,8 +161,10 @@ impl Store for MemcachedStore {
 
     async fn figures(&self) -> Vec<Figure> {
         let sent = self.sent.take();
+        let told = self.told_lives().await;
+        let mut all: Vec<Figure> = self.lives.look(Instant::now(), told).into_iter().collect();
         if self.servers.len() < 2 {
-            return Vec::new();
+            return all;
         }
         let records = join_all(self.servers.iter().map(profile::records_on)).await;
         let records: Option<Vec<u64>> = records.into_iter().collect();
@@ -159,7 +173,7 @@ impl Store for MemcachedStore {
         };
         let requests = (0..self.servers.len()).map(|member| sent.to(member));
         let advice = "the fullest server limits them all: try another `hash`, or `weights`";
-        let mut all = records.map_or(Vec::new(), |r| evenness::figures("keys", &named(r), advice));
+        all.extend(records.map_or(Vec::new(), |r| evenness::figures("keys", &named(r), advice)));
         all.extend(sent.figures(&named(requests.collect()), advice));
         all
     }

@@ -6,6 +6,7 @@ use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile,
 
 use super::codec::{Token, Tokens};
 use super::wire::{Wire, ask as request, is_closed};
+use crate::lives::Life;
 use crate::wire::Dialogue;
 
 /// Settings that decide what is promised, or how fast the server can be.
@@ -93,6 +94,22 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
         Ok(Report { info, config, closed_at })
     })
     .await
+}
+
+/// Asks a server which of its lives it lives and since when; `None` if it does not tell.
+pub(super) async fn life(wire: &Wire) -> Option<Life> {
+    if wire.access.omitted.names().any(|name| name == "INFO") {
+        return None;
+    }
+    let asked = wire.bounded(async {
+        let mut dialogue = wire.dialogue().await?;
+        request(&mut dialogue, &[b"INFO", b"server"]).await?
+    });
+    let (Token::Bulk(text), bytes) = asked.await.ok()? else { return None };
+    let text = String::from_utf8_lossy(text.of(&bytes)).into_owned();
+    let info = Facts(info_fields(&text).collect());
+    let up = Duration::from_secs(info.get("uptime_in_seconds")?.parse().ok()?);
+    Some(Life { id: info.get("run_id")?.to_owned(), up })
 }
 
 /// Questions that a server need not answer. At a proxy each may end the connection.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::task::Context;
+use std::time::Instant;
 
 use futures_util::future::join_all;
 use kvdyno_core::store::{
@@ -17,6 +18,7 @@ use super::sharded::{self, Shards};
 use super::wire::{Access, To, Wire, ask};
 use super::{codec::Token, copies, profile, resharding};
 use crate::error::StoreError;
+use crate::lives::{Lives, Told};
 use crate::placement::evenness;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, Protocol, Sent, WireTransport};
@@ -57,6 +59,7 @@ pub struct RedisStore {
     pub(super) topology: Topology,
     pub(super) learned: Arc<Learned>,
     pub(super) sent: Arc<Sent>,
+    pub(super) lives: Arc<Lives>,
 }
 
 /// What the clients of a store have found out about the records in it.
@@ -91,7 +94,8 @@ impl RedisStore {
             Topology::Cluster(cluster) => cluster.access().clone(),
             _ => Arc::new(access),
         };
-        Ok(RedisStore { access, topology, learned: Arc::default(), sent: Arc::default() })
+        let (learned, sent, lives) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(RedisStore { access, topology, learned, sent, lives })
     }
 
     /// A connection to each server whose promises count.
@@ -157,6 +161,7 @@ impl Store for RedisStore {
             }
             Topology::Cluster(cluster) => found.settings.extend(cluster.map().settings()),
         }
+        self.lives.meet(Instant::now(), self.told_lives().await);
         Ok(found)
     }
 
@@ -181,6 +186,54 @@ impl Store for RedisStore {
     }
 
     async fn figures(&self) -> Vec<Figure> {
+        let told = self.told_lives().await;
+        let mut all: Vec<Figure> = self.lives.look(Instant::now(), told).into_iter().collect();
+        all.extend(self.evenness().await);
+        all
+    }
+
+    fn stronger(&self) -> Vec<(RedisStore, String)> {
+        copies::stronger(self)
+    }
+
+    async fn copies(&self) -> Answer<Copies<RedisStore>> {
+        copies::of(self).await
+    }
+
+    async fn join(&self, server: &str) -> Answer<Option<String>> {
+        match &self.topology {
+            Topology::Sharded(shards) => {
+                resharding::join(&self.access, shards, server).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl RedisStore {
+    /// Which life each server lives; of a cluster each primary.
+    async fn told_lives(&self) -> Told {
+        let servers: Vec<Endpoint> = match &self.topology {
+            Topology::Single(server) => vec![server.clone()],
+            Topology::Sharded(shards) => shards.layout().servers.clone(),
+            Topology::Cluster(cluster) => {
+                cluster.map().numbered_primaries().map(|(_, server)| server).collect()
+            }
+            // By their own addresses: whoever takes over is no new life of the one before.
+            Topology::Watched { sentinels, .. } => {
+                let replicas = sentinels.replicas().await.unwrap_or_default();
+                sentinels.primary().await.into_iter().chain(replicas).collect()
+            }
+        };
+        let told = servers.iter().map(|server| async {
+            let wire = Wire::server(&self.access, server.clone());
+            (server.name(), profile::life(&wire).await)
+        });
+        join_all(told).await
+    }
+
+    /// How evenly records and requests are spread over several servers.
+    async fn evenness(&self) -> Vec<Figure> {
         let sent = self.sent.take();
         let (servers, advice): (Vec<(usize, Endpoint)>, _) = match &self.topology {
             Topology::Sharded(shards) => {
@@ -211,25 +264,6 @@ impl Store for RedisStore {
         all
     }
 
-    fn stronger(&self) -> Vec<(RedisStore, String)> {
-        copies::stronger(self)
-    }
-
-    async fn copies(&self) -> Answer<Copies<RedisStore>> {
-        copies::of(self).await
-    }
-
-    async fn join(&self, server: &str) -> Answer<Option<String>> {
-        match &self.topology {
-            Topology::Sharded(shards) => {
-                resharding::join(&self.access, shards, server).await.map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-}
-
-impl RedisStore {
     /// Asks a server how many records lie on it, foreign ones included.
     async fn records_on(&self, server: &Endpoint) -> Option<u64> {
         let wire = Wire::server(&self.access, server.clone());

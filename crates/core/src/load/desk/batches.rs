@@ -39,7 +39,7 @@ impl<P: Post> Desk<'_, P> {
         let sent = self.leave(turn.operation.record);
         let answer = client.get_batch(&keys, &mut self.rows).await;
         let mut ended = self.ended(answer.map(|()| true), count as u64, sent);
-        ended.found = self.rows.iter().any(|(_, value)| value.is_some());
+        ended.missed = self.rows.iter().filter(|(_, value)| value.is_none()).count() as u32;
         self.batch.keys = emptied(keys);
         self.judge_batch(turn, &ended);
         ended

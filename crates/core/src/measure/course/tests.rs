@@ -48,11 +48,13 @@ fn the_overlap_of_all_workers_is_what_a_single_one_would_have_heard() {
 #[test]
 fn slots_tell_what_ended_when_and_are_merged_when_there_are_too_many() {
     let mut slots = Slots::new(100);
-    let ok = Ending::Ok { found: true };
-    slots.note(Side::Reads, ok, 100);
-    slots.note(Side::Reads, Ending::Failed, 100 + SLOT - 1);
-    slots.note(Side::Writes, Ending::Indeterminate, 100 + 3 * SLOT);
-    slots.note(Side::Writes, Ending::Failed, 107 + 3 * SLOT);
+    let ok = Ending::Ok { missed: 0 };
+    slots.note(Kind::GetBatch, Ending::Ok { missed: 3 }, 10, 100);
+    slots.note(Kind::Get, Ending::Failed, 0, 100 + SLOT - 1);
+    slots.note(Kind::Insert, Ending::Indeterminate, 0, 100 + 3 * SLOT);
+    slots.note(Kind::Insert, Ending::Failed, 0, 107 + 3 * SLOT);
+    slots.note(Kind::PutGet, ok, 1, 107 + 3 * SLOT);
+    slots.note(Kind::Delete, Ending::Ok { missed: 1 }, 1, 107 + 3 * SLOT);
     let taken = slots.take();
     assert_eq!(taken.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [0, 3]);
     let batch = |slots| Batch {
@@ -76,8 +78,16 @@ fn slots_tell_what_ended_when_and_are_merged_when_there_are_too_many() {
     let at = |from, to| Some(Stretch { from, to });
     assert_eq!(
         first[0],
-        Slot { ok: 2, failed: 2, indeterminate: 0, errors: at(99 + SLOT, 99 + SLOT) }
+        Slot {
+            ok: 2,
+            failed: 2,
+            indeterminate: 0,
+            errors: at(99 + SLOT, 99 + SLOT),
+            hits: 14,
+            misses: 6
+        }
     );
+    assert_eq!((first[1].hits, first[1].misses), (2, 0), "a delete misses nothing");
     assert_eq!(first[1].errors, at(100 + 3 * SLOT, 107 + 3 * SLOT));
     assert_eq!((first[1].failed, first[1].indeterminate), (2, 2));
     assert_eq!(course.slots[MOST_SLOTS / 2][1].ok, 9);
@@ -98,7 +108,7 @@ fn what_failed_took_for_ever() {
 /// An interval of 1,000 ns in which 100 inserts of `latency` ended, and so many still wait.
 fn inserts(index: u32, latency: Nanos, backlog: u64) -> Interval {
     let mut measure = KindMeasure::<u32>::default();
-    (0..100).for_each(|_| measure.record(Ending::Ok { found: true }, 1, latency, None));
+    (0..100).for_each(|_| measure.record(Kind::Insert, Ending::Ok { missed: 0 }, 1, latency, None));
     let start = u64::from(index) * 1_000;
     Interval {
         index,

@@ -2,7 +2,9 @@
 
 use crate::suite::claims::CLAIM_KEYS;
 use crate::suite::faults::FAULT_KEYS;
-use crate::suite::file::{CLIENT_KEYS, PHASE_KEYS, RAMP_KEYS, SUITE_KEYS, SWEEP_KEYS, VALUE_KEYS};
+use crate::suite::file::{
+    CLIENT_KEYS, EXPECT_KEYS, PHASE_KEYS, RAMP_KEYS, SUITE_KEYS, SWEEP_KEYS, VALUE_KEYS,
+};
 use crate::suite::models::{DISTRIBUTION_KEYS, KEY_KEYS, LOG_NORMAL_KEYS, SIZE_KEYS};
 use crate::suite::published::{PUBLISHED_KEYS, column_names};
 use crate::suite::{Overrides, Suite, builtins, ycsb};
@@ -17,6 +19,7 @@ fn the_manual_names_every_key() {
         &PHASE_KEYS[..],
         &CLIENT_KEYS[..],
         &VALUE_KEYS[..],
+        &EXPECT_KEYS[..],
         &RAMP_KEYS[..],
         &SWEEP_KEYS[..],
         &FAULT_KEYS[..],

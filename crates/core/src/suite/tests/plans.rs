@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Overrides, SMALL, mistake, plan, plan_with};
-use crate::suite::{Plan, QuickForm, builtins, records_after};
+use crate::suite::{Plan, QuickForm, Suite, builtins, records_after};
 use crate::workload::{Arrival, Kind, Part, PhasePlan};
 
 fn names(plan: &Plan) -> Vec<&str> {
@@ -458,4 +458,30 @@ duration = "1s"
     }
     let open = mistake(&text.replace("load = true", "load = true\nrate = \"1k/s\"")).to_string();
     assert!(open.contains("does not show what is possible"), "{open}");
+}
+
+#[test]
+fn expected_hits_are_those_of_the_phase_then_of_the_suite() {
+    let suite = |expect: &str, of_phase: &str| {
+        format!(
+            "name = \"s\"\nrecords = 10\n{expect}\n[[phase]]\nname = \"p\"\nmix = \"get\"\n\
+             duration = \"1s\"\nwarmup = false\n{of_phase}\n"
+        )
+    };
+    let hits = |expect: &str, of_phase: &str, set: &[&str]| {
+        let set = set.iter().map(|&set| set.to_owned()).collect();
+        let overrides = Overrides { set, ..Overrides::default() };
+        let suite = Suite::parse("s.toml", &suite(expect, of_phase)).unwrap();
+        suite.plan(&overrides).unwrap().phases.last().unwrap().expect_hits
+    };
+    assert_eq!(hits("", "", &[]), 0.99);
+    assert_eq!(hits("expect = { hits = \"90%\" }", "", &[]), 0.9);
+    assert_eq!(hits("expect = { hits = \"90%\" }", "expect = { hits = 0.5 }", &[]), 0.5);
+    assert_eq!(hits("", "", &["expect.hits=20%"]), 0.2);
+    assert_eq!(hits("", "", &["p.expect.hits=30%"]), 0.3);
+    for wrong in ["expect = { hits = 2 }", "expect = { hit = 0.5 }", "expect = 0.5"] {
+        let refused = Suite::parse("s.toml", &suite(wrong, ""))
+            .and_then(|suite| suite.plan(&Overrides::default()));
+        assert!(refused.is_err(), "{wrong}");
+    }
 }

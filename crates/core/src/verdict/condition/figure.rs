@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// A figure of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
-    /// Operations that succeeded, a second.
+    /// Operations that succeeded, a second; of gets those that found a record.
     Rate,
     /// A percentile of the latencies, in hundred-thousandths: p99.9 is 99,900. Response time where
     /// arrivals are open, else service time; an operation that did not succeed took for ever.
@@ -27,6 +27,8 @@ pub enum Figure {
     ErrorRatio,
     /// Reads that found nothing where a record was expected.
     Misses,
+    /// Of the records that gets asked for, the share that they found.
+    HitRatio,
     /// Reads that the ledger does not allow.
     Anomalies,
     /// Of these, reads of something older than an acknowledged write.
@@ -110,8 +112,14 @@ const fn known(
 
 /// Every figure with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …),
 /// `recovers … to SHARE` and `figure(NAME)`.
-pub const FIGURES: [KnownFigure; 27] = [
-    known("rate", Dimension::Rate, false, || Figure::Rate, "operations that succeeded, a second"),
+pub const FIGURES: [KnownFigure; 28] = [
+    known(
+        "rate",
+        Dimension::Rate,
+        false,
+        || Figure::Rate,
+        "operations that succeeded, a second; of gets those that found a record",
+    ),
     known("max", Dimension::Time, true, || Figure::Max, "the longest latency"),
     known("mean", Dimension::Time, true, || Figure::Mean, "the mean latency"),
     known("operations", Dimension::Count, false, || Figure::Operations, "operations that ended"),
@@ -131,7 +139,20 @@ pub const FIGURES: [KnownFigure; 27] = [
         "errors that may have been applied",
     ),
     known("error_ratio", Dimension::Share, true, || Figure::ErrorRatio, "errors per operation"),
-    known("misses", Dimension::Count, true, || Figure::Misses, "reads without a record"),
+    known(
+        "misses",
+        Dimension::Count,
+        true,
+        || Figure::Misses,
+        "reads without a record where one is expected",
+    ),
+    known(
+        "hit_ratio",
+        Dimension::Share,
+        false,
+        || Figure::HitRatio,
+        "share of the records asked for by gets that they found",
+    ),
     known("anomalies", Dimension::Count, true, || Figure::Anomalies, "reads that are wrong"),
     known("stale", Dimension::Count, true, || Figure::Stale, "reads of something too old"),
     known("corrupt", Dimension::Count, true, || Figure::Corrupt, "reads of bytes nobody wrote"),

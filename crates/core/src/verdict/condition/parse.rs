@@ -209,11 +209,14 @@ impl<'a> Reader<'a> {
             "all" => Operations::All,
             "reads" => Operations::Reads,
             "writes" => Operations::Writes,
+            "hits" => Operations::Hits,
+            "misses" => Operations::Misses,
+            "hits-and-misses" => Operations::HitsAndMisses,
             word => match Kind::ALL.into_iter().find(|kind| kind.name() == word) {
                 Some(kind) => Operations::Kind(kind),
                 None => {
                     let mut words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-                    words.extend(["reads", "writes", "all"]);
+                    words.extend(["reads", "writes", "all", "hits", "misses", "hits-and-misses"]);
                     let problem = format!("`{word}` is not an operation");
                     return Err(self.error(span, problem, hint(word, &words)));
                 }

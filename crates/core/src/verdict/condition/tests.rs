@@ -123,3 +123,27 @@ fn a_lower_bound_decides_only_what_it_can() {
     let never = Measured::Exactly(f64::INFINITY);
     assert_eq!(holds("p99 < 10ms", never), Some(false), "what failed took for ever");
 }
+
+#[test]
+fn gets_are_hits_unless_misses_are_asked_for() {
+    let of = |text: &str| Condition::parse(text).unwrap().subject.operations;
+    let asked = [
+        ("p99(get) < 1ms", true, false),
+        ("p99 < 1ms", true, false),
+        ("p99(hits) < 1ms", true, false),
+        ("p99(misses) < 1ms", false, true),
+        ("rate(hits-and-misses) > 1k/s", true, true),
+    ];
+    for (text, hits, misses) in asked {
+        let operations = of(text);
+        assert_eq!(
+            (operations.include_hits(), operations.include_misses()),
+            (hits, misses),
+            "{text}"
+        );
+        assert_eq!(Condition::parse(text).unwrap().to_string(), text, "it comes back");
+    }
+    assert!(of("p99(misses) < 1ms").include(Kind::GetBatch));
+    assert!(!of("p99(misses) < 1ms").include(Kind::GetAbsent), "those are meant to find nothing");
+    assert!(Condition::parse("hit_ratio(get) > 99%").is_ok());
+}

@@ -6,7 +6,7 @@ use super::*;
 use crate::measure::{
     Interval, OldRecords, ProcessUse, Series, StopReason, WorkerUse, latency_histogram,
 };
-use crate::store::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
+use crate::store::{Capabilities, Consistency, Durability, Figure, Profile, Promise, Threading};
 use crate::verdict::Level;
 use crate::verify::{Behind, Tally};
 use crate::workload::Arrival;
@@ -21,6 +21,7 @@ struct Phase {
     measure: PhaseMeasure,
     threading: Threading,
     resources: ResourceSummary,
+    outages: Vec<Stretch>,
     prepares: bool,
 }
 
@@ -31,6 +32,7 @@ fn healthy() -> Phase {
         measure: measure(),
         threading: Threading::Networked,
         resources: resources(),
+        outages: vec![],
         prepares: false,
     };
     phase.set_gets(100_000, 0);
@@ -86,6 +88,7 @@ fn measure() -> PhaseMeasure {
         issued: vec![100_000],
         records: 1000,
         tally: Tally::default(),
+        missed_at: vec![],
         anomalies: vec![],
         linearizability: None,
         figures: vec![],
@@ -131,7 +134,7 @@ fn resources() -> ResourceSummary {
 impl Phase {
     /// Gets that keep 9 of 10 clients busy all the time, and failures that take no time.
     fn set_gets(&mut self, ok: u64, failed: u64) {
-        let mut gets = KindMeasure::<u64> { ok, failed, ..KindMeasure::default() };
+        let mut gets = KindMeasure::<u64> { ok, failed, records: ok, ..KindMeasure::default() };
         let in_flight = f64::from(CLIENTS) * 0.9;
         gets.service = Some(busy(in_flight, ok));
         self.measure.series = vec![(Series { group: 0, kind: Kind::Get }, gets)];
@@ -151,6 +154,7 @@ impl Phase {
             measure: &self.measure,
             threading: self.threading,
             resources: Some(&self.resources),
+            outages: &self.outages,
             prepares: self.prepares,
         })
     }
@@ -250,12 +254,82 @@ fn requests_sent_late_by_kvdyno_itself() {
 #[test]
 fn reads_that_miss_as_verification_saw_them() {
     let mut phase = healthy();
-    phase.measure.tally.unexpected_misses = 100;
+    // Of those that should have found a record: misses that are no fault, such as of deleted ones, thin
+    // nothing out.
+    phase.gets().missed = 50_000;
+    phase.measure.tally.unexpected_misses = 20;
+    phase.measure.tally.wrong_misses = 30;
     phase.none();
-    phase.measure.tally.unexpected_misses = 101;
+    phase.measure.tally.wrong_misses = 31;
     phase.only("unexpected-misses", Level::Suspect);
-    phase.measure.tally.unexpected_misses = 1_001;
+    phase.measure.tally.unexpected_misses = 600;
     phase.only("unexpected-misses", Level::Invalid);
+}
+
+#[test]
+fn a_store_that_may_forget_is_to_find_what_the_suite_expects() {
+    for way in 0..2 {
+        let mut phase = healthy();
+        let profile = &mut phase.measure.profile;
+        match way {
+            0 => profile.capabilities.may_forget = true,
+            _ => profile.consistency.level = Consistency::Eventual,
+        }
+        let missed = |missed: u64, phase: &mut Phase| {
+            phase.set_gets(100_000, 0);
+            phase.gets().missed = missed;
+            phase.measure.tally.unexpected_misses = missed;
+        };
+        missed(1_000, &mut phase);
+        phase.none();
+        missed(1_001, &mut phase);
+        phase.only("unexpected-misses", Level::Suspect);
+        missed(75_000, &mut phase);
+        phase.only("unexpected-misses", Level::Invalid);
+        phase.plan.expect_hits = 0.2;
+        phase.none();
+        phase.measure.figures = vec![Figure::restarted(&["h:1, up for 3s".to_owned()])];
+        missed(80_001, &mut phase);
+        let text = phase.only("unexpected-misses", Level::Suspect).text();
+        assert!(
+            text.ends_with("; 20.0 % are to find theirs; started anew meanwhile: h:1, up for 3s")
+        );
+    }
+}
+
+/// What is missed while a fault is at work is what it costs; before it and after its repair misses
+/// count.
+#[test]
+fn misses_count_outside_the_windows_of_faults() {
+    use crate::measure::{Course, Slot};
+    use crate::workload::{Aim, FaultKind, FaultPlan, NetworkFault};
+    let mut phase = healthy();
+    phase.plan.faults.push(FaultPlan {
+        kind: FaultKind::Kill,
+        aim: Aim::All,
+        at: Duration::from_secs(2),
+        when: None,
+        repair: None,
+        every: None,
+        count: None,
+        network: NetworkFault::default(),
+    });
+    phase.outages = vec![Stretch { from: 3 * SECOND, to: 5 * SECOND }];
+    let hundred =
+        [Slot { hits: 60, misses: 9, ..Slot::default() }, Slot { hits: 40, ..Slot::default() }];
+    let slots = vec![hundred; 10];
+    phase.measure.course = Course { start: SECOND, slot: SECOND, slots, ..Course::default() };
+    phase.measure.missed_at = vec![(3 * SECOND, 500), (5 * SECOND - SLOT, 500)];
+    phase.none();
+    phase.measure.missed_at.push((9 * SECOND, 9));
+    let text = phase.only("unexpected-misses", Level::Invalid).text();
+    assert!(text.starts_with("9 of 809 reads (1.1 %)"), "{text}");
+    assert!(text.ends_with("outside the faults' windows"), "{text}");
+    phase.plan.verify = false;
+    let text = phase.only("unexpected-misses", Level::Invalid).text();
+    assert!(text.starts_with("72 of 872 reads"), "{text}");
+    phase.outages[0] = Stretch { from: SECOND, to: 11 * SECOND };
+    phase.none();
 }
 
 #[test]
@@ -263,9 +337,9 @@ fn reads_that_miss_without_verification() {
     let mut phase = healthy();
     phase.plan.verify = false;
     phase.measure.tally = Tally::default();
-    phase.gets().missing = 100;
+    phase.gets().missed = 100;
     phase.none();
-    phase.gets().missing = 90_000;
+    phase.gets().missed = 90_000;
     phase.only("unexpected-misses", Level::Invalid);
     phase.plan.groups[0].mix.parts = vec![(Kind::Get, 1000), (Kind::Delete, 0)];
     phase.none();

@@ -11,7 +11,13 @@ fn each() -> Vec<Reason> {
         Reason::HarnessShare { outside: 0.4 },
         Reason::MissedSchedule { offered: 10_000, started: 9_000, span },
         Reason::LateSends { lag_p99: 300_000, response_p99: 1_000_000 },
-        Reason::UnexpectedMisses { missed: 9_000, reads: 10_000 },
+        Reason::UnexpectedMisses {
+            missed: 9_000,
+            reads: 10_000,
+            expected: Some(0.99),
+            beside_faults: true,
+            restarted: "h:1, up for 3s".to_owned(),
+        },
         Reason::ErrorRatio { failed: 1_000, completed: 10_000 },
         Reason::TooFewSamples { kind: Kind::Get, samples: 500 },
         Reason::TooShort { span },
@@ -77,6 +83,29 @@ fn a_limited_client_tells_by_how_much_more_of_it_would_help() {
         "worked 25.0 %, so that more clients could get up to 4.0 times as much out of it"
     ));
     assert!(text(0.0, Some(0.96)).ends_with("so may the server, a thread of which worked 96.0 %"));
+}
+
+/// A store that may forget is held to what the suite expects, every other to next to nothing.
+#[test]
+fn misses_are_held_to_what_the_suite_expects() {
+    let level = |missed, expected| {
+        let (beside_faults, restarted) = (false, String::new());
+        Reason::UnexpectedMisses { missed, reads: 1_000, expected, beside_faults, restarted }
+            .level()
+    };
+    let levels = |expected, missed: [u64; 3]| missed.map(|missed| level(missed, expected));
+    let all = [Level::Valid, Level::Suspect, Level::Invalid];
+    assert_eq!(levels(None, [1, 2, 11]), all);
+    assert_eq!(levels(Some(0.99), [10, 11, 506]), all);
+    assert_eq!(level(505, Some(0.99)), Level::Suspect, "half of the hits that are expected");
+    assert_eq!(levels(Some(0.4), [600, 601, 801]), all);
+    assert_eq!(level(1_000, Some(0.0)), Level::Valid, "nothing is expected");
+    let text = each()[4].text();
+    assert_eq!(
+        text,
+        "9,000 of 10,000 reads (90.0 %) found no record where one should be, outside the faults' \
+         windows; 99.0 % are to find theirs; started anew meanwhile: h:1, up for 3s"
+    );
 }
 
 #[test]

@@ -291,11 +291,14 @@ fn existing_data_is_checked_by_its_stamp_until_it_is_found() {
 }
 
 #[test]
-fn a_store_that_may_forget_misses_legally_and_is_stale_all_the_same() {
+fn a_store_that_may_forget_is_not_wrong_to_miss_and_stale_all_the_same() {
     let bench = bench(LedgerConfig { may_forget: true, linearizable: true, ..config() });
+    assert_eq!(bench.read(Read::Absent), Judgement::LegalMiss, "not yet written");
+    let early = bench.begin(Put);
+    assert_eq!(bench.read(Read::Absent), Judgement::Early);
+    bench.end(early, Acknowledged);
     bench.write(Put, Acknowledged);
-    bench.write(Put, Acknowledged);
-    assert_eq!(bench.read(Read::Absent), Judgement::LegalMiss);
+    assert_eq!(bench.read(Read::Absent), Judgement::Forgotten);
     assert_eq!(bench.read(ours(2)), Judgement::Legal);
     assert_eq!(kind(bench.read(ours(1))), STALE);
     assert_eq!(bench.presence(), Presence::MayBeEither);
@@ -304,6 +307,27 @@ fn a_store_that_may_forget_misses_legally_and_is_stale_all_the_same() {
     assert_eq!(bench.read(Read::Absent), Judgement::LegalMiss);
     assert_eq!(bench.read(ours(2)), Judgement::Legal);
     bench.end(delete, Failed);
+    bench.write(Delete, Acknowledged);
+    assert_eq!(bench.read(Read::Absent), Judgement::LegalMiss, "deleted");
+}
+
+#[test]
+fn a_store_that_may_forget_is_expected_to_have_what_was_there_and_what_has_not_expired() {
+    let existing = LedgerConfig { initial: Initial::Unjudged, may_forget: true, ..config() };
+    assert_eq!(bench(existing).read(Read::Absent), Judgement::UnexpectedMiss);
+    let expiry = Expiry {
+        shortest: Duration::from_millis(1000),
+        longest: None,
+        precision: Duration::from_millis(100),
+        slack: Duration::from_millis(50),
+    };
+    let mut bench = bench(LedgerConfig { expiry: Some(expiry), may_forget: true, ..config() });
+    bench.now = 500 * MS;
+    bench.write(Put, Acknowledged);
+    bench.now = 1349 * MS;
+    assert_eq!(bench.read(Read::Absent), Judgement::Forgotten);
+    bench.now = 1350 * MS;
+    assert_eq!(bench.read(Read::Absent), Judgement::LegalMiss, "expired");
 }
 
 #[test]
