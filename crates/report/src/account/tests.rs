@@ -276,3 +276,29 @@ fn stale_reads_are_told_by_versions_and_time_and_what_is_absent_as_absent() {
     let some = StaleAccount { absent: 0, outlived: 0, earlier: 0, most_versions: 1, ..some };
     assert_eq!(lines::stale_text(&some), "5 stale reads, 1 version behind (of 3 of them)");
 }
+
+#[test]
+fn a_fault_is_at_work_until_its_repair_or_the_end() {
+    let mut measure = phase(|_| 20);
+    (measure.start, measure.end) = (100, 1_100);
+    let fault = |what: &str, node: &str, began_ns, ended_ns| FaultResult {
+        what: what.to_owned(),
+        node: node.to_owned(),
+        began_ns,
+        ended_ns,
+        ..FaultResult::default()
+    };
+    let at_work = |faults: &[FaultResult]| -> Vec<(u64, u64)> {
+        outages(&measure, faults).iter().map(|outage| (outage.from, outage.to)).collect()
+    };
+    let (kill, again) = (fault("kill", "a", 50, 60), fault("start again", "a", 300, 400));
+    assert_eq!(at_work(&[kill.clone(), again.clone()]), [(150, 500)]);
+    let other = fault("start again", "b", 200, 210);
+    assert_eq!(at_work(&[kill.clone(), other]), [(150, 1_100)], "another node's repair is not its");
+    assert_eq!(at_work(&[fault("rewrite", "a", 50, 90)]), [(150, 190)], "it ends by itself");
+    let second = fault("kill", "a", 500, 510);
+    assert_eq!(at_work(&[kill.clone(), again, second]), [(150, 500), (600, 1_100)]);
+    let failed = FaultResult { error: Some("no such node".to_owned()), ..kill };
+    assert!(at_work(&[failed]).is_empty());
+    assert!(at_work(&[fault("resume", "a", 1, 2)]).is_empty(), "a repair is no fault");
+}
