@@ -4,7 +4,6 @@
 use hdrhistogram::Histogram;
 use kvdyno_core::measure::{Interval, KindMeasure, Nanos, Series};
 use kvdyno_core::shown::plain;
-use kvdyno_core::workload::Kind;
 use serde::{Deserialize, Serialize};
 
 use super::Place;
@@ -66,8 +65,9 @@ pub(crate) struct TimelineRow {
 impl TimelineRow {
     /// Operations that succeeded, without gets that found nothing.
     pub(crate) fn found(&self) -> u64 {
-        let gets = Kind::ALL.into_iter().any(|kind| kind.gets() && kind.name() == self.kind);
-        self.ok.saturating_sub(if gets { self.missing } else { 0 })
+        // Files from before there was such a column have misses among the latencies, too.
+        let missing = if self.missed > 0 { self.missing } else { 0 };
+        self.ok.saturating_sub(missing)
     }
 
     /// Of these, what ended after the phase.
