@@ -65,7 +65,7 @@ pub(crate) fn stale(measure: &PhaseMeasure) -> Option<StaleAccount> {
 }
 
 /// When faults were at work, on core's clock: each from its begin to the end of its repair, of a node that
-/// is not repaired to the end of the phase. What is at an end when it is done, such as a rewrite, is at
+/// is not repaired to the end of time. What is at an end when it is done, such as a rewrite, is at
 /// work for so long.
 #[must_use]
 pub fn outages(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<Stretch> {
@@ -80,7 +80,7 @@ pub fn outages(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<Stretch> {
         let by_itself = ENDS_BY_ITSELF.contains(&fault.what.as_str()).then_some(fault.ended_ns);
         let to = repaired.or(by_itself).map(|end| measure.start.saturating_add(end));
         let from = measure.start.saturating_add(fault.began_ns);
-        Stretch { from, to: to.unwrap_or(measure.end).max(from) }
+        Stretch { from, to: to.unwrap_or(Nanos::MAX).max(from) }
     });
     windows.collect()
 }

@@ -294,10 +294,14 @@ fn a_fault_is_at_work_until_its_repair_or_the_end() {
     let (kill, again) = (fault("kill", "a", 50, 60), fault("start again", "a", 300, 400));
     assert_eq!(at_work(&[kill.clone(), again.clone()]), [(150, 500)]);
     let other = fault("start again", "b", 200, 210);
-    assert_eq!(at_work(&[kill.clone(), other]), [(150, 1_100)], "another node's repair is not its");
+    assert_eq!(
+        at_work(&[kill.clone(), other]),
+        [(150, u64::MAX)],
+        "another node's repair is not its"
+    );
     assert_eq!(at_work(&[fault("rewrite", "a", 50, 90)]), [(150, 190)], "it ends by itself");
     let second = fault("kill", "a", 500, 510);
-    assert_eq!(at_work(&[kill.clone(), again, second]), [(150, 500), (600, 1_100)]);
+    assert_eq!(at_work(&[kill.clone(), again, second]), [(150, 500), (600, u64::MAX)]);
     let failed = FaultResult { error: Some("no such node".to_owned()), ..kill };
     assert!(at_work(&[failed]).is_empty());
     assert!(at_work(&[fault("resume", "a", 1, 2)]).is_empty(), "a repair is no fault");
