@@ -3,7 +3,7 @@
 use kvdyno_core::verdict::{Level, Standing};
 
 use crate::account::lines::{ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_text, writes_text};
-use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
+use crate::result::{ClaimResult, ConditionResult, FaultAccount, PhaseResult, StoreRun};
 
 use super::Style;
 use super::layout::{columns, printable, wrapped};
@@ -52,18 +52,36 @@ pub(crate) fn reach_text(claim: &ClaimResult) -> String {
     format!("reaches {}", claim.reach)
 }
 
+/// The table of what faults cost, without the columns that have a figure in no row. Where it is too wide
+/// the name of each fault stands above its rows, for nobody is told apart by half a name.
+fn costs(account: &[FaultAccount], width: usize) -> Vec<String> {
+    let labels = PLACE_LABELS.iter().copied().chain(ACCOUNT_LINES.iter().map(|l| l.label));
+    let mut cells = vec![labels.map(str::to_owned).collect::<Vec<_>>()];
+    cells.extend(rows(account));
+    cells.iter_mut().flatten().for_each(|cell| *cell = printable(cell));
+    for column in (0..cells[0].len()).rev() {
+        if cells[1..].iter().all(|row| row[column] == "-") {
+            cells.iter_mut().for_each(|row| drop(row.remove(column)));
+        }
+    }
+    let whole = columns(&cells, usize::MAX);
+    if whole.iter().all(|line| line.chars().count() <= width) {
+        return whole;
+    }
+    let names: Vec<String> = cells.iter_mut().map(|row| std::mem::take(&mut row[0])).collect();
+    let lines = columns(&cells, width).into_iter().zip(names).enumerate();
+    let above = |name: String, number| (number > 0 && !name.is_empty()).then_some(name);
+    lines.flat_map(|(number, (line, name))| above(name, number).into_iter().chain([line])).collect()
+}
+
 /// What each fault of a phase cost, how far stale reads were behind and what became of the writes.
 /// Nothing for a phase without faults whose writes are all there.
 pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
     let mut text = String::new();
     let name = printable(&phase.name);
     if !phase.account.is_empty() {
-        let labels = PLACE_LABELS.iter().copied().chain(ACCOUNT_LINES.iter().map(|l| l.label));
-        let mut cells = vec![labels.map(str::to_owned).collect::<Vec<_>>()];
-        cells.extend(rows(&phase.account));
-        cells.iter_mut().flatten().for_each(|cell| *cell = printable(cell));
         text.push_str(&format!("{}\n", style.bold(&format!("What the faults of {name} cost"))));
-        for line in columns(&cells, style.width) {
+        for line in costs(&phase.account, style.width) {
             text.push_str(&format!("{line}\n"));
         }
     }
@@ -88,4 +106,30 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
         text.push_str(&wrapped(&printable(&example), "  ", "    ", style.width));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{BacklogAccount, SideAccount};
+
+    #[test]
+    fn a_table_that_is_too_wide_cuts_no_name_and_has_no_empty_columns() {
+        let mut fault = FaultAccount {
+            what: "start again".to_owned(),
+            nodes: vec!["redis-1".to_owned()],
+            until_ns: 20_000_000_000,
+            reads: Some(SideAccount::default()),
+            writes: Some(SideAccount { ok: 7, ..SideAccount::default() }),
+            ..FaultAccount::default()
+        };
+        let closed = costs(std::slice::from_ref(&fault), 120);
+        assert!(!closed[0].contains("Asked/s") && !closed[0].contains("Drained"), "{closed:#?}");
+        assert!(closed[1].starts_with("start again redis-1 "), "{closed:#?}");
+        fault.backlog = Some(BacklogAccount { most: 9, drained_ns: None });
+        let narrow = costs(&[fault], 60);
+        assert_eq!((narrow.len(), narrow[1].as_str()), (4, "start again redis-1"));
+        assert!(narrow[0].contains("Drained") && narrow[2].contains("> 20.0 s"), "{narrow:#?}");
+        assert!(narrow.iter().all(|line| line.chars().count() <= 60), "{narrow:#?}");
+    }
 }
