@@ -41,7 +41,6 @@ impl<F: FnMut()> Observer for Afterwards<F> {
 }
 
 /// What was measured, and how many records a pass went over that progress was told of.
-
 fn run_and_then(bench: &Bench, plan: PhasePlan, then: impl FnMut()) -> (PhaseMeasure, u64) {
     let job = Arc::new(Job::new(plan, bench.context.clone()).unwrap());
     let mut observer = Afterwards { then, completed: 0, asked_again: 0 };
