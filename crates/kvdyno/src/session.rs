@@ -282,9 +282,10 @@ impl<'a> Session<'a> {
         result.disturb(phase, &measure, faults);
         let nodes = self.roster.names();
         let (resources, work) = (resources.as_ref(), self.work(&measure));
-        let known = Known { faults: &result.faults, resources, nodes: &nodes, work: &work };
+        let (faults, stalls) = (&result.faults, &measure.stalls);
+        let known = Known { faults, resources, nodes: &nodes, work: &work, stalls };
         result.course = output.watched().course(measure.start, result.open(), known);
-        result.limit = summary.map(|used| self.limit(&measure, used, output.processors()));
+        result.limit = summary.and_then(|used| self.limit(&measure, used, output.processors()));
         result.publish(self.setting.plan, &self.context.profile.store);
         output.add_phase(phase, &measure, result);
         Some(measure)
@@ -318,7 +319,12 @@ impl<'a> Session<'a> {
         Ok(Loaded { measure, resources, faults })
     }
 
-    fn limit(&self, measure: &PhaseMeasure, used: &ResourceSummary, processors: usize) -> Limit {
+    fn limit(
+        &self,
+        measure: &PhaseMeasure,
+        used: &ResourceSummary,
+        processors: usize,
+    ) -> Option<Limit> {
         let kept_to = self.testbed.iter().find_map(|t| t.server_processors.as_ref().map(Vec::len));
         Limit::of(&measure.workers, self.store.threading(), used, processors, kept_to)
     }

@@ -289,7 +289,7 @@ fn error_line(phase: &str, error: &ErrorResult, style: Style) -> String {
         error.class.name(),
         certainty_text(error.certainty),
         duration_text(error.first_at_ns as f64),
-        printable(&error.first_message),
+        printable(&error.message()),
     );
     wrapped(&line, "", "  ", style.width)
 }

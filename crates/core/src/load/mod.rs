@@ -18,6 +18,7 @@ mod post;
 mod recheck;
 mod schedule;
 mod threads;
+mod timeouts;
 mod timer;
 mod trace;
 mod worker;

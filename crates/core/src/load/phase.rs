@@ -13,11 +13,12 @@ use super::job::{Job, LoadError, asks_for_history, no_history};
 use super::layout::lay_out;
 use super::recheck::recheck;
 use super::threads::{self, Assignment, Ended, Gate, Report};
+use super::timeouts::Timeouts;
 use crate::measure::{
     self, Batch, Chronicle, Collector, ErrorSummary, Interval, Nanos, OldRecords, PhaseMeasure,
-    StopReason, WorkerUse, now,
+    Stalls, StopReason, Watchdog, WorkerUse, now,
 };
-use crate::store::{Store, Threading};
+use crate::store::{ErrorClass, Store, Threading};
 use crate::verify::linearizability::{self, Answer, Examined};
 use crate::verify::{Anomaly, Behind, Examiner, Findings, History, Kept, Tally};
 use crate::workload::Marks;
@@ -102,12 +103,14 @@ pub(super) fn carry<S: Store>(
     observer: &mut dyn Observer,
 ) -> Result<PhaseMeasure, LoadError> {
     let started = start(store, job)?;
+    let watchdog = Watchdog::start(started.start);
     observer.began(started.start);
     let mut watch = Watch::new(started, job);
     watch.until_the_end(job, observer);
+    let stalls = watchdog.stop();
     watch.close(job, observer);
     observer.over();
-    Ok(watch.into_measure(job))
+    Ok(watch.into_measure(job, stalls))
 }
 
 /// A phase whose workers have been let go.
@@ -356,7 +359,7 @@ impl Watch {
         }
     }
 
-    fn into_measure(self, job: &Job) -> PhaseMeasure {
+    fn into_measure(self, job: &Job, stalls: Stalls) -> PhaseMeasure {
         let by_plan = if self.in_time { StopReason::Duration } else { StopReason::Requests };
         let Watch { started, collector, mut chronicle, timeline, mut ended, stopped, end, .. } =
             self;
@@ -369,6 +372,7 @@ impl Watch {
             chronicle.ended(&worker.remains.silences);
             sum.add(worker, &collector);
         }
+        sum.tell_timeouts_of_the_client(&stalls, job.context.profile.timeout);
         PhaseMeasure {
             started_at: started.started_at,
             start: started.start,
@@ -382,6 +386,7 @@ impl Watch {
             started: begun,
             unstarted: sum.unstarted,
             course: chronicle.finish(),
+            stalls: stalls.within(started.start, end),
             send_lag: sum.lag,
             errors: sum.errors,
             workers: sum.workers,
@@ -429,6 +434,7 @@ struct Sum {
     unstarted: Option<Histogram<u64>>,
     lag: Option<Histogram<u64>>,
     errors: Vec<ErrorSummary>,
+    timeouts: Timeouts,
     workers: Vec<WorkerUse>,
     issued: Vec<u64>,
     tally: Tally,
@@ -444,6 +450,7 @@ impl Sum {
             unstarted: None,
             lag: None,
             errors: Vec::new(),
+            timeouts: Timeouts::default(),
             workers: Vec::new(),
             issued: vec![0; job.groups.len()],
             tally: Tally::default(),
@@ -459,6 +466,7 @@ impl Sum {
         self.workers.push(WorkerUse { in_store, ..ended.used });
         merge(&mut self.unstarted, ended.remains.unstarted);
         merge(&mut self.lag, ended.remains.lag);
+        self.timeouts.add(&ended.remains.timeouts);
         for error in ended.remains.errors {
             self.add_error(error);
         }
@@ -475,6 +483,14 @@ impl Sum {
         self.behind.add(&behind);
         let room = crate::verify::ANOMALIES_KEPT.saturating_sub(self.anomalies.len());
         self.anomalies.extend(anomalies.into_iter().take(room));
+    }
+
+    /// What timed out because kvdyno itself did not look is no error of the store.
+    fn tell_timeouts_of_the_client(&mut self, stalls: &Stalls, timeout: Duration) {
+        let errors = self.errors.iter_mut();
+        for error in errors.filter(|error| error.class == ErrorClass::Timeout) {
+            error.of_client = self.timeouts.of_client(error.certainty, stalls, timeout);
+        }
     }
 
     fn add_error(&mut self, error: ErrorSummary) {

@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 
 use super::job::Job;
 use super::lane::Lane;
+use super::timeouts::Timeouts;
 use crate::measure::{
     Ending, ErrorSummary, Nanos, Recorder, Series, Silences, Timing, latency_histogram,
 };
@@ -22,6 +23,7 @@ pub(super) struct Worker {
     recorder: RefCell<Recorder>,
     examiner: RefCell<Examiner>,
     errors: RefCell<BTreeMap<(ErrorClass, bool), ErrorSummary>>,
+    timeouts: RefCell<Timeouts>,
     lag: RefCell<Option<Histogram<u64>>>,
 }
 
@@ -29,6 +31,7 @@ pub(super) struct Worker {
 pub(super) struct Remains {
     pub examiner: Examiner,
     pub errors: Vec<ErrorSummary>,
+    pub timeouts: Timeouts,
     pub lag: Option<Histogram<u64>>,
     pub unstarted: Option<Histogram<u64>>,
     /// When nothing succeeded, of reads and of writes.
@@ -45,6 +48,7 @@ impl Worker {
             recorder: RefCell::new(recorder),
             examiner: RefCell::new(examiner),
             errors: RefCell::default(),
+            timeouts: RefCell::default(),
             lag: RefCell::new(None),
         }
     }
@@ -141,12 +145,16 @@ impl Worker {
             class: fault.class,
             certainty: fault.certainty,
             count: 0,
+            of_client: 0,
             first_message: fault.message.to_string(),
             first_at: at,
             last_at: at,
         });
         summary.count += 1;
         summary.last_at = at;
+        if fault.class == ErrorClass::Timeout {
+            self.timeouts.borrow_mut().note(fault.certainty, at);
+        }
     }
 
     /// Ends the measurement at `now`, hands the last interval over and gives up the rest.
@@ -172,6 +180,7 @@ impl Worker {
             silences: self.recorder.into_inner().into_silences(),
             examiner: self.examiner.into_inner(),
             errors: self.errors.into_inner().into_values().collect(),
+            timeouts: self.timeouts.into_inner(),
             lag: self.lag.into_inner(),
             unstarted,
             issued,

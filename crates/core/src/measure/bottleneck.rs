@@ -1,5 +1,7 @@
 //! What a phase was limited by, as far as samples show it: threads, processors, storage, the network.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::phase::WorkerUse;
@@ -14,6 +16,10 @@ pub const FULL_PROCESSORS: f64 = 0.95;
 pub const FULL_STORAGE: f64 = 0.50;
 /// Share of a link's speed beyond which it is full; headers of packets are not in it.
 pub const FULL_LINK: f64 = 0.85;
+/// Ticks of the system's clock from which on a share of them is told: each may be one wrong.
+pub const LEAST_TICKS: u64 = 100;
+/// Time of a thread from which on a share of it is told: it gets its processor for some milliseconds at once.
+pub const LEAST_TIME: Duration = Duration::from_millis(100);
 
 /// What was full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,7 +70,8 @@ pub enum Limit {
 
 impl Limit {
     /// What was full in a phase: the client first, for then nothing else is to be concluded.
-    /// `processors` is how many the machine has, `of_servers` how many its servers were kept to.
+    /// `processors` is how many the machine has, `of_servers` how many its servers were kept to. `None` of a
+    /// phase that was too short to tell: what servers and machines do is counted in ticks.
     #[must_use]
     pub fn of(
         workers: &[WorkerUse],
@@ -72,30 +79,17 @@ impl Limit {
         used: &ResourceSummary,
         processors: usize,
         of_servers: Option<usize>,
-    ) -> Limit {
-        let share = |worker: &WorkerUse| worker.wanted();
-        let timed = || workers.iter().filter(|worker| !worker.wall.is_zero());
-        let busiest = timed().map(share).fold(0.0, f64::max);
+    ) -> Option<Limit> {
+        let timed = workers.iter().filter(|worker| worker.wall >= LEAST_TIME);
+        let busiest = timed.map(WorkerUse::wanted).fold(0.0, f64::max);
         if busiest > FULL_THREAD {
-            return match threading {
+            return Some(match threading {
                 Threading::InProcess => Limit::Engine { busy: busiest },
                 _ => Limit::Client { busy: busiest },
-            };
+            });
         }
-        if let Some(limit) = of_server(used, of_servers.unwrap_or(processors)) {
-            return limit;
-        }
-        if used.busy + used.steal > FULL_PROCESSORS {
-            return Limit::Machine { busy: used.busy + used.steal };
-        }
-        let waiting = used.iowait * processors as f64;
-        if waiting > FULL_STORAGE {
-            return Limit::Disk { waiting };
-        }
-        match used.link.filter(|used| *used > FULL_LINK) {
-            Some(used) => Limit::Network { used },
-            None => Limit::NoneSeen,
-        }
+        let told = || of_ticks(used, processors, of_servers.unwrap_or(processors));
+        (used.ticks() >= LEAST_TICKS).then(told)
     }
 
     /// In a sentence without a stop. `name` tells what a server process is called.
@@ -145,6 +139,24 @@ impl Limit {
     }
 }
 
+/// What was full as far as it is counted in ticks.
+fn of_ticks(used: &ResourceSummary, processors: usize, of_servers: usize) -> Limit {
+    if let Some(limit) = of_server(used, of_servers) {
+        return limit;
+    }
+    if used.busy + used.steal > FULL_PROCESSORS {
+        return Limit::Machine { busy: used.busy + used.steal };
+    }
+    let waiting = used.iowait * processors as f64;
+    if waiting > FULL_STORAGE {
+        return Limit::Disk { waiting };
+    }
+    match used.link.filter(|used| *used > FULL_LINK) {
+        Some(used) => Limit::Network { used },
+        None => Limit::NoneSeen,
+    }
+}
+
 fn of_server(used: &ResourceSummary, processors: usize) -> Option<Limit> {
     let full = used.servers.iter().filter(|s| s.busiest_thread.is_some_and(|b| b > FULL_THREAD));
     let busier = |a: &&super::resources::ServerUse, b: &&super::resources::ServerUse| {
@@ -162,8 +174,6 @@ fn of_server(used: &ResourceSummary, processors: usize) -> Option<Limit> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::resources::{ProcessUse, ServerUse};
     use super::*;
 
@@ -197,7 +207,23 @@ mod tests {
     fn limit(busy: f64, threading: Threading, used: &ResourceSummary) -> Limit {
         let wall = Duration::from_secs(10);
         let worker = WorkerUse { wall, cpu: wall.mul_f64(busy), ..WorkerUse::default() };
-        Limit::of(&[worker], threading, used, 4, None)
+        Limit::of(&[worker], threading, used, 4, None).expect("ten seconds tell")
+    }
+
+    /// One tick of a clock is all that a short phase has of them.
+    #[test]
+    fn of_a_short_phase_nothing_is_said() {
+        let of = |millis: u64| {
+            let span = Duration::from_millis(millis);
+            let mut full = ResourceSummary { span, busy: 1.0, iowait: 1.0, ..used() };
+            full.servers[0].busiest_thread = Some(1.0);
+            let worker = WorkerUse { wall: span, cpu: span, ..WorkerUse::default() };
+            let idle = WorkerUse { wall: span, ..WorkerUse::default() };
+            [worker, idle].map(|it| Limit::of(&[it], Threading::Networked, &full, 4, None))
+        };
+        assert_eq!(of(5), [None, None]);
+        assert_eq!(of(999), [Some(Limit::Client { busy: 1.0 }), None]);
+        assert_eq!(of(1_000)[1], Some(Limit::ServerThread { pid: 7, busy: 1.0 }));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::fs::read_to_string;
 use std::io;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use super::cgroup;
 
 /// The machine that kvdyno runs on. What the system does not tell is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +48,7 @@ impl Machine {
             cpu_model: read_to_string("/proc/cpuinfo").ok().as_deref().and_then(cpu_model),
             processors: asked(libc::_SC_NPROCESSORS_ONLN).map_or(allowed, |n| n as u32),
             allowed_processors: allowed,
-            cgroup_processors: cgroup_limit(),
+            cgroup_processors: cgroup::processors(),
             memory_bytes: asked(libc::_SC_PHYS_PAGES)
                 .zip(asked(libc::_SC_PAGESIZE))
                 .map(|(pages, bytes)| pages * bytes),
@@ -72,34 +73,6 @@ fn os_name(os_release: &str) -> Option<String> {
 fn cpu_model(cpuinfo: &str) -> Option<String> {
     let (_, name) = cpuinfo.lines().find(|line| line.starts_with("model name"))?.split_once(':')?;
     Some(name.trim().to_owned())
-}
-
-/// The tightest limit of this process's control group and those above it (cgroup v2, then v1).
-fn cgroup_limit() -> Option<f64> {
-    let root = Path::new("/sys/fs/cgroup");
-    let groups = read_to_string("/proc/self/cgroup").ok()?;
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
-    let v2 = ancestors_within(root, &root.join(own))
-        .filter_map(|folder| quota_v2(&read_to_string(folder.join("cpu.max")).ok()?))
-        .min_by(f64::total_cmp);
-    let v1 = |name: &str| read_to_string(root.join("cpu").join(name)).ok()?.trim().parse().ok();
-    v2.or_else(|| quota(v1("cpu.cfs_quota_us")?, v1("cpu.cfs_period_us")?))
-}
-
-fn ancestors_within(root: &Path, folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let inside = |path: &&Path| path.starts_with(root);
-    folder.ancestors().take_while(inside).map(Path::to_path_buf).collect::<Vec<_>>().into_iter()
-}
-
-/// Parses `QUOTA PERIOD` or `max PERIOD`.
-fn quota_v2(text: &str) -> Option<f64> {
-    let (allowed, period) = text.trim().split_once(' ')?;
-    quota(allowed.parse().ok()?, period.parse().ok()?)
-}
-
-/// Microseconds in each period of microseconds; a quota of −1 is none.
-fn quota(allowed: f64, period: f64) -> Option<f64> {
-    (allowed > 0.0 && period > 0.0).then(|| allowed / period)
 }
 
 /// Numbers of the processors that this thread may run on, in order; never empty.
@@ -185,16 +158,6 @@ mod tests {
         let cpuinfo = "processor\t: 0\nmodel name\t: A CPU @ 2.0 GHz\nprocessor\t: 1\n";
         assert_eq!(cpu_model(cpuinfo).unwrap(), "A CPU @ 2.0 GHz");
         assert_eq!(cpu_model("processor: 0\n"), None);
-    }
-
-    #[test]
-    fn limits_of_control_groups() {
-        assert_eq!(quota_v2("150000 100000\n"), Some(1.5));
-        assert_eq!(quota_v2("max 100000\n"), None);
-        assert_eq!(quota_v2(""), None);
-        assert_eq!(quota(-1.0, 100_000.0), None);
-        let folders: Vec<_> = ancestors_within(Path::new("/a"), Path::new("/a/b/c")).collect();
-        assert_eq!(folders, [Path::new("/a/b/c"), Path::new("/a/b"), Path::new("/a")]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod bottleneck;
 mod busy;
+mod cgroup;
 mod changes;
 mod clock;
 mod collector;
@@ -19,9 +20,10 @@ mod resources;
 mod series;
 mod silence;
 mod slots;
+mod stalls;
 mod steady;
 
-pub use bottleneck::Limit;
+pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
 pub use changes::{Segment, median, segments};
 pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
@@ -45,4 +47,5 @@ pub use series::{Drained, Ending, KindMeasure, LONGEST, Series, latency_histogra
 pub use silence::{Silences, Stretch};
 pub(crate) use slots::SLOT;
 pub use slots::{Side, Slot};
+pub use stalls::{LEAST_GAP, LEAST_IN_ALL, Stalls, Standstill, Watchdog};
 pub use steady::Settling;

@@ -4,7 +4,7 @@
 use std::fs::read_to_string;
 use std::time::Duration;
 
-use super::procfs::ticks;
+use super::procfs::{ProcFile, ticks};
 use super::resources::{ProcessUse, Resources, thread_cpu};
 
 /// What the calling thread had of its processors by some moment.
@@ -31,6 +31,22 @@ impl ThreadTime {
             cpu: self.cpu.saturating_sub(earlier.cpu),
             waited: self.waited.saturating_sub(earlier.waited),
         }
+    }
+}
+
+/// How long one thread has waited for a processor, read often.
+#[derive(Debug)]
+pub(super) struct Waiting(Option<ProcFile>);
+
+impl Waiting {
+    /// Of the calling thread.
+    pub(super) fn of_this_thread() -> Waiting {
+        Waiting(ProcFile::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// Since the thread began; zero where the system does not tell.
+    pub(super) fn now(&mut self) -> Duration {
+        self.0.as_mut().and_then(|file| waited(file.read()?)).unwrap_or_default()
     }
 }
 

@@ -9,6 +9,7 @@ use super::clock::Nanos;
 use super::course::Course;
 use super::interval::Interval;
 use super::series::{KindMeasure, Series};
+use super::stalls::Stalls;
 use crate::store::{Certainty, ErrorClass, Figure, Profile};
 use crate::verify::linearizability::Examined;
 use crate::verify::{Anomaly, Behind, Tally};
@@ -23,6 +24,8 @@ pub struct ErrorSummary {
     pub certainty: Certainty,
     /// How many.
     pub count: u64,
+    /// Of these, time-outs while kvdyno itself stood still: not the store's.
+    pub of_client: u64,
     /// What the first one said.
     pub first_message: String,
     /// When the first one ended.
@@ -114,6 +117,8 @@ pub struct PhaseMeasure {
     pub send_lag: Option<Histogram<u64>>,
     /// How success and failure went over its time.
     pub course: Course,
+    /// When kvdyno itself stood still.
+    pub stalls: Stalls,
     /// Errors by class, most frequent first.
     pub errors: Vec<ErrorSummary>,
     /// Each worker's use of time.

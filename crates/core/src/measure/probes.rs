@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
+use super::bottleneck::LEAST_TICKS;
 use super::clock::now;
 use super::machine::Machine;
 use super::queues::{NetworkDevice, network_devices};
@@ -76,7 +77,8 @@ pub struct Probes {
     pub sync: Option<Spread>,
     /// Limit of this process.
     pub open_files: Option<OpenFiles>,
-    /// Share of all processors' time that other virtual machines took during the probes.
+    /// Share of all processors' time that other virtual machines took during the probes; `None` too if those
+    /// took too little time to tell.
     pub steal: Option<f64>,
 }
 
@@ -238,7 +240,8 @@ pub fn check_machine(folder: &Path) -> Fitness {
     let oversleep = Spread::of(oversleeps());
     let loopback = keep("loopback", loopback(), &mut warnings);
     let sync = keep("storage", sync_in(folder), &mut warnings);
-    let steal = keep("resources", sampler, &mut warnings).map(|s| s.stop().summary.steal);
+    let sampled = keep("resources", sampler, &mut warnings).map(|sampler| sampler.stop().summary);
+    let steal = sampled.filter(|used| used.ticks() >= LEAST_TICKS).map(|used| used.steal);
     let open_files = Some(open_files());
     let probes = Probes { clock_pair_ns, oversleep, loopback, sync, open_files, steal };
     let machine = Machine::describe();

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::busy::Busy;
 use super::clock::{Nanos, now};
 use super::neighbours;
-use super::procfs::{MachineTimes, NotSampled, ProcFile, ProcessCounters, ProcessFiles};
+use super::procfs::{MachineTimes, NotSampled, ProcFile, ProcessCounters, ProcessFiles, ticks};
 use nursery::Nursery;
 use server::Server;
 
@@ -121,6 +121,22 @@ pub struct Offspring {
     pub from: Nanos,
     /// When it was last seen.
     pub to: Nanos,
+    /// Processor time that it had had in all by some moments, in order, about a second apart.
+    pub work: Vec<(Nanos, Duration)>,
+}
+
+impl Offspring {
+    /// Processor time that it had between two moments, as if it had worked evenly between two looks.
+    #[must_use]
+    pub fn worked(&self, from: Nanos, to: Nanos) -> Duration {
+        let had = self.work.windows(2).map(|pair| {
+            let [(begin, before), (end, after)] = [pair[0], pair[1]];
+            let within = end.min(to).saturating_sub(begin.max(from)) as f64;
+            let share = within / end.saturating_sub(begin).max(1) as f64;
+            after.saturating_sub(before).mul_f64(share)
+        });
+        had.sum()
+    }
 }
 
 /// What a phase took from the machine. Shares are of all processors' time, 0 to 1.
@@ -145,6 +161,15 @@ pub struct ResourceSummary {
     /// Share of all processors' time that other programs took; `None` where that cannot be told.
     #[serde(default)]
     pub others: Option<f64>,
+}
+
+impl ResourceSummary {
+    /// Clock ticks that went by on each processor: what its shares of the processors' time are counted in,
+    /// each of them one tick wrong at worst.
+    #[must_use]
+    pub fn ticks(&self) -> u64 {
+        (self.span.as_nanos() / ticks(1).as_nanos().max(1)) as u64
+    }
 }
 
 /// The samples of a phase and what they come to.

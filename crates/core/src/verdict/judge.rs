@@ -7,8 +7,11 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::drift;
-use super::reason::Reason;
-use crate::measure::{KindMeasure, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch};
+use super::least::Basis;
+use super::reason::{OwnDelays, Reason};
+use crate::measure::{
+    KindMeasure, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch,
+};
 use crate::store::{Consistency, Threading};
 use crate::workload::{GroupPlan, Kind, PhasePlan};
 
@@ -42,18 +45,43 @@ pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
     found.extend([unjudged(evidence), anomalies(evidence)]);
     if !(evidence.prepares || evidence.plan.warmup || evidence.plan.load) {
         found.extend([client_limited(evidence), harness_share(evidence)]);
-        found.extend([missed_schedule(evidence), late_sends(evidence)]);
+        found.extend([client_stalled(evidence), missed_schedule(evidence), late_sends(evidence)]);
         found.extend([unexpected_misses(evidence), too_few_samples(evidence)]);
         found.extend([too_short(evidence), drift(evidence), never_settled(evidence)]);
         found.extend([littles_law(evidence), idle_clients(evidence)]);
         found.extend([other_load(evidence), disturbed(evidence)]);
     }
-    found.into_iter().flatten().filter(|reason| reason.threshold().is_some()).collect()
+    let enough = |reason: &Reason| {
+        let least = reason.least();
+        evidence.amount(least.of) >= least.number
+    };
+    let holds = |reason: &Reason| reason.threshold().is_some() && enough(reason);
+    found.into_iter().flatten().filter(holds).collect()
 }
 
 impl Evidence<'_> {
     fn span(&self) -> Duration {
         self.measure.span()
+    }
+
+    /// How much of it there is.
+    fn amount(&self, basis: Basis) -> u64 {
+        let measure = self.measure;
+        match basis {
+            Basis::Facts => 0,
+            Basis::Operations => self.failed_and_completed().1,
+            Basis::Due => measure.offered,
+            Basis::Sends => {
+                let responses =
+                    self.measures().filter_map(|m| m.response.as_ref()).map(|h| h.len());
+                responses.sum::<u64>().min(measure.send_lag.as_ref().map_or(0, |lag| lag.len()))
+            }
+            Basis::Intervals => drift::whole_interval_rates(&measure.timeline).len() as u64,
+            Basis::Ticks => self.resources.map_or(0, ResourceSummary::ticks),
+            Basis::ThreadTime => {
+                measure.workers.iter().map(|used| used.wall.as_millis() as u64).max().unwrap_or(0)
+            }
+        }
     }
 
     fn open(&self) -> bool {
@@ -86,6 +114,21 @@ impl Evidence<'_> {
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
+    /// Requests that timed out because kvdyno itself stood still.
+    fn timed_out_by_itself(&self) -> u64 {
+        self.measure.errors.iter().map(|error| error.of_client).sum()
+    }
+
+    /// Requests that fell due while kvdyno itself stood still: those of each interval lie evenly in it.
+    fn due_in_gaps(&self) -> u64 {
+        let due = self.measure.timeline.iter().map(|interval| {
+            let still = self.measure.stalls.between(interval.start, interval.end) as f64;
+            let length = interval.end.saturating_sub(interval.start).max(1) as f64;
+            interval.offered as f64 * still / length
+        });
+        if self.open() { due.sum::<f64>().round() as u64 } else { 0 }
+    }
+
     /// Little's law: service times summed up, over the time that went by until the last answer.
     fn in_flight(&self) -> f64 {
         let sum = |histogram: &Option<Histogram<u64>>| {
@@ -108,7 +151,7 @@ fn error_ratio(evidence: &Evidence<'_>) -> Option<Reason> {
         return None;
     }
     let (failed, completed) = evidence.failed_and_completed();
-    Some(Reason::ErrorRatio { failed, completed })
+    Some(Reason::ErrorRatio { failed, completed, of_client: evidence.timed_out_by_itself() })
 }
 
 fn unjudged(evidence: &Evidence<'_>) -> Option<Reason> {
@@ -125,7 +168,9 @@ fn client_limited(evidence: &Evidence<'_>) -> Option<Reason> {
     let (worker, busy) = evidence.busiest_worker()?;
     let used = &evidence.measure.workers[worker as usize];
     let waited = used.waited.as_secs_f64() / used.wall.as_secs_f64();
-    let servers = evidence.resources.into_iter().flat_map(|used| &used.servers);
+    // What threads of servers worked is counted in ticks.
+    let ticked = evidence.resources.filter(|used| used.ticks() >= LEAST_TICKS);
+    let servers = ticked.into_iter().flat_map(|used| &used.servers);
     let server = servers.filter_map(|server| server.busiest_thread).reduce(f64::max);
     (evidence.threading == Threading::Networked).then_some(Reason::ClientLimited {
         worker,
@@ -133,6 +178,14 @@ fn client_limited(evidence: &Evidence<'_>) -> Option<Reason> {
         waited,
         server,
     })
+}
+
+fn client_stalled(evidence: &Evidence<'_>) -> Option<Reason> {
+    let PhaseMeasure { stalls, workers, .. } = evidence.measure;
+    let still = stalls.standstill(workers);
+    let (due, timed_out) = (evidence.due_in_gaps(), evidence.timed_out_by_itself());
+    let span = evidence.span() + stalls.suspended;
+    (!still.total.is_zero()).then_some(Reason::ClientStalled { still, span, due, timed_out })
 }
 
 /// Closed arrivals only: a client that waits for the next due time is outside the store, too.
@@ -150,7 +203,33 @@ fn missed_schedule(evidence: &Evidence<'_>) -> Option<Reason> {
     let PhaseMeasure { offered, started, .. } = *evidence.measure;
     let span = evidence.span();
     let told = evidence.open() && !evidence.is_disturbed();
-    told.then_some(Reason::MissedSchedule { offered, started, span })
+    let own = if told { own_delays(evidence) } else { OwnDelays::default() };
+    told.then_some(Reason::MissedSchedule { offered, started, span, own })
+}
+
+/// Where kvdyno's own time went, before the store is said to have taken it.
+fn own_delays(evidence: &Evidence<'_>) -> OwnDelays {
+    let PhaseMeasure { stalls, workers, send_lag, .. } = evidence.measure;
+    let seconds: f64 = workers.iter().map(|worker| worker.wall.as_secs_f64()).sum();
+    let waited: f64 = workers.iter().map(|worker| worker.waited.as_secs_f64()).sum();
+    let span = evidence.span().as_nanos() as f64;
+    let still = stalls.standstill(workers);
+    // While it waited for a processor is in `waited`.
+    let still = still.stopped() + still.throttled;
+    let lags = send_lag.as_ref().map_or(0.0, |lag| lag.mean() * lag.len() as f64);
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    // In process, threads that wait for each other's processor wait for the store.
+    let others = evidence.resources.and_then(|used| used.others).unwrap_or(0.0);
+    let in_process = evidence.threading == Threading::InProcess;
+    let other_load = Reason::OtherLoad { others }.threshold().is_some();
+    OwnDelays {
+        waited: if in_process && !other_load { 0.0 } else { share(waited, seconds) },
+        // Nor is a thread that works there anywhere else.
+        busy: evidence.busiest_worker().filter(|_| !in_process).map_or(0.0, |(_, busy)| busy),
+        stood_still: share(still.as_nanos() as f64, span),
+        late: share(lags, span * f64::from(evidence.clients())),
+        latest: send_lag.as_ref().map_or(0, Histogram::max),
+    }
 }
 
 fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {

@@ -8,6 +8,7 @@ mod claim;
 mod condition;
 mod drift;
 mod judge;
+mod least;
 mod reason;
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,8 @@ pub use condition::{
     Measured, Operations, Operator, Subject,
 };
 pub use judge::{Evidence, judge_phase};
-pub use reason::{Bounds, Reason, Unit};
+pub use least::{Basis, Least};
+pub use reason::{Bounds, OwnDelays, Reason, Unit};
 
 /// How far a measurement may be believed. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -171,7 +173,7 @@ mod tests {
     #[test]
     fn the_worst_comes_first() {
         let suspect = Reason::Unjudged { unknown: 1, reads: 10 };
-        let invalid = Reason::ErrorRatio { failed: 9, completed: 10 };
+        let invalid = Reason::ErrorRatio { failed: 9, completed: 10, of_client: 0 };
         let phases = vec![
             ("a".to_owned(), vec![anomalies(), suspect]),
             ("b".to_owned(), vec![invalid.clone()]),

@@ -1,17 +1,18 @@
 //! Why a measurement may not be believed: one variant for each cause, with the figures that show it.
 //! All thresholds stand in [`Reason::bounds`].
 
+mod delays;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use delays::OwnDelays;
+
 use super::Level;
-use crate::measure::StopReason;
+use crate::measure::{Standstill, StopReason};
 use crate::verify::AnomalyKind;
 use crate::workload::Kind;
-
-/// A thread that waited for a processor for more than this share of its time is told to have.
-const WAITED_TOLD: f64 = 0.05;
 
 /// What a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,20 @@ pub enum Reason {
         started: u64,
         /// How long the phase took.
         span: Duration,
+        /// What kvdyno itself had to do with it.
+        #[serde(default)]
+        own: OwnDelays,
+    },
+    /// All of kvdyno stood still: it was stopped, suspended, given no processor or held up by a quota.
+    ClientStalled {
+        /// For how long, and why.
+        still: Standstill,
+        /// How long the phase took, with what its machine slept.
+        span: Duration,
+        /// Requests that fell due meanwhile, about (open arrivals).
+        due: u64,
+        /// Requests that timed out meanwhile.
+        timed_out: u64,
     },
     /// Requests were sent late although a client was free: kvdyno's own lateness is in the figures.
     LateSends {
@@ -135,6 +150,9 @@ pub enum Reason {
         failed: u64,
         /// Operations in all.
         completed: u64,
+        /// Of those that failed: time-outs while kvdyno itself stood still.
+        #[serde(default)]
+        of_client: u64,
     },
     /// Too few operations for the high percentiles.
     TooFewSamples {
@@ -227,6 +245,7 @@ impl Reason {
             Reason::ClientLimited { .. } => "client-limited",
             Reason::HarnessShare { .. } => "harness-share",
             Reason::MissedSchedule { .. } => "missed-schedule",
+            Reason::ClientStalled { .. } => "client-stalled",
             Reason::LateSends { .. } => "late-sends",
             Reason::UnexpectedMisses { .. } => "unexpected-misses",
             Reason::ErrorRatio { .. } => "error-ratio",
@@ -254,6 +273,7 @@ impl Reason {
             Reason::ClientLimited { .. } => Bounds::suspect_above(0.90),
             Reason::HarnessShare { .. } => Bounds::suspect_above(0.20),
             Reason::MissedSchedule { .. } => Bounds::above(0.001, 0.05),
+            Reason::ClientStalled { .. } => Bounds::above(0.01, 0.05),
             Reason::LateSends { .. } => Bounds::above(0.10, 0.50),
             Reason::UnexpectedMisses { expected: Some(hits), .. } => {
                 Bounds::above(1.0 - hits, 1.0 - hits / 2.0)
@@ -291,11 +311,14 @@ impl Reason {
             Reason::MissedSchedule { offered, started, .. } => {
                 (share(offered.saturating_sub(started), offered), Unit::Share)
             }
+            Reason::ClientStalled { still, span, .. } => {
+                (still.total.as_secs_f64() / span.as_secs_f64().max(1e-9), Unit::Share)
+            }
             Reason::LateSends { lag_p99, response_p99 } => {
                 (share(lag_p99, response_p99), Unit::Share)
             }
             Reason::UnexpectedMisses { missed, reads, .. } => (share(missed, reads), Unit::Share),
-            Reason::ErrorRatio { failed, completed } => (share(failed, completed), Unit::Share),
+            Reason::ErrorRatio { failed, completed, .. } => (share(failed, completed), Unit::Share),
             Reason::TooFewSamples { samples, .. } => (samples as f64, Unit::Count),
             Reason::TooShort { span } => (span.as_secs_f64(), Unit::Seconds),
             Reason::CutShort { stopped } => (cut(stopped), Unit::Count),
@@ -333,24 +356,25 @@ impl Reason {
         match *self {
             Reason::UnexpectedMisses { .. } => self.absent_text(),
             Reason::ClientLimited { worker, waited, server, .. } => {
-                limited_text(worker, &self.percent(), waited, server)
+                delays::limited_text(worker, &self.percent(), waited, server)
             }
             Reason::HarnessShare { .. } => {
                 let outside = self.percent();
                 format!("{outside} of the clients' time went by in kvdyno, outside the store")
             }
-            Reason::MissedSchedule { offered, started, span } => {
-                missed_text(offered, started, span)
+            Reason::MissedSchedule { offered, started, span, own } => {
+                own.text(offered, started, span.as_secs_f64())
+            }
+            Reason::ClientStalled { still, span, due, timed_out } => {
+                delays::stalled_text(still, span, due, timed_out)
             }
             Reason::LateSends { lag_p99, response_p99 } => format!(
                 "kvdyno itself sent requests up to {} late (p99), beside a response time of {} (p99)",
                 time(lag_p99),
                 time(response_p99)
             ),
-            Reason::ErrorRatio { failed, completed } => {
-                let of_all = self.percent();
-                let (failed, completed) = (grouped(failed), grouped(completed));
-                format!("{failed} of {completed} operations ({of_all}) did not succeed")
+            Reason::ErrorRatio { failed, completed, of_client } => {
+                delays::failed_text(failed, completed, &self.percent(), of_client)
             }
             Reason::TooFewSamples { kind, samples } => self.few_text(kind, samples),
             Reason::TooShort { span } => {
@@ -409,7 +433,11 @@ impl Reason {
             }
             Reason::MissedSchedule { .. } => {
                 "ask for a lower --rate than a closed run reaches, or more --clients if the \
-                 server was not busy"
+                 server was not busy; where kvdyno itself was late, give it a processor first"
+            }
+            Reason::ClientStalled { .. } => {
+                "keep kvdyno running (no Ctrl-Z, no sleeping machine), give its container all the \
+                 processor time that it wants, and repeat"
             }
             Reason::LateSends { .. } => {
                 "leave a processor free for kvdyno, or give it more threads (--threads)"
@@ -454,6 +482,21 @@ impl Reason {
         }
     }
 
+    /// The client, or its machine, may be why the store did no better.
+    #[must_use]
+    pub fn is_of_the_client(&self) -> bool {
+        match self {
+            Reason::MissedSchedule { offered, started, own, .. } => {
+                own.explained(*started, offered.saturating_sub(*started)) >= 0.5
+            }
+            Reason::ClientStalled { .. }
+            | Reason::LateSends { .. }
+            | Reason::OtherLoad { .. }
+            | Reason::Disturbed { .. } => true,
+            _ => false,
+        }
+    }
+
     fn percent(&self) -> String {
         percent(self.figure().0)
     }
@@ -485,34 +528,6 @@ impl Reason {
     }
 }
 
-/// By how much more clients could help follows from how much of its time the server has left.
-fn limited_text(worker: u32, busy: &str, waited: f64, server: Option<f64>) -> String {
-    let mut text = match waited {
-        waited if waited > WAITED_TOLD => {
-            let waited = percent(waited);
-            format!(
-                "client thread {worker} worked or waited for a processor {busy} of the time \
-                     ({waited} of it spent waiting)"
-            )
-        }
-        _ => format!("client thread {worker} worked {busy} of the time"),
-    };
-    text += ": kvdyno may be the limit";
-    if let Some(server) = server.filter(|share| *share > 0.0) {
-        let (working, more) = (percent(server), 1.0 / server);
-        text += &match more {
-            more if more < 1.1 => {
-                format!("; so may the server, a thread of which worked {working}")
-            }
-            more => format!(
-                "; the server's busiest thread worked {working}, so that more clients could get up \
-                 to {more:.1} times as much out of it"
-            ),
-        };
-    }
-    text
-}
-
 /// A cut by the store itself weighs more than one by the clock or the user.
 fn cut(stopped: StopReason) -> f64 {
     match stopped {
@@ -529,17 +544,6 @@ fn cut_text(stopped: StopReason) -> &'static str {
         StopReason::Interrupted => "the phase was interrupted",
         StopReason::StoreLost => "no client could go on: the store was lost",
     }
-}
-
-fn missed_text(offered: u64, started: u64, span: Duration) -> String {
-    let a_second = |n: u64| grouped((n as f64 / span.as_secs_f64().max(1e-9)).round() as u64);
-    format!(
-        "the store kept up with {} of {} ops/s; backlog {} at the end; response time here measures \
-         the queue",
-        a_second(started),
-        a_second(offered),
-        grouped(offered.saturating_sub(started))
-    )
 }
 
 /// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that is wrong.

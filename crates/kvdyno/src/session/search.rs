@@ -127,7 +127,7 @@ impl Session<'_> {
             let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
             let (result, reasons) = self.try_one(&plan, purpose.name(), output)?;
             let mut met = met(&order.conditions, &result, may_forget);
-            if met.seen == Seen::Misses && reasons.iter().any(is_of_the_machine) {
+            if met.seen == Seen::Misses && reasons.iter().any(Reason::is_of_the_client) {
                 met.seen = Seen::Unclear;
             }
             if confirms && met.seen == Seen::Meets {
@@ -186,16 +186,11 @@ fn counts(most: u32, threading: Threading) -> Vec<u32> {
     counts
 }
 
-/// The machine, not the store, may be why a condition did not hold.
-fn is_of_the_machine(reason: &Reason) -> bool {
-    matches!(reason, Reason::LateSends { .. } | Reason::OtherLoad { .. } | Reason::Disturbed { .. })
-}
-
 /// Why the store may carry more: the lowest rate that it missed was missed with the client at its
 /// limit, or with the machine at other work.
 fn spoilt(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<String> {
     let at_limit = |reason: &&Reason| {
-        matches!(reason, Reason::ClientLimited { .. }) || is_of_the_machine(reason)
+        matches!(reason, Reason::ClientLimited { .. }) || reason.is_of_the_client()
     };
     let missed_it = |probe: &ProbeResult| {
         probe.asked == missed && probe.seen.as_deref().is_some_and(|seen| seen != "meets")
@@ -210,6 +205,7 @@ fn spoilt(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<
     };
     let why = match reason {
         Reason::OtherLoad { .. } | Reason::Disturbed { .. } => "the machine had other work",
+        Reason::ClientStalled { .. } => "kvdyno itself stood still",
         _ => "the client was at its limit",
     };
     Some(format!(

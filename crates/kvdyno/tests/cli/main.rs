@@ -22,6 +22,7 @@ mod reasons;
 #[cfg(feature = "server-tests")]
 mod servers;
 mod signals;
+mod stalls;
 #[cfg(feature = "server-tests")]
 mod standard;
 #[cfg(feature = "server-tests")]

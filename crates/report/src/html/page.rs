@@ -415,7 +415,7 @@ fn errors(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {
                 certainty_text(error.certainty).to_owned(),
                 grouped(error.count as f64),
                 format!("{:.1} s", error.first_at_ns as f64 / 1e9),
-                cut(&error.first_message),
+                cut(&error.message()),
             ]
         })
         .collect()

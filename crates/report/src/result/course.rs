@@ -1,30 +1,33 @@
 //! What happened during a phase: when it settled, where throughput or latency left their level, and what
 //! else went on at that time.
 
+mod beside;
+
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 use kvdyno_core::measure::{
-    Interval, Nanos, Offspring, Resources, Sample, Settling, latency_histogram, median, segments,
+    Interval, Nanos, Offspring, Resources, Settling, Stalls, latency_histogram, median, segments,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fault::{FaultResult, moments, several};
+use super::fault::{FaultResult, several};
 use super::latency::add;
+use beside::Witnesses;
 
 /// A throughput below this share of the usual one is a dip.
 const DIP: f64 = 0.7;
 /// A 99th percentile above this multiple of the usual one is an excursion.
 const EXCURSION: f64 = 2.0;
-/// Steal that may explain something, as a share of all processors' time in a second.
-const STEAL: f64 = 0.05;
-/// How long before something what caused it may have been over, ns: intervals are seconds.
-const SHORTLY_BEFORE: u64 = 2_000_000_000;
 /// An interval shorter than this share of the longest says nothing of its own.
 const SLIVER: f64 = 0.5;
 /// Fewest intervals in which something stands out.
 const FEWEST: usize = 8;
 /// Work that begins no later than this after its like has ended goes on with it, ns.
 const NEXT: u64 = 250_000_000;
+/// A helper process that had less of a processor did no work worth telling: a tick of the system's clock.
+const IDLE: Duration = Duration::from_millis(10);
 /// Dips and excursions that a result shows of a phase, and works of servers; all of them are counted.
 const MOST: usize = 50;
 
@@ -89,7 +92,8 @@ pub struct ExcursionResult {
     pub to_ns: u64,
     /// Its level then, as a multiple of the usual one.
     pub level: f64,
-    /// What else went on, one sentence each without a stop; empty if it is unexplained.
+    /// What explains it, a phrase each without a stop: what is large enough, and goes on more than in the rest
+    /// of the phase. Empty if it is unexplained.
     pub beside: Vec<String>,
     /// The load was not yet level with its schedule: open arrivals at the begin of a phase, before any
     /// fault. What went on beside does not matter then.
@@ -112,6 +116,8 @@ struct Point {
     start: Nanos,
     end: Nanos,
     rate: f64,
+    completed: u64,
+    failed: u64,
     p50: Option<u64>,
     p99: Option<u64>,
 }
@@ -127,6 +133,8 @@ pub struct Known<'a> {
     pub nodes: &'a [String],
     /// Work that servers and engines tell of.
     pub work: &'a [EventResult],
+    /// When kvdyno itself stood still.
+    pub stalls: &'a Stalls,
 }
 
 impl Watched {
@@ -144,8 +152,9 @@ impl Watched {
         if self.level_from.is_none() && !interval.catches_up(before) {
             self.level_from = Some(interval.start);
         }
-        let Interval { start, end, .. } = *interval;
-        self.points.push(Point { start, end, rate: interval.rate(), p50: at(0.5), p99: at(0.99) });
+        let Interval { start, end, completed, failed, .. } = *interval;
+        let (rate, p50, p99) = (interval.rate(), at(0.5), at(0.99));
+        self.points.push(Point { start, end, rate, completed, failed, p50, p99 });
     }
 
     /// What happened, where enough intervals were watched; `start` is the phase's begin and `open`
@@ -172,11 +181,14 @@ impl Watched {
         course.excursions.sort_by_key(|excursion| excursion.from_ns);
         course.excursions_in_all = course.excursions.len() as u64;
         course.excursions.truncate(MOST);
-        (course.events, course.events_in_all) = known.events(start);
+        let events = known.events(start);
+        let witnesses = Witnesses { known: &known, events: &events, points: &points, start };
         for excursion in &mut course.excursions {
-            excursion.beside = known.beside(excursion, &course.events, start);
+            excursion.beside = witnesses.beside(excursion);
             excursion.start_up = open && self.starts_up(excursion, start, known.faults);
         }
+        course.events_in_all = events.len() as u64;
+        course.events = longest(events);
         Some(course)
     }
 
@@ -253,15 +265,17 @@ fn stretches(
 impl Known<'_> {
     /// What servers did beside, in processes of its own or as they tell; what follows upon its like is one.
     /// The longest, in order, and how many there were.
-    fn events(&self, start: Nanos) -> (Vec<EventResult>, u64) {
+    fn events(&self, start: Nanos) -> Vec<EventResult> {
         let children = self.resources.into_iter().flat_map(|resources| &resources.offspring);
         let event = |child: &Offspring| {
-            let node = self.nodes.get(child.server).map_or("a server", String::as_str);
             let since = |at: Nanos| at.saturating_sub(start);
-            let what = format!("{}{OF}{node}", work(child));
+            let what = named_event(child, self.nodes);
             EventResult { what, from_ns: since(child.from), to_ns: since(child.to) }
         };
-        let children = children.filter(|child| child.to >= start).map(event);
+        // One that only stands by did nothing beside.
+        let worked =
+            |child: &&Offspring| is_named(child) || child.worked(start, Nanos::MAX) >= IDLE;
+        let children = children.filter(|child| child.to >= start).filter(worked).map(event);
         let mut all: Vec<EventResult> = self.work.iter().cloned().chain(children).collect();
         all.sort_by_key(|event| event.from_ns);
         let mut joined: Vec<EventResult> = Vec::new();
@@ -274,48 +288,16 @@ impl Known<'_> {
                 None => joined.push(event),
             }
         }
-        // The longest tell most.
-        joined.sort_by_key(|event| std::cmp::Reverse(event.to_ns.saturating_sub(event.from_ns)));
-        let in_all = joined.len() as u64;
-        joined.truncate(MOST);
-        joined.sort_by_key(|event| event.from_ns);
-        (joined, in_all)
+        joined
     }
+}
 
-    /// What went on during a stretch or shortly before.
-    fn beside(
-        &self,
-        stretch: &ExcursionResult,
-        events: &[EventResult],
-        start: Nanos,
-    ) -> Vec<String> {
-        let overlaps = |from: u64, to: u64| {
-            from <= stretch.to_ns && to.saturating_add(SHORTLY_BEFORE) >= stretch.from_ns
-        };
-        let seconds = |ns: u64| format!("{:.1}", ns as f64 / 1e9);
-        let mut found = Vec::new();
-        for fault in moments(self.faults).iter().filter(|f| f.error.is_none()) {
-            if overlaps(fault.began_ns, fault.ended_ns) {
-                let name = format!("{} {}", fault.what, fault.node);
-                found.push(format!("{} at {} s", name.trim_end(), seconds(fault.began_ns)));
-            }
-        }
-        let events = events.iter().filter(|event| overlaps(event.from_ns, event.to_ns));
-        found.extend(gathered(events).iter().map(EventResult::text));
-        let Some(resources) = self.resources else { return found };
-        let steal = resources.samples.windows(2).filter_map(|pair| {
-            let (from, to) = (pair[0].at.saturating_sub(start), pair[1].at.saturating_sub(start));
-            (from < stretch.to_ns && to > stretch.from_ns).then(|| stolen(&pair[0], &pair[1]))
-        });
-        let most = steal.fold(0.0, f64::max);
-        if most > STEAL {
-            let most = most * 100.0;
-            found.push(format!(
-                "{most:.0} % of the processors' time went to other virtual machines"
-            ));
-        }
-        found
-    }
+/// Those that a result keeps: the longest tell most.
+fn longest(mut events: Vec<EventResult>) -> Vec<EventResult> {
+    events.sort_by_key(|event| std::cmp::Reverse(event.to_ns.saturating_sub(event.from_ns)));
+    events.truncate(MOST);
+    events.sort_by_key(|event| event.from_ns);
+    events
 }
 
 /// The same work of several servers at the same time, or of one right after the other, is one.
@@ -358,10 +340,15 @@ fn work(child: &Offspring) -> &str {
     }
 }
 
-fn stolen(before: &Sample, after: &Sample) -> f64 {
-    let between = after.machine.since(&before.machine);
-    let total = between.total().as_secs_f64();
-    if total > 0.0 { between.steal.as_secs_f64() / total } else { 0.0 }
+/// It is known what a process that a server started is for.
+fn is_named(child: &Offspring) -> bool {
+    work(child) != child.name
+}
+
+/// What a process that a server started did, and for which server.
+fn named_event(child: &Offspring, nodes: &[String]) -> String {
+    let node = nodes.get(child.server).map_or("a server", String::as_str);
+    format!("{}{OF}{node}", work(child))
 }
 
 #[cfg(test)]

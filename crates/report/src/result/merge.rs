@@ -251,6 +251,7 @@ fn merge_errors(mine: &mut Vec<ErrorResult>, theirs: &[ErrorResult]) {
         match mine.iter_mut().find(|e| (e.class, e.certainty) == (error.class, error.certainty)) {
             Some(known) => {
                 known.count = known.count.saturating_add(error.count);
+                known.of_client = known.of_client.saturating_add(error.of_client);
                 if error.first_at_ns < known.first_at_ns {
                     known.first_at_ns = error.first_at_ns;
                     known.first_message.clone_from(&error.first_message);

@@ -197,6 +197,9 @@ pub struct ErrorResult {
     pub certainty: Certainty,
     /// How many.
     pub count: u64,
+    /// Of these, time-outs while kvdyno itself stood still: not the store's.
+    #[serde(default)]
+    pub of_client: u64,
     /// What the first one said.
     pub first_message: String,
     /// When the first one ended, ns since the phase began.
@@ -528,9 +531,20 @@ impl ErrorResult {
             class: error.class,
             certainty: error.certainty,
             count: error.count,
+            of_client: error.of_client,
             first_message: error.first_message.clone(),
             first_at_ns: error.first_at.saturating_sub(start),
             last_at_ns: error.last_at.saturating_sub(start),
+        }
+    }
+
+    /// What the first one said, and how many were the client's.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let first = &self.first_message;
+        match self.of_client {
+            0 => first.clone(),
+            own => format!("{first} ({own} of them while kvdyno itself stood still)"),
         }
     }
 }

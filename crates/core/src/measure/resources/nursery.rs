@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use super::super::clock::now;
-use super::super::procfs::ProcFile;
+use super::super::clock::{Nanos, now};
+use super::super::procfs::{ProcFile, ProcessCounters};
 use super::Offspring;
 
 /// Between two looks: a rewrite may take less than a second.
 pub(super) const EVERY: Duration = Duration::from_millis(100);
+/// Between two notes of how much such a process has worked, ns.
+const NOTED: Nanos = 1_000_000_000;
 /// Such processes that are kept of a phase.
 const KEPT: usize = 1_000;
 
@@ -54,12 +56,16 @@ impl Nursery {
                         if let Some(name) = title(pid) {
                             self.seen[index].name = name;
                         }
+                        if let Some(worked) = worked(pid) {
+                            note(&mut self.seen[index].work, at, worked);
+                        }
                     }
                     None if self.seen.len() >= KEPT => {}
                     None => {
                         let Some(name) = title(pid) else { continue };
                         self.pids.push(pid);
-                        self.seen.push(Offspring { server, name, from: at, to: at });
+                        let work = worked(pid).map(|worked| (at, worked)).into_iter().collect();
+                        self.seen.push(Offspring { server, name, from: at, to: at, work });
                     }
                 }
             }
@@ -70,6 +76,23 @@ impl Nursery {
 /// The file that tells which processes this one has started.
 fn children(pid: u32) -> Option<ProcFile> {
     ProcFile::open(format!("/proc/{pid}/task/{pid}/children")).ok()
+}
+
+/// Processor time that a process has had.
+fn worked(pid: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    ProcessCounters::parse(&stat).map(|used| used.user + used.system)
+}
+
+/// The newest note is always the last; those before it keep their distance.
+fn note(work: &mut Vec<(Nanos, Duration)>, at: Nanos, worked: Duration) {
+    if let [.., before, newest] = &mut work[..]
+        && at < before.0 + NOTED
+    {
+        *newest = (at, worked);
+    } else {
+        work.push((at, worked));
+    }
 }
 
 /// First word of the command line that a process shows: its title, where it gave itself one.

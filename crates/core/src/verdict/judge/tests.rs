@@ -1,12 +1,19 @@
 //! Each reason is made to appear, and each threshold is shown to be still good.
 
+mod own_time;
+mod tiny;
+
 use std::time::SystemTime;
 
 use super::*;
 use crate::measure::{
-    Interval, OldRecords, ProcessUse, Series, StopReason, WorkerUse, latency_histogram,
+    ErrorSummary, Interval, OldRecords, ProcessUse, Series, Stalls, StopReason, Stretch, WorkerUse,
+    latency_histogram,
 };
-use crate::store::{Capabilities, Consistency, Durability, Figure, Profile, Promise, Threading};
+use crate::store::{
+    Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, Profile, Promise,
+    Threading,
+};
 use crate::verdict::Level;
 use crate::verify::{Behind, Tally};
 use crate::workload::Arrival;
@@ -82,6 +89,7 @@ fn measure() -> PhaseMeasure {
         started: 100_000,
         unstarted: None,
         course: crate::measure::Course::default(),
+        stalls: Stalls::default(),
         send_lag: None,
         errors: vec![],
         workers: vec![worker],

@@ -1,5 +1,6 @@
 //! Names, sentences and the page that explains them.
 
+use super::super::least::Basis;
 use super::*;
 
 /// One of each variant, past its threshold.
@@ -9,7 +10,7 @@ fn each() -> Vec<Reason> {
     vec![
         Reason::ClientLimited { worker: 1, busy: 0.95, waited: 0.3, server: Some(0.5) },
         Reason::HarnessShare { outside: 0.4 },
-        Reason::MissedSchedule { offered: 10_000, started: 9_000, span },
+        Reason::MissedSchedule { offered: 10_000, started: 9_000, span, own: OwnDelays::default() },
         Reason::LateSends { lag_p99: 300_000, response_p99: 1_000_000 },
         Reason::UnexpectedMisses {
             missed: 9_000,
@@ -18,7 +19,7 @@ fn each() -> Vec<Reason> {
             beside_faults: true,
             restarted: "h:1, up for 3s".to_owned(),
         },
-        Reason::ErrorRatio { failed: 1_000, completed: 10_000 },
+        Reason::ErrorRatio { failed: 1_000, completed: 10_000, of_client: 0 },
         Reason::TooFewSamples { kind: Kind::Get, samples: 500 },
         Reason::TooShort { span },
         Reason::CutShort { stopped: StopReason::TimeLimit },
@@ -33,6 +34,7 @@ fn each() -> Vec<Reason> {
         Reason::NeverSettled { trend: -0.3 },
         Reason::OtherLoad { others: 0.4 },
         Reason::Incomplete { ended: 1, planned: 3 },
+        Reason::ClientStalled { still: standstill(span / 4), span, due: 3, timed_out: 1 },
     ]
 }
 
@@ -59,6 +61,7 @@ fn position(reason: &Reason) -> usize {
         Reason::NeverSettled { .. } => 17,
         Reason::OtherLoad { .. } => 18,
         Reason::Incomplete { .. } => 19,
+        Reason::ClientStalled { .. } => 20,
     }
 }
 
@@ -66,6 +69,28 @@ fn position(reason: &Reason) -> usize {
 fn every_variant_is_tried_here() {
     let order: Vec<_> = each().iter().map(position).collect();
     assert_eq!(order, (0..each().len()).collect::<Vec<_>>());
+}
+
+fn standstill(total: Duration) -> Standstill {
+    Standstill { total, ..Standstill::default() }
+}
+
+#[test]
+fn a_standstill_tells_what_caused_it_and_what_fell_into_it() {
+    let seconds = Duration::from_secs;
+    let text = |still, due, timed_out| {
+        Reason::ClientStalled { still, span: seconds(10), due, timed_out }.text()
+    };
+    assert_eq!(
+        text(standstill(seconds(6)), 600, 50),
+        "kvdyno itself stood still for 6.0 s of 10.0 s (60.0 %): it or its machine was stopped \
+         for 6.0 s; 600 requests fell due and 50 requests timed out meanwhile: the client's doing, \
+         not the store's"
+    );
+    let still = Standstill { throttled: seconds(5), waiting: seconds(1), ..standstill(seconds(6)) };
+    assert!(text(still, 0, 0).ends_with(
+        "its control group's processor quota was used up for 5.0 s, it waited for a processor for 1.0 s"
+    ));
 }
 
 /// What the client lacked, and what it could still get out of the server.
@@ -144,6 +169,25 @@ fn every_reason_and_its_advice_is_on_the_page() {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let row = row.unwrap_or_else(|| panic!("docs/VERDICT.md has no row for {name}"));
         assert!(row.contains(reason.advice()), "docs/VERDICT.md tells {name} other advice");
+    }
+}
+
+#[test]
+fn what_each_reason_rests_on_is_on_the_page() {
+    let page = include_str!("../../../../../docs/VERDICT.md");
+    let section = page.split("## What each rests on").nth(1).expect("the section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    for reason in each() {
+        let (name, least) = (reason.name(), reason.least());
+        let row = (section.lines())
+            .find(|line| line.starts_with("| ") && line.contains(&format!("`{name}`")));
+        let row =
+            row.unwrap_or_else(|| panic!("docs/VERDICT.md does not tell what {name} rests on"));
+        let told = match least.of {
+            Basis::Facts => "facts".to_owned(),
+            of => format!("{} {}", grouped(least.number), of.name()),
+        };
+        assert!(row.starts_with(&format!("| {told} |")), "{name} rests on {told}: {row}");
     }
 }
 

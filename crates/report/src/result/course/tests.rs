@@ -1,5 +1,7 @@
 //! Courses that are made up, so that what happened in them is known.
 
+use kvdyno_core::measure::{MachineTimes, ProcessCounters, Sample, Stretch};
+
 use super::*;
 
 const SECOND: u64 = 1_000_000_000;
@@ -9,8 +11,8 @@ fn watched(rates: &[u64], p99_us: impl Fn(usize) -> u64) -> Watched {
     let point = |(index, &completed): (usize, &u64)| {
         let start = START + index as u64 * SECOND;
         let p99 = Some(p99_us(index) * 1_000);
-        let (end, rate) = (start + SECOND, completed as f64);
-        Point { start, end, rate, p50: Some(50_000), p99 }
+        let (end, rate, failed) = (start + SECOND, completed as f64, 0);
+        Point { start, end, rate, completed, failed, p50: Some(50_000), p99 }
     };
     let points = rates.iter().enumerate().map(point).collect();
     Watched { points, level_from: Some(START), ..Watched::default() }
@@ -30,13 +32,21 @@ fn rewrite() -> Resources {
         name: "redis-aof-rewrite".into(),
         from: START + from * SECOND,
         to: START + to * SECOND,
+        work: Vec::new(),
     };
     let offspring = vec![offspring(0, 20, 22), offspring(1, 21, 23), offspring(0, 40, 41)];
     let summary = crate::sample::resource_summary();
     Resources { samples: Vec::new(), summary, offspring }
 }
 
-const NOTHING: Known<'static> = Known { faults: &[], resources: None, nodes: &[], work: &[] };
+static NO_STALLS: Stalls = Stalls {
+    gaps: Vec::new(),
+    waited: Duration::ZERO,
+    suspended: Duration::ZERO,
+    throttled: Duration::ZERO,
+};
+const NOTHING: Known<'static> =
+    Known { faults: &[], resources: None, nodes: &[], work: &[], stalls: &NO_STALLS };
 
 #[test]
 fn a_quiet_phase_has_no_excursion() {
@@ -106,13 +116,30 @@ fn compactions_are_joined_and_set_beside_what_they_explain() {
     assert_eq!(course.excursions[0].beside, ["compaction of rocksdb from 20.5 s to 23.0 s"]);
 }
 
+fn sample(second: u64, steal_ms: u64) -> Sample {
+    Sample {
+        at: START + second * SECOND,
+        machine: MachineTimes {
+            idle: Duration::from_secs(second),
+            steal: Duration::from_millis(steal_ms),
+            ..MachineTimes::default()
+        },
+        own: ProcessCounters::default(),
+        servers: Vec::new(),
+    }
+}
+
+/// What is said beside each dip of a phase, which stands at `level` of a hundred in these seconds.
+fn beside(dips: &[usize], level: u64, known: Known<'_>) -> Vec<Vec<String>> {
+    let mut rates = rates();
+    dips.iter().for_each(|at| rates[*at] = rates[*at] * level / 100);
+    let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+    assert_eq!(course.excursions.len(), dips.len(), "{course:#?}");
+    course.excursions.into_iter().map(|excursion| excursion.beside).collect()
+}
+
 #[test]
 fn faults_and_steal_explain_and_the_rest_stays_unexplained() {
-    use kvdyno_core::measure::{MachineTimes, ProcessCounters};
-    let mut rates = rates();
-    for at in [10, 30, 50] {
-        rates[at] = 0;
-    }
     let fault = FaultResult {
         what: "kill".into(),
         node: "redis-1".into(),
@@ -122,26 +149,90 @@ fn faults_and_steal_explain_and_the_rest_stays_unexplained() {
         used: None,
         error: None,
     };
-    let sample = |second: u64, steal: u64| Sample {
-        at: START + second * SECOND,
-        machine: MachineTimes {
-            idle: std::time::Duration::from_secs(second),
-            steal: std::time::Duration::from_millis(steal),
-            ..MachineTimes::default()
-        },
-        own: ProcessCounters::default(),
-        servers: Vec::new(),
-    };
-    let samples = vec![sample(0, 0), sample(30, 0), sample(31, 500), sample(60, 500)];
+    let samples = vec![sample(0, 0), sample(30, 0), sample(31, 2_000), sample(60, 2_000)];
     let resources = Resources { samples, offspring: Vec::new(), ..rewrite() };
     let faults = [fault];
     let known = Known { faults: &faults, resources: Some(&resources), ..NOTHING };
-    let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
-    let beside: Vec<&[String]> = course.excursions.iter().map(|e| &e.beside[..]).collect();
-    assert_eq!(beside.len(), 3, "{course:#?}");
+    let beside = beside(&[10, 30, 50], 0, known);
     assert_eq!(beside[0], ["kill redis-1 at 9.5 s"]);
-    assert!(beside[1][0].contains("% of the processors' time went to other"), "{beside:?}");
+    assert_eq!(beside[1], ["67 % of the processors' time gone to other virtual machines"]);
     assert!(beside[2].is_empty(), "{beside:?}");
+}
+
+/// 6 % of the processors' time is not two thirds of the throughput, nor is what is always stolen.
+#[test]
+fn steal_explains_only_what_it_is_large_enough_for() {
+    let told = |samples: Vec<Sample>| {
+        let resources = Resources { samples, offspring: Vec::new(), ..rewrite() };
+        beside(&[30], 33, Known { resources: Some(&resources), ..NOTHING })[0].clone()
+    };
+    let little = vec![sample(0, 0), sample(30, 0), sample(31, 64), sample(60, 64)];
+    assert!(told(little).is_empty());
+    let always = (0..=60).map(|second| sample(second, second * 700)).collect();
+    assert!(told(always).is_empty());
+    // Half a tick's worth of samples says nothing, whatever its share.
+    let at = |ms: u64, steal| Sample { at: START + ms * SECOND / 1_000, ..sample(0, steal) };
+    assert!(told(vec![at(0, 0), at(30_500, 0), at(30_510, 10), at(60_000, 10)]).is_empty());
+}
+
+#[test]
+fn failed_operations_come_first_and_a_helper_that_only_stands_by_explains_nothing() {
+    let mut watched = watched(&rates(), |_| 100);
+    watched.points[30].completed /= 4;
+    watched.points[30].rate /= 4.0;
+    watched.points[30].failed = 157;
+    let helper = |busy: &dyn Fn(u64) -> bool| {
+        let mut worked = Duration::ZERO;
+        let note = |second: u64| {
+            let note = (START + second * SECOND, worked);
+            worked += Duration::from_millis(if busy(second) { 400 } else { 2 });
+            note
+        };
+        let (from, to) = (START, START + 60 * SECOND);
+        let work = (0..=60).map(note).collect();
+        Offspring { server: 0, name: "erl_child_setup".into(), from, to, work }
+    };
+    let told = |child: Offspring| {
+        let resources = Resources { offspring: vec![child], ..rewrite() };
+        let nodes = ["riak-1".to_owned()];
+        let known = Known { resources: Some(&resources), nodes: &nodes, ..NOTHING };
+        let course = watched.course(START, false, known).unwrap();
+        assert_eq!(course.excursions.len(), 1, "{course:#?}");
+        course.excursions[0].beside.clone()
+    };
+    assert_eq!(told(helper(&|_| false)), ["157 failed operations"]);
+    assert_eq!(told(helper(&|_| true)), ["157 failed operations"], "it always worked so much");
+    let worked = told(helper(&|second| second == 30));
+    let expected = ["157 failed operations", "erl_child_setup of riak-1 from 0.0 s to 60.0 s"];
+    assert_eq!(worked, expected);
+}
+
+#[test]
+fn compactions_that_always_go_on_explain_nothing() {
+    let event = |second: u64| EventResult {
+        what: "compaction of rocksdb".to_owned(),
+        from_ns: second * SECOND,
+        to_ns: second * SECOND + SECOND / 4,
+    };
+    let always: Vec<EventResult> = (0..60).map(event).collect();
+    assert!(beside(&[30], 20, Known { work: &always, ..NOTHING })[0].is_empty());
+    let once = [event(30)];
+    assert_eq!(beside(&[30], 20, Known { work: &once, ..NOTHING })[0].len(), 1);
+}
+
+#[test]
+fn a_dip_while_kvdyno_itself_stood_still_is_explained_by_that() {
+    let gap = |from_ms: u64, ms: u64| {
+        let from = START + from_ms * SECOND / 1_000;
+        Stretch { from, to: from + ms * SECOND / 1_000 }
+    };
+    let told = |gaps: Vec<Stretch>| {
+        let stalls = Stalls { gaps, ..Stalls::default() };
+        beside(&[30], 20, Known { stalls: &stalls, ..NOTHING })[0].clone()
+    };
+    assert_eq!(told(vec![gap(30_100, 800)]), ["a standstill of kvdyno itself of 0.8 s"]);
+    // Too short for four fifths of the throughput, or at another time.
+    assert!(told(vec![gap(30_100, 200), gap(50_000, 900)]).is_empty());
 }
 
 #[test]

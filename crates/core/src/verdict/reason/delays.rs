@@ -1,0 +1,221 @@
+//! What kvdyno itself had to do with requests that were not sent in time. The store is blamed last.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{grouped, percent, time};
+use crate::measure::Standstill;
+
+/// A thread that waited for a processor for more than this share of its time is told to have.
+const WAITED_TOLD: f64 = 0.05;
+/// A part of the backlog that is not worth telling.
+const LITTLE: f64 = 0.05;
+/// A client whose thread worked or waited for a processor this much had no time to send more.
+const FULL: f64 = 0.90;
+
+/// Where kvdyno's own time went in a phase with due times. Shares are of the phase, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnDelays {
+    /// Its threads waited for a processor, in the mean.
+    pub waited: f64,
+    /// Its busiest thread worked, or waited for a processor.
+    pub busy: f64,
+    /// All of it was stopped, or held up by a quota.
+    pub stood_still: f64,
+    /// Clients that had nothing to wait for but the due time were late, in the mean of all clients.
+    pub late: f64,
+    /// The latest of them, ns.
+    pub latest: u64,
+}
+
+impl OwnDelays {
+    /// What explains how much of `missed` requests where `started` were sent: each cause, in words, with the most
+    /// of it that it can explain (1 is all), greatest first. Had kvdyno lost no time, it would have sent as many
+    /// more in that time as it did in the rest.
+    fn causes(&self, started: u64, missed: u64) -> Vec<(String, f64)> {
+        let explains = |lost: f64| {
+            let odds = lost.clamp(0.0, 0.99) / (1.0 - lost.clamp(0.0, 0.99));
+            (started as f64 * odds / missed.max(1) as f64).min(1.0)
+        };
+        let mut causes = vec![
+            (
+                format!("stood still {} of the time", percent(self.stood_still)),
+                explains(self.stood_still),
+            ),
+            (
+                format!("waited for a processor {} of the time", percent(self.waited)),
+                explains(self.waited),
+            ),
+            (
+                format!("sent up to {} late with clients free", time(self.latest)),
+                explains(self.late),
+            ),
+        ];
+        if self.busy > FULL {
+            let busy = percent(self.busy);
+            let text =
+                format!("had a thread that worked or waited for a processor {busy} of the time");
+            causes.push((text, 1.0));
+        }
+        causes.retain(|(_, explained)| *explained >= LITTLE);
+        causes.sort_by(|a, b| b.1.total_cmp(&a.1));
+        causes
+    }
+
+    /// The most of `missed` requests that kvdyno's own delays can explain; 1 is all.
+    pub(super) fn explained(&self, started: u64, missed: u64) -> f64 {
+        self.causes(started, missed).first().map_or(0.0, |(_, explained)| *explained)
+    }
+
+    /// How many requests a second of how many due were sent, and who kept the others.
+    pub(super) fn text(&self, offered: u64, started: u64, seconds: f64) -> String {
+        let missed = offered.saturating_sub(started);
+        let a_second = |n: u64| grouped((n as f64 / seconds.max(1e-9)).round() as u64);
+        let (sent, due, backlog) = (a_second(started), a_second(offered), grouped(missed));
+        let causes = self.causes(started, missed);
+        let Some((_, most)) = causes.first() else {
+            return format!(
+                "the store kept up with {sent} of {due} ops/s; backlog {backlog} at the end; response \
+                 time here measures the queue"
+            );
+        };
+        let of_backlog = |explained: f64| match explained {
+            all if all >= 1.0 => "all".to_owned(),
+            part => percent(part),
+        };
+        let told: Vec<String> = (causes.iter())
+            .map(|(what, part)| format!("{what}, which can explain {} of it", of_backlog(*part)))
+            .collect();
+        let rest = match most {
+            most if *most < 1.0 => {
+                format!("; the store kept at least {}", percent(1.0 - most))
+            }
+            _ => "; what the store could do is not known".to_owned(),
+        };
+        format!(
+            "{sent} of {due} ops/s were sent; backlog {backlog} at the end; kvdyno itself {}{rest}; \
+             response time here measures the queue",
+            told.join("; it ")
+        )
+    }
+}
+
+/// How long the client stood still, why, and what fell into that time.
+pub(super) fn stalled_text(still: Standstill, span: Duration, due: u64, timed_out: u64) -> String {
+    let spent = |duration: Duration| time(duration.as_nanos() as u64);
+    let causes = [
+        (still.throttled, "its control group's processor quota was used up"),
+        (still.waiting, "it waited for a processor"),
+        (still.stopped(), "it or its machine was stopped"),
+    ];
+    let causes = causes.into_iter().filter(|(lasted, _)| *lasted * 20 > still.total);
+    let causes: Vec<String> =
+        causes.map(|(lasted, why)| format!("{why} for {}", spent(lasted))).collect();
+    let mut text = format!(
+        "kvdyno itself stood still for {} of {} ({}): {}",
+        spent(still.total),
+        spent(span),
+        percent(still.total.as_secs_f64() / span.as_secs_f64().max(1e-9)),
+        causes.join(", ")
+    );
+    let meanwhile = [(due, "fell due"), (timed_out, "timed out")];
+    let meanwhile: Vec<String> = (meanwhile.into_iter().filter(|(count, _)| *count > 0))
+        .map(|(count, what)| format!("{} requests {what}", grouped(count)))
+        .collect();
+    if !meanwhile.is_empty() {
+        text += &format!(
+            "; {} meanwhile: the client's doing, not the store's",
+            meanwhile.join(" and ")
+        );
+    }
+    text
+}
+
+/// How much failed, and how much of it timed out while nobody looked.
+pub(super) fn failed_text(failed: u64, completed: u64, of_all: &str, of_client: u64) -> String {
+    let own = match of_client {
+        0 => String::new(),
+        own => format!("; {} of them timed out while kvdyno itself stood still", grouped(own)),
+    };
+    let (failed, completed) = (grouped(failed), grouped(completed));
+    format!("{failed} of {completed} operations ({of_all}) did not succeed{own}")
+}
+
+/// By how much more clients could help follows from how much of its time the server has left.
+pub(super) fn limited_text(worker: u32, busy: &str, waited: f64, server: Option<f64>) -> String {
+    let mut text = match waited {
+        waited if waited > WAITED_TOLD => {
+            let waited = percent(waited);
+            format!(
+                "client thread {worker} worked or waited for a processor {busy} of the time \
+                     ({waited} of it spent waiting)"
+            )
+        }
+        _ => format!("client thread {worker} worked {busy} of the time"),
+    };
+    text += ": kvdyno may be the limit";
+    if let Some(server) = server.filter(|share| *share > 0.0) {
+        let (working, more) = (percent(server), 1.0 / server);
+        text += &match more {
+            more if more < 1.1 => {
+                format!("; so may the server, a thread of which worked {working}")
+            }
+            more => format!(
+                "; the server's busiest thread worked {working}, so that more clients could get up \
+                 to {more:.1} times as much out of it"
+            ),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The phase of the issue: 2,000/s for 8 s, of which the store was said to have kept up with 1,787.
+    fn text(own: OwnDelays) -> String {
+        own.text(16_000, 14_296, 8.0)
+    }
+
+    #[test]
+    fn the_store_is_blamed_where_kvdyno_lost_no_time() {
+        let told = text(OwnDelays { waited: 0.002, busy: 0.5, ..OwnDelays::default() });
+        assert!(
+            told.starts_with("the store kept up with 1,787 of 2,000 ops/s; backlog 1,704"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_client_that_waited_for_its_processor_explains_what_was_not_sent() {
+        let own = OwnDelays {
+            waited: 0.65,
+            late: 0.05,
+            latest: 3_200_000_000,
+            busy: 0.80,
+            stood_still: 0.0,
+        };
+        assert_eq!(
+            text(own),
+            "1,787 of 2,000 ops/s were sent; backlog 1,704 at the end; kvdyno itself waited for a \
+             processor 65.0 % of the time, which can explain all of it; it sent up to 3.2 s late with \
+             clients free, which can explain 44.2 % of it; what the store could do is not known; \
+             response time here measures the queue"
+        );
+        assert_eq!(own.explained(14_296, 1_704), 1.0);
+    }
+
+    #[test]
+    fn what_kvdyno_cannot_explain_is_the_stores() {
+        let told = text(OwnDelays { waited: 0.05, ..OwnDelays::default() });
+        assert!(told.contains("5.0 % of the time, which can explain 44.2 % of it"), "{told}");
+        assert!(told.contains("; the store kept at least 55.8 %;"), "{told}");
+        // A full thread could send no more, whatever the store.
+        let told = text(OwnDelays { busy: 0.97, ..OwnDelays::default() });
+        assert!(told.contains("a thread that worked or waited for a processor 97.0 %"), "{told}");
+        let told = text(OwnDelays { stood_still: 0.3, ..OwnDelays::default() });
+        assert!(told.contains("kvdyno itself stood still 30.0 % of the time, which"), "{told}");
+    }
+}
