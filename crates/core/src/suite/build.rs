@@ -2,6 +2,7 @@
 //! phase to phase, and every loop gets its bounds.
 
 mod calibrated;
+mod keys;
 mod kinds;
 
 use std::time::Duration;
@@ -364,7 +365,7 @@ impl Builder<'_> {
             name: draft.group.name.clone(),
             clients,
             pipeline,
-            keys: settings.keys.unwrap_or(Distribution::Uniform),
+            keys: self.keys(draft),
             values: self.values(settings),
             arrival,
             ttl: settings.ttl,
@@ -518,6 +519,9 @@ impl Builder<'_> {
         for (number, group) in plan.groups.iter_mut().enumerate() {
             group.records = existing;
             group.insert_first = existing;
+            if let Distribution::Ycsb { records, .. } = &mut group.keys {
+                *records = existing;
+            }
             if group.mix.has(Kind::inserts) {
                 group.insert_first += inserting;
                 group.insert_stride = stride as u64;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::workload::{
-    Arrival, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel,
+    Arrival, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel, YcsbLaw,
 };
 
 use super::faults;
@@ -287,6 +287,18 @@ fn describe_keys(keys: Distribution) -> String {
             let (percentile, share) = (format_share(percentile), format_share(share));
             format!("keys exponential, {percentile} to the first {share}")
         }
+        Distribution::Ycsb { law, .. } => match law {
+            YcsbLaw::Zipfian { .. } => "keys zipfian as YCSB's".to_owned(),
+            YcsbLaw::Latest => "latest keys as YCSB's".to_owned(),
+            YcsbLaw::Hotspot { records, operations } => {
+                let (records, operations) = (format_share(records), format_share(operations));
+                format!("{operations} to {records} of the keys as YCSB's")
+            }
+            YcsbLaw::Exponential { percentile, share } => {
+                let (percentile, share) = (format_share(percentile), format_share(share));
+                format!("keys exponential as YCSB's, {percentile} to the last {share}")
+            }
+        },
     }
 }
 
@@ -297,6 +309,7 @@ fn describe_size(size: &SizeModel) -> String {
     match size {
         SizeModel::Fixed { size } => format_bytes((*size).into()),
         SizeModel::Uniform { min, max } => range(*min, *max),
+        SizeModel::Zipfian { min, max } => format!("{} (zipfian)", range(*min, *max)),
         SizeModel::JavaUniform { min, max, seed } => {
             format!("{} (java.util.Random, seed {seed})", range(*min, *max))
         }

@@ -15,6 +15,7 @@ mod models;
 mod overrides;
 mod plan;
 mod prices;
+pub mod properties;
 mod published;
 mod reader;
 pub mod requirements;
@@ -23,6 +24,7 @@ mod shares;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod unanswerable;
 pub mod units;
 mod ycsb;
 
@@ -63,8 +65,8 @@ impl Suite {
         Suite::of(Document::parse(file, text)?)
     }
 
-    /// Reads a YCSB workload file (Java properties); `file` is its name in messages, and the stem
-    /// of its last part names the suite.
+    /// Reads a YCSB workload file (Java properties, see [`properties::decode`]); `file` is its name in
+    /// messages, and the stem of its last part names the suite.
     ///
     /// # Errors
     /// [`SuiteError`] with the place of the first mistake.
@@ -86,7 +88,7 @@ impl Suite {
     /// [`SuiteError`] if there is none such, or if it has a mistake.
     pub fn find(word: &str) -> Result<Suite, SuiteError> {
         if let Some(file) = word.strip_prefix("ycsb:") {
-            return Suite::parse_ycsb(file, &read(file)?);
+            return Suite::parse_ycsb(file, &properties::decode(&bytes(file)?));
         }
         if let Some(builtin) = builtin(word) {
             return builtin.suite();
@@ -134,20 +136,36 @@ impl Suite {
         let spec = SuiteSpec::read(&document)?;
         let mut plan = build::plan(&document, &spec, overrides)?;
         plan.notes.clone_from(&self.notes);
+        if let Some(problem) = unanswerable::claim(&plan.claims, &plan.phases) {
+            // A file that claims it is wrong; a file that was changed is told of.
+            if plan.changes.is_empty() {
+                let hint = "ask about what the phase has, or leave the claim out";
+                let place = Place::Suite(plan.suite);
+                return Err(SuiteError::new(place, Problem::Conflict(problem), hint));
+            }
+            plan.notes.push(problem);
+        }
         Ok(plan)
     }
 }
 
+fn unreadable(file: &str, message: String) -> SuiteError {
+    let hint = "check the name, or see `kvdyno suites` for the built-in ones";
+    SuiteError::new(Place::Suite(file.to_owned()), Problem::Unreadable(message), hint)
+}
+
 /// The text of a suite file.
 fn read(file: &str) -> Result<String, SuiteError> {
-    let fail = |message: String| {
-        let hint = "check the name, or see `kvdyno suites` for the built-in ones";
-        SuiteError::new(Place::Suite(file.to_owned()), Problem::Unreadable(message), hint)
-    };
+    let not_text = |_| unreadable(file, "it is not UTF-8 text".to_owned());
+    String::from_utf8(bytes(file)?).map_err(not_text)
+}
+
+/// What is in a suite file.
+fn bytes(file: &str) -> Result<Vec<u8>, SuiteError> {
+    let fail = |message: String| unreadable(file, message);
     let length = std::fs::metadata(file).map_err(|error| fail(error.to_string()))?.len();
     if length > LARGEST_FILE {
         return Err(fail("it is larger than 16 MiB".to_owned()));
     }
-    let bytes = std::fs::read(file).map_err(|error| fail(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|_| fail("it is not UTF-8 text".to_owned()))
+    std::fs::read(file).map_err(|error| fail(error.to_string()))
 }

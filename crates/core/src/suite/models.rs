@@ -1,7 +1,7 @@
 //! Reading of the small models that a suite is made of: operation mixes, key distributions, key
 //! forms and sizes.
 
-use crate::workload::{Distribution, KeyForm, KeyModel, Kind, Mix, SizeModel};
+use crate::workload::{Distribution, KeyForm, KeyModel, Kind, Mix, SizeModel, YcsbLaw};
 
 use super::document::Item;
 use super::error::{Problem, SuiteError};
@@ -10,18 +10,26 @@ use super::units::{self, UnitError};
 
 /// Skew of YCSB's zipfian and latest distributions.
 const YCSB_EXPONENT: f64 = 0.99;
+/// YCSB's hotspot: hot share of the records, share of the operations that goes there.
+const HOT: (f64, f64) = (0.2, 0.8);
+/// YCSB's exponential: share of the operations, share of the records that it goes to.
+const PLACE: (f64, f64) = (0.95, 0.857_142_857_1);
 
 /// Keys of `key`.
 pub(super) const KEY_KEYS: [&str; 2] = ["form", "length"];
 /// Keys of a `keys` that has settings; each has a table of its own.
-pub(super) const DISTRIBUTION_KEYS: [(&str, &[&str]); 4] = [
+pub(super) const DISTRIBUTION_KEYS: [(&str, &[&str]); 8] = [
     ("zipfian", &["exponent", "scrambled"]),
     ("latest", &["exponent"]),
     ("hotspot", &["records", "operations"]),
     ("exponential", &["percentile", "share"]),
+    ("ycsb-zipfian", &["inserts"]),
+    ("ycsb-latest", &[]),
+    ("ycsb-hotspot", &["records", "operations"]),
+    ("ycsb-exponential", &["percentile", "share"]),
 ];
 /// Keys of a size that is neither fixed nor a plain range.
-pub(super) const SIZE_KEYS: [&str; 4] = ["uniform", "java", "log-normal", "weighted"];
+pub(super) const SIZE_KEYS: [&str; 5] = ["uniform", "java", "log-normal", "weighted", "zipfian"];
 /// Keys of `log-normal`.
 pub(super) const LOG_NORMAL_KEYS: [&str; 4] = ["median", "sigma", "min", "max"];
 
@@ -113,24 +121,28 @@ fn percent(value: Value<'_>) -> Result<f64, SuiteError> {
     }
 }
 
+/// What a word alone stands for. What YCSB's laws need to know of the phase is filled in later.
+const DISTRIBUTIONS: [(&str, Distribution); 10] = [
+    ("sequential", Distribution::Sequential),
+    ("uniform", Distribution::Uniform),
+    ("zipfian", Distribution::Zipfian { exponent: YCSB_EXPONENT, scrambled: true }),
+    ("latest", Distribution::Latest { exponent: YCSB_EXPONENT }),
+    ("hotspot", Distribution::Hotspot { records: HOT.0, operations: HOT.1 }),
+    ("exponential", Distribution::Exponential { percentile: PLACE.0, share: PLACE.1 }),
+    ("ycsb-zipfian", ycsb(YcsbLaw::Zipfian { inserts: 0.0, operations: 0 })),
+    ("ycsb-latest", ycsb(YcsbLaw::Latest)),
+    ("ycsb-hotspot", ycsb(YcsbLaw::Hotspot { records: HOT.0, operations: HOT.1 })),
+    ("ycsb-exponential", ycsb(YcsbLaw::Exponential { percentile: PLACE.0, share: PLACE.1 })),
+];
+
+const fn ycsb(law: YcsbLaw) -> Distribution {
+    Distribution::Ycsb { law, records: 0 }
+}
+
 /// `keys = "uniform"` or `keys = { zipfian = { exponent = 0.99, scrambled = true } }`.
 pub(super) fn distribution(value: Value<'_>) -> Result<Distribution, SuiteError> {
-    let zipfian = Distribution::Zipfian { exponent: YCSB_EXPONENT, scrambled: true };
-    let latest = Distribution::Latest { exponent: YCSB_EXPONENT };
-    let hotspot = Distribution::Hotspot { records: 0.2, operations: 0.8 };
-    let exponential = Distribution::Exponential { percentile: 0.95, share: 0.857_142_857_1 };
     if let Item::Text(_) = value.item() {
-        return value.word(
-            "a distribution of keys",
-            &[
-                ("sequential", Distribution::Sequential),
-                ("uniform", Distribution::Uniform),
-                ("zipfian", zipfian),
-                ("latest", latest),
-                ("hotspot", hotspot),
-                ("exponential", exponential),
-            ],
-        );
+        return value.word("a distribution of keys", &DISTRIBUTIONS);
     }
     let chosen = value.fields("`keys`", &DISTRIBUTION_KEYS.map(|(name, _)| name))?.only()?;
     let (_, keys) = DISTRIBUTION_KEYS
@@ -140,6 +152,14 @@ pub(super) fn distribution(value: Value<'_>) -> Result<Distribution, SuiteError>
     let share = |key, default| -> Result<f64, SuiteError> {
         fields.read(key, |v| v.share()).map(|share| share.unwrap_or(default))
     };
+    let hot = || -> Result<(f64, f64), SuiteError> {
+        Ok((share("records", HOT.0)?, share("operations", HOT.1)?))
+    };
+    let place = || -> Result<(f64, f64), SuiteError> {
+        let place = (share("percentile", PLACE.0)?, share("share", PLACE.1)?);
+        inside(&fields, &[("percentile", place.0), ("share", place.1)])?;
+        Ok(place)
+    };
     Ok(match chosen.key {
         "zipfian" => {
             let scrambled = fields.read("scrambled", |v| v.flag())?.unwrap_or(true);
@@ -147,17 +167,36 @@ pub(super) fn distribution(value: Value<'_>) -> Result<Distribution, SuiteError>
         }
         "latest" => Distribution::Latest { exponent },
         "hotspot" => {
-            let (records, operations) = (share("records", 0.2)?, share("operations", 0.8)?);
+            let (records, operations) = hot()?;
             inside(&fields, &[("records", records)])?;
             Distribution::Hotspot { records, operations }
         }
+        "ycsb-zipfian" => {
+            let inserts = fields.read("inserts", not_negative)?.unwrap_or(0.0);
+            ycsb(YcsbLaw::Zipfian { inserts, operations: 0 })
+        }
+        "ycsb-latest" => ycsb(YcsbLaw::Latest),
+        "ycsb-hotspot" => {
+            let (records, operations) = hot()?;
+            ycsb(YcsbLaw::Hotspot { records, operations })
+        }
+        "ycsb-exponential" => {
+            let (percentile, share) = place()?;
+            ycsb(YcsbLaw::Exponential { percentile, share })
+        }
         _ => {
-            let percentile = share("percentile", 0.95)?;
-            let share = share("share", 0.857_142_857_1)?;
-            inside(&fields, &[("percentile", percentile), ("share", share)])?;
+            let (percentile, share) = place()?;
             Distribution::Exponential { percentile, share }
         }
     })
+}
+
+/// A number from 0 on.
+fn not_negative(value: Value<'_>) -> Result<f64, SuiteError> {
+    match value.number()? {
+        number if (0.0..=1e9).contains(&number) => Ok(number),
+        number => Err(value.out_of_range(number, "from 0 to 1e9")),
+    }
 }
 
 /// Shares that must not be nothing, nor everything where a logarithm is taken of the rest.
@@ -235,6 +274,7 @@ pub(super) fn size(value: Value<'_>, unit: SizeUnit) -> Result<SizeModel, SuiteE
                     max,
                     seed: 0,
                 }),
+                "zipfian" => range(chosen, unit).map(|(min, max)| SizeModel::Zipfian { min, max }),
                 "log-normal" => log_normal(chosen, unit),
                 _ => weighted(chosen, unit),
             }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Claim;
-use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel};
+use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel, Sizes};
 
 use super::published::Published;
 use super::search::SearchPlan;
@@ -133,6 +133,10 @@ pub(super) fn mean_size(model: &SizeModel) -> f64 {
         SizeModel::Fixed { size } => f64::from(*size),
         SizeModel::Uniform { min, max } | SizeModel::JavaUniform { min, max, .. } => {
             (f64::from(*min) + f64::from(*max)) / 2.0
+        }
+        SizeModel::Zipfian { min, .. } => {
+            let sizes = Sizes::new("the size", model, 0, 0);
+            sizes.map_or(f64::from(*min), |sizes| sizes.mean())
         }
         SizeModel::LogNormal { median, sigma, min, max } => {
             (median * (sigma * sigma / 2.0).exp()).clamp(f64::from(*min), f64::from(*max))

@@ -8,6 +8,7 @@ use crate::workload::{Kind, PhasePlan};
 use super::document::{Document, Mark};
 use super::error::{Problem, SuiteError};
 use super::reader::{Fields, Value};
+use super::unanswerable;
 
 /// From one rate that is tried to the next, where the suite does not say.
 const STEP: f64 = 0.05;
@@ -84,6 +85,19 @@ impl SearchSpec {
         SearchPlan { phase: phase.index, conditions, step, clients_named }
     }
 
+    /// Refuses conditions that no probe could answer.
+    fn check_conditions(&self, document: &Document, phase: &PhasePlan) -> Result<(), SuiteError> {
+        let never = |condition| Some((condition, unanswerable::why_in(condition, phase)?));
+        match self.conditions.iter().find_map(never) {
+            Some((condition, why)) => {
+                let message = format!("{condition} can never be met: {why}");
+                let hint = "name an operation of its mix, such as p99(get) < 10ms";
+                Err(document.error(self.mark, Problem::Conflict(message), hint))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a phase that cannot be repeated at one rate after the other.
     pub(super) fn check(
         &self,
@@ -103,7 +117,7 @@ impl SearchSpec {
             _ if phase.warmup || phase.load || !phase.faults.is_empty() => {
                 "a search is neither warm-up nor load and has no faults"
             }
-            _ => return Ok(()),
+            _ => return self.check_conditions(document, phase),
         };
         Err(document.error(self.mark, Problem::Conflict(wrong.to_owned()), ""))
     }

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use super::error::{Place, Problem, SuiteError};
+use super::properties::{self, Property};
 use super::suggest;
 
 /// A workload file as a suite.
@@ -51,6 +52,22 @@ pub(super) const PROPERTIES: [&str; 32] = [
     "db",
 ];
 
+/// Those of them that are fractions: Java takes blanks around them.
+const FRACTIONS: [&str; 9] = [
+    "readproportion",
+    "updateproportion",
+    "insertproportion",
+    "scanproportion",
+    "readmodifywriteproportion",
+    "hotspotdatafraction",
+    "hotspotopnfraction",
+    "exponential.percentile",
+    "exponential.frac",
+];
+
+/// Those of them that are true or false.
+const FLAGS: [&str; 3] = ["readallfields", "writeallfields", "dataintegrity"];
+
 /// Beginnings of properties that say how YCSB reports or how its bindings connect: without effect.
 const REPORTING: [&str; 8] = [
     "measurement",
@@ -63,58 +80,38 @@ const REPORTING: [&str; 8] = [
     "reportlatencyforeacherror",
 ];
 
-struct Property {
-    key: String,
-    value: String,
-    line: usize,
-    text: String,
-}
-
 struct Properties<'a> {
     file: &'a str,
+    text: &'a str,
     list: Vec<Property>,
 }
 
-/// Splits a properties file into its entries: `#` and `!` open comments, `=`, `:` or white space
-/// part key and value, a backslash at the end continues a line.
-fn parse(text: &str) -> Vec<Property> {
-    let mut list = Vec::new();
-    let mut lines = text.lines().enumerate();
-    while let Some((number, line)) = lines.next() {
-        let mut logical = line.trim().to_owned();
-        if logical.is_empty() || logical.starts_with(['#', '!']) {
-            continue;
-        }
-        while logical.ends_with('\\') {
-            logical.pop();
-            let Some((_, more)) = lines.next() else { break };
-            logical.push_str(more.trim());
-        }
-        let end = logical.find(|c: char| c == '=' || c == ':' || c.is_whitespace());
-        let (key, rest) = logical.split_at(end.unwrap_or(logical.len()));
-        let rest = rest.trim_start();
-        let value = rest.strip_prefix(['=', ':']).unwrap_or(rest).trim();
-        let (key, value) = (key.to_owned(), value.to_owned());
-        list.push(Property { key, value, line: number + 1, text: line.trim_end().to_owned() });
+impl<'a> Properties<'a> {
+    fn read(file: &'a str, text: &'a str) -> Result<Self, SuiteError> {
+        let mut properties = Properties { file, text, list: Vec::new() };
+        properties.list = properties::parse(text).map_err(|malformed| {
+            let message = "`\\u` must be followed by four hexadecimal digits".to_owned();
+            let place = properties.line(malformed.line);
+            SuiteError::new(place, Problem::Conflict(message), "write a backslash as `\\\\`")
+        })?;
+        Ok(properties)
     }
-    list
-}
 
-impl Properties<'_> {
     /// The last one counts, as in Java.
     fn get(&self, key: &str) -> Option<&Property> {
         self.list.iter().rev().find(|property| property.key == key)
     }
 
     fn place(&self, property: &Property) -> Place {
-        let indent = property.text.chars().take_while(|c| c.is_whitespace()).count();
-        Place::Line {
-            file: self.file.to_owned(),
-            line: property.line,
-            column: indent + 1,
-            text: property.text.clone(),
-            width: property.text.trim().chars().count().max(1),
-        }
+        self.line(property.line)
+    }
+
+    fn line(&self, line: usize) -> Place {
+        let text = self.text.replace("\r\n", "\n");
+        let text = text.split(['\n', '\r']).nth(line - 1).unwrap_or_default().trim_end().to_owned();
+        let indent = text.chars().take_while(|c| c.is_whitespace()).count();
+        let width = text.trim().chars().count().max(1);
+        Place::Line { file: self.file.to_owned(), line, column: indent + 1, text, width }
     }
 
     fn wrong(&self, property: &Property, range: &str, hint: &str) -> SuiteError {
@@ -126,7 +123,7 @@ impl Properties<'_> {
     fn count(&self, key: &str) -> Result<Option<u64>, SuiteError> {
         let Some(property) = self.get(key) else { return Ok(None) };
         let range = "a whole number from 0";
-        property.value.parse().map(Some).map_err(|_| self.wrong(property, range, ""))
+        property.value.trim().parse().map(Some).map_err(|_| self.wrong(property, range, ""))
     }
 
     /// A number from `least` to `most`.
@@ -154,16 +151,21 @@ impl Properties<'_> {
 
     fn share(&self, key: &str, default: f64, most: f64) -> Result<f64, SuiteError> {
         let Some(property) = self.get(key) else { return Ok(default) };
-        match property.value.parse::<f64>() {
+        // As Java's Double, which takes blanks around a number and a letter for its size behind it.
+        let number = property.value.trim();
+        let number = number.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(number);
+        match number.parse::<f64>() {
             Ok(share) if (0.0..=most).contains(&share) => Ok(share),
             _ => Err(self.wrong(property, &format!("a number from 0 to {most}"), "")),
         }
     }
 
+    /// Java takes whatever is not `true` for false, so also `true` and a blank.
     fn flag(&self, key: &str, default: bool) -> Result<bool, SuiteError> {
         let Some(property) = self.get(key) else { return Ok(default) };
-        match property.value.to_lowercase().as_str() {
-            "true" => Ok(true),
+        let whole = property.value.trim() == property.value;
+        match property.value.trim().to_lowercase().as_str() {
+            "true" => Ok(whole),
             "false" => Ok(false),
             _ => Err(self.wrong(property, "true or false", "")),
         }
@@ -172,7 +174,7 @@ impl Properties<'_> {
     /// One of `words`; `others` are words that YCSB knows and kvdyno does not.
     fn word(&self, key: &str, words: &[&str], others: &[&str]) -> Result<String, SuiteError> {
         let Some(property) = self.get(key) else { return Ok(words[0].to_owned()) };
-        let word = property.value.to_lowercase();
+        let word = property.value.trim().to_lowercase();
         if words.contains(&word.as_str()) {
             return Ok(word);
         }
@@ -195,8 +197,7 @@ pub(super) fn translate(
     file: &str,
     text: &str,
 ) -> Result<Translated, SuiteError> {
-    let properties = Properties { file, list: parse(text) };
-    let p = &properties;
+    let p = &Properties::read(file, text)?;
     let mut notes = notes(p);
     check_workload(p)?;
     let records = p.needed("recordcount")?;
@@ -212,13 +213,13 @@ pub(super) fn translate(
     let _ = write!(toml, "\n[[phase]]\nname = \"load\"\nlabel = \"Load\"\nload = true\n");
     let _ = write!(toml, "\n[[phase]]\nname = \"run\"\nlabel = \"Run\"\n");
     let _ = writeln!(toml, "mix = {}", mix(p, &mut notes)?);
-    let _ = writeln!(toml, "keys = {}", keys(p)?);
+    let _ = writeln!(toml, "keys = {}", keys(p, operations, &mut notes)?);
     let (least, most) = (
         p.bounded("minscanlength", 1, 1, 1_000_000)?,
         p.bounded("maxscanlength", 1_000, 1, 1_000_000)?,
     );
-    p.word("scanlengthdistribution", &["uniform"], &["zipfian"])?;
-    let _ = writeln!(toml, "scan-length = \"{least}..{}\"", most.max(least));
+    let lengths = p.word("scanlengthdistribution", &["uniform", "zipfian"], &[])?;
+    let _ = writeln!(toml, "scan-length = {{ {lengths} = \"{least}..{}\" }}", most.max(least));
     let _ = writeln!(toml, "one-field = {}", !p.flag("writeallfields", false)?);
     if let Some(operations) = operations {
         let _ = writeln!(toml, "requests = {operations}");
@@ -249,11 +250,10 @@ fn head(p: &Properties<'_>, name: &str, records: u64, toml: &mut String) -> Resu
     let fields = p.bounded("fieldcount", 10, 1, 1_000)?;
     let length = p.bounded("fieldlength", 100, 1, 1 << 30)?;
     let least = p.bounded("minfieldlength", 1, 1, length)?;
-    let others = ["zipfian", "histogram"];
-    let size = match p.word("fieldlengthdistribution", &["constant", "uniform"], &others)?.as_str()
-    {
-        "uniform" => format!("{least}B..{length}B"),
-        _ => format!("{length}B"),
+    let words = ["constant", "uniform", "zipfian"];
+    let size = match p.word("fieldlengthdistribution", &words, &["histogram"])?.as_str() {
+        "constant" => format!("\"{length}B\""),
+        law => format!("{{ {law} = \"{least}B..{length}B\" }}"),
     };
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let name: String = name.chars().map(|c| if fine(c) { c } else { '-' }).take(64).collect();
@@ -261,7 +261,7 @@ fn head(p: &Properties<'_>, name: &str, records: u64, toml: &mut String) -> Resu
     let _ = writeln!(toml, "name = \"{name}\"");
     let _ = writeln!(toml, "records = {records}");
     let _ = writeln!(toml, "key = {}", key(p, records)?);
-    let _ = writeln!(toml, "value = {{ size = \"{size}\", fields = {fields} }}");
+    let _ = writeln!(toml, "value = {{ size = {size}, fields = {fields} }}");
     let _ = writeln!(toml, "clients = {clients}");
     Ok(())
 }
@@ -269,8 +269,11 @@ fn head(p: &Properties<'_>, name: &str, records: u64, toml: &mut String) -> Resu
 /// YCSB's keys are "user" and a hash of up to 19 digits, or "user" and the record's number.
 fn key(p: &Properties<'_>, records: u64) -> Result<String, SuiteError> {
     let padding = p.bounded("zeropadding", 1, 1, 240)?;
-    Ok(match p.word("insertorder", &["hashed", "ordered"], &[])?.as_str() {
-        "ordered" => {
+    let word = p.word("insertorder", &["hashed", "ordered"], &[])?;
+    // Whatever is not `hashed` to the letter is ordered to YCSB.
+    let exact = p.get("insertorder").is_none_or(|property| property.value.trim() == property.value);
+    Ok(match word.as_str() {
+        word if word == "ordered" || !exact => {
             let digits = records.to_string().len() as u64;
             format!("{{ form = \"decimal\", length = {} }}", (4 + padding.max(digits)).max(8))
         }
@@ -319,27 +322,45 @@ fn mix(p: &Properties<'_>, notes: &mut Vec<String>) -> Result<String, SuiteError
     Ok(format!("{{ {} }}", text.join(", ")))
 }
 
-fn keys(p: &Properties<'_>) -> Result<String, SuiteError> {
+/// Which keys are asked for, as YCSB's generators draw them.
+fn keys(
+    p: &Properties<'_>,
+    operations: Option<u64>,
+    notes: &mut Vec<String>,
+) -> Result<String, SuiteError> {
     let words = ["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"];
     let word = p.word("requestdistribution", &words, &[])?;
     Ok(match word.as_str() {
         "hotspot" => {
             let records = p.share("hotspotdatafraction", 0.2, 1.0)?;
             let operations = p.share("hotspotopnfraction", 0.8, 1.0)?;
-            format!("{{ hotspot = {{ records = {records}, operations = {operations} }} }}")
+            format!("{{ ycsb-hotspot = {{ records = {records}, operations = {operations} }} }}")
         }
         "exponential" => {
             let percentile = p.share("exponential.percentile", 95.0, 100.0)? / 100.0;
             let share = p.share("exponential.frac", 0.857_142_857_1, 1.0)?;
-            format!("{{ exponential = {{ percentile = {percentile}, share = {share} }} }}")
+            format!("{{ ycsb-exponential = {{ percentile = {percentile}, share = {share} }} }}")
         }
+        "zipfian" => {
+            // The proportion itself, as YCSB takes it, even where proportions do not sum to 1.
+            let inserts = p.share("insertproportion", 0.0, 1e9)?;
+            if operations.is_none() && inserts > 0.0 {
+                notes.push(
+                    "operationcount is not given: zipfian goes to no record that is inserted \
+                     meanwhile (YCSB needs it)"
+                        .to_owned(),
+                );
+            }
+            format!("{{ ycsb-zipfian = {{ inserts = {inserts} }} }}")
+        }
+        "latest" => "\"ycsb-latest\"".to_owned(),
         word => format!("\"{word}\""),
     })
 }
 
 fn check_workload(p: &Properties<'_>) -> Result<(), SuiteError> {
     match p.get("workload") {
-        Some(class) if class.value.rsplit('.').next() != Some("CoreWorkload") => {
+        Some(class) if class.value.trim().rsplit('.').next() != Some("CoreWorkload") => {
             let message = format!("workload class `{}` is not supported", class.value);
             let hint = "supported is site.ycsb.workloads.CoreWorkload";
             Err(SuiteError::new(p.place(class), Problem::Conflict(message), hint))
@@ -362,11 +383,20 @@ fn check_insert_range(p: &Properties<'_>, records: u64) -> Result<(), SuiteError
     Ok(())
 }
 
-/// Properties without effect.
+/// Properties without effect, and values that are not what they look like.
 fn notes(p: &Properties<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     for property in &p.list {
-        let Property { key, line, .. } = property;
+        let Property { key, line, value } = property;
+        let known = PROPERTIES.contains(&key.as_str()) && key != "table";
+        if known && !FRACTIONS.contains(&key.as_str()) && value.trim() != value {
+            let taken = match key.as_str() {
+                "insertorder" => "YCSB takes it for ordered",
+                key if FLAGS.contains(&key) => "YCSB takes it for false",
+                _ => "YCSB itself refuses it",
+            };
+            notes.push(format!("{}:{line}: {key} has a blank at its end: {taken}", p.file));
+        }
         if REPORTING.iter().any(|start| key.starts_with(start)) || key == "table" || key == "db" {
             notes.push(format!("{}:{line}: {key} is not needed here", p.file));
         } else if !PROPERTIES.contains(&key.as_str()) {

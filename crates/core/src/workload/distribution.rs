@@ -3,6 +3,7 @@
 use super::invalid::{self, PlanError};
 use super::plan::Distribution;
 use super::random::{Permutation, Random};
+use super::ycsb;
 
 /// Draws records after a [`Distribution`]. What it keeps between draws only saves time: the same
 /// arguments give the same record whatever was drawn before.
@@ -20,6 +21,7 @@ enum Law {
     Latest(Zipf),
     Hotspot { records: f64, operations: f64 },
     Exponential { rate: f64, reach: f64 },
+    Ycsb(ycsb::Law),
 }
 
 impl Chooser {
@@ -45,7 +47,11 @@ impl Chooser {
                 records: invalid::share("the hot share of the records", records)?,
                 operations: invalid::share("the hot share of the operations", operations)?,
             },
-            Distribution::Exponential { percentile, share } => exponential(percentile, share)?,
+            Distribution::Exponential { percentile, share } => {
+                let rate = invalid::exponential(percentile, share)?;
+                Law::Exponential { rate, reach: (-rate).exp_m1() }
+            }
+            Distribution::Ycsb { ref law, records } => Law::Ycsb(ycsb::Law::new(law, records)?),
         };
         Ok(Chooser { law })
     }
@@ -84,6 +90,7 @@ impl Chooser {
                     hot + random.below(records - hot)
                 }
             }
+            Law::Ycsb(law) => law.choose(random, records),
             Law::Exponential { rate, reach } => {
                 // The distribution function of an exponential cut at `records`, inverted: the law
                 // that redrawing whatever lies beyond the last record gives.
@@ -93,10 +100,14 @@ impl Chooser {
         }
     }
 
-    /// Newer records are hotter.
+    /// Records that were inserted since the phase began are chosen too.
     #[must_use]
-    pub fn is_latest(&self) -> bool {
-        matches!(self.law, Law::Latest(_))
+    pub fn follows_inserts(&self) -> bool {
+        match &self.law {
+            Law::Latest(_) => true,
+            Law::Ycsb(law) => law.follows_inserts(),
+            _ => false,
+        }
     }
 
     /// Records come one after the other.
@@ -104,26 +115,6 @@ impl Chooser {
     pub fn is_sequential(&self) -> bool {
         matches!(self.law, Law::Sequential)
     }
-}
-
-/// As YCSB's `ExponentialGenerator`: the rate is such that `percentile` of an endless exponential
-/// lies below `share` of the records, and what lies beyond the last record is drawn again, which
-/// makes the share of operations there somewhat greater than `percentile`.
-fn exponential(percentile: f64, share: f64) -> Result<Law, PlanError> {
-    invalid::number(
-        "the percentile of the exponential distribution",
-        percentile,
-        percentile > 0.0 && percentile < 1.0,
-        "above 0 and below 1",
-    )?;
-    invalid::number(
-        "the share of the exponential distribution",
-        share,
-        share > 0.0 && share <= 1.0,
-        "above 0 and at most 1",
-    )?;
-    let rate = -(-percentile).ln_1p() / share;
-    Ok(Law::Exponential { rate, reach: (-rate).exp_m1() })
 }
 
 /// Size of the hot set: at least one record where the share is above 0.
@@ -205,6 +196,7 @@ const NEAR_ZERO: f64 = 1e-8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::YcsbLaw;
 
     fn chooser(plan: Distribution) -> Chooser {
         Chooser::new(&plan, 11).unwrap()
@@ -228,6 +220,11 @@ mod tests {
             Distribution::Latest { exponent: 0.99 },
             Distribution::Hotspot { records: 0.2, operations: 0.8 },
             Distribution::Exponential { percentile: 0.95, share: 0.5 },
+            Distribution::Ycsb { law: YcsbLaw::Latest, records: 0 },
+            Distribution::Ycsb {
+                law: YcsbLaw::Hotspot { records: 0.2, operations: 0.8 },
+                records: 1,
+            },
         ] {
             let mut chooser = chooser(plan);
             for id in 0..100 {
@@ -256,6 +253,18 @@ mod tests {
                 plans.push(Distribution::Exponential { percentile, share });
             }
         }
+        for records in [0, 1, 2, 1000, u64::MAX] {
+            for law in [
+                YcsbLaw::Latest,
+                YcsbLaw::Hotspot { records: 0.0, operations: 1.0 },
+                YcsbLaw::Hotspot { records: 1.0, operations: 0.0 },
+                YcsbLaw::Exponential { percentile: 0.5, share: f64::MIN_POSITIVE },
+            ] {
+                plans.push(Distribution::Ycsb { law, records });
+            }
+        }
+        let law = YcsbLaw::Zipfian { inserts: 1e9, operations: u64::MAX };
+        plans.push(Distribution::Ycsb { law, records: 1000 });
         for plan in plans {
             let mut chooser = chooser(plan);
             for records in [2, 3, 1000, 1 << 53, u64::MAX] {
@@ -273,6 +282,11 @@ mod tests {
         for plan in [
             Distribution::Latest { exponent: 0.99 },
             Distribution::Zipfian { exponent: 0.99, scrambled: true },
+            Distribution::Ycsb { law: YcsbLaw::Latest, records: 1000 },
+            Distribution::Ycsb {
+                law: YcsbLaw::Zipfian { inserts: 0.5, operations: 500 },
+                records: 1000,
+            },
         ] {
             let mut used = chooser(plan);
             for id in 0..2000 {

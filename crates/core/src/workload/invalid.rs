@@ -107,6 +107,25 @@ pub(super) fn share(what: &'static str, value: f64) -> Result<f64, PlanError> {
     number(what, value, (0.0..=1.0).contains(&value), "0 to 1")
 }
 
+/// The rate of an exponential law, a share of the records being the unit: `percentile` of an endless one
+/// lies below `share`. Whatever lies beyond the last record is drawn again, which makes the share of
+/// operations there somewhat greater than `percentile`, with YCSB too.
+pub(super) fn exponential(percentile: f64, share: f64) -> Result<f64, PlanError> {
+    number(
+        "the percentile of the exponential distribution",
+        percentile,
+        percentile > 0.0 && percentile < 1.0,
+        "above 0 and below 1",
+    )?;
+    number(
+        "the share of the exponential distribution",
+        share,
+        share > 0.0 && share <= 1.0,
+        "above 0 and at most 1",
+    )?;
+    Ok(-(-percentile).ln_1p() / share)
+}
+
 /// `value` must be as `allowed` says, which `holds` tells.
 pub(super) fn number(
     what: &'static str,

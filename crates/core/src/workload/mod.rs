@@ -16,6 +16,7 @@ mod random;
 mod reach;
 mod sampled;
 mod size;
+mod ycsb;
 
 pub use distribution::Chooser;
 pub use fault::{Aim, Condition, CutFrom, FaultKind, FaultPlan, NetworkFault, Way};
@@ -28,7 +29,7 @@ pub use mix::{MixCursor, Mixer};
 pub use operation::{Drawer, Operation, Workload};
 pub use plan::{
     Arrival, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part,
-    PhasePlan, SizeModel, ValueModel,
+    PhasePlan, SizeModel, ValueModel, YcsbLaw,
 };
 pub(crate) use random::derive_seed;
 pub use random::{Permutation, Random, mix64, unmix64};

@@ -173,7 +173,7 @@ impl Workload {
         }
         let parts = compiled.part.count;
         // Under `latest` the first records to write may be those that the part itself inserts.
-        let own_first = compiled.chooser.is_latest() && plan.records == 0;
+        let own_first = compiled.chooser.follows_inserts() && plan.records == 0;
         let few = plan.records < u64::from(parts) && parts > 1 && !own_first;
         if few && has(writes_known) {
             return Err(PlanError::TooManyParts { records: plan.records, parts });
@@ -297,7 +297,7 @@ impl Compiled {
 
     /// Records that an operation of this kind may go to when `inserted` have been inserted.
     pub(super) fn reach(&self, kind: Kind, inserted: u64) -> Reach {
-        let inserted = if self.chooser.is_latest() { inserted } else { 0 };
+        let inserted = if self.chooser.follows_inserts() { inserted } else { 0 };
         let part = if kind.read_only() { Part::WHOLE } else { self.part };
         Reach::new(self.records, inserted, self.inserts, part)
     }
@@ -305,7 +305,7 @@ impl Compiled {
     /// The record of a choice; operations that write go to the part's own.
     #[inline]
     fn record_at(&self, choice: u64, kind: Kind) -> u64 {
-        if choice >= self.records && self.chooser.is_latest() {
+        if choice >= self.records && self.chooser.follows_inserts() {
             return self.inserts.record(choice - self.records);
         }
         if self.part.count == 1 || kind.read_only() {
@@ -355,9 +355,9 @@ pub struct Drawer {
 impl Drawer {
     /// The operation of this id. Parts draw their own ids: `index`, `index + count`, and so on.
     ///
-    /// - Under `latest`, choices reach over the records that exist when the phase begins and those
-    ///   inserted before `id` by this group (by this part of it); all other distributions choose
-    ///   from the former. Where there is none, the choice is the first record.
+    /// - Under `latest` and most of YCSB's laws, choices reach over the records that exist when the
+    ///   phase begins and those inserted before `id` by this group (by this part of it); all other
+    ///   distributions choose from the former. Where there is none, the choice is the first record.
     /// - An absent get goes to the choice moved into the upper half of what keys can name.
     /// - An update or read-modify-write under `one_field` writes one field of several.
     /// - Batches under `sequential` follow on each other without overlapping.
@@ -379,7 +379,7 @@ impl Drawer {
             operation.record = compiled.inserts.record(compiled.mixer.inserted_before(number));
         } else {
             let mut reach = compiled.records;
-            if compiled.chooser.is_latest() {
+            if compiled.chooser.follows_inserts() {
                 reach = reach.saturating_add(compiled.mixer.inserted_before(number));
             }
             let choice = self.chooser.choose(&mut random, id, reach);

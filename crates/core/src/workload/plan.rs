@@ -158,6 +158,42 @@ pub enum Distribution {
         /// …goes to this first share of the records (YCSB: 0.95 and 0.8571428571).
         share: f64,
     },
+    /// As a generator of YCSB's core draws.
+    Ycsb {
+        /// Which one.
+        law: YcsbLaw,
+        /// Records that exist when the phase begins (YCSB's recordcount).
+        records: u64,
+    },
+}
+
+/// The request distributions of YCSB's core that differ from kvdyno's own.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum YcsbLaw {
+    /// `ScrambledZipfianGenerator`: 10^10 items, hashed into the records and twice the expected inserts.
+    Zipfian {
+        /// Inserts that an operation is expected to make (YCSB's insertproportion).
+        inserts: f64,
+        /// Operations that are expected (YCSB's operationcount).
+        operations: u64,
+    },
+    /// `SkewedLatestGenerator`.
+    Latest,
+    /// `HotspotIntegerGenerator`.
+    Hotspot {
+        /// Share of the records that is hot, 0 to 1.
+        records: f64,
+        /// Share of the operations that goes there, 0 to 1.
+        operations: f64,
+    },
+    /// `ExponentialGenerator`: the newest record is hottest.
+    Exponential {
+        /// This share of the operations…
+        percentile: f64,
+        /// …goes to this last share of the records.
+        share: f64,
+    },
 }
 
 /// How sizes (of values in bytes, of scans in records) are drawn.
@@ -171,6 +207,13 @@ pub enum SizeModel {
     },
     /// Uniform from `min` to `max`, both included.
     Uniform {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
+    /// YCSB's `ZipfianGenerator`: the smallest is the most frequent, with skew 0.99.
+    Zipfian {
         /// Smallest.
         min: u32,
         /// Largest.

@@ -4,6 +4,7 @@ use super::invalid::{self, PlanError};
 use super::java_random::{JavaCursor, JavaSequence};
 use super::plan::SizeModel;
 use super::random::Random;
+use super::ycsb::Gray;
 
 /// A [`SizeModel`] made ready to draw from; shared by all drawers.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ enum Law {
     Java(JavaSequence),
     LogNormal { log_median: f64, sigma: f64 },
     Weighted(Vec<Column>),
+    Zipfian(Gray),
 }
 
 /// A column of Walker's alias table: a draw that falls into it gives `own` below `cut`, else
@@ -52,6 +54,12 @@ impl Sizes {
             SizeModel::Uniform { min, max } => {
                 in_order(what, min, max)?;
                 (Law::Uniform, min, max, middle(min, max))
+            }
+            SizeModel::Zipfian { min, max } => {
+                in_order(what, min, max)?;
+                let gray = Gray::over(u64::from(max - min) + 1);
+                let mean = f64::from(min) + mean_rank(&gray);
+                (Law::Zipfian(gray), min, max, mean)
             }
             SizeModel::JavaUniform { min, max, seed } => {
                 in_order(what, min, max)?;
@@ -84,6 +92,7 @@ impl Sizes {
                 let range = u64::from(self.largest - self.smallest) + 1;
                 self.smallest + Random::new(self.seed, id).below(range) as u32
             }
+            Law::Zipfian(gray) => self.smallest + gray.rank(&mut Random::new(self.seed, id)) as u32,
             Law::Java(sequence) => sequence.value(id, cursor),
             Law::LogNormal { log_median, sigma } => {
                 let deviation = normal(&mut Random::new(self.seed, id));
@@ -147,6 +156,13 @@ fn mean_of_log_normal(log_median: f64, sigma: f64, min: u32, max: u32) -> f64 {
     sum / weights
 }
 
+/// Mean of the ranks: over 10,000 slices of equal share.
+fn mean_rank(gray: &Gray) -> f64 {
+    let slices = 10_000;
+    let ranks = (0..slices).map(|slice| gray.rank_at((f64::from(slice) + 0.5) / f64::from(slices)));
+    ranks.map(|rank| rank as f64).sum::<f64>() / f64::from(slices)
+}
+
 /// Walker's alias table by Vose's method: one draw, one comparison, whatever the number of sizes.
 fn weighted(what: &'static str, choices: &[(u32, f64)]) -> Result<(Law, u32, u32, f64), PlanError> {
     for &(_, weight) in choices {
@@ -205,6 +221,9 @@ mod tests {
             (SizeModel::Fixed { size: 100 }, 0.0),
             (SizeModel::Uniform { min: 100, max: 1899 }, 4.0),
             (SizeModel::JavaUniform { min: 100, max: 1899, seed: 5 }, 4.0),
+            (SizeModel::Zipfian { min: 1, max: 100 }, 0.1),
+            (SizeModel::Zipfian { min: 20, max: 20 }, 0.0),
+            (SizeModel::Zipfian { min: 1, max: 1_000_000 }, 900.0),
             (SizeModel::LogNormal { median: 300.0, sigma: 0.8, min: 10, max: 3000 }, 3.0),
             (SizeModel::LogNormal { median: 300.0, sigma: 3.0, min: 200, max: 400 }, 1.0),
             (SizeModel::Weighted { choices: vec![(10, 1.0), (100, 2.0), (1000, 1.0)] }, 3.0),

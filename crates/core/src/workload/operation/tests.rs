@@ -1,7 +1,7 @@
 //! Operations are pure functions of seed and id: mixes, records, sizes and batches, held to that.
 
 use super::*;
-use crate::workload::plan::{Distribution, KeyForm, KeyModel, SizeModel, ValueModel};
+use crate::workload::plan::{Distribution, KeyForm, KeyModel, SizeModel, ValueModel, YcsbLaw};
 use std::collections::{HashMap, HashSet};
 
 const DATASET: Dataset = Dataset {
@@ -42,7 +42,16 @@ fn plan(parts: &[(Kind, u16)], keys: Distribution) -> GroupPlan {
     }
 }
 
-fn distributions() -> [Distribution; 7] {
+fn ycsb(law: YcsbLaw) -> Distribution {
+    Distribution::Ycsb { law, records: 10_000 }
+}
+
+/// Goes to what was inserted since the phase began, too.
+fn follows_inserts(keys: Distribution) -> bool {
+    Chooser::new(&keys, 1).unwrap().follows_inserts()
+}
+
+fn distributions() -> [Distribution; 11] {
     [
         Distribution::Sequential,
         Distribution::Uniform,
@@ -51,6 +60,10 @@ fn distributions() -> [Distribution; 7] {
         Distribution::Latest { exponent: 0.99 },
         Distribution::Hotspot { records: 0.2, operations: 0.8 },
         Distribution::Exponential { percentile: 0.95, share: 0.5 },
+        ycsb(YcsbLaw::Zipfian { inserts: 0.5, operations: 500 }),
+        ycsb(YcsbLaw::Latest),
+        ycsb(YcsbLaw::Hotspot { records: 0.2, operations: 0.8 }),
+        ycsb(YcsbLaw::Exponential { percentile: 0.95, share: 0.5 }),
     ]
 }
 
@@ -347,8 +360,7 @@ fn records_of_a_batch_differ() {
                 let (operation, batch) = whole(&mut drawer, id);
                 assert_eq!(batch[0], operation.record);
                 assert_eq!(batch.iter().collect::<HashSet<_>>().len(), 10, "{keys:?} {records}");
-                let latest = matches!(keys, Distribution::Latest { .. });
-                if !operation.kind.inserts() && !latest {
+                if !operation.kind.inserts() && !follows_inserts(keys) {
                     assert!(batch.iter().all(|&record| record < records));
                 }
             }
@@ -397,7 +409,7 @@ fn parts_write_records_of_their_own_and_miss_none() {
                         assert_eq!(owners.insert(record, (group, index)), None, "{record}");
                         assert_eq!(workload.insert_operation(record), Some(id));
                         assert!((1000..workload.records_after(id + 1)).contains(&record));
-                    } else if !matches!(keys, Distribution::Latest { .. }) {
+                    } else if !follows_inserts(keys) {
                         assert!(record < 1000);
                     }
                 }
