@@ -58,9 +58,11 @@ fn shown_only(all: u64, shown: usize, what: &str, which: &str) -> Option<String>
 fn excursion_lines(course: &CourseResult) -> Vec<String> {
     let told = |excursion: &ExcursionResult| {
         let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
-        let level = match excursion.what.as_str() {
-            "throughput" => format!("throughput at {:.0} %", excursion.level * 100.0),
-            what => format!("{what} at {} ×", significant(excursion.level)),
+        let what = &excursion.what;
+        // Of a merged result `throughput of part 2`.
+        let level = match what.split(' ').next() {
+            Some("throughput") => format!("{what} at {:.0} %", excursion.level * 100.0),
+            _ => format!("{what} at {} ×", significant(excursion.level)),
         };
         let beside = match excursion.beside.is_empty() {
             _ if excursion.start_up => "start-up".to_owned(),

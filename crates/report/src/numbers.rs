@@ -12,12 +12,17 @@ pub fn duration_text(nanos: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
+/// From here on a number of 53 bits does not have all of its digits.
+const MOST_EXACT: f64 = 1e15;
+
 /// Three significant digits or all digits before the point, in groups of three: `0.0123`, `1.23`,
-/// `12.3`, `123`, `12,345`; at most five places after the point.
+/// `12.3`, `123`, `12,345`; at most five places after the point. What is larger than its digits can tell
+/// has a power of ten: `1.23e17`.
 #[must_use]
 pub fn significant(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
+        v if v >= MOST_EXACT => format!("{value:.2e}"),
         v if v >= 99.95 => grouped(value.round()),
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.9995 => format!("{value:.2}"),
@@ -27,9 +32,13 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// A whole number in groups of three digits.
+/// A whole number in groups of three digits; one that is larger than its digits can tell as
+/// [`significant`] has it.
 #[must_use]
 pub fn grouped(value: f64) -> String {
+    if value.abs() >= MOST_EXACT {
+        return format!("{value:.2e}");
+    }
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -90,11 +99,15 @@ mod tests {
             (99.99, "100"),
             (1234.4, "1,234"),
             (5_706_060.0, "5,706,060"),
+            (999_999_999_999_999.0, "999,999,999,999,999"),
+            (-1.234e17, "-1.23e17"),
+            (4.2e49, "4.20e49"),
         ];
         for (value, text) in cases {
             assert_eq!(significant(value), text);
         }
         assert_eq!(grouped(-1_000.0), "-1,000");
+        assert_eq!((grouped(4.2e49), grouped(f64::MAX)), ("4.20e49".into(), "1.80e308".into()));
         assert_eq!(duration_text(8_190.0), "8.19 µs");
         assert_eq!(duration_text(2.5e9), "2.50 s");
     }

@@ -6,6 +6,7 @@ use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
 
+use crate::cost::together;
 use crate::numbers::{bytes_text, duration_text, grouped, significant, small};
 use crate::result::{PhaseResult, RunResult, StoreRun};
 use crate::wording::judged_text;
@@ -108,7 +109,8 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
             .to_owned(),
         (Some(_), false, None) => "nothing lost; no node was killed".to_owned(),
     };
-    let price = result.cost.as_ref().map_or(String::new(), |cost| {
+    let one_load = run.phases.iter().all(together);
+    let price = result.cost.as_ref().filter(|_| one_load).map_or(String::new(), |cost| {
         let price = kvdyno_core::cost::per_million(cost.hourly(), rate);
         format!("; {} {} per million requests", small(price), cost.currency)
     });

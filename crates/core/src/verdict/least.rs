@@ -75,6 +75,7 @@ impl Reason {
             | Reason::CutShort { .. }
             | Reason::DebugBuild
             | Reason::Incomplete { .. }
+            | Reason::Apart { .. }
             | Reason::Scaled { .. }
             | Reason::Unjudged { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),

@@ -221,6 +221,13 @@ pub enum Reason {
         /// Share of the published size.
         scale: f64,
     },
+    /// Parts of the load did not run at the same time: their rates do not add up (merged results).
+    Apart {
+        /// Share of the phase in which not all parts ran.
+        share: f64,
+        /// How long the phase was, from the first begin to the last end.
+        span: Duration,
+    },
     /// Reads could not be judged.
     Unjudged {
         /// How many.
@@ -261,6 +268,7 @@ impl Reason {
             Reason::OtherLoad { .. } => "other-load",
             Reason::Disturbed { .. } => "disturbed",
             Reason::Scaled { .. } => "scaled",
+            Reason::Apart { .. } => "apart",
             Reason::Unjudged { .. } => "unjudged",
             Reason::Anomalies { .. } => "anomalies",
         }
@@ -297,6 +305,7 @@ impl Reason {
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
             Reason::OtherLoad { .. } => Bounds::suspect_above(0.10),
             Reason::Disturbed { .. } => Bounds::above(0.02, 0.10),
+            Reason::Apart { .. } => Bounds::above(0.01, 0.05),
             Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
             Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
         }
@@ -332,6 +341,7 @@ impl Reason {
             }
             Reason::OtherLoad { others } => (others, Unit::Share),
             Reason::Disturbed { steal } => (steal, Unit::Share),
+            Reason::Apart { share, .. } => (share, Unit::Share),
             Reason::Scaled { scale } => (scale, Unit::Share),
             Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
             Reason::Anomalies { illegal, .. } => (illegal as f64, Unit::Count),
@@ -409,6 +419,10 @@ impl Reason {
                 let steal = self.percent();
                 format!("{steal} of the processors' time went to other virtual machines (steal)")
             }
+            Reason::Apart { span, .. } => {
+                let (apart, span) = (self.percent(), time(span.as_nanos() as u64));
+                format!("parts of the load did not run together for {apart} of the phase's {span}")
+            }
             Reason::Scaled { scale } => {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
@@ -474,6 +488,9 @@ impl Reason {
             }
             Reason::Scaled { .. } => {
                 "run it with --scale 1 before you compare with published figures"
+            }
+            Reason::Apart { .. } => {
+                "start all parts at one moment (--start-at) and let them run for one time (--duration)"
             }
             Reason::Unjudged { .. } => {
                 "fewer timeouts, or fewer clients on the same records, leave less in doubt"

@@ -190,22 +190,40 @@ impl Tally {
 
     /// Adds another worker's or phase's.
     pub fn add(&mut self, other: &Tally) {
-        self.reads += other.reads;
-        self.records += other.records;
-        self.not_read_again += other.not_read_again;
-        self.bytes_checked += other.bytes_checked;
-        self.judged += other.judged;
-        self.stamp_only += other.stamp_only;
-        self.unknown += other.unknown;
-        self.early += other.early;
-        self.legal_misses += other.legal_misses;
-        self.legal_stale += other.legal_stale;
-        self.unexpected_misses += other.unexpected_misses;
-        self.wrong_misses += other.wrong_misses;
-        self.writes_acknowledged += other.writes_acknowledged;
-        self.writes_failed += other.writes_failed;
-        self.writes_indeterminate += other.writes_indeterminate;
-        for (mine, theirs) in self.anomalies.iter_mut().zip(other.anomalies) {
+        let Tally {
+            reads,
+            records,
+            not_read_again,
+            bytes_checked,
+            judged,
+            stamp_only,
+            unknown,
+            early,
+            legal_misses,
+            legal_stale,
+            unexpected_misses,
+            wrong_misses,
+            writes_acknowledged,
+            writes_failed,
+            writes_indeterminate,
+            anomalies,
+        } = other;
+        self.reads += reads;
+        self.records += records;
+        self.not_read_again += not_read_again;
+        self.bytes_checked += bytes_checked;
+        self.judged += judged;
+        self.stamp_only += stamp_only;
+        self.unknown += unknown;
+        self.early += early;
+        self.legal_misses += legal_misses;
+        self.legal_stale += legal_stale;
+        self.unexpected_misses += unexpected_misses;
+        self.wrong_misses += wrong_misses;
+        self.writes_acknowledged += writes_acknowledged;
+        self.writes_failed += writes_failed;
+        self.writes_indeterminate += writes_indeterminate;
+        for (mine, theirs) in self.anomalies.iter_mut().zip(anomalies) {
             *mine += theirs;
         }
     }

@@ -49,6 +49,14 @@ fn trials_take_turns_and_begin_alike() {
     assert!(shown.out.contains("Medians of 3 trials"), "{}", shown.out);
     assert!(fs::read_to_string(scratch.path("t.md")).expect("a page").contains("| Test |"));
     scratch.kvdyno(&line).expect_line(64, &["holds a result already"]);
+    // A comparison names what is not there.
+    assert!(!scratch.kvdyno("compare t --allow-unequal").out.contains("missing"));
+    fs::remove_dir_all(scratch.path("t/trial-02")).expect("the second trial");
+    let compared = scratch.kvdyno("compare t --allow-unequal");
+    for side in ["map", "lmdb"] {
+        let missing = format!("caution: {side}: trial 2 of 3 is missing");
+        assert!(compared.out.contains(&missing), "{}", compared.out);
+    }
 }
 
 #[test]

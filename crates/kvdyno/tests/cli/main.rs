@@ -18,6 +18,7 @@ mod lengths;
 #[cfg(feature = "server-tests")]
 mod misses;
 mod options;
+mod parts;
 mod reasons;
 #[cfg(feature = "server-tests")]
 mod servers;

@@ -4,7 +4,7 @@ use kvdyno_core::verdict::{ConditionFigure as Figure, Operations};
 use kvdyno_core::workload::{Kind, mix64};
 use serde::Serialize;
 
-use crate::result::{ClaimResult, CostResult};
+use crate::result::{ClaimResult, CostResult, TrialNumber};
 
 use super::claims;
 use super::difference::{ASSUMED_SCATTER, Difference, Shown};
@@ -117,6 +117,7 @@ impl Comparison {
         }
         let trials = [first.trials.len(), second.trials.len()];
         let mut cautions = differences.cautions;
+        cautions.extend([first, second].into_iter().filter_map(missing_trials));
         cautions.extend(few_trials(trials));
         let mut comparison = Comparison {
             first: first.label.clone(),
@@ -134,6 +135,19 @@ impl Comparison {
         comparison.claims = claims::judge(&comparison, first, second);
         Ok(comparison)
     }
+}
+
+/// Trials that were to be and are not there: what they would have shown nobody knows.
+fn missing_trials(side: &Source) -> Option<String> {
+    let there: Vec<TrialNumber> = side.runs().filter_map(|(result, _)| result.trial).collect();
+    let of = there.iter().map(|trial| trial.of).max()?;
+    let missing: Vec<String> = (1..=of)
+        .filter(|number| there.iter().all(|trial| trial.number != *number))
+        .map(|number| number.to_string())
+        .collect();
+    let trials = if missing.len() == 1 { "trial" } else { "trials" };
+    let (list, verb) = (missing.join(", "), if missing.len() == 1 { "is" } else { "are" });
+    (!missing.is_empty()).then(|| format!("{side}: {trials} {list} of {of} {verb} missing"))
 }
 
 fn few_trials(trials: [usize; 2]) -> Option<String> {

@@ -296,7 +296,8 @@ pub fn change_text(difference: &Difference) -> Option<String> {
     let change = difference.change?;
     let ends = difference.low.zip(difference.high);
     let (text, unit): (fn(f64) -> String, &str) = match is_share(&difference.kind) {
-        true => (|share| format!("{:+.3}", share * 100.0), " % of operations"),
+        // A share changes by no more than all.
+        true => (|share| format!("{:+.3}", share.clamp(-1.0, 1.0) * 100.0), " % of operations"),
         false => (ratio_text, " ×"),
     };
     Some(match ends {
@@ -305,9 +306,15 @@ pub fn change_text(difference: &Difference) -> Option<String> {
     })
 }
 
-/// Ratios near 1 with the digits in which they differ.
+/// Ratios near 1 with the digits in which they differ. Beyond a million an interval only tells that it
+/// has no bound on that side.
 fn ratio_text(ratio: f64) -> String {
-    if (0.5..2.0).contains(&ratio) { format!("{ratio:.3}") } else { significant(ratio) }
+    match ratio {
+        near if (0.5..2.0).contains(&near) => format!("{near:.3}"),
+        vast if vast > 1e6 => "over 1,000,000".to_owned(),
+        tiny if tiny < 1e-5 => "under 0.00001".to_owned(),
+        other => significant(other),
+    }
 }
 
 /// What a difference says of the second side, in words.

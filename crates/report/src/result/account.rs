@@ -209,24 +209,38 @@ pub struct DifferingRecord {
 impl CopiesAccount {
     /// This account and that of another part of the load, of other records.
     fn and(mut self, other: CopiesAccount) -> CopiesAccount {
+        let CopiesAccount {
+            not_shown,
+            copies,
+            left_out,
+            asked,
+            compared,
+            partly,
+            differ,
+            late,
+            waited_ns,
+            examples,
+        } = other;
         for (mine, theirs) in [
-            (&mut self.asked, other.asked),
-            (&mut self.compared, other.compared),
-            (&mut self.partly, other.partly),
-            (&mut self.differ, other.differ),
-            (&mut self.late, other.late),
+            (&mut self.asked, asked),
+            (&mut self.compared, compared),
+            (&mut self.partly, partly),
+            (&mut self.differ, differ),
+            (&mut self.late, late),
         ] {
             *mine = mine.saturating_add(theirs);
         }
-        self.waited_ns = self.waited_ns.max(other.waited_ns);
+        self.waited_ns = self.waited_ns.max(waited_ns);
         if self.not_shown.is_empty() {
-            self.not_shown = other.not_shown;
+            self.not_shown = not_shown;
         }
-        self.copies.extend(
-            other.copies.into_iter().filter(|name| !self.copies.contains(name)).collect::<Vec<_>>(),
-        );
-        self.left_out.extend(other.left_out);
-        self.examples.extend(other.examples);
+        for copy in copies {
+            if !self.copies.contains(&copy) {
+                self.copies.push(copy);
+            }
+        }
+        self.left_out.extend(left_out);
+        self.examples.extend(examples);
         self.examples.truncate(LOST_SHOWN);
         self
     }
@@ -263,28 +277,49 @@ impl WriteAccount {
     /// This account and that of another part of the load, which has written other records.
     #[must_use]
     pub fn and(mut self, other: &WriteAccount) -> WriteAccount {
+        let WriteAccount {
+            acknowledged,
+            failed,
+            indeterminate,
+            exact,
+            lost,
+            recovered,
+            resurrected,
+            corrupt,
+            phantom,
+            late,
+            unknown,
+            read,
+            how,
+            examples,
+            copies,
+            anomalies,
+        } = other;
         for (mine, theirs) in [
-            (&mut self.acknowledged, other.acknowledged),
-            (&mut self.failed, other.failed),
-            (&mut self.indeterminate, other.indeterminate),
-            (&mut self.lost, other.lost),
-            (&mut self.recovered, other.recovered),
-            (&mut self.resurrected, other.resurrected),
-            (&mut self.corrupt, other.corrupt),
-            (&mut self.phantom, other.phantom),
-            (&mut self.late, other.late),
-            (&mut self.unknown, other.unknown),
-            (&mut self.read, other.read),
+            (&mut self.acknowledged, acknowledged),
+            (&mut self.failed, failed),
+            (&mut self.indeterminate, indeterminate),
+            (&mut self.lost, lost),
+            (&mut self.recovered, recovered),
+            (&mut self.resurrected, resurrected),
+            (&mut self.corrupt, corrupt),
+            (&mut self.phantom, phantom),
+            (&mut self.late, late),
+            (&mut self.unknown, unknown),
+            (&mut self.read, read),
         ] {
-            *mine = mine.saturating_add(theirs);
+            *mine = mine.saturating_add(*theirs);
         }
-        for (mine, theirs) in self.anomalies.iter_mut().zip(other.anomalies) {
-            *mine = mine.saturating_add(theirs);
+        for (mine, theirs) in self.anomalies.iter_mut().zip(anomalies) {
+            *mine = mine.saturating_add(*theirs);
         }
-        self.exact &= other.exact;
-        self.examples.extend(other.examples.iter().cloned());
+        self.exact &= exact;
+        if self.how != *how {
+            self.how = format!("{}; {how}", self.how);
+        }
+        self.examples.extend(examples.iter().cloned());
         self.examples.truncate(LOST_SHOWN);
-        self.copies = match (self.copies, other.copies.clone()) {
+        self.copies = match (self.copies, copies.clone()) {
             (Some(mine), Some(theirs)) => Some(mine.and(theirs)),
             (mine, theirs) => mine.or(theirs),
         };

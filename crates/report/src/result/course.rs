@@ -84,7 +84,7 @@ impl EventResult {
 /// A stretch in which throughput or latency left their level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExcursionResult {
-    /// What left its level: `throughput` or `p99`.
+    /// What left its level: `throughput` or `p99`; in a merged result with the part, as `p99 of part 2`.
     pub what: String,
     /// Begin, ns since the phase began.
     pub from_ns: u64,

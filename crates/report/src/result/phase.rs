@@ -113,6 +113,9 @@ pub struct PhaseResult {
     #[serde(default)]
     #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub limit: Option<Limit>,
+    /// Of a merged result: the share of the phase in which not all parts of the load ran.
+    #[serde(default)]
+    pub apart: Option<f64>,
     /// Figures that somebody published for this phase.
     pub published: Vec<Published>,
 }
@@ -365,6 +368,7 @@ impl PhaseResult {
             writes: None,
             course: None,
             limit: None,
+            apart: None,
             published: Vec::new(),
         }
     }

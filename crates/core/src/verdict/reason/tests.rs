@@ -35,6 +35,7 @@ fn each() -> Vec<Reason> {
         Reason::OtherLoad { others: 0.4 },
         Reason::Incomplete { ended: 1, planned: 3 },
         Reason::ClientStalled { still: standstill(span / 4), span, due: 3, timed_out: 1 },
+        Reason::Apart { share: 0.4, span },
     ]
 }
 
@@ -62,6 +63,7 @@ fn position(reason: &Reason) -> usize {
         Reason::OtherLoad { .. } => 18,
         Reason::Incomplete { .. } => 19,
         Reason::ClientStalled { .. } => 20,
+        Reason::Apart { .. } => 21,
     }
 }
 
