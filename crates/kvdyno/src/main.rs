@@ -13,6 +13,7 @@ mod device;
 mod dry_run;
 mod existing;
 mod exit;
+mod foreseen;
 mod list;
 mod measurement;
 mod output;

@@ -1,9 +1,10 @@
 //! `kvdyno run` and `kvdyno rerun`: from arguments to a plan, over the stores, to the exit code.
 
 use clap::Parser;
+use kvdyno_core::load::Need;
 use kvdyno_core::shown::MASK;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
-use kvdyno_core::workload::{Part, PhasePlan};
+use kvdyno_core::workload::Part;
 use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
@@ -11,11 +12,11 @@ use kvdyno_stores::{StoreUrl, registry};
 use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
+use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::output::{Finished, Output};
 use crate::setting::{Setting, conduct, session_number};
 use crate::signals;
-use crate::stamps;
 use crate::target::{Checked, Target};
 use crate::terminal_style::style_of_terminal;
 use crate::testbed;
@@ -119,12 +120,13 @@ fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
     suite.map_err(Failure::suite)
 }
 
+/// Every store, and every store that one is made of, has batches of writes whatever its options.
 fn all_take_batches(urls: &[String]) -> bool {
-    let takes = |url: &String| {
-        let scheme = StoreUrl::parse(url).ok().map(|url| url.scheme().to_owned());
-        scheme.and_then(|scheme| registry::entry(&scheme).ok()).is_some_and(|entry| entry.batch_put)
-    };
-    urls.iter().all(takes)
+    fn takes(url: &mut StoreUrl) -> bool {
+        let has = registry::entry(url.scheme()).is_ok_and(|e| !e.lacks.contains(&Need::BatchPut));
+        has && url.take_members().iter_mut().all(takes)
+    }
+    urls.iter().all(|url| StoreUrl::parse(url).is_ok_and(|mut url| takes(&mut url)))
 }
 
 fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
@@ -176,28 +178,12 @@ fn carry_out(
     for note in &plan.notes {
         warn_user!("kvdyno: {note}");
     }
-    if arguments.dry_run {
-        return show(plan, &targets);
-    }
-    let unseen = if arguments.no_verify { Vec::new() } else { stamps::cannot_see(plan)? };
+    let Foreseen { targets, unseen } = foresee(plan, targets, arguments)?;
     for line in &unseen {
         warn_user!("kvdyno: not to be seen in {line}");
     }
-    if !plan.searches.is_empty() && plan.part.count > 1 {
-        return Err(Failure::usage(
-            "a search decides by itself what to try next: it cannot carry a part of a load",
-        ));
-    }
-    let needs =
-        |phase: &&PhasePlan| !phase.faults.is_empty() && !plan.needs_nodes.contains(&phase.index);
-    if let Some(phase) = plan.phases.iter().find(needs)
-        && targets.iter().any(|target| matches!(target, Target::Store(_)))
-    {
-        return Err(Failure::usage(format!(
-            "phase {} does something to the servers: name a testbed (--testbed NAME; `kvdyno testbed \
-             kinds` lists them)",
-            phase.name
-        )));
+    if arguments.dry_run {
+        return show(plan, &targets);
     }
     let check = |target: Target| target.check(plan, arguments.yes);
     let checked: Vec<Checked> =

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, writers};
+use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, supports, writers};
 use kvdyno_core::measure::{
     Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason, Stretch,
 };
@@ -87,6 +87,11 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Failure> {
         let profile = store.profile().map_err(|error| Failure::of_load(&url, &error))?;
         let dataset = Dataset { session: setting.session, ..setting.plan.dataset };
+        // Before anything is loaded; what is left out without a testbed is looked at when it comes.
+        let plan = setting.plan;
+        for phase in plan.phases.iter().filter(|p| !plan.needs_nodes.contains(&p.index)) {
+            supports(&profile, phase, &dataset).map_err(|error| Failure::of_load(&url, &error))?;
+        }
         let mut groups = setting.plan.phases.iter().flat_map(|phase| &phase.groups);
         let fields_apart = dataset.fields > 1
             && profile.capabilities.fields

@@ -23,7 +23,7 @@ pub use arguments::{TestbedArguments, TestbedCommand};
 pub use around::{Around, check};
 pub use consent::consent;
 pub use disclosed::disclosed;
-pub use fitting::fitted;
+pub use fitting::{fitted, store_of};
 pub use nemesis::{Disturbed, SharedKeeper};
 pub use roster::Roster;
 

@@ -26,11 +26,6 @@ pub fn run(
     arguments: &ConductArguments,
     command: &[String],
 ) -> Result<Exit, Failure> {
-    if setting.data == DataPolicy::Reuse {
-        return Err(Failure::usage(
-            "--trials begins each trial without records, --data reuse keeps them; leave one out",
-        ));
-    }
     let started = SystemTime::now();
     let parent = folder::new_parent(arguments.out.as_deref(), &setting.plan.suite, started)
         .map_err(Failure::usage)?;

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
     NoTransport, Profile, Promise, Put, Reading, Store, Threading,
@@ -23,7 +24,7 @@ pub const ENTRY: Entry = Entry {
     durability: "process: the system has each file, but nothing is synced",
     consistency: "linearizable: a rename takes effect at one instant",
     example: "files:/tmp/records",
-    batch_put: false,
+    lacks: &Need::ALL,
     request: |request| request.plain(),
     open: |url| Ok(Box::new(FileStore::open(url)?)),
 };

@@ -1,5 +1,7 @@
 //! What is known of a store before it is opened: the line that each driver gives the registry.
 
+use kvdyno_core::load::Need;
+
 use crate::boxed::OpenedStore;
 use crate::error::StoreError;
 use crate::request::Request;
@@ -27,8 +29,8 @@ pub struct Entry {
     pub consistency: &'static str,
     /// A URL that works.
     pub example: &'static str,
-    /// Several records can be written with one request.
-    pub batch_put: bool,
+    /// What it lacks, whatever its options.
+    pub lacks: &'static [Need],
     /// What a request becomes, in the store's own words.
     pub request: fn(&Request<'_>) -> String,
     /// Takes the options from the URL, refuses unknown ones, then opens the store.

@@ -7,6 +7,7 @@ use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
 };
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
     Rows, Store, Threading,
@@ -41,7 +42,7 @@ pub const ENTRY: Entry = Entry {
                  fjall's default; none: manual_journal_persist, the journal stays in a buffer",
     consistency: "linearizable: a write is seen when it is acknowledged, reads see the newest",
     example: "fjall:?durability=process",
-    batch_put: true,
+    lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| {
         r.calls("Keyspace::get", "Keyspace::insert", "Keyspace::remove", "Keyspace::range")
     },

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
     Rows, Store, Threading,
@@ -41,7 +42,7 @@ pub const ENTRY: Entry = Entry {
                  is handed to the system; none: as process, for LMDB has nothing faster",
     consistency: "linearizable: one writer at a time, each read sees the last commit",
     example: "lmdb:?durability=process",
-    batch_put: true,
+    lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("mdb_get", "mdb_put", "mdb_del", "cursor"),
     open: |url| Ok(Box::new(LmdbStore::open(url)?)),
 };

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, FieldSpan, NoTransport,
     Profile, Promise, Put, Reading, Rows, Store, Threading,
@@ -26,7 +27,7 @@ pub const ENTRY: Entry = Entry {
     durability: "none: all is gone when kvdyno ends",
     consistency: "linearizable for each record and each scan; a batch is not atomic",
     example: "map:",
-    batch_put: true,
+    lacks: &[Need::Pipeline],
     request: |request| request.plain(),
     open: |url| Ok(Box::new(MapStore::open(url)?)),
 };

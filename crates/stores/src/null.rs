@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
     Promise, Put, Reading, Rows, Store, Threading,
@@ -28,7 +29,7 @@ pub const ENTRY: Entry = Entry {
     durability: "none: nothing is stored",
     consistency: "none: a read never sees a write",
     example: "null:?length=100",
-    batch_put: true,
+    lacks: &[Need::Scan, Need::Ttl, Need::Pipeline],
     request: |request| request.plain(),
     open: |url| Ok(Box::new(NullStore::open(url)?)),
 };

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
     Rows, Store, Threading,
@@ -36,7 +37,7 @@ pub const ENTRY: Entry = Entry {
                  the next synced commit or a clean end only; redb has nothing between",
     consistency: "linearizable: one writer at a time, each read sees the last commit",
     example: "redb:?durability=none",
-    batch_put: true,
+    lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("Table::get", "Table::insert", "Table::remove", "Table::range"),
     open: |url| Ok(Box::new(RedbStore::open(url)?)),
 };

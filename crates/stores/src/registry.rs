@@ -146,6 +146,8 @@ pub fn open_boxed(url: &mut StoreUrl) -> Result<BoxedStore, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::load::Need;
+
     use super::*;
 
     fn refusal(url: &str) -> StoreError {
@@ -165,6 +167,25 @@ mod tests {
         schemes.dedup();
         assert_eq!(schemes.len(), count);
         assert!(count >= 7, "{schemes:?}");
+    }
+
+    /// What an entry says that it lacks, the store that is opened lacks, and the other way round where
+    /// nothing depends on a server.
+    #[test]
+    fn what_is_lacked_is_known_before_a_store_is_opened() {
+        let here = ["null:", "map:", "sim:", "lmdb:", "fjall:", "redb:", "rocksdb:"];
+        let mut seen = 0;
+        for url in here {
+            let scheme = url.trim_end_matches(':');
+            let Ok(entry) = entry(scheme) else { continue };
+            // Where folders of their own lie in memory, durability has to be given up.
+            let opened = open(url).or_else(|_| open(&format!("{url}?durability=none")));
+            let profile = opened.unwrap_or_else(|error| panic!("{error}")).profile().unwrap();
+            let lacks = Need::ALL.into_iter().filter(|need| !need.is_met_by(&profile.capabilities));
+            assert_eq!(entry.lacks, lacks.collect::<Vec<_>>(), "{url}");
+            seen += 1;
+        }
+        assert!(seen >= 3);
     }
 
     #[test]

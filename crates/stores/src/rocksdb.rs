@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
     Reading, Rows, Store, Threading, Work,
@@ -46,7 +47,7 @@ pub const ENTRY: Entry = Entry {
                  system; none: WriteOptions.disableWAL",
     consistency: "linearizable: a write is seen when it is acknowledged, reads see the newest",
     example: "rocksdb:?durability=process",
-    batch_put: true,
+    lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("Get", "Put", "Delete", "iterator"),
     open: |url| Ok(Box::new(RocksStore::open(url)?)),
 };

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::controls::{Controls, Interrupt};
+use super::needs::supports;
 use super::pace::Pacing;
 use super::schedule::due_after;
 use crate::measure::Nanos;
-use crate::store::{Capabilities, Fault, OperationId, Profile};
+use crate::store::{Fault, OperationId, Profile};
 use crate::verify::{Examination, Ledger, LedgerError, Sample, Suspects};
 use crate::workload::{
     Arrival, Dataset, Distribution, GroupPlan, Kind, Marked, Marks, Part, PhasePlan, PlanError,
@@ -126,13 +127,10 @@ impl Job {
     /// [`LoadError::Plan`] or [`LoadError::Unsupported`].
     pub fn new(mut plan: PhasePlan, context: Context) -> Result<Self, LoadError> {
         let capabilities = context.profile.capabilities;
+        supports(&context.profile, &plan, &context.dataset)?;
         let mut groups = Vec::with_capacity(plan.groups.len());
         for group in &mut plan.groups {
             group.one_field &= capabilities.fields;
-            if let Some(operation) = missing(group, &context.dataset, capabilities) {
-                let (phase, store) = (plan.name.clone(), context.profile.store.clone());
-                return Err(LoadError::Unsupported { phase, store, operation });
-            }
             let workload = Workload::new(group, &context.dataset, context.conduct.part)?;
             groups.push((Arc::new(group.clone()), workload));
         }
@@ -261,33 +259,4 @@ pub(super) fn no_history(plan: &PhasePlan, context: &Context) -> Option<&'static
         _ if context.fields_apart => Some("fields of a record are written apart"),
         _ => None,
     }
-}
-
-/// What the group needs and the store has not.
-fn missing(
-    group: &GroupPlan,
-    dataset: &Dataset,
-    capabilities: Capabilities,
-) -> Option<&'static str> {
-    let apart = capabilities.fields && dataset.fields > 1;
-    for &(kind, _) in &group.mix.parts {
-        match kind {
-            Kind::Scan if !capabilities.scan => return Some("scan"),
-            Kind::GetBatch if !capabilities.batch_get => return Some("batches of gets"),
-            Kind::PutBatch | Kind::InsertBatch if !capabilities.batch_put => {
-                return Some("batches of writes");
-            }
-            Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch if apart => {
-                return Some("batches of records with several fields");
-            }
-            _ => {}
-        }
-    }
-    if group.ttl.is_some() && !capabilities.ttl {
-        return Some("time to live");
-    }
-    if group.pipeline > 1 && !capabilities.pipeline {
-        return Some("pipelining");
-    }
-    None
 }

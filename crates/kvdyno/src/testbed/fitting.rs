@@ -2,6 +2,7 @@
 
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::{FaultKind, PhasePlan};
+use kvdyno_stores::{Entry, registry};
 use kvdyno_testbed::{Changes, Request, is_file};
 
 use super::about;
@@ -59,6 +60,22 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
     Ok(own)
 }
 
+/// What is known of the store that a testbed of these words will be; none where that shows only when it
+/// is up.
+pub fn store_of(words: &str) -> Option<&'static Entry> {
+    if is_file(words) {
+        return None;
+    }
+    let scheme = match Request::parse(words).ok()?.kind().name {
+        // Its endpoint is a setting.
+        "infinispan" => return None,
+        "ehcache" => "rest+http".to_owned(),
+        "sim" => "redis+sentinel".to_owned(),
+        name => name.replace('-', "+"),
+    };
+    registry::entry(&scheme).ok()
+}
+
 fn phase_with<'a>(plan: &'a Plan, is: &dyn Fn(FaultKind) -> bool) -> Option<&'a PhasePlan> {
     plan.phases.iter().find(|phase| phase.faults.iter().any(|fault| is(fault.kind)))
 }
@@ -67,4 +84,26 @@ fn phase_with<'a>(plan: &'a Plan, is: &dyn Fn(FaultKind) -> bool) -> Option<&'a 
 fn with_setting(words: &str, setting: &str) -> String {
     let join = if words.contains('?') { '&' } else { '?' };
     format!("{words}{join}{setting}")
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_stores::left_out;
+    use kvdyno_testbed::registry::kinds;
+
+    use super::*;
+
+    /// A kind whose store is of another name is one of those that `store_of` knows.
+    #[test]
+    fn the_store_of_every_kind_is_known() {
+        for kind in kinds() {
+            let scheme = kind.name.replace('-', "+");
+            let left_out = left_out().iter().any(|missing| missing.scheme == scheme);
+            assert_eq!(store_of(kind.name).is_some(), kind.name != "infinispan" && !left_out);
+        }
+        assert_eq!(
+            store_of("redis-cluster:6").map(|entry| entry.schemes[0]),
+            Some("redis+cluster")
+        );
+    }
 }

@@ -53,6 +53,65 @@ fn wrong_arguments_end_in_one_line() {
     assert!(!scratch.path("kvdyno-results").exists(), "nothing was measured");
 }
 
+/// What needs no store is said before one is opened, set up or loaded: with `--dry-run` and without.
+#[test]
+fn what_can_be_known_is_said_before_the_run() {
+    let scratch = Scratch::new();
+    let suite = |name: &str, phase: &str| {
+        let head = "name = \"s\"\nrecords = 100\nwarmup = false\n[[phase]]\nname = \"load\"\nload = true\n";
+        scratch
+            .write(name, &format!("{head}[[phase]]\nname = \"p\"\nduration = \"10ms\"\n{phase}\n"));
+    };
+    suite("scan.toml", "mix = \"scan\"");
+    suite("ttl.toml", "mix = \"update\"\nttl = \"5s\"");
+    suite(
+        "claim.toml",
+        "mix = \"get\"\n[[phase.claim]]\nsays = \"fast\"\nholds = \"p99(update) < 1ms\"",
+    );
+    suite(
+        "fault.toml",
+        "mix = \"get\"\n[[phase.claim]]\nsays = \"back\"\nholds = \"last_error < 1s\"",
+    );
+    let nowhere = "redis://127.0.0.1:1";
+    let cases: &[(&str, i32, &[&str])] = &[
+        ("run grow --testbed memcached:3", 64, &["memcached cannot take another node"]),
+        (&format!("run scan.toml --store {nowhere}"), 69, &["phase p", "redis has no scan"]),
+        ("run scan.toml --testbed redis", 69, &["redis has no scan"]),
+        ("run ttl.toml --store lmdb:db", 69, &["lmdb has no time to live"]),
+        (&format!("run --records 1k --store {nowhere}?timeuot=1s"), 64, &["timeuot", "`timeout`"]),
+        (
+            "run capacity --records 1k --mix get=100 --slo p99(update)<10ms --store map:",
+            64,
+            &["p99(update) < 10ms", "has no update"],
+        ),
+        ("run claim.toml --store map:", 64, &["\"fast\"", "phase p has no update"]),
+        ("run fault.toml --store map:", 64, &["\"back\"", "phase p has no fault"]),
+        ("run quick --store map: --trials 2 --data reuse", 64, &["--trials", "--data reuse"]),
+        ("run quick --store map: --servers no-such-server=1", 64, &["no-such-server"]),
+        ("run failover --store map:", 64, &["--testbed"]),
+        ("run capacity --records 1k --store map: --part 1/2", 64, &["a search"]),
+    ];
+    for (arguments, code, words) in cases {
+        for dry in ["", " --dry-run"] {
+            scratch.kvdyno(&format!("{arguments}{dry}")).expect_line(*code, words);
+        }
+    }
+    assert!(!scratch.path("db").exists() && !scratch.path("kvdyno-results").exists());
+    // A claim that an option makes empty is told of.
+    let changed =
+        scratch.kvdyno("run claim.toml --store map: --set p.mix=scan --dry-run").expect(0);
+    changed.expect_words(&["\"fast\" cannot be judged", "has no update"]);
+}
+
+/// What only the opened store can tell is said before anything is loaded.
+#[test]
+fn what_a_store_lacks_is_said_before_the_load() {
+    let scratch = Scratch::new();
+    let line = "run --records 100 --mix scan=100 --store cache(map:,null:) --out r";
+    scratch.kvdyno(line).expect_line(69, &["has no scan"]);
+    assert!(!scratch.path("r").exists(), "nothing was loaded");
+}
+
 #[test]
 fn wrong_urls_end_in_one_line() {
     let cases: &[(&str, &[&str])] = &[

@@ -13,6 +13,7 @@ mod words;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{Answer, Connection, NoTransport, Profile, Store, Threading};
 
 use crate::entry::Entry;
@@ -35,7 +36,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "read back: one node alone is linearizable, and so is strong consistency with \
                   consistency=linearize; all else is eventual",
     example: "aerospike://127.0.0.1:3000/test",
-    batch_put: true,
+    lacks: &[Need::Scan, Need::Pipeline],
     request: words::of,
     open: |url| Ok(Box::new(AerospikeStore::open(url)?)),
 };

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::{Duration, SystemTime};
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Connection, Consistency, ErrorClass, Fault, Figure, Profile, Promise,
     Store, Threading, Transport, Work,
@@ -49,7 +50,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "stale by `staleness` at most; eventual with ttl=none or before an eventual store",
     example: "cache(memcached://127.0.0.1:11211, redis://127.0.0.1:6379)?ttl=10s&staleness=15s",
     // Whether they have batches depends on what they are.
-    batch_put: false,
+    lacks: &[Need::Ttl],
     request: |request| {
         request.calls(
             "cache get, on a miss store get and cache put",

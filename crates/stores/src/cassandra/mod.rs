@@ -16,6 +16,7 @@ mod words;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{Answer, Connection, Copies, NoTransport, Profile, Store, Threading};
 
 use crate::entry::Entry;
@@ -40,7 +41,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "from levels and copies, read back: reads and writes of a majority are \
                   linearizable, those that share a replica read-after-write, others eventual",
     example: "cassandra://127.0.0.1/kvdyno?consistency=quorum",
-    batch_put: true,
+    lacks: &[Need::Scan],
     request: words::of,
     open: |url| Ok(Box::new(CassandraStore::open(url)?)),
 };

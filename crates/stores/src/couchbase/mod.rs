@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Connection, Consistency, Durability, Profile, Promise, Store, Threading,
     Transport,
@@ -37,7 +38,7 @@ pub const ENTRY: Entry = Entry {
     durability: "none: a write is acknowledged from memory",
     consistency: "linearizable, while no server fails over",
     example: "couchbase://127.0.0.1:8091/default",
-    batch_put: false,
+    lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut],
     request: |request| request.plain(),
     open: |url| Ok(Box::new(CouchbaseStore::open(url)?)),
 };

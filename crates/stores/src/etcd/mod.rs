@@ -48,7 +48,7 @@ pub const ENTRY: Entry = Entry {
                  does not tell whether it was started with --unsafe-no-fsync",
     consistency: "linearizable; with read=serializable eventual",
     example: "etcd://127.0.0.1:2379",
-    batch_put: true,
+    lacks: &[],
     request: words::of,
     open: |url| Ok(Box::new(EtcdStore::open(url)?)),
 };

@@ -16,6 +16,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{Answer, Connection, Figure, Profile, Store, Threading, Transport};
 
 use crate::entry::Entry;
@@ -66,7 +67,7 @@ pub const ENTRY: Entry = Entry {
     durability: "none",
     consistency: "linearizable; records may vanish at any time, a miss and not a loss",
     example: "memcached://127.0.0.1:11211",
-    batch_put: true,
+    lacks: &[Need::Scan],
     request: words::of,
     open: |url| Ok(Box::new(MemcachedStore::open(url)?)),
 };

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{Answer, Connection, NoTransport, Profile, Store, Threading};
 use mongodb::options::{
     Acknowledgment, ClientOptions, Credential, ReadConcern, ReadConcernLevel, ReadPreference,
@@ -64,7 +65,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "primary with readConcernLevel=linearizable: linearizable; primary: read after \
                   write; secondary or nearest: eventual; a server without replicas: linearizable",
     example: "mongodb://127.0.0.1:27017/kvdyno?w=majority",
-    batch_put: true,
+    lacks: &[Need::Ttl, Need::Pipeline],
     request: words::of,
     open: |url| Ok(Box::new(MongoStore::open(url)?)),
 };

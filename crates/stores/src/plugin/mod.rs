@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Arc;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
     Promise, Put, Reading, Rows, Store, Threading,
@@ -41,7 +42,7 @@ pub const ENTRY: Entry = Entry {
     durability: "as the plug-in declares, at least what is asked for",
     consistency: "as the plug-in declares",
     example: "plugin:./sqlite.so?durability=process",
-    batch_put: false,
+    lacks: &[Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
     request: |r| r.calls("kvdyno_get", "kvdyno_put", "kvdyno_delete", "kvdyno_scan"),
     open: |url| Ok(Box::new(PluginStore::open(url)?)),
 };

@@ -20,6 +20,8 @@ mod store;
 mod wire;
 mod words;
 
+use kvdyno_core::load::Need;
+
 use crate::entry::Entry;
 
 pub use client::RedisClient;
@@ -61,7 +63,7 @@ pub const ENTRY: Entry = Entry {
     durability: DURABILITY,
     consistency: "linearizable for a primary without replicas, read back",
     example: "redis://127.0.0.1:6379",
-    batch_put: true,
+    lacks: &[Need::Scan],
     request: words::of,
     open: |url| Ok(Box::new(RedisStore::open(url)?)),
 };

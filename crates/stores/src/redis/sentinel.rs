@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::select_ok;
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
 use super::codec::{Token, Tokens};
@@ -35,7 +36,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable until a replica takes over, which may lack acknowledged writes \
                   (declared); eventual with read=replica",
     example: "redis+sentinel://127.0.0.1:26379,127.0.0.1:26380,127.0.0.1:26381/mymaster",
-    batch_put: true,
+    lacks: &[Need::Scan],
     request: words::of,
     open: |url| Ok(Box::new(RedisStore::open(url)?)),
 };

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
 use super::store::Topology;
@@ -30,7 +31,7 @@ pub const ENTRY: Entry = Entry {
     durability: DURABILITY,
     consistency: "of each record as its server's, read back from all; a batch is not atomic",
     example: "redis+sharded://127.0.0.1:6379,127.0.0.1:6380",
-    batch_put: true,
+    lacks: &[Need::Scan],
     request: words::of_sharded,
     open: |url| Ok(Box::new(RedisStore::open(url)?)),
 };

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Connection, Consistency, Durability, Profile, Store, Threading, Transport,
 };
@@ -59,7 +60,7 @@ pub const ENTRY: Entry = Entry {
     durability: "declared by the URL; read back from Infinispan and Ehcache",
     consistency: "declared by the URL; read back from a local cache of Infinispan",
     example: "rest+http://127.0.0.1:11222/rest/v2/caches/bench/{key}?ttl=timeToLiveSeconds",
-    batch_put: false,
+    lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Pipeline],
     request: words::of,
     open: |url| Ok(Box::new(RestStore::open(url)?)),
 };

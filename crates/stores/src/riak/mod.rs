@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Context;
 use std::time::Duration;
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Connection, ErrorClass, Fault, Profile, Store, Threading, Transport,
 };
@@ -41,7 +42,7 @@ pub const ENTRY: Entry = Entry {
     durability: "declared: by `backend` and `dw`, for Riak does not tell",
     consistency: "eventual",
     example: "riak://127.0.0.1:8087/kvdyno",
-    batch_put: false,
+    lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
     request: words::of,
     open: |url| Ok(Box::new(RiakStore::open(url)?)),
 };

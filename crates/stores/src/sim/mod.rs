@@ -13,6 +13,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, ErrorClass, Fault, NoTransport, OperationId, Profile,
     Promise, Put, Reading, Rows, Store, Threading,
@@ -42,7 +43,7 @@ pub const ENTRY: Entry = Entry {
     durability: "none, whatever `durability` declares",
     consistency: "linearizable where no imperfection strikes; `consistency` declares another",
     example: "sim:?service=100us&stale=1000&log=sim.jsonl",
-    batch_put: true,
+    lacks: &[Need::Pipeline],
     request: |request| request.plain(),
     open: |url| Ok(Box::new(SimStore::open(url)?)),
 };

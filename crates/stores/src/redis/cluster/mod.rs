@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::select_ok;
+use kvdyno_core::load::Need;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
@@ -38,7 +39,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable until a replica takes over, which may lack acknowledged writes \
                   (declared); eventual with read=replica",
     example: "redis+cluster://127.0.0.1:7000,127.0.0.1:7001",
-    batch_put: true,
+    lacks: &[Need::Scan],
     request: words::of_cluster,
     open: |url| Ok(Box::new(RedisStore::open(url)?)),
 };

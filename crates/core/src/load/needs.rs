@@ -1,0 +1,90 @@
+//! What a phase needs that not every store has. It can be told before a store is opened, as far as no store
+//! of its kind has it, and is told before anything is loaded.
+
+use super::job::LoadError;
+use crate::store::{Capabilities, Profile};
+use crate::workload::{Dataset, GroupPlan, Kind, PhasePlan};
+
+/// An ability that some stores lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Ordered scans.
+    Scan,
+    /// Several reads in one request.
+    BatchGet,
+    /// Several writes in one request.
+    BatchPut,
+    /// A time to live.
+    Ttl,
+    /// Several clients on a connection.
+    Pipeline,
+}
+
+impl Need {
+    /// Every one.
+    pub const ALL: [Need; 5] =
+        [Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline];
+
+    /// In words, as in "redis has no scan".
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Need::Scan => "scan",
+            Need::BatchGet => "batches of gets",
+            Need::BatchPut => "batches of writes",
+            Need::Ttl => "time to live",
+            Need::Pipeline => "pipelining",
+        }
+    }
+
+    /// A store with these capabilities has it.
+    #[must_use]
+    pub fn is_met_by(self, capabilities: &Capabilities) -> bool {
+        match self {
+            Need::Scan => capabilities.scan,
+            Need::BatchGet => capabilities.batch_get,
+            Need::BatchPut => capabilities.batch_put,
+            Need::Ttl => capabilities.ttl,
+            Need::Pipeline => capabilities.pipeline,
+        }
+    }
+
+    /// Clients of this group need it.
+    #[must_use]
+    pub fn of(group: &GroupPlan) -> Vec<Need> {
+        let has = |kinds: &[Kind]| group.mix.has(|kind| kinds.contains(&kind));
+        let needed = |need: &Need| match need {
+            Need::Scan => has(&[Kind::Scan]),
+            Need::BatchGet => has(&[Kind::GetBatch]),
+            Need::BatchPut => has(&[Kind::PutBatch, Kind::InsertBatch]),
+            Need::Ttl => group.ttl.is_some(),
+            Need::Pipeline => group.pipeline > 1,
+        };
+        Need::ALL.into_iter().filter(needed).collect()
+    }
+}
+
+/// Whether the store that told its `profile` has what a phase needs.
+///
+/// # Errors
+/// [`LoadError::Unsupported`] with the first thing that it lacks.
+pub fn supports(profile: &Profile, phase: &PhasePlan, dataset: &Dataset) -> Result<(), LoadError> {
+    let capabilities = &profile.capabilities;
+    let lacks = |group| Need::of(group).into_iter().find(|need| !need.is_met_by(capabilities));
+    let apart = capabilities.fields && dataset.fields > 1;
+    let batches = |group: &GroupPlan| {
+        let batch = [Kind::GetBatch, Kind::PutBatch, Kind::InsertBatch];
+        group.mix.has(|kind| batch.contains(&kind))
+    };
+    let of_fields = || {
+        let some = apart && phase.groups.iter().any(batches);
+        some.then_some("batches of records with several fields")
+    };
+    match phase.groups.iter().find_map(lacks).map(Need::name).or_else(of_fields) {
+        Some(operation) => {
+            let (phase, store) = (phase.name.clone(), profile.store.clone());
+            Err(LoadError::Unsupported { phase, store, operation })
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,109 @@
+//! What can be known before a run: said before anything is opened, set up or loaded, and by `--dry-run`
+//! alike.
+
+use kvdyno_core::load::{LoadError, Need};
+use kvdyno_core::suite::Plan;
+use kvdyno_core::workload::PhasePlan;
+use kvdyno_stores::{Entry, StoreUrl, registry};
+
+use crate::args::{ConductArguments, DataPolicy};
+use crate::cost;
+use crate::exit::Failure;
+use crate::stamps;
+use crate::target::Target;
+use crate::testbed;
+
+/// A plan and its targets that nothing speaks against.
+pub struct Foreseen {
+    /// The targets; testbeds with what the plan's faults need of them.
+    pub targets: Vec<Target>,
+    /// What values are too short to show.
+    pub unseen: Vec<String>,
+}
+
+/// Looks at everything that needs no store.
+///
+/// # Errors
+/// [`Failure`] with the first thing that cannot be.
+pub fn foresee(
+    plan: &Plan,
+    targets: Vec<Target>,
+    arguments: &ConductArguments,
+) -> Result<Foreseen, Failure> {
+    if !plan.searches.is_empty() && plan.part.count > 1 {
+        return Err(Failure::usage(
+            "a search decides by itself what to try next: it cannot carry a part of a load",
+        ));
+    }
+    if arguments.trials > 1 && arguments.data == DataPolicy::Reuse {
+        return Err(Failure::usage(
+            "--trials begins each trial without records, --data reuse keeps them; leave one out",
+        ));
+    }
+    cost::of_servers(&arguments.price)?;
+    let targets = targets.into_iter().map(|target| fitting(plan, target));
+    let targets = targets.collect::<Result<_, Failure>>()?;
+    let unseen = if arguments.no_verify { Vec::new() } else { stamps::cannot_see(plan)? };
+    Ok(Foreseen { targets, unseen })
+}
+
+/// The target, if the plan can be carried out on it.
+fn fitting(plan: &Plan, target: Target) -> Result<Target, Failure> {
+    match target {
+        Target::Store(url) => {
+            let mut parsed = StoreUrl::parse(&url).map_err(Failure::usage)?;
+            let entry = registry::entry(parsed.scheme()).map_err(Failure::usage)?;
+            only_known_options(&mut parsed, entry)?;
+            let on_store = |phase: &&PhasePlan| !plan.needs_nodes.contains(&phase.index);
+            let phases = || plan.phases.iter().filter(on_store);
+            if let Some(phase) = phases().find(|phase| !phase.faults.is_empty()) {
+                return Err(Failure::usage(format!(
+                    "phase {} does something to the servers: name a testbed (--testbed NAME; `kvdyno \
+                     testbed kinds` lists them)",
+                    phase.name
+                )));
+            }
+            has_what_is_needed(phases(), entry, parsed.redacted())?;
+            Ok(Target::Store(url))
+        }
+        Target::Testbed(words) => {
+            let words = testbed::fitted(&words, plan)?;
+            if let Some(entry) = testbed::store_of(&words) {
+                has_what_is_needed(plan.phases.iter(), entry, &words)?;
+            }
+            Ok(Target::Testbed(words))
+        }
+    }
+}
+
+/// Refuses an option that no store of the kind has.
+fn only_known_options(url: &mut StoreUrl, entry: &Entry) -> Result<(), Failure> {
+    for (name, _) in entry.options {
+        match name.strip_suffix("NAME") {
+            Some(prefix) => drop(url.take_prefixed(prefix)),
+            None => drop(url.take(name)),
+        }
+    }
+    url.take_members();
+    url.finish().map_err(Failure::usage)
+}
+
+/// Refuses a phase that needs what no store of the kind has.
+fn has_what_is_needed<'a>(
+    mut phases: impl Iterator<Item = &'a PhasePlan>,
+    entry: &Entry,
+    at: &str,
+) -> Result<(), Failure> {
+    let lacks = |phase: &'a PhasePlan| {
+        let needs = phase.groups.iter().flat_map(Need::of);
+        needs.into_iter().find(|need| entry.lacks.contains(need)).map(|need| (phase, need))
+    };
+    match phases.find_map(lacks) {
+        Some((phase, need)) => {
+            let (phase, store) = (phase.name.clone(), entry.schemes[0].to_owned());
+            let operation = need.name();
+            Err(Failure::of_load(at, &LoadError::Unsupported { phase, store, operation }))
+        }
+        None => Ok(()),
+    }
+}
