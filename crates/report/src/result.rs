@@ -186,6 +186,9 @@ pub struct StoreRun {
     /// What its figures leave open, one sentence each: what short values cannot show.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// Of a merged result: what each part has to say for itself, such as what it was limited by.
+    #[serde(default)]
+    pub of_parts: Vec<String>,
     /// How the suite's claims stand.
     #[serde(default)]
     pub claims: Vec<ClaimResult>,
@@ -369,6 +372,7 @@ impl StoreRun {
             dataset,
             verdict: None,
             notes: Vec::new(),
+            of_parts: Vec::new(),
             claims: Vec::new(),
             phases: Vec::new(),
             skipped: Vec::new(),

@@ -106,6 +106,9 @@ pub fn render_store(
         let note = format!("not to be seen in {}", printable(note));
         text.push_str(&wrapped(&note, "", "  ", style.width));
     }
+    for line in &run.of_parts {
+        text.push_str(&wrapped(&printable(line), "note: ", "  ", style.width));
+    }
     let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     for remark in reasons.filter(|reason| is_remark(reason)) {
         text.push_str(&wrapped(&printable(&reason_line(remark)), "note: ", "  ", style.width));

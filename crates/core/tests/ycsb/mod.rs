@@ -78,15 +78,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What the case is compared by: of records, those that were there at the start.
+    /// What the case is compared by: of records, those that were there at the start; of ages, as many.
     pub fn compared(&self, case: &Case) -> Vec<u64> {
-        let (of, length) = if case.by_age {
-            (&self.ages, self.ages.len())
-        } else {
-            (&self.records, case.records as usize)
-        };
-        let mut compared = of.clone();
-        compared.resize(length, 0);
+        let mut compared = if case.by_age { self.ages.clone() } else { self.records.clone() };
+        compared.resize(case.records as usize, 0);
         compared
     }
 }

@@ -17,6 +17,7 @@ const OWN_SUITE: &str =
 fn every_run_that_the_pages_show_can_be_planned() {
     let scratch = Scratch::new();
     scratch.write("failover.toml", OWN_SUITE);
+    scratch.write("prices.toml", include_str!("../../../../prices.toml"));
     let mut planned = 0;
     for page in pages() {
         let text = fs::read_to_string(&page).expect("a page");

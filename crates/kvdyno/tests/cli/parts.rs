@@ -1,6 +1,6 @@
 //! Parts of one load, each a process, and what `merge` makes of them.
 
-use crate::suite::Suite;
+use crate::suite::{Suite, write};
 use crate::support::Scratch;
 
 /// Each part has a map of its own here: what is inserted is not read.
@@ -12,7 +12,7 @@ fn suite() -> Suite {
 #[test]
 fn parts_that_ran_one_after_the_other_are_not_one_load() {
     let scratch = Scratch::new();
-    scratch.write("s.toml", &suite().to_string());
+    write(&scratch.path("s.toml"), suite());
     for part in ["1", "2"] {
         let words = format!(
             "run s.toml --store map: --part {part}/2 --servers n1-standard-8=2 --out {part}"

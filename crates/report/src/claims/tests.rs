@@ -20,7 +20,7 @@ fn judged(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimResult {
         .iter()
         .map(|name| {
             let fault = if *name == names[1] { "[[phase.fault]]\ndo = \"kill\"\n" } else { "" };
-            format!("[[phase]]\nname = \"{name}\"\nmix = \"get\"\nduration = \"9s\"\n{fault}")
+            format!("[[phase]]\nname = \"{name}\"\nmix = \"get=50,update=50\"\nduration = \"9s\"\n{fault}")
         })
         .collect();
     let text = format!(

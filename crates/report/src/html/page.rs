@@ -94,6 +94,7 @@ struct StoreCard {
     verified: bool,
     histories: Vec<String>,
     notes: Vec<String>,
+    of_parts: Vec<String>,
     findings: Vec<String>,
     disclosure: Vec<(String, String)>,
     testbed: Option<TestbedCard>,
@@ -207,6 +208,7 @@ fn store_card(
         histories: histories(run).iter().map(|line| cut(line)).collect(),
         findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
+        of_parts: run.of_parts.iter().map(|line| cut(line)).collect(),
         disclosure: disclosure(run),
         testbed: run.testbed.as_ref().map(TestbedCard::new),
     })

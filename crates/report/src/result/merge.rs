@@ -186,9 +186,8 @@ fn without_part(command: &[String]) -> Vec<String> {
 fn whole_run(parts: &[RunResult], number: usize) -> Result<StoreRun, MergeError> {
     let runs: Vec<(u32, StoreRun)> =
         (parts.iter()).map(|part| (part.part.index + 1, part.runs[number].clone())).collect();
-    let notes = notes(&runs);
+    let of_parts = said_by_parts(&runs);
     let mut runs = runs.into_iter().map(|(part, mut run)| {
-        // Told of each part in the notes.
         run.phases.iter_mut().for_each(|phase| phases::of_part(phase, part));
         run
     });
@@ -196,7 +195,7 @@ fn whole_run(parts: &[RunResult], number: usize) -> Result<StoreRun, MergeError>
     for (other, part) in runs.zip(&parts[1..]) {
         unite_runs(&mut whole, other, part.part)?;
     }
-    whole.notes = notes;
+    whole.of_parts = of_parts;
     for (index, phase) in whole.phases.iter_mut().enumerate() {
         let of_parts: Vec<_> = parts.iter().map(|p| &p.runs[number].phases[index]).collect();
         phase.apart = phases::apart(&of_parts);
@@ -215,14 +214,20 @@ fn unite_runs(whole: &mut StoreRun, other: StoreRun, part: Part) -> Result<(), M
         // Judged anew over the whole.
         verdict: _,
         claims: _,
-        // See `notes`.
-        notes: _,
+        notes,
+        // The whole's own.
+        of_parts: _,
         phases,
         skipped,
         // A search looks for the rate of its own clients: those of parts do not add up.
         capacity: _,
     } = other;
     unite_stores(&mut whole.store, store);
+    for note in notes {
+        if !whole.notes.contains(&note) {
+            whole.notes.push(note);
+        }
+    }
     whole.testbed = match (whole.testbed.take(), testbed) {
         (Some(mine), Some(theirs)) if mine.nodes != theirs.nodes => {
             return Err(differs(part.index, "testbed: each part started its own"));
@@ -249,7 +254,7 @@ fn unite_runs(whole: &mut StoreRun, other: StoreRun, part: Part) -> Result<(), M
 /// The store as its parts saw it alike.
 fn unite_stores(mine: &mut StoreResult, theirs: StoreResult) {
     let StoreResult {
-        // A part may go to another node: told in the notes.
+        // A part may go to another node: see `said_by_parts`.
         url: _,
         name: _,
         version: _,
@@ -265,35 +270,25 @@ fn unite_stores(mine: &mut StoreResult, theirs: StoreResult) {
     mine.settings.retain(|setting| settings.contains(setting));
 }
 
-/// What each part has to say for itself: its notes, its node, its bottlenecks, its search. What all
-/// say is said once.
-fn notes(runs: &[(u32, StoreRun)]) -> Vec<String> {
-    let of_all = |test: &dyn Fn(&StoreRun) -> bool| runs.iter().all(|(_, run)| test(run));
-    let (_, first) = &runs[0];
-    let mut notes: Vec<String> = (first.notes.iter())
-        .filter(|note| of_all(&|run| run.notes.contains(note)))
-        .cloned()
-        .collect();
-    let said = notes.clone();
-    let same_url = of_all(&|run| run.store.url == first.store.url);
+/// What each part has to say for itself: its node, its bottlenecks, its search.
+fn said_by_parts(runs: &[(u32, StoreRun)]) -> Vec<String> {
+    let mut said = Vec::new();
+    let same_url = runs.iter().all(|(_, run)| run.store.url == runs[0].1.store.url);
     for (part, run) in runs {
-        let own = run.notes.iter().filter(|note| !said.contains(note));
-        notes.extend(own.map(|note| format!("part {part}: {note}")));
         if !same_url {
-            notes.push(format!("part {part}: reached the store at {}", run.store.url));
+            said.push(format!("part {part}: reached the store at {}", run.store.url));
         }
         for phase in run.phases.iter().filter(|phase| !phase.prepares()) {
             let limit = phase.limit.as_ref().map(|l| l.text(|pid| format!("process {pid}")));
-            notes.extend(limit.map(|limit| format!("part {part}: {}: {limit}", phase.label)));
+            said.extend(limit.map(|limit| format!("part {part}: {}: {limit}", phase.label)));
         }
         for capacity in &run.capacity {
             let found =
                 capacity.carried.map_or_else(|| "no rate".to_owned(), |r| format!("{r:.0}/s"));
-            notes
-                .push(format!("part {part}: {} found {found} for its own clients", capacity.phase));
+            said.push(format!("part {part}: {} found {found} for its own clients", capacity.phase));
         }
     }
-    notes
+    said
 }
 
 /// Judges measurement and claims by what the parts measured together.

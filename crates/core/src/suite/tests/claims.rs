@@ -24,12 +24,12 @@ fn lines(claim: &Claim) -> Vec<String> {
 fn claims_of_a_phase_are_about_that_phase_and_come_first() {
     let of_phase = "[[phase.claim]]\nsays = \"fast\"\nholds = \"p99(get) < 10ms, errors == 0\"\n";
     let of_suite = "[[claim]]\nsays = \"nothing is lost\"\nstore = \"redis\"\n\
-                    holds = [\"acked_lost in load == 0\", \"recovers to 95% within 10s\"]\n";
+                    holds = [\"acked_lost in load == 0\", \"unavailable < 10s\"]\n";
     let plan = plan(&format!("{PHASES}{of_phase}{of_suite}"));
     let [fast, lost] = &plan.claims[..] else { panic!("{:?}", plan.claims) };
     assert_eq!(lines(fast), ["p99(get) in read < 10ms", "errors in read == 0"]);
     assert_eq!((fast.says.as_str(), &fast.store), ("fast", &None));
-    assert_eq!(lines(lost), ["acked_lost in load == 0", "recovers to 95% within 10s"]);
+    assert_eq!(lines(lost), ["acked_lost in load == 0", "unavailable < 10s"]);
     assert_eq!(lost.store.as_deref(), Some("redis"));
     let json = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<crate::suite::Plan>(&json).unwrap(), plan);
