@@ -8,6 +8,7 @@ fn tiny(operations: u64, ns: u64) -> Phase {
     phase.open();
     phase.set_gets(operations, 0);
     phase.measure.end = phase.measure.start + ns;
+    phase.measure.last_end = phase.measure.end;
     let wall = Duration::from_nanos(ns);
     let busy = WorkerUse {
         wall,
