@@ -7,6 +7,7 @@ mod claim;
 mod cost;
 mod course;
 mod fault;
+mod figure;
 mod hits;
 mod host;
 mod latency;
@@ -38,6 +39,7 @@ pub use cost::{CostResult, PricedServers};
 pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
 pub use fault::{FaultResult, moments, several};
+pub use figure::FigureResult;
 pub use hits::DrainedGets;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
@@ -48,8 +50,8 @@ pub use linearizability::{
 pub use load::{LoadError, RESULT_FILE};
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
-    ANOMALIES_SHOWN, AnomalyResult, ErrorResult, FigureResult, GroupResult, PhaseResult, Published,
-    SeriesResult, WorkerResult,
+    ANOMALIES_SHOWN, AnomalyResult, ErrorResult, GroupResult, PhaseResult, Published, SeriesResult,
+    WorkerResult,
 };
 pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 

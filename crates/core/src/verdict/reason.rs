@@ -2,6 +2,7 @@
 //! All thresholds stand in [`Reason::bounds`].
 
 mod delays;
+mod words;
 
 use std::time::Duration;
 
@@ -11,7 +12,6 @@ pub use delays::OwnDelays;
 
 use super::Level;
 use crate::measure::{Standstill, StopReason};
-use crate::verify::AnomalyKind;
 use crate::workload::Kind;
 
 /// What a figure counts.
@@ -239,7 +239,7 @@ pub enum Reason {
     Anomalies {
         /// How many reads.
         illegal: u64,
-        /// Of each kind, in [`AnomalyKind::ALL`]'s order.
+        /// Of each kind, in [`AnomalyKind::ALL`](crate::verify::AnomalyKind::ALL)'s order.
         counts: [u64; 5],
     },
 }
@@ -390,7 +390,7 @@ impl Reason {
             Reason::TooShort { span } => {
                 format!("the phase took only {}", time(span.as_nanos() as u64))
             }
-            Reason::CutShort { stopped } => cut_text(stopped).to_owned(),
+            Reason::CutShort { stopped } => words::of_cut(stopped).to_owned(),
             Reason::Drift { first, second } => {
                 let (word, by) = (if second < first { "fell" } else { "rose" }, self.percent());
                 let (first, second) = (grouped(first as u64), grouped(second as u64));
@@ -430,7 +430,7 @@ impl Reason {
                 let (unknown, reads) = (grouped(unknown), grouped(reads));
                 format!("{unknown} of {reads} reads could not be judged right or wrong")
             }
-            Reason::Anomalies { counts, .. } => anomalies_text(counts),
+            Reason::Anomalies { counts, .. } => words::of_anomalies(counts),
         }
     }
 
@@ -554,23 +554,7 @@ fn cut(stopped: StopReason) -> f64 {
     }
 }
 
-fn cut_text(stopped: StopReason) -> &'static str {
-    match stopped {
-        StopReason::Requests | StopReason::Duration => "the phase ended as planned",
-        StopReason::TimeLimit => "the phase reached its time limit with requests left",
-        StopReason::Interrupted => "the phase was interrupted",
-        StopReason::StoreLost => "no client could go on: the store was lost",
-    }
-}
-
 /// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that is wrong.
-fn anomalies_text(counts: [u64; 5]) -> String {
-    let kinds: Vec<_> = (AnomalyKind::ALL.iter().zip(counts))
-        .filter(|&(_, count)| count > 0)
-        .map(|(kind, count)| format!("{} {}", grouped(count), kind.name()))
-        .collect();
-    format!("the store answered reads wrongly: {}", kinds.join(", "))
-}
 
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }

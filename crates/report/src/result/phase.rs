@@ -6,7 +6,7 @@ use kvdyno_core::measure::{
     ErrorSummary, KindMeasure, Limit, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason,
     WorkerUse,
 };
-use kvdyno_core::store::{Certainty, ErrorClass, Figure, FigureUnit};
+use kvdyno_core::store::{Certainty, ErrorClass};
 use kvdyno_core::suite::{self, Plan};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
 use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
 use super::course::CourseResult;
 use super::fault::FaultResult;
+use super::figure::FigureResult;
 use super::hits::DrainedGets;
 use super::latency::{Latency, finite};
 use super::linearizability::LinearizabilityResult;
@@ -227,22 +228,6 @@ pub struct WorkerResult {
     pub in_store_ns: u64,
     /// Request slots that it carried.
     pub clients: u32,
-}
-
-/// What the store's driver noticed while the phase ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FigureResult {
-    /// What it is.
-    pub name: String,
-    /// Its value, where there is one.
-    pub value: Option<f64>,
-    /// What it is counted in: `share` (1 is all), `count`, `seconds` or `ratio`.
-    #[schemars(with = "String")]
-    pub unit: FigureUnit,
-    /// What it is made of, in words; may be empty.
-    pub detail: String,
-    /// Why the reader should care and what to do, in a sentence without a stop.
-    pub warning: Option<String>,
 }
 
 /// One illegal read.
@@ -549,18 +534,6 @@ impl ErrorResult {
         match self.of_client {
             0 => first.clone(),
             own => format!("{first} ({own} of them while kvdyno itself stood still)"),
-        }
-    }
-}
-
-impl FigureResult {
-    fn new(figure: &Figure) -> FigureResult {
-        FigureResult {
-            name: figure.name.clone(),
-            value: finite(figure.value),
-            unit: figure.unit,
-            detail: figure.detail.clone(),
-            warning: figure.warning.clone(),
         }
     }
 }

@@ -87,10 +87,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
     }
     mine.anomalies.extend(anomalies);
     mine.anomalies.truncate(ANOMALIES_SHOWN);
-    mine.linearizability = match (mine.linearizability.take(), linearizability) {
-        (Some(mine), Some(theirs)) => Some(unite_histories(mine, theirs)),
-        (mine, theirs) => mine.or(theirs),
-    };
+    mine.linearizability = unite_histories(mine.linearizability.take(), linearizability);
     mine.faults.extend(faults);
     mine.faults.sort_by_key(|fault| fault.began_ns);
     mine.writes = mine.writes.take().zip(writes).map(|(mine, theirs)| mine.and(&theirs));
@@ -295,9 +292,13 @@ fn unite_errors(mine: &mut Vec<ErrorResult>, theirs: Vec<ErrorResult>) {
 
 /// The worst answer, for it holds whatever the others saw; counts are added.
 fn unite_histories(
-    mine: LinearizabilityResult,
-    theirs: LinearizabilityResult,
-) -> LinearizabilityResult {
+    mine: Option<LinearizabilityResult>,
+    theirs: Option<LinearizabilityResult>,
+) -> Option<LinearizabilityResult> {
+    let (mine, theirs) = match (mine, theirs) {
+        (Some(mine), Some(theirs)) => (mine, theirs),
+        (mine, theirs) => return mine.or(theirs),
+    };
     let badness = |answer: LinearizabilityAnswer| match answer {
         LinearizabilityAnswer::Ok => 0,
         LinearizabilityAnswer::Unknown => 1,
@@ -321,7 +322,7 @@ fn unite_histories(
     add(&mut worse.full, full);
     add(&mut worse.requests, requests);
     add(&mut worse.indeterminate, indeterminate);
-    worse
+    Some(worse)
 }
 
 /// The whole has settled when all parts have; what happened to any of them happened.
