@@ -554,8 +554,6 @@ fn cut(stopped: StopReason) -> f64 {
     }
 }
 
-/// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that is wrong.
-
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -14,7 +14,8 @@ pub(super) fn of_cut(stopped: StopReason) -> &'static str {
     }
 }
 
-/// What the store answered wrongly, by kind.
+/// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that
+/// is wrong.
 pub(super) fn of_anomalies(counts: [u64; 5]) -> String {
     let kinds: Vec<_> = (AnomalyKind::ALL.iter().zip(counts))
         .filter(|&(_, count)| count > 0)
