@@ -249,7 +249,7 @@ mod tests {
     fn an_operation_belongs_to_the_interval_in_which_it_ended() {
         let (mut collector, mut recorders, batches) = phase(100, 2);
         end(&mut recorders[0], 150, 160, FOUND);
-        end(&mut recorders[0], 150, 3_150, Ending::Ok { missed: 1 });
+        end(&mut recorders[0], 150, 3_150, Ending::Ok { missed: 3 });
         end(&mut recorders[1], 200, 1_099, Ending::Failed);
         end(&mut recorders[1], 200, 1_100, Ending::Indeterminate);
         recorders.iter_mut().for_each(|recorder| recorder.hand_over_rest(0));
