@@ -253,6 +253,7 @@ impl SizeModel {
         match self {
             SizeModel::Fixed { size } => *size,
             SizeModel::Uniform { max, .. }
+            | SizeModel::Zipfian { max, .. }
             | SizeModel::JavaUniform { max, .. }
             | SizeModel::LogNormal { max, .. } => *max,
             SizeModel::Weighted { choices } => {
