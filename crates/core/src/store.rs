@@ -6,8 +6,10 @@
 //! [`Fault::indeterminate`] whenever that is not known.
 
 mod copies;
+mod erased;
 mod fault;
 mod figure;
+mod joined;
 mod profile;
 mod transfer;
 mod work;
@@ -18,8 +20,10 @@ use std::task::Context;
 use std::time::SystemTime;
 
 pub use copies::{Copies, NodeCopy, Place};
+pub use erased::{BoxedClient, BoxedStore, BoxedTransport, ErasedStore, Pending};
 pub use fault::{Certainty, ErrorClass, Fault, FaultDetails};
 pub use figure::{Figure, FigureUnit};
+pub use joined::Joined;
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
 pub use work::{Work, end_of_log};
@@ -38,7 +42,8 @@ pub struct OperationId {
     pub id: u64,
 }
 
-/// A system under test: how to reach it and what it promises.
+/// A system under test: how to reach it, what it promises, and where its records are. No method has a
+/// default: one that nobody thought about would state what is not so.
 pub trait Store: Send + Sync + 'static {
     /// One request slot of this store.
     type Client: Client;
@@ -66,60 +71,76 @@ pub trait Store: Send + Sync + 'static {
     ) -> impl Future<Output = Answer<Connection<Self::Client, Self::Transport>>>;
 
     /// The folder on this machine in which the store keeps its data, where it does so itself.
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
+    fn folder(&self) -> Option<&Path>;
 
     /// What the driver noticed since this was last asked, which is at the end of each phase, when
     /// the clients are done. It may ask the servers, within the time that a request may take; what
     /// cannot be told then is left out.
-    fn figures(&self) -> impl Future<Output = Vec<Figure>> {
-        async { Vec::new() }
-    }
+    fn figures(&self) -> impl Future<Output = Vec<Figure>>;
 
     /// The same store, read at each stronger level that it has, with what that is called; the strongest
     /// first, none where this one reads so already. Records are read back at the first one that is
-    /// answered.
-    fn stronger(&self) -> Vec<(Self, String)>
-    where
-        Self: Sized,
-    {
-        Vec::new()
-    }
+    /// answered. Of a store with another [behind](Store::behind) it, that one's levels.
+    fn stronger(&self) -> Vec<(BoxedStore, String)>;
+
+    /// The store that has the records for good, where this one stands in front of it and may answer
+    /// without asking it. What became of writes is asked of that one.
+    fn behind(&self) -> Option<BoxedStore>;
 
     /// How to read each copy of the records by itself, as things are now: asked when records are about
     /// to be read back.
     ///
     /// # Errors
     /// A [`Fault`] if the servers cannot be asked where the copies are.
-    fn copies(&self) -> impl Future<Output = Answer<Copies<Self>>>
-    where
-        Self: Sized,
-    {
-        let answer = match self.threading() {
-            Threading::InProcess => Copies::One,
-            Threading::Networked => {
-                Copies::NotShown("the driver has no way to read one".to_owned())
-            }
-        };
-        async { Ok(answer) }
-    }
+    fn copies(&self) -> impl Future<Output = Answer<Copies<BoxedStore>>>;
 
     /// A server (`host:port`) has joined while clients go on. A store whose clients decide themselves
-    /// which server has a record moves there what is that server's now, refuses requests meanwhile, and
-    /// tells in a few words what it moved; `None` where servers see to it among themselves.
+    /// which server has a record moves there what is that server's now, and refuses requests meanwhile.
     ///
     /// # Errors
     /// A [`Fault`] if records could not be moved: some may lie where nobody looks for them.
-    fn join(&self, _server: &str) -> impl Future<Output = Answer<Option<String>>> {
-        async { Ok(None) }
-    }
+    fn join(&self, server: &str) -> impl Future<Output = Answer<Joined>>;
+
+    /// How many of the records at `keys` a server (`host:port`) that has joined has by now, as it says
+    /// itself or as clients are sent to it.
+    ///
+    /// # Errors
+    /// A [`Fault`] if that cannot be told, or not by this driver.
+    fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> impl Future<Output = Answer<u64>>;
 
     /// What an engine in this process did beside answering requests, as far as that ended since a
     /// moment. Asked at the end of each phase.
-    fn work_since(&self, _moment: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
+    fn work_since(&self, moment: SystemTime) -> Vec<Work>;
+}
+
+/// What a [`Store`] in this process that keeps each record once says of copies and servers. It is written
+/// into the store's `impl`, and is no default: it is not so of a store that is made of others.
+#[macro_export]
+macro_rules! kept_once_in_this_process {
+    () => {
+        fn stronger(&self) -> Vec<($crate::store::BoxedStore, String)> {
+            Vec::new()
+        }
+
+        fn behind(&self) -> Option<$crate::store::BoxedStore> {
+            None
+        }
+
+        async fn copies(
+            &self,
+        ) -> $crate::store::Answer<$crate::store::Copies<$crate::store::BoxedStore>> {
+            Ok($crate::store::Copies::One)
+        }
+
+        async fn join(&self, _: &str) -> $crate::store::Answer<$crate::store::Joined> {
+            let why = "the store is in this process, and has no servers";
+            Ok($crate::store::Joined::PassedOver(why.to_owned()))
+        }
+
+        async fn held_by(&self, _: &str, _: &[Vec<u8>]) -> $crate::store::Answer<u64> {
+            Err($crate::store::Fault::unsupported("servers"))
+        }
+    };
 }
 
 /// A connection as [`Store::connect`] opens it.

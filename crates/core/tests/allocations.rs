@@ -4,14 +4,16 @@
 
 mod counting;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
 use kvdyno_core::measure::Interval;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
-    Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, Figure, NoTransport,
+    Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
 };
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
@@ -141,6 +143,19 @@ impl Store for ArrayStore {
         let client = || ArrayClient { slots: Arc::clone(&self.slots), fields: self.fields };
         Ok(Connection { clients: (0..slots).map(|_| client()).collect(), transport: NoTransport })
     }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 struct Unobserved;
@@ -183,7 +198,7 @@ impl Bench {
             dataset,
             ledger: Some(Arc::new(ledger.unwrap())),
             fields_apart: fields > 1,
-            profile: AnyStore::profile(&*store).unwrap(),
+            profile: (Arc::clone(&store) as Arc<dyn AnyStore>).ask_profile().unwrap(),
             conduct: Conduct {
                 threads: 1,
                 // Longer than any run here: handing an interval over allocates.

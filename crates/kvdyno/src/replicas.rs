@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::load::{Agreement, AnyStore, Compared, Context, Difference};
+use kvdyno_core::load::{Agreement, AnyStore, Compared, Context, Difference, LoadError};
+use kvdyno_core::store::Profile;
 use kvdyno_report::result::{CopiesAccount, DifferingRecord, TestbedResult};
 
-use crate::existing::answers_within;
+use crate::existing::{answers_within, wait_until_it_answers};
 
 /// How long a stronger level is waited for: one that needs a node which stays down is never answered.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -59,23 +60,64 @@ fn named(text: &str, testbed: &Option<TestbedResult>) -> String {
     nodes.fold(text.to_owned(), |text, node| text.replace(&node.address, &node.name))
 }
 
-/// The store read at the strongest level that is answered, and that in words.
-pub fn strongest(
-    store: &Arc<dyn AnyStore>,
-    context: &Context,
-    records: u64,
-) -> (Arc<dyn AnyStore>, String) {
-    let usual = context.profile.consistency.level.describe();
-    let mut silent = Vec::new();
-    for (stronger, how) in store.stronger() {
-        if answers_within(PATIENCE, &stronger, context, records) {
-            return (stronger, format!("{how} (the run reads {usual})"));
-        }
-        silent.push(how);
+/// The store that has the records for good: what became of writes is asked of it, and of nothing that
+/// stands in front of it.
+pub struct Origin {
+    store: Arc<dyn AnyStore>,
+    /// What it promises itself, under the name of what stands in front of it.
+    profile: Profile,
+    /// Its own name, where the run goes through something in front of it.
+    fronted: Option<String>,
+}
+
+impl Origin {
+    /// Of a store that promises `profile`.
+    ///
+    /// # Errors
+    /// [`LoadError`] if it stands in front of one that does not say what it promises.
+    pub fn of(store: &Arc<dyn AnyStore>, profile: &Profile) -> Result<Origin, LoadError> {
+        let Some(behind) = store.behind() else {
+            let (store, profile) = (Arc::clone(store), profile.clone());
+            return Ok(Origin { store, profile, fronted: None });
+        };
+        let behind: Arc<dyn AnyStore> = behind.into();
+        let its = behind.ask_profile()?;
+        let fronted = Some(its.store.clone());
+        let profile = Profile { store: profile.store.clone(), ..its };
+        Ok(Origin { store: behind, profile, fronted })
     }
-    let silent = match silent.as_slice() {
-        [] => String::new(),
-        silent => format!("; there was no answer {}", silent.join(" nor ")),
-    };
-    (Arc::clone(store), format!("as the run reads ({usual}){silent}"))
+
+    /// Waits until it answers again, for a while.
+    pub fn wait(&self, context: &Context, records: u64) {
+        wait_until_it_answers(&self.store, context, records);
+    }
+
+    /// What a read of it is judged by.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// It, read at the strongest level that is answered, and that in words.
+    pub fn strongest(&self, context: &Context, records: u64) -> (Arc<dyn AnyStore>, String) {
+        let usual = context.profile.consistency.level.describe();
+        let mut silent = Vec::new();
+        for (stronger, how) in self.store.stronger() {
+            let stronger = stronger.into();
+            if answers_within(PATIENCE, &stronger, context, records) {
+                let whose = self.fronted.iter().map(|name| format!("of {name} itself, "));
+                let whose: String = whose.collect();
+                return (stronger, format!("{whose}{how} (the run reads {usual})"));
+            }
+            silent.push(how);
+        }
+        let silent = match silent.as_slice() {
+            [] => String::new(),
+            silent => format!("; there was no answer {}", silent.join(" nor ")),
+        };
+        let how = match &self.fronted {
+            Some(name) => format!("of {name} itself (the run reads {usual}){silent}"),
+            None => format!("as the run reads ({usual}){silent}"),
+        };
+        (Arc::clone(&self.store), how)
+    }
 }

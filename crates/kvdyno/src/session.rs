@@ -30,7 +30,7 @@ use crate::device::DeviceLimit;
 use crate::existing::{self, Existing};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::replicas;
+use crate::replicas::{self, Origin};
 use crate::setting::Setting;
 use crate::testbed::{Disturbed, Roster, SharedKeeper};
 
@@ -48,6 +48,8 @@ struct Loaded {
 pub struct Session<'a> {
     setting: &'a Setting<'a>,
     store: Arc<dyn AnyStore>,
+    /// What became of the writes is asked of this one.
+    origin: Origin,
     url: String,
     testbed: Option<TestbedResult>,
     keeper: Option<SharedKeeper>,
@@ -85,7 +87,9 @@ impl<'a> Session<'a> {
         store: Arc<dyn AnyStore>,
         url: String,
     ) -> Result<Self, Failure> {
-        let profile = store.profile().map_err(|error| Failure::of_load(&url, &error))?;
+        let profile = store.ask_profile().map_err(|error| Failure::of_load(&url, &error))?;
+        let origin =
+            Origin::of(&store, &profile).map_err(|error| Failure::of_load(&url, &error))?;
         let dataset = Dataset { session: setting.session, ..setting.plan.dataset };
         // Before anything is loaded; what is left out without a testbed is looked at when it comes.
         let plan = setting.plan;
@@ -115,6 +119,7 @@ impl<'a> Session<'a> {
         Ok(Session {
             setting,
             store,
+            origin,
             url,
             testbed: None,
             keeper: None,
@@ -232,15 +237,17 @@ impl<'a> Session<'a> {
     /// time to answer again.
     fn read_back(&mut self, phase: &PhasePlan, output: &mut Output) {
         if !phase.faults.is_empty() {
-            existing::wait_until_it_answers(&self.store, &self.context, self.records);
+            self.origin.wait(&self.context, self.records);
         }
         if let Some(ledger) = &self.context.ledger {
             self.accounting.before_reading(ledger, self.records);
         }
         // First each copy as it is: a read at a strong level would repair what it finds.
         let copies = replicas::compare(&self.store, &self.context, self.records, &self.testbed);
-        let (store, how) = replicas::strongest(&self.store, &self.context, self.records);
+        let (store, how) = self.origin.strongest(&self.context, self.records);
         let usual = std::mem::replace(&mut self.store, store);
+        let profile = self.origin.profile().clone();
+        let promised = std::mem::replace(&mut self.context.profile, profile);
         let number = self.next_index();
         let pass = Pass::reading_back(phase, self.records);
         let measure = self.phase(&pass.phase("Read back", number), output);
@@ -251,6 +258,7 @@ impl<'a> Session<'a> {
             let account = self.accounting.account(&self.context, &measure, &how);
             output.account_for(&phase.name, WriteAccount { copies, ..account });
         }
+        self.context.profile = promised;
     }
 
     /// Carries a phase out; `None` if it could not begin.
@@ -306,7 +314,7 @@ impl<'a> Session<'a> {
         let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
         let sampler = self.roster.sample(self.keeper.as_ref());
         let watching = output.observer(&self.context.profile.store, phase);
-        let hears = (&self.roster, &self.store);
+        let hears = (&self.roster, &self.store, self.context.dataset);
         let mut observer = Disturbed::new(watching, self.keeper.as_ref(), hears, phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
         let faults = observer.into_faults();

@@ -34,7 +34,7 @@ impl OpenStore {
     /// [`Failure`] if the URL is wrong or the store cannot be opened.
     pub fn open(url: &str) -> Result<OpenStore, Failure> {
         let (store, shown) = registry::open(url).map_err(|error| about_store(&error))?;
-        Ok(OpenStore { url: shown, store: Arc::from(store) })
+        Ok(OpenStore { url: shown, store })
     }
 }
 

@@ -9,6 +9,7 @@ mod fault;
 mod fitting;
 mod kinds;
 mod nemesis;
+mod newcomers;
 mod roster;
 
 use std::path::Path;

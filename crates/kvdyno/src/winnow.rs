@@ -122,7 +122,7 @@ fn measured(
     };
     let url = around.as_ref().map_or(target.words(), |around| &around.description().url);
     let OpenStore { url, store } = OpenStore::open(url)?;
-    let profile = store.profile().map_err(|error| Failure::of_load(&url, &error))?;
+    let profile = store.ask_profile().map_err(|error| Failure::of_load(&url, &error))?;
     let suite = required.suite(&profile.capabilities, around.is_some()).map_err(Failure::suite)?;
     let overrides = Overrides { threads: arguments.carrying.threads, ..Overrides::default() };
     let plan = suite.plan(&overrides).map_err(Failure::suite)?;

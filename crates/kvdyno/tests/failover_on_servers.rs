@@ -220,3 +220,86 @@ fn cassandra_at_quorum_loses_nothing_and_fails_no_more_than_was_in_flight() {
         assert!(errors <= 8 * 4, "{errors} errors with eight clients: {}", told(&run));
     }
 }
+
+/// A deployment of Redis servers that a file describes: two, and a spare one that knows of no other.
+struct Described {
+    bench: Bench,
+    addresses: [String; 3],
+}
+
+impl Described {
+    fn new() -> Described {
+        let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        // Held together, so that they differ.
+        let held = [free(), free(), free()];
+        let addresses = held.map(|one| one.local_addr().unwrap().to_string());
+        Described { bench: Bench::new(), addresses }
+    }
+
+    /// Runs a suite on them as they are reached by `url`, in which `@` stands for the first two.
+    fn run(&self, url: &str, suite: &Suite) -> Outcome {
+        const BEGIN: &str = "redis-server --bind $HOST --port $PORT --dir $FOLDER/$NODE --save '' \
+                             --daemonize yes --pidfile $FOLDER/$NODE/pid";
+        const END: &str = "kill -9 $(cat $FOLDER/$NODE/pid)";
+        let [a, b, c] = &self.addresses;
+        let url = url.replace('@', &format!("{a},{b}"));
+        let mut file = format!("url = \"{url}\"\n[commands]\n");
+        for (name, line) in [("create", "mkdir $FOLDER/$NODE"), ("start", BEGIN), ("add", BEGIN)] {
+            file += &format!("{name} = \"{line}\"\n");
+        }
+        for name in ["stop", "kill", "destroy"] {
+            file += &format!("{name} = \"{END}\"\n");
+        }
+        for (name, address) in [("a", a), ("b", b)] {
+            file += &format!("[[node]]\nname = \"{name}\"\naddress = \"{address}\"\n");
+        }
+        file += &format!("[[node]]\nname = \"c\"\naddress = \"{c}\"\nspare = true\n");
+        let path = self.bench.path("bed.toml");
+        std::fs::write(&path, file).unwrap();
+        let (suite, bed) = (self.bench.suite(suite), path.display().to_string());
+        self.bench.run(&["run", &suite, "--testbed", &bed, "--yes", "--quiet"])
+    }
+}
+
+/// In each way to two servers, with a fault: what of it is told.
+fn disturbed(fault: &str) -> Suite {
+    let loaded = Suite::of(1_000).set("clients", 4).load();
+    let mix = loaded.phase("mix", "get = 50, insert = 50").set("rate", "200/s");
+    let mix = mix.set("duration", "4s").set("read-back", true).line("[[phase.fault]]").line(fault);
+    mix.phase_claim("nothing is lost", "acked_lost == 0")
+        .phase_claim("no downtime", "unavailable < 3s")
+}
+
+const BEFORE: &str = "cache(map:, redis+sharded://@)?mode=through&ttl=120s";
+
+#[test]
+fn a_cache_in_front_hides_no_loss_and_a_new_node_without_records_confirms_nothing() {
+    let bed = Described::new();
+    let killed = disturbed("do = \"kill\"\nnode = \"all\"\nat = \"2s\"\nrepair = \"500ms\"");
+    let run = bed.run(BEFORE, &killed);
+    assert!(number_at(writes(&run), "lost") >= 1_000, "all that was loaded: {}", told(&run));
+    assert_eq!((standing(&run, "nothing is lost"), run.code), ("refuted", 1), "{}", told(&run));
+
+    let grown = disturbed("do = \"add\"\nat = \"1s\"");
+    for url in ["redis+sharded://@", BEFORE] {
+        let run = bed.run(url, &grown);
+        let faults = run.phase("mix")["faults"].as_array().unwrap();
+        assert!(faults.iter().all(|fault| fault["error"].is_null()), "{faults:?}");
+        let has = faults[0]["used"].as_str().unwrap();
+        let held: u64 = has.split(' ').nth(1).unwrap().parse().unwrap();
+        assert!((200..500).contains(&held) && has.starts_with("has "), "a third: {faults:?}");
+        assert_eq!(standing(&run, "no downtime"), "confirmed", "{}", told(&run));
+        assert_eq!(number_at(writes(&run), "lost"), 0, "{}", told(&run));
+    }
+
+    // Clients that ask one server never hear of the other.
+    let run = bed.run(&format!("redis://{}", bed.addresses[0]), &grown);
+    let claims = run.result["runs"][0]["claims"].as_array().unwrap();
+    for claim in claims {
+        let why = claim["conditions"][0]["why"].as_str().unwrap();
+        assert_eq!(claim["standing"], "inconclusive", "{claim}");
+        assert!(why.contains("the new server gets none: the URL names one server"), "{claim}");
+    }
+    assert_eq!(claims.len(), 2);
+    assert_eq!(run.code, 2, "{}", told(&run));
+}

@@ -3,8 +3,8 @@
 
 mod support;
 
-use support::Bench;
 use support::suite::Suite;
+use support::{Bench, number_at};
 
 fn mix(clients: u32) -> Suite {
     mix_of(200, clients)
@@ -79,4 +79,25 @@ fn a_sound_cache_is_clean_in_both_modes_and_hides_passwords() {
     assert_eq!(run.code, 69, "{}", run.stderr);
     let said = format!("{}{}{}", run.stdout, run.stderr, run.result);
     assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn what_the_store_behind_a_cache_has_lost_is_lost_though_the_cache_has_it() {
+    let bench = Bench::new();
+    let loaded = Suite::of(500).set("clients", 2).load();
+    let suite = loaded.phase("mix", "insert").set("requests", 2_000).set("read-back", true);
+    let suite = bench.suite(suite.phase_claim("nothing is lost", "acked_lost == 0"));
+    let sim = format!("sim:?lie=50&log={}", bench.path("sim.jsonl").display());
+    let inner = format!("cache(map:, {sim})?mode=through&ttl=60s");
+    let outer = format!("cache(map:, {inner})?mode=through&ttl=60s");
+    for store in [inner, outer] {
+        let _ = std::fs::remove_file(bench.path("sim.jsonl"));
+        let run = bench.run(&["run", &suite, "--store", &store, "--quiet"]);
+        let writes = &run.phase("mix")["writes"];
+        assert_eq!(number_at(writes, "lost"), run.logged("lie").len() as u64, "{}", run.stdout);
+        let how = writes["how"].as_str().unwrap();
+        assert!(how.starts_with("of sim itself (the run reads "), "{how}");
+        let claim = &run.result["runs"][0]["claims"][0];
+        assert_eq!((claim["standing"].as_str(), run.code), (Some("refuted"), 1), "{}", run.stdout);
+    }
 }

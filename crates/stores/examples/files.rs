@@ -3,13 +3,16 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault,
-    NoTransport, Profile, Promise, Put, Reading, Store, Threading,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault, Figure,
+    NoTransport, Profile, Promise, Put, Reading, Store, Threading, Work,
 };
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::{Entry, StoreError, StoreUrl};
@@ -26,7 +29,7 @@ pub const ENTRY: Entry = Entry {
     example: "files:/tmp/records",
     lacks: &Need::ALL,
     request: |request| request.plain(),
-    open: |url| Ok(Box::new(FileStore::open(url)?)),
+    open: |url| Ok(Arc::new(FileStore::open(url)?)),
 };
 
 struct FileStore {
@@ -70,6 +73,19 @@ impl Store for FileStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<FileClient, NoTransport>> {
         Ok(Connection::direct(FileClient { folder: self.folder.clone() }))
     }
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.folder)
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 struct FileClient {

@@ -58,7 +58,7 @@ impl BareLoad<'_> {
     /// # Errors
     /// [`LoopError`].
     pub fn run(&self, observer: &mut dyn Observer) -> Result<PhaseMeasure, LoopError> {
-        let store: Arc<dyn AnyStore> = Arc::from(registry::open(self.url)?.0);
+        let store: Arc<dyn AnyStore> = registry::open(self.url)?.0;
         let context = self.context(store.as_ref())?;
         let carry = |index, mix: &[(Kind, u16)], requests, records, observer: &mut dyn Observer| {
             let group =
@@ -76,7 +76,7 @@ impl BareLoad<'_> {
     fn context(&self, store: &dyn AnyStore) -> Result<Context, LoopError> {
         let key = KeyModel { form: KeyForm::Hash, length: 16 };
         let dataset = Dataset { id: 7, session: 1, key, fields: 1, capacity: RECORDS };
-        let profile = store.profile()?;
+        let profile = store.ask_profile()?;
         let ledger = Ledger::new(LedgerConfig {
             slots: RECORDS,
             linearizable: profile.consistency.level == Consistency::Linearizable,

@@ -1,14 +1,15 @@
 //! What is known of a store before it is opened: the line that each driver gives the registry.
 
-use kvdyno_core::load::Need;
+use std::sync::Arc;
 
-use crate::boxed::OpenedStore;
+use kvdyno_core::load::{AnyStore, Need};
+
 use crate::error::StoreError;
 use crate::request::Request;
 use crate::url::StoreUrl;
 
 /// What opening a URL gives.
-pub type Opened = Box<dyn OpenedStore>;
+pub type Opened = Arc<dyn AnyStore>;
 
 /// What is known of a store without opening it. Texts are plain sentences for `kvdyno stores`.
 #[derive(Debug)]

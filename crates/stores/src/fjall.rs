@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
@@ -9,8 +10,8 @@ use fjall::config::{
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
-    Rows, Store, Threading,
+    Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
+    Reading, Rows, Store, Threading, Work,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
@@ -46,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     request: |r| {
         r.calls("Keyspace::get", "Keyspace::insert", "Keyspace::remove", "Keyspace::range")
     },
-    open: |url| Ok(Box::new(FjallStore::open(url)?)),
+    open: |url| Ok(Arc::new(FjallStore::open(url)?)),
 };
 
 /// Name of the keyspace that holds the records.
@@ -217,6 +218,15 @@ impl Store for FjallStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<FjallClient, NoTransport>> {
         Ok(Connection::direct(FjallClient { shared: Arc::clone(&self.shared) }))
     }
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 /// Of the fjall crate, which does not tell it; a test holds it against Cargo.toml.

@@ -4,7 +4,6 @@
 #[cfg(feature = "aerospike")]
 pub mod aerospike;
 pub mod bare_load;
-pub mod boxed;
 pub mod cache;
 #[cfg(feature = "cassandra")]
 pub mod cassandra;

@@ -3,13 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
-    Rows, Store, Threading,
+    Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
+    Reading, Rows, Store, Threading, Work,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, is_disk_full, take_durability};
@@ -44,7 +45,7 @@ pub const ENTRY: Entry = Entry {
     example: "lmdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("mdb_get", "mdb_put", "mdb_del", "cursor"),
-    open: |url| Ok(Box::new(LmdbStore::open(url)?)),
+    open: |url| Ok(Arc::new(LmdbStore::open(url)?)),
 };
 
 /// LMDB's compiled-in limit (MDB_MAXKEYSIZE).
@@ -160,6 +161,15 @@ impl Store for LmdbStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<LmdbClient, NoTransport>> {
         Ok(Connection::direct(LmdbClient { shared: Arc::clone(&self.shared) }))
     }
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 impl Shared {

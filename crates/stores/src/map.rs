@@ -1,13 +1,15 @@
 //! `map:` is a correct store in this process: what a sound store answers, to hold others and
 //! kvdyno itself against. Every operation takes effect at one instant, under a lock.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, FieldSpan, NoTransport,
-    Profile, Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, FieldSpan, Figure,
+    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
 };
 
 use crate::entry::Entry;
@@ -29,7 +31,7 @@ pub const ENTRY: Entry = Entry {
     example: "map:",
     lacks: &[Need::Pipeline],
     request: |request| request.plain(),
-    open: |url| Ok(Box::new(MapStore::open(url)?)),
+    open: |url| Ok(Arc::new(MapStore::open(url)?)),
 };
 
 /// A record as it is kept.
@@ -166,6 +168,19 @@ impl Store for MapStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<MapClient, NoTransport>> {
         Ok(Connection::direct(MapClient { records: Arc::clone(&self.records) }))
     }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 /// A client of a [`MapStore`].

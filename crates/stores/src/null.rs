@@ -4,13 +4,15 @@
 //! What a get does, it does before its future, which is so small that both are compiled into the
 //! load loop.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
-    Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, Figure, NoTransport,
+    Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
 };
 use kvdyno_core::verify::stamp::{fabricate_for, fabricate_template};
 
@@ -31,7 +33,7 @@ pub const ENTRY: Entry = Entry {
     example: "null:?length=100",
     lacks: &[Need::Scan, Need::Ttl, Need::Pipeline],
     request: |request| request.plain(),
-    open: |url| Ok(Box::new(NullStore::open(url)?)),
+    open: |url| Ok(Arc::new(NullStore::open(url)?)),
 };
 
 /// Longest value, so that a slip of the pen does not take all memory.
@@ -91,6 +93,19 @@ impl Store for NullStore {
         let (template, value) = (Arc::clone(&self.template), self.template.to_vec());
         Ok(Connection::direct(NullClient { template, value }))
     }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 /// A client of a [`NullStore`].

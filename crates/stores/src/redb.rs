@@ -3,11 +3,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Client, Connection, Durability, ErrorClass, Fault, NoTransport, Profile, Put, Reading,
-    Rows, Store, Threading,
+    Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
+    Reading, Rows, Store, Threading, Work,
 };
 use redb::{
     Database, Error, ReadOnlyTable, ReadableDatabase, StorageError, Table, TableDefinition,
@@ -39,7 +40,7 @@ pub const ENTRY: Entry = Entry {
     example: "redb:?durability=none",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("Table::get", "Table::insert", "Table::remove", "Table::range"),
-    open: |url| Ok(Box::new(RedbStore::open(url)?)),
+    open: |url| Ok(Arc::new(RedbStore::open(url)?)),
 };
 
 const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("kvdyno");
@@ -115,6 +116,15 @@ impl Store for RedbStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<RedbClient, NoTransport>> {
         Ok(Connection::direct(RedbClient { shared: Arc::clone(&self.shared) }))
     }
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 /// Of the redb crate, which does not tell it; a test holds it against Cargo.toml.

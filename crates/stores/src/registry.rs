@@ -1,9 +1,11 @@
 //! Which stores there are: from the scheme of a URL to the driver, one line for each. What
 //! `kvdyno stores` lists comes from the entries here.
 
-use kvdyno_core::load::AnyStore;
+use std::sync::Arc;
 
-use crate::boxed::BoxedStore;
+use kvdyno_core::load::AnyStore;
+use kvdyno_core::store::{BoxedStore, ErasedStore};
+
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::{StoreUrl, nearest};
@@ -129,7 +131,7 @@ fn foreign(scheme: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// A [`StoreError`] that says what is wrong with the URL, or why the store cannot be opened.
-pub fn open(url: &str) -> Result<(Box<dyn AnyStore>, String), StoreError> {
+pub fn open(url: &str) -> Result<(Arc<dyn AnyStore>, String), StoreError> {
     let mut url = StoreUrl::parse(url)?;
     let store = (entry(url.scheme())?.open)(&mut url)?;
     url.understood();
@@ -141,7 +143,8 @@ pub fn open(url: &str) -> Result<(Box<dyn AnyStore>, String), StoreError> {
 /// # Errors
 /// As [`open`].
 pub fn open_boxed(url: &mut StoreUrl) -> Result<BoxedStore, StoreError> {
-    Ok((entry(url.scheme())?.open)(url)?.into_boxed())
+    let store: Arc<dyn ErasedStore> = (entry(url.scheme())?.open)(url)?;
+    Ok(BoxedStore::from(store))
 }
 
 #[cfg(test)]

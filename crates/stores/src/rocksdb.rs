@@ -49,7 +49,7 @@ pub const ENTRY: Entry = Entry {
     example: "rocksdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("Get", "Put", "Delete", "iterator"),
-    open: |url| Ok(Box::new(RocksStore::open(url)?)),
+    open: |url| Ok(Arc::new(RocksStore::open(url)?)),
 };
 
 struct Shared {
@@ -218,6 +218,7 @@ impl Store for RocksStore {
         let text = self.shared.options.get_statistics();
         text.map_or_else(Vec::new, |text| self.shared.told.figures(&text))
     }
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 /// A client of a [`RocksStore`].

@@ -1,11 +1,14 @@
 //! Sound stores pass the conformance suite, and a store that breaks a promise fails with that
 //! promise's name.
 
+use std::path::Path;
 use std::thread::ThreadId;
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::store::{
-    Answer, Client, Connection, NoTransport, Profile, Put, Reading, Rows, Store, Threading,
+    Answer, Client, Connection, Figure, NoTransport, Profile, Put, Reading, Rows, Store, Threading,
+    Work,
 };
 use kvdyno_stores::StoreUrl;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
@@ -223,6 +226,19 @@ impl Store for Broken {
         }
         Ok(connection)
     }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 impl BrokenClient {

@@ -3,13 +3,15 @@
 
 use std::cell::RefCell;
 use std::future::poll_fn;
+use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::store::{
-    Answer, Client, Connection, Profile, Put, Reading, Store, Threading, Transport,
+    Answer, Client, Connection, Figure, Profile, Put, Reading, Store, Threading, Transport, Work,
 };
 use kvdyno_stores::conformance::{Finding, conformance};
 use kvdyno_stores::map::{MapClient, MapStore};
@@ -72,6 +74,19 @@ impl Store for Distant {
         }
         Ok(Connection { clients, transport: DistantTransport { wire, under_way: None } })
     }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 impl Transport for DistantTransport {

@@ -1,35 +1,18 @@
-//! A store whose type is forgotten: what the registry hands out. The loop behind it is still
-//! compiled for the store's own client, so nothing is dispatched per operation.
+//! A store whose type is forgotten and which can be loaded: what the registry hands out. The loop behind
+//! it is still compiled for the store's own client, so nothing is dispatched per operation.
 
 use std::future::Future;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use super::copies::{self, Agreement};
 use super::job::{Context, Job, LoadError};
 use super::phase::{self, Observer};
 use super::threads;
 use crate::measure::PhaseMeasure;
-use crate::store::{Profile, Store, Threading, Work};
+use crate::store::{Answer, BoxedStore, ErasedStore, Fault, Joined, Profile, Store, Threading};
 
 /// Implemented for every [`Store`].
-pub trait AnyStore: Send + Sync {
-    /// As [`Store::threading`].
-    fn threading(&self) -> Threading;
-
-    /// As [`Store::folder`].
-    fn folder(&self) -> Option<&Path>;
-
-    /// As [`Store::work_since`].
-    fn work_since(&self, moment: SystemTime) -> Vec<Work>;
-
-    /// As [`Store::profile`]; blocks.
-    ///
-    /// # Errors
-    /// [`LoadError::Unavailable`] if the store cannot be reached or refuses.
-    fn profile(&self) -> Result<Profile, LoadError>;
-
+pub trait AnyStore: ErasedStore {
     /// Runs a phase to its end; blocks.
     ///
     /// # Errors
@@ -39,41 +22,9 @@ pub trait AnyStore: Send + Sync {
         job: &Arc<Job>,
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError>;
-
-    /// As [`Store::stronger`].
-    fn stronger(&self) -> Vec<(Arc<dyn AnyStore>, String)>;
-
-    /// Reads every copy of records 0..`records` by itself and compares; blocks.
-    ///
-    /// # Errors
-    /// [`LoadError`] if no copy could be looked for.
-    fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError>;
-
-    /// As [`Store::join`]; blocks.
-    ///
-    /// # Errors
-    /// [`LoadError::Unavailable`] if records could not be moved.
-    fn join(&self, server: &str) -> Result<Option<String>, LoadError>;
 }
 
 impl<S: Store> AnyStore for S {
-    fn threading(&self) -> Threading {
-        Store::threading(self)
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        Store::folder(self)
-    }
-
-    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
-        Store::work_since(self, moment)
-    }
-
-    fn profile(&self) -> Result<Profile, LoadError> {
-        let profile = block_on(self, Store::profile(self))?;
-        profile.map_err(LoadError::Unavailable)
-    }
-
     fn load(
         self: Arc<Self>,
         job: &Arc<Job>,
@@ -81,25 +32,62 @@ impl<S: Store> AnyStore for S {
     ) -> Result<PhaseMeasure, LoadError> {
         phase::run(&self, job, observer)
     }
+}
 
-    fn stronger(&self) -> Vec<(Arc<dyn AnyStore>, String)> {
-        let forget = |(store, how)| (Arc::new(store) as Arc<dyn AnyStore>, how);
-        Store::stronger(self).into_iter().map(forget).collect()
+/// What is asked outside the load; each of these blocks.
+impl dyn AnyStore + '_ {
+    /// As [`Store::profile`].
+    ///
+    /// # Errors
+    /// [`LoadError::Unavailable`] if the store cannot be reached or refuses.
+    pub fn ask_profile(&self) -> Result<Profile, LoadError> {
+        self.ask(ErasedStore::profile(self))
     }
 
-    fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError> {
-        block_on(self, copies::compare(self, context, records))?
+    /// Reads every copy of records 0..`records` by itself and compares.
+    ///
+    /// # Errors
+    /// [`LoadError`] if no copy could be looked for.
+    pub fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError> {
+        self.wait(async {
+            let copies = self.copies().await.map_err(LoadError::Unavailable)?;
+            copies::compare(copies, context, records).await
+        })?
     }
 
-    fn join(&self, server: &str) -> Result<Option<String>, LoadError> {
-        block_on(self, Store::join(self, server))?.map_err(LoadError::Unavailable)
+    /// As [`Store::join`].
+    ///
+    /// # Errors
+    /// [`LoadError::Unavailable`] if records could not be moved.
+    pub fn take_in(&self, server: &str) -> Result<Joined, LoadError> {
+        self.ask(self.join(server))
+    }
+
+    /// As [`Store::held_by`].
+    ///
+    /// # Errors
+    /// [`LoadError::Unavailable`] if that cannot be told.
+    pub fn ask_held_by(&self, server: &str, keys: &[Vec<u8>]) -> Result<u64, LoadError> {
+        self.ask(self.held_by(server, keys))
+    }
+
+    fn ask<T>(&self, asked: impl Future<Output = Answer<T>>) -> Result<T, LoadError> {
+        self.wait(asked)?.map_err(|fault: Fault| LoadError::Unavailable(fault))
+    }
+
+    fn wait<T>(&self, asked: impl Future<Output = T>) -> Result<T, LoadError> {
+        Ok(match self.threading() {
+            Threading::InProcess => threads::block_on_calling_thread(asked),
+            Threading::Networked => {
+                tokio::task::LocalSet::new().block_on(&threads::runtime()?, asked)
+            }
+        })
     }
 }
 
-/// Waits for what a store is asked outside the load.
-fn block_on<S: Store, T>(store: &S, asked: impl Future<Output = T>) -> Result<T, LoadError> {
-    Ok(match Store::threading(store) {
-        Threading::InProcess => threads::block_on_calling_thread(asked),
-        Threading::Networked => tokio::task::LocalSet::new().block_on(&threads::runtime()?, asked),
-    })
+/// The same store, to be loaded.
+impl From<BoxedStore> for Arc<dyn AnyStore> {
+    fn from(store: BoxedStore) -> Arc<dyn AnyStore> {
+        Arc::new(store)
+    }
 }

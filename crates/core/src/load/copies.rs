@@ -93,11 +93,11 @@ struct Reader<S: Store> {
 
 /// Compares the copies of records 0..`records`.
 pub(super) async fn compare<S: Store>(
-    store: &S,
+    copies: Copies<S>,
     context: &Context,
     records: u64,
 ) -> Result<Agreement, LoadError> {
-    let each = match store.copies().await.map_err(LoadError::Unavailable)? {
+    let each = match copies {
         Copies::One => return Ok(Agreement::One),
         Copies::NotShown(why) => return Ok(Agreement::NotShown(why)),
         Copies::Each(each) => each,

@@ -85,7 +85,11 @@ pub(super) fn run<S: Store>(
     observer: &mut dyn Observer,
 ) -> Result<PhaseMeasure, LoadError> {
     let mut measure = carry(store, job, observer)?;
-    recheck(store, job, &mut measure, observer);
+    // A store that stands in front of another neither has a record for good nor loses one.
+    match store.behind() {
+        Some(behind) => recheck(&Arc::new(behind), job, &mut measure, observer),
+        None => recheck(store, job, &mut measure, observer),
+    }
     measure.figures = match store.threading() {
         Threading::InProcess => threads::block_on_calling_thread(store.figures()),
         Threading::Networked => threads::runtime()?.block_on(store.figures()),
@@ -102,6 +106,10 @@ pub(super) fn carry<S: Store>(
     job: &Arc<Job>,
     observer: &mut dyn Observer,
 ) -> Result<PhaseMeasure, LoadError> {
+    if let Some(ledger) = &job.context.ledger {
+        let promised = job.context.profile.consistency.level.staleness();
+        ledger.allow_staleness(promised.unwrap_or(Duration::ZERO));
+    }
     let started = start(store, job)?;
     let watchdog = Watchdog::start(started.start);
     observer.began(started.start);

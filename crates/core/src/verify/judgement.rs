@@ -248,8 +248,6 @@ pub(super) struct Rules {
     pub(super) may_forget: bool,
     pub(super) linearizable: bool,
     pub(super) expiry: Option<Expiry>,
-    /// How old a read may be, ns.
-    pub(super) staleness: Nanos,
 }
 
 impl Rules {
@@ -271,9 +269,7 @@ impl Rules {
 
     fn judge_version(&self, version: u32, past: &impl Past, times: Times) -> Judgement {
         let kind = match past.standing(version) {
-            Standing::Legal(Some(tick)) if self.must_be_gone(tick, times.sent) => {
-                AnomalyKind::Stale
-            }
+            Standing::Legal(Some(tick)) if self.must_be_gone(tick, times) => AnomalyKind::Stale,
             Standing::Legal(_) => return Judgement::Legal,
             Standing::Failed | Standing::NeverSent => AnomalyKind::Phantom,
             Standing::Superseded if past.buried(version) => AnomalyKind::Resurrected,
@@ -282,8 +278,8 @@ impl Rules {
         illegal(kind, past, times)
     }
 
-    fn must_be_gone(&self, tick: Tick, sent: Nanos) -> bool {
-        let sent = sent.saturating_sub(self.staleness);
+    fn must_be_gone(&self, tick: Tick, times: Times) -> bool {
+        let sent = times.sent.saturating_sub(times.staleness);
         self.expiry.is_some_and(|expiry| expiry.must_be_gone(tick, sent))
     }
 
@@ -317,11 +313,12 @@ impl Rules {
     }
 }
 
-/// When a read was sent and answered.
+/// When a read was sent and answered, and how old it may be, ns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) sent: Nanos,
     pub(super) answered: Nanos,
+    pub(super) staleness: Nanos,
 }
 
 fn illegal(kind: AnomalyKind, past: &impl Past, times: Times) -> Judgement {

@@ -41,7 +41,7 @@
 //!
 //! Where the store promises that a read is stale by `S` at most, a version is legal to a read until
 //! `S` after it became illegal to reads of a store without staleness: `overwritten.rs`. Reads raise no
-//! floor there.
+//! floor there. Reads that go past a cache, to the store behind it, are allowed that one's staleness only.
 //!
 //! # What is given away, always towards *legal*
 //!
@@ -137,6 +137,8 @@ pub struct Ledger {
     slots: Slots,
     table: Table,
     rules: Rules,
+    /// How old a read may be now, ns.
+    staleness: AtomicU64,
     /// Only where the store may be stale.
     overwritten: Option<Overwritten>,
     may_apply_again: bool,
@@ -160,13 +162,14 @@ impl Ledger {
             may_forget: config.may_forget,
             linearizable: config.linearizable,
             expiry: config.expiry,
-            staleness: config.staleness.as_nanos().try_into().unwrap_or(Nanos::MAX),
         };
+        let staleness = nanos(config.staleness);
         Ok(Ledger {
             slots: Slots::new(config.slots)?,
             table: Table::new(config.overlap_capacity),
             rules,
-            overwritten: (rules.staleness > 0).then(|| Overwritten::new(rules.staleness)),
+            staleness: AtomicU64::new(staleness),
+            overwritten: (staleness > 0).then(|| Overwritten::new(staleness)),
             may_apply_again: config.may_apply_again,
             deletes: AtomicBool::new(false),
             lost: AtomicU64::new(0),
@@ -196,6 +199,12 @@ impl Ledger {
     #[must_use]
     pub fn expires(&self) -> bool {
         self.rules.expiry.is_some()
+    }
+
+    /// From now on a read may be so old, and no older; no more than the ledger was made for. Called while
+    /// no read is in flight.
+    pub fn allow_staleness(&self, staleness: Duration) {
+        self.staleness.store(nanos(staleness), Ordering::Relaxed);
     }
 
     /// Slots that the ledger lost track of.
@@ -447,6 +456,10 @@ impl Ledger {
     fn count_lost(&self) {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
 #[inline]

@@ -60,7 +60,7 @@ impl Observer for Seen {
 impl Bench {
     fn new(threading: Threading, behaviour: Behaviour) -> Bench {
         let store = Arc::new(Shared(Arc::new(MapStore::new(threading, behaviour))));
-        let profile: Profile = AnyStore::profile(&*store).unwrap();
+        let profile: Profile = (Arc::clone(&store) as Arc<dyn AnyStore>).ask_profile().unwrap();
         let dataset = Dataset {
             id: 1,
             session: 2,

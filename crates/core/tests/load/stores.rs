@@ -1,16 +1,18 @@
 //! Two stores small enough to be seen through: a correct map, and one that can be made to wait.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault, Figure,
-    FigureUnit, NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading,
+    FigureUnit, NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
 };
 
 /// What the store does beside storing.
@@ -138,6 +140,15 @@ impl Store for Shared {
         let (name, detail) = ("requests".to_owned(), String::new());
         vec![Figure { name, value, unit: FigureUnit::Count, detail, warning: None }]
     }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 /// A client of [`MapStore`].

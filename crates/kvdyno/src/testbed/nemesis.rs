@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use kvdyno_core::load::{AnyStore, Observer, Progress};
 use kvdyno_core::measure::{Interval, Nanos, now};
-use kvdyno_core::workload::{Arrival, Condition, FaultKind, FaultPlan, PhasePlan, Random};
+use kvdyno_core::workload::{Arrival, Condition, Dataset, FaultKind, FaultPlan, PhasePlan, Random};
 use kvdyno_report::result::FaultResult;
 use kvdyno_testbed::keeper::Keeper;
 use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError, Trouble};
 
 use super::Roster;
 use super::aim::{Aimed, action, choose, few, sides, wanted};
+use super::newcomers::{Newcomers, TAKE_RECORDS};
 use crate::output::PhaseObserver;
 
 /// Longest time between two looks at a phase in which nothing is due.
@@ -95,7 +96,8 @@ struct Repair {
 impl Nemesis {
     /// Begins with the faults of a phase that begins at `start`. `seed` decides who is meant by `any`.
     fn start(
-        (keeper, roster, store): (&SharedKeeper, &Roster, &Arc<dyn AnyStore>),
+        (keeper, roster): (&SharedKeeper, &Roster),
+        newcomers: Newcomers,
         faults: &[FaultPlan],
         seed: u64,
         start: Nanos,
@@ -106,7 +108,7 @@ impl Nemesis {
             first: Arc::clone(&first),
             keeper: Arc::clone(keeper),
             roster: roster.clone(),
-            store: Arc::clone(store),
+            newcomers,
             faults: faults.to_vec(),
             random: Random::new(seed, 0),
             waiting: (0..faults.len()).filter(|at| faults[*at].when.is_some()).collect(),
@@ -143,6 +145,7 @@ pub struct Disturbed<'a> {
     keeper: Option<&'a SharedKeeper>,
     roster: &'a Roster,
     store: &'a Arc<dyn AnyStore>,
+    dataset: Dataset,
     phase: &'a PhasePlan,
     nemesis: Option<(Nemesis, Nanos)>,
     news: News,
@@ -152,17 +155,28 @@ pub struct Disturbed<'a> {
 }
 
 impl<'a> Disturbed<'a> {
-    /// Nothing is disturbed without a keeper or without faults. `roster` hears of new processes, `store`
-    /// of new servers.
+    /// Nothing is disturbed without a keeper or without faults. `roster` hears of new processes, `store`,
+    /// which has the records of `dataset`, of new servers.
     pub fn new(
         watching: PhaseObserver<'a>,
         keeper: Option<&'a SharedKeeper>,
-        (roster, store): (&'a Roster, &'a Arc<dyn AnyStore>),
+        (roster, store, dataset): (&'a Roster, &'a Arc<dyn AnyStore>, Dataset),
         phase: &'a PhasePlan,
     ) -> Self {
         let (news, faults) = (News::default(), Vec::new());
         let (nemesis, backlog) = (None, 0);
-        Disturbed { watching, keeper, roster, store, phase, nemesis, news, backlog, faults }
+        Disturbed {
+            watching,
+            keeper,
+            roster,
+            store,
+            dataset,
+            phase,
+            nemesis,
+            news,
+            backlog,
+            faults,
+        }
     }
 
     /// What was done, in order.
@@ -184,8 +198,11 @@ impl Observer for Disturbed<'_> {
     fn began(&mut self, start: Nanos) {
         if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
             let seed = self.phase.groups.first().map_or(0, |group| group.seed);
-            let hands = (keeper, self.roster, self.store);
-            self.nemesis = Some((Nemesis::start(hands, &self.phase.faults, seed, start), start));
+            let records = self.phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
+            let newcomers = Newcomers::new(self.store, self.dataset, records);
+            let (hands, faults) = ((keeper, self.roster), &self.phase.faults);
+            let nemesis = Nemesis::start(hands, newcomers, faults, seed, start);
+            self.nemesis = Some((nemesis, start));
         }
     }
 
@@ -240,8 +257,8 @@ struct Hand {
     keeper: SharedKeeper,
     /// Hears of nodes that are other processes now.
     roster: Roster,
-    /// Hears of servers that have joined.
-    store: Arc<dyn AnyStore>,
+    /// Servers that have joined.
+    newcomers: Newcomers,
     faults: Vec<FaultPlan>,
     random: Random,
     /// Numbers of faults whose condition does not hold yet.
@@ -272,6 +289,9 @@ impl Hand {
             }
         }
         self.repair_all();
+        for newcomer in self.newcomers.account() {
+            self.tell_of(newcomer);
+        }
         self.done
     }
 
@@ -476,14 +496,27 @@ impl Hand {
     fn join(&mut self, node: String) {
         let (what, began) = ("move records", now());
         let nodes = lock(&self.keeper).nodes().unwrap_or_default();
-        let Some(new) = nodes.into_iter().find(|known| known.name == node) else { return };
-        match self.store.join(&new.address) {
+        let address = nodes.into_iter().find(|known| known.name == node).map(|new| new.address);
+        match self.newcomers.take_in(&node, address.as_deref()) {
             Ok(None) => {}
             Ok(used) => {
                 let (ended, role) = (now(), None);
                 self.done.push(Done { what, node, role, began, ended, used, error: None });
             }
             Err(error) => self.note(what, &[(node, None)], began, &error),
+        }
+    }
+
+    /// What a node that was added has of the records now that the load is over.
+    fn tell_of(&mut self, (node, share): (String, Result<String, String>)) {
+        match share {
+            Ok(share) => {
+                let of = |done: &&mut Done| done.what == FaultKind::Add.name() && done.node == node;
+                if let Some(added) = self.done.iter_mut().find(of) {
+                    added.used = Some(share);
+                }
+            }
+            Err(why) => self.note(TAKE_RECORDS, &[(node, None)], now(), &why),
         }
     }
 

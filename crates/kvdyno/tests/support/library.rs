@@ -15,7 +15,7 @@ use kvdyno_core::workload::{
 
 /// Opens the store that a URL names.
 pub fn store(url: &str) -> Arc<dyn AnyStore> {
-    Arc::from(kvdyno_stores::registry::open(url).unwrap().0)
+    kvdyno_stores::registry::open(url).unwrap().0
 }
 
 /// Records that the tests of this kind are about.
@@ -65,7 +65,7 @@ impl Run {
 
     /// One part of a load.
     pub fn part(store: &Arc<dyn AnyStore>, dataset: Dataset, initial: Initial, part: Part) -> Run {
-        let profile = store.profile().unwrap();
+        let profile = store.ask_profile().unwrap();
         let ledger = Ledger::new(LedgerConfig {
             slots: dataset.capacity * u64::from(dataset.fields),
             linearizable: profile.consistency.level == Consistency::Linearizable,

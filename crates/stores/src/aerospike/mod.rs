@@ -11,10 +11,15 @@ mod record;
 mod words;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
-use kvdyno_core::store::{Answer, Connection, NoTransport, Profile, Store, Threading};
+use kvdyno_core::store::{
+    Answer, BoxedStore, Connection, Copies, Fault, Figure, Joined, NoTransport, Profile, Store,
+    Threading, Work,
+};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -38,7 +43,7 @@ pub const ENTRY: Entry = Entry {
     example: "aerospike://127.0.0.1:3000/test",
     lacks: &[Need::Scan, Need::Pipeline],
     request: words::of,
-    open: |url| Ok(Box::new(AerospikeStore::open(url)?)),
+    open: |url| Ok(Arc::new(AerospikeStore::open(url)?)),
 };
 
 /// A cluster.
@@ -96,5 +101,36 @@ impl Store for AerospikeStore {
         let link = self.link().await?;
         let clients = (0..slots).map(|_| AerospikeClient::new(Arc::clone(&link))).collect();
         Ok(Connection { clients, transport: NoTransport })
+    }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        Vec::new()
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
+        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
+    }
+
+    async fn join(&self, _server: &str) -> Answer<Joined> {
+        Ok(Joined::ByServers)
+    }
+
+    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
+        Err(Fault::unsupported("a way to ask which server has a record"))
     }
 }

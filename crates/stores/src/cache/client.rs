@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kvdyno_core::measure::now;
-use kvdyno_core::store::{Answer, Certainty, Client, OperationId, Put, Reading, Rows, Value};
+use kvdyno_core::store::{
+    Answer, BoxedClient, Certainty, Client, OperationId, Put, Reading, Rows, Value,
+};
 
 use super::noticed::{Counts, Noticed};
 use super::{Mode, Settings};
-use crate::boxed::BoxedClient;
 
 /// A client of a [`super::CacheStore`].
 pub struct CacheClient {

@@ -8,6 +8,8 @@
 //! staleness that is declared.
 
 mod client;
+#[cfg(test)]
+mod handing_on;
 mod noticed;
 
 use std::path::Path;
@@ -17,12 +19,11 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Connection, Consistency, ErrorClass, Fault, Figure, Profile, Promise,
-    Store, Threading, Transport, Work,
+    Answer, BoxedStore, BoxedTransport, Capabilities, Connection, Consistency, Copies, ErrorClass,
+    Fault, Figure, Joined, Profile, Promise, Store, Threading, Transport, Work,
 };
 
 use self::noticed::Noticed;
-use crate::boxed::{BoxedStore, BoxedTransport};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::registry;
@@ -59,7 +60,7 @@ pub const ENTRY: Entry = Entry {
             "store scan",
         )
     },
-    open: |url| Ok(Box::new(CacheStore::open(url)?)),
+    open: |url| Ok(Arc::new(CacheStore::open(url)?)),
 };
 
 /// Longest time that a get is taken to need from its answer by the store until its value is in the
@@ -234,6 +235,27 @@ impl Store for CacheStore {
 
     fn folder(&self) -> Option<&Path> {
         self.store.folder()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        self.store.stronger()
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        Some(self.store.behind().unwrap_or_else(|| self.store.clone()))
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
+        self.store.copies().await
+    }
+
+    /// Records are the store's: what joins, joins that.
+    async fn join(&self, server: &str) -> Answer<Joined> {
+        self.store.join(server).await
+    }
+
+    async fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> Answer<u64> {
+        self.store.held_by(server, keys).await
     }
 
     fn work_since(&self, moment: SystemTime) -> Vec<Work> {

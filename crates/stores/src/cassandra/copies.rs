@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kvdyno_core::store::{Answer, Copies, NodeCopy};
+use kvdyno_core::store::{Answer, BoxedStore, Copies, ErrorClass, Fault, NodeCopy};
 use scylla::cluster::{ClusterState, NodeRef};
 use scylla::policies::load_balancing::{FallbackPlan, LoadBalancingPolicy, RoutingInfo};
 use scylla::routing::Shard;
@@ -53,7 +53,7 @@ impl LoadBalancingPolicy for OneCopy {
 }
 
 /// How each copy is read.
-pub(super) async fn of(store: &CassandraStore) -> Answer<Copies<CassandraStore>> {
+pub(super) async fn of(store: &CassandraStore) -> Answer<Copies<BoxedStore>> {
     let link = store.link().await?;
     let Some(replication) = &link.schema.replication else {
         return Ok(Copies::NotShown("how the keyspace keeps copies is not known".to_owned()));
@@ -77,7 +77,7 @@ pub(super) async fn of(store: &CassandraStore) -> Answer<Copies<CassandraStore>>
         };
         NodeCopy {
             name: format!("copy {}", number + 1),
-            store: CassandraStore::new(options, Arc::clone(&store.shared)),
+            store: BoxedStore::new(CassandraStore::new(options, Arc::clone(&store.shared))),
             place: Some(Box::new(place)),
         }
     });
@@ -91,6 +91,25 @@ fn place(link: &Link, options: &CassandraOptions, key: &[u8], number: usize) -> 
     let token = cluster.compute_token(keyspace, table, &(key,)).ok()?;
     let nodes = cluster.get_token_endpoints(keyspace, table, token);
     nodes.get(number).map(|(node, _)| node.address.to_string())
+}
+
+/// How many of the records at `keys` have a copy on a node, as the ring is now.
+pub(super) async fn held_by(store: &CassandraStore, server: &str, keys: &[Vec<u8>]) -> Answer<u64> {
+    let link = store.link().await?;
+    // What is left of an earlier look may be without the node.
+    let refreshed = link.session.refresh_metadata().await;
+    refreshed.map_err(|error| {
+        let message = format!("the ring could not be asked for: {error}");
+        Fault::failed(ErrorClass::Unavailable, message)
+    })?;
+    let cluster = link.session.get_cluster_state();
+    let (keyspace, table) = (&store.options.keyspace, &store.options.table);
+    let has = |key: &&Vec<u8>| {
+        let token = cluster.compute_token(keyspace, table, &(key.as_slice(),)).ok();
+        let nodes = token.map(|token| cluster.get_token_endpoints(keyspace, table, token));
+        nodes.is_some_and(|nodes| nodes.iter().any(|(node, _)| node.address.to_string() == server))
+    };
+    Ok(keys.iter().filter(has).count() as u64)
 }
 
 /// Why a node that is asked at level `one` may answer with another's copy.
@@ -112,7 +131,7 @@ fn asks_others(settings: &Option<HashMap<String, String>>) -> Option<String> {
 }
 
 /// Every level that reads more copies than this store's.
-pub(super) fn stronger(store: &CassandraStore) -> Vec<(CassandraStore, String)> {
+pub(super) fn stronger(store: &CassandraStore) -> Vec<(BoxedStore, String)> {
     let levels: &[(Consistency, &str)] = match store.options.read {
         Consistency::All => &[],
         Consistency::Quorum | Consistency::LocalQuorum => &[(Consistency::All, "at level all")],
@@ -120,7 +139,8 @@ pub(super) fn stronger(store: &CassandraStore) -> Vec<(CassandraStore, String)> 
     };
     let at = |&(read, how): &(Consistency, &str)| {
         let options = CassandraOptions { read, ..store.options.clone() };
-        (CassandraStore::new(options, Arc::clone(&store.shared)), how.to_owned())
+        let store = CassandraStore::new(options, Arc::clone(&store.shared));
+        (BoxedStore::new(store), how.to_owned())
     };
     levels.iter().map(at).collect()
 }

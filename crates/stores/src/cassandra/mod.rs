@@ -14,10 +14,15 @@ mod statements;
 mod words;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
-use kvdyno_core::store::{Answer, Connection, Copies, NoTransport, Profile, Store, Threading};
+use kvdyno_core::store::{
+    Answer, BoxedStore, Connection, Copies, Figure, Joined, NoTransport, Profile, Store, Threading,
+    Work,
+};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -43,7 +48,7 @@ pub const ENTRY: Entry = Entry {
     example: "cassandra://127.0.0.1/kvdyno?consistency=quorum",
     lacks: &[Need::Scan],
     request: words::of,
-    open: |url| Ok(Box::new(CassandraStore::open(url)?)),
+    open: |url| Ok(Arc::new(CassandraStore::open(url)?)),
 };
 
 /// A cluster.
@@ -109,11 +114,36 @@ impl Store for CassandraStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    fn stronger(&self) -> Vec<(CassandraStore, String)> {
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
         copies::stronger(self)
     }
 
-    async fn copies(&self) -> Answer<Copies<CassandraStore>> {
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
         copies::of(self).await
+    }
+
+    async fn join(&self, _server: &str) -> Answer<Joined> {
+        Ok(Joined::ByServers)
+    }
+
+    /// Of as many of them the ring says so: a node is in it once it has streamed what is its own.
+    async fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> Answer<u64> {
+        copies::held_by(self, server, keys).await
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
     }
 }

@@ -8,15 +8,17 @@ mod errors;
 mod map;
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Connection, Consistency, Durability, Profile, Promise, Store, Threading,
-    Transport,
+    Answer, BoxedStore, Capabilities, Connection, Consistency, Copies, Durability, Fault, Figure,
+    Joined, Profile, Promise, Store, Threading, Transport, Work,
 };
 
 use crate::entry::Entry;
@@ -40,7 +42,7 @@ pub const ENTRY: Entry = Entry {
     example: "couchbase://127.0.0.1:8091/default",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut],
     request: |request| request.plain(),
-    open: |url| Ok(Box::new(CouchbaseStore::open(url)?)),
+    open: |url| Ok(Arc::new(CouchbaseStore::open(url)?)),
 };
 
 /// A time to live is rounded up to whole seconds, one is added, and the server counts ticks of a second.
@@ -152,6 +154,37 @@ impl Store for CouchbaseStore {
         let client = |link| CouchbaseClient::new(link, routes.clone(), self.cluster.clone());
         let clients = links.into_iter().map(client).collect();
         Ok(Connection { clients, transport: CouchbaseTransport(transport) })
+    }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        Vec::new()
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
+        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
+    }
+
+    async fn join(&self, _server: &str) -> Answer<Joined> {
+        Ok(Joined::ByServers)
+    }
+
+    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
+        Err(Fault::unsupported("a way to ask which server has a record"))
     }
 }
 

@@ -15,10 +15,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use std::time::SystemTime;
 
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
 use kvdyno_core::store::{
-    Answer, Connection, Copies, NoTransport, NodeCopy, Profile, Store, Threading,
+    Answer, BoxedStore, Client, Connection, Copies, Figure, Joined, NoTransport, NodeCopy, Profile,
+    Reading, Store, Threading, Work,
 };
 
 use crate::entry::Entry;
@@ -50,7 +52,7 @@ pub const ENTRY: Entry = Entry {
     example: "etcd://127.0.0.1:2379",
     lacks: &[],
     request: words::of,
-    open: |url| Ok(Box::new(EtcdStore::open(url)?)),
+    open: |url| Ok(Arc::new(EtcdStore::open(url)?)),
 };
 
 const DEFAULT_PORT: u16 = 2379;
@@ -192,6 +194,19 @@ fn tls_options(files: &TlsFiles) -> Result<TlsOptions, (String, &'static str)> {
     }
 }
 
+impl EtcdStore {
+    /// What one member has itself.
+    fn of_member(&self, endpoint: String) -> EtcdStore {
+        EtcdStore::new(EtcdOptions {
+            endpoints: vec![endpoint],
+            // Without a leader it still answers.
+            connect: self.options.connect.clone().with_require_leader(false),
+            read: Read::Serializable,
+            ..self.options.as_ref().clone()
+        })
+    }
+}
+
 impl Store for EtcdStore {
     type Client = EtcdClient;
     type Transport = NoTransport;
@@ -210,20 +225,32 @@ impl Store for EtcdStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    fn stronger(&self) -> Vec<(EtcdStore, String)> {
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
         match self.options.read {
             Read::Linearizable => Vec::new(),
             Read::Serializable => {
                 let options =
                     EtcdOptions { read: Read::Linearizable, ..self.options.as_ref().clone() };
-                vec![(EtcdStore::new(options), "linearizable".to_owned())]
+                vec![(BoxedStore::new(EtcdStore::new(options)), "linearizable".to_owned())]
             }
         }
     }
 
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
     /// A member that is asked for a serializable read answers with what it has itself. The members are
     /// those that the cluster names now: some may have joined, some left.
-    async fn copies(&self) -> Answer<Copies<EtcdStore>> {
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
         let members = profile::members(&self.line().await?, &self.options).await?;
         if members.len() < 2 {
             return Ok(Copies::One);
@@ -234,16 +261,30 @@ impl Store for EtcdStore {
             return Ok(Copies::NotShown(why.to_owned()));
         }
         let copy = |(name, endpoint): (String, String)| {
-            let options = EtcdOptions {
-                endpoints: vec![endpoint],
-                // Without a leader it still answers.
-                connect: self.options.connect.clone().with_require_leader(false),
-                read: Read::Serializable,
-                ..self.options.as_ref().clone()
-            };
-            NodeCopy::of_node(name, EtcdStore::new(options))
+            NodeCopy::of_node(name, BoxedStore::new(self.of_member(endpoint)))
         };
         Ok(Copies::Each(members.into_iter().map(copy).collect()))
+    }
+
+    async fn join(&self, _server: &str) -> Answer<Joined> {
+        Ok(Joined::ByServers)
+    }
+
+    async fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> Answer<u64> {
+        let first = self.options.endpoints.first().map_or("", String::as_str);
+        let scheme = first.split("://").next().unwrap_or("http");
+        let member = self.of_member(format!("{scheme}://{server}"));
+        let mut client = EtcdClient::new(Rc::new(member.line().await?));
+        let (mut held, mut reading) = (0, Reading::default());
+        for key in keys {
+            reading.clear();
+            held += u64::from(client.get(key, &mut reading).await?);
+        }
+        Ok(held)
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
     }
 }
 

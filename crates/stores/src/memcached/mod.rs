@@ -10,14 +10,18 @@ mod handshake;
 mod profile;
 mod words;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::join_all;
 use kvdyno_core::load::Need;
-use kvdyno_core::store::{Answer, Connection, Figure, Profile, Store, Threading, Transport};
+use kvdyno_core::store::{
+    Answer, BoxedStore, Connection, Copies, Fault, Figure, Joined, Profile, Store, Threading,
+    Transport, Work,
+};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -69,7 +73,7 @@ pub const ENTRY: Entry = Entry {
     example: "memcached://127.0.0.1:11211",
     lacks: &[Need::Scan],
     request: words::of,
-    open: |url| Ok(Box::new(MemcachedStore::open(url)?)),
+    open: |url| Ok(Arc::new(MemcachedStore::open(url)?)),
 };
 
 /// One or several Memcached servers.
@@ -177,6 +181,35 @@ impl Store for MemcachedStore {
         all.extend(records.map_or(Vec::new(), |r| evenness::figures("keys", &named(r), advice)));
         all.extend(sent.figures(&named(requests.collect()), advice));
         all
+    }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        Vec::new()
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
+        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
+    }
+
+    async fn join(&self, _server: &str) -> Answer<Joined> {
+        const WHY: &str =
+            "clients spread records over the servers that the URL names, and no others";
+        Ok(Joined::PassedOver(WHY.to_owned()))
+    }
+
+    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
+        Err(Fault::unsupported("a way to ask which server has a record"))
     }
 }
 

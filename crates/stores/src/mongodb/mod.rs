@@ -8,12 +8,17 @@ mod pool;
 mod profile;
 mod words;
 
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
-use kvdyno_core::store::{Answer, Connection, NoTransport, Profile, Store, Threading};
+use kvdyno_core::store::{
+    Answer, BoxedStore, Connection, Copies, Fault, Figure, Joined, NoTransport, Profile, Store,
+    Threading, Work,
+};
 use mongodb::options::{
     Acknowledgment, ClientOptions, Credential, ReadConcern, ReadConcernLevel, ReadPreference,
     SelectionCriteria, ServerAddress, Tls, TlsOptions, WriteConcern,
@@ -67,7 +72,7 @@ pub const ENTRY: Entry = Entry {
     example: "mongodb://127.0.0.1:27017/kvdyno?w=majority",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: words::of,
-    open: |url| Ok(Box::new(MongoStore::open(url)?)),
+    open: |url| Ok(Arc::new(MongoStore::open(url)?)),
 };
 
 const DEFAULT_DATABASE: &str = "kvdyno";
@@ -289,6 +294,37 @@ impl Store for MongoStore {
         let timeout = self.options.timeout;
         let clients = (0..slots).map(|_| MongoClient::new(Arc::clone(&pool), timeout)).collect();
         Ok(Connection { clients, transport: NoTransport })
+    }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        Vec::new()
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
+        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
+    }
+
+    async fn join(&self, _server: &str) -> Answer<Joined> {
+        Ok(Joined::ByServers)
+    }
+
+    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
+        Err(Fault::unsupported("a way to ask which server has a record"))
     }
 }
 

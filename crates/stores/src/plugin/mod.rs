@@ -12,11 +12,12 @@ use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
-    Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, Figure, NoTransport,
+    Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
 };
 
 use self::contract::{Contract, Room};
@@ -44,7 +45,7 @@ pub const ENTRY: Entry = Entry {
     example: "plugin:./sqlite.so?durability=process",
     lacks: &[Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
     request: |r| r.calls("kvdyno_get", "kvdyno_put", "kvdyno_delete", "kvdyno_scan"),
-    open: |url| Ok(Box::new(PluginStore::open(url)?)),
+    open: |url| Ok(Arc::new(PluginStore::open(url)?)),
 };
 
 /// What the plug-in said of itself.
@@ -196,6 +197,15 @@ impl Store for PluginStore {
         shared.contract.opened("kvdyno_connect", code, client, &error)?;
         Ok(Connection::direct(PluginClient { client, shared, room: Room::default() }))
     }
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 /// A client of a [`PluginStore`].

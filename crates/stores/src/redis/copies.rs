@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use kvdyno_core::store::{Answer, Copies, NodeCopy};
+use kvdyno_core::store::{Answer, BoxedStore, Copies, ErrorClass, Fault, NodeCopy};
 
 use super::RedisStore;
 use super::cluster::Cluster;
+use super::codec::Token;
 use super::sentinel::Sentinels;
 use super::store::{ReadFrom, Topology};
-use super::wire::Access;
-use crate::wire::Endpoint;
+use super::wire::{Access, Wire, ask};
+use crate::wire::{Effect, Endpoint, unexpected};
 
 /// What each node has, as its topology is now.
-pub(super) async fn of(store: &RedisStore) -> Answer<Copies<RedisStore>> {
+pub(super) async fn of(store: &RedisStore) -> Answer<Copies<BoxedStore>> {
     match &store.topology {
         // Each record is on one of the servers that the URL names; whether that has replicas nobody
         // has said.
@@ -23,7 +24,7 @@ pub(super) async fn of(store: &RedisStore) -> Answer<Copies<RedisStore>> {
     }
 }
 
-async fn watched(store: &RedisStore, sentinels: &Sentinels) -> Answer<Copies<RedisStore>> {
+async fn watched(store: &RedisStore, sentinels: &Sentinels) -> Answer<Copies<BoxedStore>> {
     let asking = async {
         let mut nodes = vec![sentinels.primary().await?];
         nodes.extend(sentinels.replicas().await?);
@@ -32,12 +33,13 @@ async fn watched(store: &RedisStore, sentinels: &Sentinels) -> Answer<Copies<Red
     let nodes = sentinels.first().bounded(asking).await?;
     Ok(several(nodes.into_iter().map(|node| {
         let name = node.name();
-        NodeCopy::of_node(name, placed(store, node, store.access.clone()))
+        let copy = placed(store, node, store.access.clone());
+        NodeCopy::of_node(name, BoxedStore::new(copy))
     })))
 }
 
 /// The primary of each slot, its first replica, its second, as far as some slot has one.
-async fn of_cluster(store: &RedisStore, cluster: &Arc<Cluster>) -> Answer<Copies<RedisStore>> {
+async fn of_cluster(store: &RedisStore, cluster: &Arc<Cluster>) -> Answer<Copies<BoxedStore>> {
     let map = cluster.refreshed().await?;
     Ok(several((0..map.most_copies()).map(|number| {
         let name = match number {
@@ -54,11 +56,11 @@ async fn of_cluster(store: &RedisStore, cluster: &Arc<Cluster>) -> Answer<Copies
             lives: Arc::default(),
         };
         let place = move |key: &[u8]| Some(map.holder(key, number)?.name());
-        NodeCopy { name, store: copy, place: Some(Box::new(place)) }
+        NodeCopy { name, store: BoxedStore::new(copy), place: Some(Box::new(place)) }
     })))
 }
 
-fn several(copies: impl Iterator<Item = NodeCopy<RedisStore>>) -> Copies<RedisStore> {
+fn several(copies: impl Iterator<Item = NodeCopy<BoxedStore>>) -> Copies<BoxedStore> {
     let copies: Vec<_> = copies.collect();
     if copies.len() < 2 { Copies::One } else { Copies::Each(copies) }
 }
@@ -74,7 +76,7 @@ fn placed(store: &RedisStore, node: Endpoint, access: Arc<Access>) -> RedisStore
 }
 
 /// Reads of a replica may be old: those of its primary are not.
-pub(super) fn stronger(store: &RedisStore) -> Vec<(RedisStore, String)> {
+pub(super) fn stronger(store: &RedisStore) -> Vec<(BoxedStore, String)> {
     let topology = match &store.topology {
         Topology::Watched { sentinels, read: ReadFrom::Replica } => {
             Topology::Watched { sentinels: sentinels.clone(), read: ReadFrom::Primary }
@@ -91,5 +93,32 @@ pub(super) fn stronger(store: &RedisStore) -> Vec<(RedisStore, String)> {
     let learned = store.learned.clone();
     let primary =
         RedisStore { access, topology, learned, sent: Arc::default(), lives: Arc::default() };
-    vec![(primary, "of the primary".to_owned())]
+    vec![(BoxedStore::new(primary), "of the primary".to_owned())]
+}
+
+/// How many of the records at `keys` a server has, which is reached as `known` is. A node of a cluster that
+/// has not got a record's slot says so.
+pub(super) async fn held_by(
+    access: &Arc<Access>,
+    known: Option<Endpoint>,
+    server: &str,
+    keys: &[Vec<u8>],
+) -> Answer<u64> {
+    let place = server.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let (Some(known), Some((host, port))) = (known, place) else {
+        let message = format!("{server} is no host:port of a server that can be asked");
+        return Err(Fault::failed(ErrorClass::Rejected, message));
+    };
+    let endpoint = known.beside(host.trim_matches(['[', ']']), port);
+    let mut dialogue = endpoint.bounded(Wire::server(access, endpoint.clone()).dialogue()).await?;
+    let mut held = 0;
+    for key in keys {
+        match endpoint.bounded(ask(&mut dialogue, &[b"EXISTS", key])).await? {
+            Ok((Token::Integer(count), _)) => held += u64::from(count > 0),
+            Err(fault) if fault.message.starts_with("MOVED") => {}
+            Err(fault) => return Err(fault),
+            Ok(_) => return Err(unexpected(Effect::Read)),
+        }
+    }
+    Ok(held)
 }

@@ -20,6 +20,8 @@ mod store;
 mod wire;
 mod words;
 
+use std::sync::Arc;
+
 use kvdyno_core::load::Need;
 
 use crate::entry::Entry;
@@ -65,5 +67,5 @@ pub const ENTRY: Entry = Entry {
     example: "redis://127.0.0.1:6379",
     lacks: &[Need::Scan],
     request: words::of,
-    open: |url| Ok(Box::new(RedisStore::open(url)?)),
+    open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };

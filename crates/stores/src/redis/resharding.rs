@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, Fault, Joined};
 
 use super::codec::{Token, Tokens};
 use super::sharded::Shards;
@@ -25,14 +25,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// # Errors
 /// A [`Fault`] if it cannot be one more, or a server refuses or does not answer. Then clients go on with
 /// the servers that they had, without the records that were moved by then.
-pub(super) async fn join(access: &Arc<Access>, shards: &Shards, server: &str) -> Answer<String> {
+pub(super) async fn join(access: &Arc<Access>, shards: &Shards, server: &str) -> Answer<Joined> {
     let (old, new) = (shards.layout(), shards.layout_with(server)?);
     for server in &new.servers {
         // Before anything is moved: a server that does not answer leaves all as it was.
         Mover::open(access, server).await?;
     }
     let moving = shards.hold().await;
-    let (mut moved, mut found) = (0, 0);
+    let (mut moved, mut found) = (0_u64, 0_u64);
     for (number, from) in old.servers.iter().enumerate() {
         let mut mover = Mover::open(access, from).await?;
         let mut cursor = b"0".to_vec();
@@ -40,7 +40,7 @@ pub(super) async fn join(access: &Arc<Access>, shards: &Shards, server: &str) ->
             let keys = mover.scan(&mut cursor).await?;
             let home = |key: &Vec<u8>| new.placement.of(key);
             // Those that an earlier server has given to this one were counted there.
-            found += keys.iter().filter(|key| old.placement.of(key) == number).count();
+            found += keys.iter().filter(|key| old.placement.of(key) == number).count() as u64;
             let (_, mut leaving): (Vec<_>, Vec<_>) =
                 keys.into_iter().partition(|key| home(key) == number);
             leaving.sort_by_key(home);
@@ -49,7 +49,7 @@ pub(super) async fn join(access: &Arc<Access>, shards: &Shards, server: &str) ->
                     mover.migrate(&new.servers[home(&keys[0])], keys).await?;
                 }
             }
-            moved += leaving.len();
+            moved += leaving.len() as u64;
             if cursor == b"0" {
                 break;
             }
@@ -57,7 +57,7 @@ pub(super) async fn join(access: &Arc<Access>, shards: &Shards, server: &str) ->
     }
     let servers = new.servers.len();
     moving.end(new);
-    Ok(format!("{moved} of {found} records to where {servers} servers have them"))
+    Ok(Joined::Moved { moved, found, servers })
 }
 
 /// A server that gives records away.

@@ -38,7 +38,7 @@ pub const ENTRY: Entry = Entry {
     example: "redis+sentinel://127.0.0.1:26379,127.0.0.1:26380,127.0.0.1:26381/mymaster",
     lacks: &[Need::Scan],
     request: words::of,
-    open: |url| Ok(Box::new(RedisStore::open(url)?)),
+    open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 
 pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError> {

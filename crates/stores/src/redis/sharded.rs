@@ -33,7 +33,7 @@ pub const ENTRY: Entry = Entry {
     example: "redis+sharded://127.0.0.1:6379,127.0.0.1:6380",
     lacks: &[Need::Scan],
     request: words::of_sharded,
-    open: |url| Ok(Box::new(RedisStore::open(url)?)),
+    open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 
 pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError> {

@@ -1,13 +1,15 @@
 //! A Redis store of any shape: where its servers are, how to connect to them, what they promise.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::task::Context;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use futures_util::future::join_all;
 use kvdyno_core::store::{
-    Answer, Connection, Copies, Figure, Profile, Store, Threading, Transport,
+    Answer, BoxedStore, Connection, Copies, Figure, Joined, Profile, Store, Threading, Transport,
+    Work,
 };
 
 use super::client::RedisClient;
@@ -185,6 +187,10 @@ impl Store for RedisStore {
         Ok(Connection { clients: clients.collect(), transport: RedisTransport(transport) })
     }
 
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
     async fn figures(&self) -> Vec<Figure> {
         let told = self.told_lives().await;
         let mut all: Vec<Figure> = self.lives.look(Instant::now(), told).into_iter().collect();
@@ -192,21 +198,40 @@ impl Store for RedisStore {
         all
     }
 
-    fn stronger(&self) -> Vec<(RedisStore, String)> {
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
         copies::stronger(self)
     }
 
-    async fn copies(&self) -> Answer<Copies<RedisStore>> {
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
         copies::of(self).await
     }
 
-    async fn join(&self, server: &str) -> Answer<Option<String>> {
+    async fn join(&self, server: &str) -> Answer<Joined> {
         match &self.topology {
-            Topology::Sharded(shards) => {
-                resharding::join(&self.access, shards, server).await.map(Some)
+            Topology::Single(_) => {
+                Ok(Joined::PassedOver("the URL names one server, and all records are there".into()))
             }
-            _ => Ok(None),
+            Topology::Sharded(shards) => resharding::join(&self.access, shards, server).await,
+            Topology::Watched { .. } | Topology::Cluster(_) => Ok(Joined::ByServers),
         }
+    }
+
+    async fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> Answer<u64> {
+        let known = match &self.topology {
+            Topology::Single(server) => Some(server.clone()),
+            Topology::Sharded(shards) => shards.layout().servers.first().cloned(),
+            Topology::Watched { sentinels, .. } => Some(sentinels.first().clone()),
+            Topology::Cluster(cluster) => cluster.current().await?.primaries().next().cloned(),
+        };
+        copies::held_by(&self.access, known, server, keys).await
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
     }
 }
 

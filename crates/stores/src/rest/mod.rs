@@ -9,13 +9,16 @@ mod profile;
 mod template;
 mod words;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Connection, Consistency, Durability, Profile, Store, Threading, Transport,
+    Answer, BoxedStore, Connection, Consistency, Copies, Durability, Fault, Figure, Joined,
+    Profile, Store, Threading, Transport, Work,
 };
 
 use crate::entry::Entry;
@@ -62,7 +65,7 @@ pub const ENTRY: Entry = Entry {
     example: "rest+http://127.0.0.1:11222/rest/v2/caches/bench/{key}?ttl=timeToLiveSeconds",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Pipeline],
     request: words::of,
-    open: |url| Ok(Box::new(RestStore::open(url)?)),
+    open: |url| Ok(Arc::new(RestStore::open(url)?)),
 };
 
 /// How to reach a REST store, and what is declared of it.
@@ -224,6 +227,37 @@ impl Store for RestStore {
         let client = |link| RestClient::new(link, self.options.template.clone());
         let clients = links.into_iter().map(client).collect();
         Ok(Connection { clients, transport: RestTransport(transport) })
+    }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        Vec::new()
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
+        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
+    }
+
+    async fn join(&self, _server: &str) -> Answer<Joined> {
+        Ok(Joined::ByServers)
+    }
+
+    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
+        Err(Fault::unsupported("a way to ask which server has a record"))
     }
 }
 

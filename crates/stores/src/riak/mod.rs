@@ -10,14 +10,17 @@ mod profile;
 mod siblings;
 mod words;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Context;
 use std::time::Duration;
+use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Connection, ErrorClass, Fault, Profile, Store, Threading, Transport,
+    Answer, BoxedStore, Connection, Copies, ErrorClass, Fault, Figure, Joined, Profile, Store,
+    Threading, Transport, Work,
 };
 
 use crate::entry::Entry;
@@ -44,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     example: "riak://127.0.0.1:8087/kvdyno",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
     request: words::of,
-    open: |url| Ok(Box::new(RiakStore::open(url)?)),
+    open: |url| Ok(Arc::new(RiakStore::open(url)?)),
 };
 
 /// A Riak cluster.
@@ -102,6 +105,37 @@ impl Store for RiakStore {
         let (links, transport) = wire::open(members, slots, &self.sent).await?;
         let clients = links.into_iter().map(|link| RiakClient::new(link, &self.options, vclock));
         Ok(Connection { clients: clients.collect(), transport: RiakTransport(transport) })
+    }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        Vec::new()
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        None
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
+        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
+    }
+
+    async fn join(&self, _server: &str) -> Answer<Joined> {
+        Ok(Joined::ByServers)
+    }
+
+    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
+        Err(Fault::unsupported("a way to ask which server has a record"))
     }
 }
 

@@ -10,13 +10,15 @@ mod log;
 mod settings;
 
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, ErrorClass, Fault, NoTransport, OperationId, Profile,
-    Promise, Put, Reading, Rows, Store, Threading,
+    Answer, Capabilities, Client, Connection, ErrorClass, Fault, Figure, NoTransport, OperationId,
+    Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
 };
 
 use self::cell::Cell;
@@ -45,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     example: "sim:?service=100us&stale=1000&log=sim.jsonl",
     lacks: &[Need::Pipeline],
     request: |request| request.plain(),
-    open: |url| Ok(Box::new(SimStore::open(url)?)),
+    open: |url| Ok(Arc::new(SimStore::open(url)?)),
 };
 
 #[derive(Debug)]
@@ -143,6 +145,19 @@ impl Store for SimStore {
             requests: 0,
         }))
     }
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    async fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn work_since(&self, _: SystemTime) -> Vec<Work> {
+        Vec::new()
+    }
+
+    kvdyno_core::kept_once_in_this_process!();
 }
 
 /// A client of a [`SimStore`].

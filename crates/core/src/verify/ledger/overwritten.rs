@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::measure::Nanos;
-use crate::verify::judgement::Tick;
+use crate::verify::judgement::{Tick, Times};
 
 const SHARDS: u64 = 64;
 /// Slots of a shard before it is first looked through for old ones.
@@ -48,7 +48,7 @@ struct Shard {
 /// See the top of the file.
 #[derive(Debug)]
 pub(super) struct Overwritten {
-    /// How stale a read may be, ns.
+    /// How stale a read may be at most, ns.
     staleness: Nanos,
     shards: Vec<Mutex<Shard>>,
 }
@@ -80,7 +80,7 @@ impl Overwritten {
         moments.drain(..kept.saturating_sub(1));
     }
 
-    /// Whether a read sent at `sent` may have found `version` (`None`: any) that an acknowledged
+    /// Whether a read at those times may have found `version` (`None`: any) that an acknowledged
     /// write had replaced; `behind` is at least how long the last acknowledgement was ago, `None`
     /// if that was just before.
     pub(super) fn allows(
@@ -88,9 +88,13 @@ impl Overwritten {
         slot: u64,
         version: Option<u32>,
         behind: Option<Duration>,
-        sent: Nanos,
+        times: Times,
     ) -> bool {
-        if behind.is_none_or(|behind| behind.as_nanos() <= u128::from(self.staleness)) {
+        let staleness = times.staleness.min(self.staleness);
+        if staleness == 0 {
+            return false;
+        }
+        if behind.is_none_or(|behind| behind.as_nanos() <= u128::from(staleness)) {
             // So recent a last write may be the one that took its place; an earlier one tells more.
             let Some(version) = version else { return true };
             let shard = self.shard(slot).lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +102,7 @@ impl Overwritten {
             let first = moments.iter().find(|moment| moment.below > version);
             return first
                 .and_then(|moment| moment.at.latest())
-                .is_none_or(|replaced| replaced.saturating_add(self.staleness) >= sent);
+                .is_none_or(|replaced| replaced.saturating_add(staleness) >= times.sent);
         }
         false
     }

@@ -65,7 +65,7 @@ impl Ledger {
         if self.found_at_rest(ticket.word, read) {
             return Judgement::Legal;
         }
-        self.end_read_of_other(slot, ticket, read, Times { sent, answered })
+        self.end_read_of_other(slot, ticket, read, sent, answered)
     }
 
     /// The read found something else than what rested there.
@@ -75,13 +75,15 @@ impl Ledger {
         slot: u64,
         ticket: ReadTicket,
         read: Read,
-        times: Times,
+        sent: Nanos,
+        answered: Nanos,
     ) -> Judgement {
         if self.found_first(slot, ticket.word, read) {
             return Judgement::StampOnly;
         }
+        let times = self.times(sent, answered);
         let judgement = self.judge_ticket(slot, ticket, read, times);
-        self.allow_stale(slot, read, judgement, times.sent)
+        self.allow_stale(slot, read, judgement, times)
     }
 
     /// The read found what was current, and nothing was in flight, when it was sent. Then it is legal
@@ -107,6 +109,10 @@ impl Ledger {
             && self.rules.existing_data
             && !self.may_apply_again
             && self.change(self.slots.word(slot), then, then.with_base(Base::Found))
+    }
+
+    fn times(&self, sent: Nanos, answered: Nanos) -> Times {
+        Times { sent, answered, staleness: self.staleness.load(Ordering::Relaxed) }
     }
 
     /// The verdict of a store that is never stale.
@@ -138,7 +144,7 @@ impl Ledger {
     /// Lets a stale read pass if what it found was replaced no longer ago than the store may be
     /// stale. A read that found nothing may have found any delete.
     #[inline]
-    fn allow_stale(&self, slot: u64, read: Read, judgement: Judgement, sent: Nanos) -> Judgement {
+    fn allow_stale(&self, slot: u64, read: Read, judgement: Judgement, times: Times) -> Judgement {
         let (Some(overwritten), Judgement::Illegal { kind, behind, .. }) =
             (&self.overwritten, judgement)
         else {
@@ -152,7 +158,7 @@ impl Ledger {
             Read::Absent | Read::Version { session: Session::Earlier, .. } => Some(0),
             Read::Version { version, .. } => Some(version),
         };
-        let allowed = overwritten.allows(slot, version, behind, sent);
+        let allowed = overwritten.allows(slot, version, behind, times);
         if allowed { Judgement::LegalStale } else { judgement }
     }
 
@@ -301,8 +307,7 @@ impl Ledger {
         let cell = self.slots.word(slot);
         let last = load(cell);
         // When the answer came is not told: whatever may have expired has.
-        let times = Times { sent, answered: Nanos::MAX };
-        let sent_at = sent;
+        let times = self.times(sent, Nanos::MAX);
         let sent = Tick::of(sent);
         let (judgement, in_order) = if self.may_apply_again {
             let judgement = again::judge(cell, last.acknowledged_only(), read, &self.rules, times);
@@ -326,7 +331,7 @@ impl Ledger {
         match judgement {
             Judgement::Illegal { kind: AnomalyKind::Phantom, .. } => judgement,
             Judgement::Illegal { .. } if !in_order => Judgement::StampOnly,
-            _ => self.allow_stale(slot, read, judgement, sent_at),
+            _ => self.allow_stale(slot, read, judgement, times),
         }
     }
 

@@ -41,7 +41,7 @@ pub const ENTRY: Entry = Entry {
     example: "redis+cluster://127.0.0.1:7000,127.0.0.1:7001",
     lacks: &[Need::Scan],
     request: words::of_cluster,
-    open: |url| Ok(Box::new(RedisStore::open(url)?)),
+    open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 
 pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError> {

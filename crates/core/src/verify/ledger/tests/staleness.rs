@@ -218,3 +218,24 @@ fn a_store_that_keeps_its_staleness_is_never_accused() {
     }
     assert!(stale > 20, "{stale} old versions were named");
 }
+
+#[test]
+fn reads_that_go_past_the_cache_are_held_to_the_store_behind_it() {
+    let mut bench = stale_by_a_second();
+    bench.write(Put, Acknowledged);
+    bench.now = 10 * MS;
+    bench.write(Put, Acknowledged);
+    bench.now = 500 * MS;
+    assert_eq!(bench.read(ours(1)), Judgement::LegalStale);
+    assert_eq!(bench.read(Read::Absent), Judgement::LegalStale);
+    bench.ledger.allow_staleness(Duration::ZERO);
+    assert_eq!(kind(bench.read(ours(1))), STALE);
+    assert_eq!(kind(bench.read(Read::Absent)), STALE);
+    assert_eq!(bench.read(ours(2)), Judgement::Legal);
+    // A store behind that may be stale itself, and no more than the ledger was made for.
+    bench.ledger.allow_staleness(Duration::from_millis(600));
+    assert_eq!(bench.read(ours(1)), Judgement::LegalStale);
+    bench.ledger.allow_staleness(Duration::from_secs(3_600));
+    bench.now = 1_500 * MS;
+    assert_eq!(kind(bench.read(ours(1))), STALE);
+}

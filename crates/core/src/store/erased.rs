@@ -1,48 +1,62 @@
-//! A store whose type is forgotten for good, for stores that are made of others (`cache(…)`): any
-//! store that the registry opens becomes a [`BoxedStore`], which is a store again.
+//! The one form of a store in which its type is forgotten. Nothing in it has a default, nor has [`Store`]:
+//! what a store that is made of others (`cache(…)`) does not hand on does not compile.
 //!
-//! Each request costs one allocation and two calls through a table, some 50 ns, which is why the
-//! load itself is compiled for each store's own client instead.
+//! Each request of a [`BoxedStore`] costs one allocation and two calls through a table, some 50 ns, which
+//! is why the load itself is compiled for each store's own client (`load/any_store.rs`).
 
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Context;
 use std::time::SystemTime;
 
-use kvdyno_core::load::AnyStore;
-use kvdyno_core::store::{
-    Answer, Client, Connection, Figure, OperationId, Profile, Put, Reading, Rows, Store, Threading,
-    Transport, Work,
+use super::{
+    Answer, Client, Connection, Copies, Figure, Joined, OperationId, Profile, Put, Reading, Rows,
+    Store, Threading, Transport, Work,
 };
 
-/// What opening a URL gives: a store to load, or to build another one of.
-pub trait OpenedStore: AnyStore {
-    /// Forgets its type.
-    fn into_boxed(self: Box<Self>) -> BoxedStore;
-}
-
-impl<S: Store> OpenedStore for S {
-    fn into_boxed(self: Box<Self>) -> BoxedStore {
-        BoxedStore(self)
-    }
-}
-
 /// An answer that is on its way.
-type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// [`Store`] in a form that needs no type.
-trait DynStore: Send + Sync {
+/// [`Store`] in a form that needs no type; every store has it. Each method is the store's of that name.
+pub trait ErasedStore: Send + Sync {
+    /// As [`Store::threading`].
     fn threading(&self) -> Threading;
+
+    /// As [`Store::profile`].
     fn profile(&self) -> Pending<'_, Answer<Profile>>;
+
+    /// As [`Store::connect`].
     fn connect(&self, slots: usize)
     -> Pending<'_, Answer<Connection<BoxedClient, BoxedTransport>>>;
+
+    /// As [`Store::folder`].
     fn folder(&self) -> Option<&Path>;
-    fn work_since(&self, moment: SystemTime) -> Vec<Work>;
+
+    /// As [`Store::figures`].
     fn figures(&self) -> Pending<'_, Vec<Figure>>;
+
+    /// As [`Store::stronger`].
+    fn stronger(&self) -> Vec<(BoxedStore, String)>;
+
+    /// As [`Store::behind`].
+    fn behind(&self) -> Option<BoxedStore>;
+
+    /// As [`Store::copies`].
+    fn copies(&self) -> Pending<'_, Answer<Copies<BoxedStore>>>;
+
+    /// As [`Store::join`].
+    fn join<'a>(&'a self, server: &'a str) -> Pending<'a, Answer<Joined>>;
+
+    /// As [`Store::held_by`].
+    fn held_by<'a>(&'a self, server: &'a str, keys: &'a [Vec<u8>]) -> Pending<'a, Answer<u64>>;
+
+    /// As [`Store::work_since`].
+    fn work_since(&self, moment: SystemTime) -> Vec<Work>;
 }
 
-impl<S: Store> DynStore for S {
+impl<S: Store> ErasedStore for S {
     fn threading(&self) -> Threading {
         Store::threading(self)
     }
@@ -67,17 +81,37 @@ impl<S: Store> DynStore for S {
         Store::folder(self)
     }
 
-    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
-        Store::work_since(self, moment)
-    }
-
     fn figures(&self) -> Pending<'_, Vec<Figure>> {
         Box::pin(Store::figures(self))
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        Store::stronger(self)
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        Store::behind(self)
+    }
+
+    fn copies(&self) -> Pending<'_, Answer<Copies<BoxedStore>>> {
+        Box::pin(Store::copies(self))
+    }
+
+    fn join<'a>(&'a self, server: &'a str) -> Pending<'a, Answer<Joined>> {
+        Box::pin(Store::join(self, server))
+    }
+
+    fn held_by<'a>(&'a self, server: &'a str, keys: &'a [Vec<u8>]) -> Pending<'a, Answer<u64>> {
+        Box::pin(Store::held_by(self, server, keys))
+    }
+
+    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
+        Store::work_since(self, moment)
     }
 }
 
 /// [`Client`] in a form that needs no type.
-trait DynClient {
+trait ErasedClient {
     fn get<'a>(&'a mut self, key: &'a [u8], into: &'a mut Reading) -> Pending<'a, Answer<bool>>;
     fn put<'a>(&'a mut self, put: Put<'a>) -> Pending<'a, Answer<()>>;
     fn delete<'a>(&'a mut self, key: &'a [u8]) -> Pending<'a, Answer<bool>>;
@@ -96,7 +130,7 @@ trait DynClient {
     fn begin(&mut self, operation: OperationId);
 }
 
-impl<C: Client> DynClient for C {
+impl<C: Client> ErasedClient for C {
     fn get<'a>(&'a mut self, key: &'a [u8], into: &'a mut Reading) -> Pending<'a, Answer<bool>> {
         Box::pin(Client::get(self, key, into))
     }
@@ -135,11 +169,25 @@ impl<C: Client> DynClient for C {
     }
 }
 
-/// Any store.
-pub struct BoxedStore(Box<dyn DynStore>);
+/// Any store. A clone is the same store.
+#[derive(Clone)]
+pub struct BoxedStore(Arc<dyn ErasedStore>);
+
+impl BoxedStore {
+    /// Forgets a store's type.
+    pub fn new(store: impl Store) -> BoxedStore {
+        BoxedStore(Arc::new(store))
+    }
+}
+
+impl From<Arc<dyn ErasedStore>> for BoxedStore {
+    fn from(store: Arc<dyn ErasedStore>) -> BoxedStore {
+        BoxedStore(store)
+    }
+}
 
 /// A client of any store.
-pub struct BoxedClient(Box<dyn DynClient>);
+pub struct BoxedClient(Box<dyn ErasedClient>);
 
 /// What moves the bytes of any store's connection.
 pub struct BoxedTransport(Box<dyn Transport + Unpin>);
@@ -170,12 +218,32 @@ impl Store for BoxedStore {
         self.0.folder()
     }
 
-    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
-        self.0.work_since(moment)
-    }
-
     async fn figures(&self) -> Vec<Figure> {
         self.0.figures().await
+    }
+
+    fn stronger(&self) -> Vec<(BoxedStore, String)> {
+        self.0.stronger()
+    }
+
+    fn behind(&self) -> Option<BoxedStore> {
+        self.0.behind()
+    }
+
+    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
+        self.0.copies().await
+    }
+
+    async fn join(&self, server: &str) -> Answer<Joined> {
+        self.0.join(server).await
+    }
+
+    async fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> Answer<u64> {
+        self.0.held_by(server, keys).await
+    }
+
+    fn work_since(&self, moment: SystemTime) -> Vec<Work> {
+        self.0.work_since(moment)
     }
 }
 
