@@ -89,7 +89,7 @@ impl Accounting {
             corrupt: tally.of(AnomalyKind::Corrupt),
             phantom: tally.of(AnomalyKind::Phantom),
             late: old.late,
-            unknown: tally.unknown + unread + old.unread,
+            unknown: tally.unknown + tally.other_run + unread + old.unread,
             read: tally.records,
             anomalies: tally.anomalies,
             how: settled(how, context),

@@ -73,6 +73,8 @@ pub struct Session<'a> {
     exit: Exit,
     /// Phases behind those of the plan are probes of a search, and judged like any other.
     probing: bool,
+    /// Another run was seen to write the same records.
+    crowded: bool,
 }
 
 impl<'a> Session<'a> {
@@ -136,6 +138,7 @@ impl<'a> Session<'a> {
             status: Status::Complete,
             exit: Exit::Done,
             probing: false,
+            crowded: false,
         })
     }
 
@@ -283,6 +286,7 @@ impl<'a> Session<'a> {
                 _ => Exit::Unavailable,
             });
         }
+        self.crowded |= measure.tally.other_run > 0;
         if self.is_failure(&measure) {
             self.exit = self.exit.worse(Exit::Failed);
         }
@@ -402,8 +406,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A wrong read, unless it is what the store's consistency allows.
+    /// A wrong read, unless it is what the store's consistency allows, or what another run may have done
+    /// that writes the same records: that one's deletes and expiries leave no value that tells of it.
     fn is_failure(&self, measure: &PhaseMeasure) -> bool {
+        if self.crowded {
+            return measure.tally.of(AnomalyKind::Corrupt) > 0;
+        }
         let allowed = match self.context.profile.consistency.level {
             Consistency::Eventual => measure.tally.of(AnomalyKind::Stale),
             _ => 0,

@@ -71,6 +71,36 @@ fn reuse_names_an_old_value_after_an_acknowledged_write_stale() {
     assert_eq!(read.tally.illegal(), stale);
 }
 
+#[test]
+fn what_a_later_run_writes_is_not_blamed_on_the_store_and_an_earlier_runs_value_is() {
+    let store = store("map:");
+    let records = 300;
+    let of_session = |session| Dataset { session, ..dataset(records, 1) };
+    let reads = |run: &Run, index| {
+        run.carry(phase(index, vec![group(&[(Kind::Get, 1_000)], 1, records, records)]))
+    };
+    let updates = |run: &Run, index| {
+        is_clean(
+            &run.carry(phase(index, vec![group(&[(Kind::Update, 1_000)], 1, records, records)])),
+        );
+    };
+    let first = Run::new(&store, of_session(7), Initial::Never);
+    is_clean(&first.carry(phase(0, vec![load(records)])));
+    let second = Run::new(&store, of_session(8), Initial::Unjudged);
+    updates(&second, 1);
+    let seen = reads(&first, 2);
+    assert_eq!((seen.tally.other_run, seen.tally.illegal()), (records, 0));
+    assert!(seen.anomalies.is_empty());
+    // To the second an earlier run's value in the place of its own is an old value, whoever wrote it.
+    updates(&first, 3);
+    let seen = reads(&second, 4);
+    assert_eq!((seen.tally.other_run, named(&seen, AnomalyKind::Lost)), (0, records));
+    // Data of a machine whose clock was ahead are existing data as any, until they are written over.
+    let behind = Run::new(&store, of_session(5), Initial::Unjudged);
+    let seen = reads(&behind, 5);
+    assert_eq!((seen.tally.other_run, seen.tally.stamp_only), (0, records));
+}
+
 /// Puts or gets one key that is none of kvdyno's.
 fn foreign(path: &std::path::Path, put: bool) -> bool {
     use kvdyno_stores::{StoreUrl, lmdb::LmdbStore};

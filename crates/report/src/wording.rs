@@ -226,6 +226,9 @@ pub(crate) fn verification_line(run: &StoreRun) -> String {
     if tally.stamp_only > 0 {
         parts.push(format!("{} by their stamp only", count(tally.stamp_only)));
     }
+    if tally.other_run > 0 {
+        parts.push(format!("{} of another run", count(tally.other_run)));
+    }
     if tally.missed() > 0 {
         parts.push(format!("{} unexpected misses", count(tally.missed())));
     }

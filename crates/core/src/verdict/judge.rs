@@ -42,7 +42,7 @@ pub struct Evidence<'a> {
 #[must_use]
 pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
     let mut found = vec![cut_short(evidence), error_ratio(evidence)];
-    found.extend([unjudged(evidence), anomalies(evidence)]);
+    found.extend([unjudged(evidence), other_run(evidence), anomalies(evidence)]);
     if !(evidence.prepares || evidence.plan.warmup || evidence.plan.load) {
         found.extend([client_limited(evidence), harness_share(evidence)]);
         found.extend([client_stalled(evidence), missed_schedule(evidence), late_sends(evidence)]);
@@ -157,6 +157,11 @@ fn error_ratio(evidence: &Evidence<'_>) -> Option<Reason> {
 fn unjudged(evidence: &Evidence<'_>) -> Option<Reason> {
     let tally = &evidence.measure.tally;
     Some(Reason::Unjudged { unknown: tally.unknown, reads: tally.reads })
+}
+
+fn other_run(evidence: &Evidence<'_>) -> Option<Reason> {
+    let tally = &evidence.measure.tally;
+    Some(Reason::OtherRun { values: tally.other_run, reads: tally.reads })
 }
 
 fn anomalies(evidence: &Evidence<'_>) -> Option<Reason> {

@@ -235,6 +235,13 @@ pub enum Reason {
         /// Reads in all.
         reads: u64,
     },
+    /// Another run writes the same records: what this one reads, and how fast, is not its own doing.
+    OtherRun {
+        /// Reads that found a value of it.
+        values: u64,
+        /// Reads in all.
+        reads: u64,
+    },
     /// The store answered reads wrongly. A finding about the store: the measurement may be fine.
     Anomalies {
         /// How many reads.
@@ -270,6 +277,7 @@ impl Reason {
             Reason::Scaled { .. } => "scaled",
             Reason::Apart { .. } => "apart",
             Reason::Unjudged { .. } => "unjudged",
+            Reason::OtherRun { .. } => "other-run",
             Reason::Anomalies { .. } => "anomalies",
         }
     }
@@ -307,6 +315,7 @@ impl Reason {
             Reason::Disturbed { .. } => Bounds::above(0.02, 0.10),
             Reason::Apart { .. } => Bounds::above(0.01, 0.05),
             Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
+            Reason::OtherRun { .. } => Bounds { invalid: Some(0.0), ..Bounds::default() },
             Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
         }
     }
@@ -344,6 +353,7 @@ impl Reason {
             Reason::Apart { share, .. } => (share, Unit::Share),
             Reason::Scaled { scale } => (scale, Unit::Share),
             Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
+            Reason::OtherRun { values, .. } => (values as f64, Unit::Count),
             Reason::Anomalies { illegal, .. } => (illegal as f64, Unit::Count),
         }
     }
@@ -430,6 +440,10 @@ impl Reason {
                 let (unknown, reads) = (grouped(unknown), grouped(reads));
                 format!("{unknown} of {reads} reads could not be judged right or wrong")
             }
+            Reason::OtherRun { values, reads } => {
+                let (values, reads) = (grouped(values), grouped(reads));
+                format!("{values} of {reads} reads found values of another run, written meanwhile")
+            }
             Reason::Anomalies { counts, .. } => words::of_anomalies(counts),
         }
     }
@@ -495,6 +509,7 @@ impl Reason {
             Reason::Unjudged { .. } => {
                 "fewer timeouts, or fewer clients on the same records, leave less in doubt"
             }
+            Reason::OtherRun { .. } => "end it, or use --part",
             Reason::Anomalies { .. } => "read anomalies.jsonl in the result folder",
         }
     }

@@ -155,6 +155,9 @@ pub struct Tally {
     /// too, by their fields, and each but once if they are not found again.
     #[serde(default)]
     pub wrong_misses: u64,
+    /// Reads that found what another run wrote, which began later and writes the same records.
+    #[serde(default)]
+    pub other_run: u64,
     /// Writes acknowledged: one for each record, in batches too.
     pub writes_acknowledged: u64,
     /// Writes surely not applied.
@@ -203,6 +206,7 @@ impl Tally {
             legal_stale,
             unexpected_misses,
             wrong_misses,
+            other_run,
             writes_acknowledged,
             writes_failed,
             writes_indeterminate,
@@ -220,6 +224,7 @@ impl Tally {
         self.legal_stale += legal_stale;
         self.unexpected_misses += unexpected_misses;
         self.wrong_misses += wrong_misses;
+        self.other_run += other_run;
         self.writes_acknowledged += writes_acknowledged;
         self.writes_failed += writes_failed;
         self.writes_indeterminate += writes_indeterminate;

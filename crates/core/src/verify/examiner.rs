@@ -498,6 +498,10 @@ impl Examiner {
                 self.missing.expected();
             }
             Judgement::Unknown => self.tally.unknown += 1,
+            Judgement::OtherRun => {
+                self.tally.stamp_only += 1;
+                self.tally.other_run += 1;
+            }
             Judgement::Illegal { kind, floor, next, behind } => {
                 self.tally.judged += 1;
                 self.missing.demanded();

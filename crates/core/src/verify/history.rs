@@ -244,6 +244,8 @@ impl Scribe {
         let content = match found.map(|seen| (seen.session(), seen.version())) {
             None => Content::Nothing,
             Some((Session::Earlier, version)) => Content::Earlier(version),
+            // Another run's value: the history is not this run's alone, and the read says nothing.
+            Some((Session::Newer, _)) => return,
             // Too short a stamp to tell it from a value of an earlier run: the read says nothing.
             Some((Session::Unseen, _)) if self.sample.records[kept.number].first_version == 1 => {
                 return;

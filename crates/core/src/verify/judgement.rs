@@ -67,6 +67,8 @@ pub enum Judgement {
     UnexpectedMiss,
     /// The ledger lost track of this slot: the side table was full, or versions ran out.
     Unknown,
+    /// A value that a run wrote which began after this one: it says nothing of the store.
+    OtherRun,
     /// What no correct store returns.
     Illegal {
         /// What is wrong.
@@ -181,6 +183,8 @@ pub(super) enum Found {
     Ours(u32),
     /// What was there before this run.
     Earlier,
+    /// What a run wrote that began later; or, with clocks that differ, what was there before.
+    Newer,
     /// One or the other: the value is too short to tell its session.
     Either(u32),
 }
@@ -192,6 +196,7 @@ impl Found {
             Read::Absent => Found::Absent,
             Read::Version { version, session: Session::Ours } => Found::Ours(version),
             Read::Version { session: Session::Earlier, .. } => Found::Earlier,
+            Read::Version { session: Session::Newer, .. } => Found::Newer,
             Read::Version { version, session: Session::Unseen } if !existing_data => {
                 Found::Ours(version)
             }
@@ -255,7 +260,9 @@ impl Rules {
     pub(super) fn judge(&self, found: Found, past: &impl Past, times: Times) -> Judgement {
         match found {
             Found::Absent => self.judge_absence(past, times),
-            Found::Earlier if past.earlier() && past.blank() => Judgement::StampOnly,
+            Found::Earlier | Found::Newer if past.earlier() && past.blank() => Judgement::StampOnly,
+            Found::Newer if past.earlier() => Judgement::StampOnly,
+            Found::Newer => Judgement::OtherRun,
             Found::Earlier if past.earlier() => Judgement::Legal,
             Found::Earlier if !self.existing_data => illegal(AnomalyKind::Phantom, past, times),
             Found::Earlier if past.buried(0) => illegal(AnomalyKind::Resurrected, past, times),

@@ -15,6 +15,9 @@
 //! as the state, so that the rest is aligned when the value is. A changed state, as a changed bit,
 //! always changes the sum, and salts of records with the same high bits differ.
 //!
+//! A session's number grows with time (and is compared around the end of its 32 bits), so that a value tells
+//! whether an earlier run wrote it or one that began later.
+//!
 //! A store that answers without storing fabricates values: checksum, a hash of the key asked for,
 //! and in full forms the length's complement (which no stamp has in its place) and magic of its
 //! own. The checksum leaves the hash out, so that one template serves all keys.
@@ -67,8 +70,9 @@ impl Form {
             Form::Tiny => &[
                 "values of 8 to 15 bytes: a value of another dataset, record or field, or cut \
                  short shows as corrupt, without saying which",
-                "values of 8 to 15 bytes: a value that an earlier run wrote passes as this run's \
-                 if its version is one that a read may return",
+                "values of 8 to 15 bytes: a value that another run wrote, before or meanwhile, \
+                 passes as this run's if its version is one that a read may return, and else as \
+                 the store's mistake",
             ],
         }
     }
@@ -79,7 +83,7 @@ impl Form {
 pub struct Identity {
     /// Tells this dataset's values from any other's.
     pub dataset: u32,
-    /// Tells this run's writes from those of earlier runs over the same dataset.
+    /// Tells this run's writes from those of other runs over the same dataset; a later one's is higher.
     pub session: u32,
     /// Number of the record.
     pub record: u64,
@@ -110,10 +114,12 @@ pub struct Expected<'a> {
 pub enum Session {
     /// This run.
     Ours,
-    /// Another run over the same dataset.
+    /// A run over the same dataset that began before this one.
     Earlier,
     /// The value is too short to say ([`Form::Tiny`]).
     Unseen,
+    /// A run over the same dataset that began after this one.
+    Newer,
 }
 
 /// What a sound stamp told. One word and not three fields: those would be stored one by one and
@@ -142,7 +148,8 @@ impl Seen {
         match (self.0 >> 32) & 3 {
             0 => Session::Ours,
             1 => Session::Earlier,
-            _ => Session::Unseen,
+            2 => Session::Unseen,
+            _ => Session::Newer,
         }
     }
 
@@ -520,7 +527,11 @@ fn stamped_length(bytes: &[u8]) -> Option<usize> {
 
 #[inline]
 fn session(stamped: u32, expected: &Expected<'_>) -> Session {
-    if stamped == expected.session { Session::Ours } else { Session::Earlier }
+    match stamped.wrapping_sub(expected.session) as i32 {
+        0 => Session::Ours,
+        ..0 => Session::Earlier,
+        _ => Session::Newer,
+    }
 }
 
 #[inline]

@@ -124,6 +124,28 @@ fn records_of_an_earlier_run_are_refused_reused_or_wiped() {
 }
 
 #[test]
+fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let line = format!("run --records 500 --store {}", server.url());
+    // The first has loaded its records, and measures.
+    let first = under_load(&scratch, &server.url(), "--duration 6s --quiet");
+    let second = "--data reuse --requests 2000 --out second --quiet";
+    scratch.kvdyno(&format!("{line} {second}"));
+    let ended = first.wait();
+    let told = format!("{}{}", ended.out, ended.err);
+    let run = scratch.result("r")["runs"][0].clone();
+    let reasons = run["verdict"]["reasons"].as_array().expect("reasons");
+    let reason = reasons.iter().find(|reason| reason["name"] == "other-run").expect(&told);
+    assert_eq!(reason["level"], "invalid", "{told}");
+    assert!(told.contains("values of another run, written meanwhile"), "{told}");
+    assert!(told.contains("end it, or use --part"), "{told}");
+    ended.expect(2);
+    let text = std::fs::read_to_string(scratch.path("r/anomalies.jsonl")).unwrap_or_default();
+    assert_eq!(text, "", "nothing is wrong with the store");
+}
+
+#[test]
 fn foreign_values_under_our_keys_are_corrupt() {
     let server = redis(RedisSettings::default());
     let scratch = Scratch::new();

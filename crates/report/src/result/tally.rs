@@ -19,6 +19,8 @@ pub(super) struct TallySchema {
     legal_stale: u64,
     unexpected_misses: u64,
     wrong_misses: u64,
+    #[schemars(default)]
+    other_run: u64,
     writes_acknowledged: u64,
     writes_failed: u64,
     writes_indeterminate: u64,

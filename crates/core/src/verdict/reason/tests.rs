@@ -36,6 +36,7 @@ fn each() -> Vec<Reason> {
         Reason::Incomplete { ended: 1, planned: 3 },
         Reason::ClientStalled { still: standstill(span / 4), span, due: 3, timed_out: 1 },
         Reason::Apart { share: 0.4, span },
+        Reason::OtherRun { values: 1, reads: 10_000 },
     ]
 }
 
@@ -64,6 +65,7 @@ fn position(reason: &Reason) -> usize {
         Reason::Incomplete { .. } => 19,
         Reason::ClientStalled { .. } => 20,
         Reason::Apart { .. } => 21,
+        Reason::OtherRun { .. } => 22,
     }
 }
 

@@ -344,6 +344,7 @@ impl Ledger {
     fn judge_unknown(&self, read: Read, last: Word) -> Judgement {
         let next = last.issued() + 1;
         match Found::of(read, self.rules.existing_data, last.issued()) {
+            Found::Newer if !self.rules.existing_data => Judgement::OtherRun,
             Found::Ours(version) if version >= next => {
                 Judgement::Illegal { kind: AnomalyKind::Phantom, floor: 0, next, behind: None }
             }

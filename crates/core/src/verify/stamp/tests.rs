@@ -44,6 +44,23 @@ fn every_length_tells_its_version_and_session() {
 }
 
 #[test]
+fn a_run_that_began_later_is_told_from_an_earlier_one_around_the_end_of_the_number() {
+    for (ours, other, told) in [
+        (77, 76, Session::Earlier),
+        (77, 78, Session::Newer),
+        (77, 77 + (1 << 30), Session::Newer),
+        (u32::MAX, 2, Session::Newer),
+        (2, u32::MAX, Session::Earlier),
+    ] {
+        for length in [16, 31, 32, 100] {
+            let bytes = sealed(length, &Identity { session: other, ..identity(5) });
+            let seen = check(&bytes, &Expected { session: ours, ..expected(5) }).unwrap();
+            assert_eq!((seen.session(), seen.version()), (told, 41), "{other} read by {ours}");
+        }
+    }
+}
+
+#[test]
 fn a_stamp_takes_what_it_is_said_to() {
     for length in 0..200 {
         // Two payloads that differ in every byte: where the stamp lies, what it says is the same.
