@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{AnyStore, Context, Job, Observer, Progress};
+use kvdyno_core::load::{AnyStore, Conduct, Context, Job, Observer, Progress};
 use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason};
 use kvdyno_core::suite::Plan;
-use kvdyno_core::workload::{Distribution, Kind, PhasePlan};
+use kvdyno_core::verify::Sightings;
+use kvdyno_core::workload::{Distribution, KeyWriter, Kind, PhasePlan};
 
 use crate::added::Pass;
 use crate::args::DataPolicy;
@@ -19,6 +20,8 @@ use crate::setting::Setting;
 const PROBES: u64 = 1_000;
 /// Records taken to exist where a plan reads none that it did not make.
 const AT_MOST: u64 = 100_000;
+/// Where no more records are planned, every one is looked at before a run writes over them.
+const LOOKED_AT_ALL: u64 = 100_000;
 /// Clients that look and delete.
 const CLIENTS: u32 = 8;
 
@@ -47,38 +50,161 @@ pub fn planned_records(plan: &Plan) -> u64 {
     of_group.max().filter(|&records| records > 0).unwrap_or(plan.dataset.capacity.min(AT_MOST))
 }
 
-/// Looks for existing records and deals with them as the user says.
+/// Records that the plan's phases that load reach.
+fn loaded(plan: &Plan) -> u64 {
+    let groups = plan.phases.iter().filter(|phase| phase.load).flat_map(|phase| &phase.groups);
+    let ends = groups.map(|group| {
+        let inserts = group.requests.unwrap_or(0).saturating_mul(group.batch.into());
+        group.insert_first.saturating_add(inserts.saturating_mul(group.insert_stride))
+    });
+    ends.max().unwrap_or(0).min(plan.dataset.capacity)
+}
+
+/// What was there before the run, as the user wants it dealt with.
+pub struct Found {
+    /// How many of the records.
+    pub existing: Existing,
+    /// Which exactly, where some are to be loaded and others are there.
+    pub sightings: Option<Arc<Sightings>>,
+}
+
+/// Nothing is there.
+const NOTHING: Found = Found { existing: Existing::None, sightings: None };
+
+/// Looks for existing records and deals with them as the user says. A part of a load does so with its own
+/// records: the others load theirs at this very time.
 ///
 /// # Errors
-/// [`Failure`] if there are records that must not be there, or the store cannot be asked.
+/// [`Failure`] if there are records that must not be there, or values that are not kvdyno's where the run
+/// would write, or the store cannot be asked.
 pub fn prepare(
     setting: &Setting<'_>,
     store: &Arc<dyn AnyStore>,
     url: &str,
     context: &Context,
-) -> Result<Existing, Failure> {
+) -> Result<Found, Failure> {
     let records = planned_records(setting.plan);
-    // Of a load in parts the others load their own records at this very time; and what a store
-    // makes up is not there.
-    if setting.conduct.part.count > 1 || context.profile.capabilities.fabricates {
-        return Ok(Existing::None);
+    // What a store makes up is not there.
+    if context.profile.capabilities.fabricates || context.profile.store == "null" {
+        return Ok(NOTHING);
     }
-    if context.profile.store == "null" {
-        // It has no records: it makes up whatever is read.
-        return Ok(Existing::None);
-    }
-    let found = probe(store, url, context, records)?;
-    match (setting.data, found) {
-        (_, Existing::None) | (DataPolicy::Reuse, _) => Ok(found),
+    // The start that was asked for is that of the first phase.
+    let conduct = Conduct { start_at: None, ..context.conduct.clone() };
+    let context = &Context { conduct, ..context.clone() };
+    let looks = Looks { store, url, context };
+    let (existing, sample) = looks.probe(records)?;
+    match (setting.data, existing) {
+        (_, Existing::None) => Ok(NOTHING),
         (DataPolicy::Fresh, _) => Err(Failure::usage(format!(
             "{url} holds records of this dataset already; use --data reuse to measure over them, \
              or --data wipe to delete them first"
         ))),
         (DataPolicy::Wipe, _) => {
             wipe(setting, store, url, context, records)?;
-            Ok(Existing::None)
+            Ok(NOTHING)
+        }
+        (DataPolicy::Reuse, existing) => {
+            let writes = writes(setting.plan, existing == Existing::Some);
+            let all = existing == Existing::Some || records <= LOOKED_AT_ALL;
+            if !writes || !all {
+                looks.refuse_foreign(sample.as_ref().filter(|_| writes))?;
+                return Ok(Found { existing, sightings: None });
+            }
+            let seen = looks.at_all(records.max(loaded(setting.plan)))?;
+            looks.refuse_foreign(Some(&seen))?;
+            match seen.missing() {
+                0 => Ok(Found { existing: Existing::All, sightings: None }),
+                _ => Ok(Found { existing: Existing::Some, sightings: Some(seen) }),
+            }
         }
     }
+}
+
+/// The plan writes over what is there: in its phases that load, if some records are to be loaded, or in others.
+fn writes(plan: &Plan, loads: bool) -> bool {
+    let phases = plan.phases.iter().filter(|phase| loads || !phase.load);
+    let kinds = phases.flat_map(|phase| &phase.groups).flat_map(|group| &group.mix.parts);
+    kinds.into_iter().any(|&(kind, part)| part > 0 && !kind.read_only())
+}
+
+/// Where records are looked at.
+struct Looks<'a> {
+    store: &'a Arc<dyn AnyStore>,
+    url: &'a str,
+    context: &'a Context,
+}
+
+impl Looks<'_> {
+    /// Looks at some of the part's records, evenly from the first to the last. What was seen; nothing, if it has none.
+    fn probe(&self, records: u64) -> Result<(Existing, Option<Arc<Sightings>>), Failure> {
+        let part = self.context.conduct.part;
+        let (index, count) = (u64::from(part.index), u64::from(part.count));
+        let own = records.saturating_sub(index).div_ceil(count);
+        let sampled = own.min(PROBES);
+        let slot = |n: u64| (u128::from(n) * u128::from(own) / u128::from(sampled)) as u64;
+        let these: Vec<u64> = (0..sampled).map(|n| slot(n) * count + index).collect();
+        if these.is_empty() {
+            return Ok((Existing::None, None));
+        }
+        let phase = Pass::over_all("probe", Kind::Get, records, CLIENTS).phase("Probe", PHASE);
+        let (measure, seen) = self.look(phase, Some(&these), true)?;
+        let answered = answered(&measure);
+        Ok(match seen.missing() {
+            0 if answered > 0 => (Existing::All, Some(seen)),
+            missing if missing < answered => (Existing::Some, Some(seen)),
+            _ => (Existing::None, None),
+        })
+    }
+
+    /// Looks at every record, of the part if it is one. None may stay unknown: it would be written over.
+    fn at_all(&self, records: u64) -> Result<Arc<Sightings>, Failure> {
+        let phase = Pass::over_all("look", Kind::Get, records, CLIENTS).phase("Look", PHASE);
+        let (measure, seen) = self.look(phase, None, false)?;
+        match measure.errors.first() {
+            None => Ok(seen),
+            Some(error) => {
+                let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
+                Err(Failure::unavailable(format!(
+                    "{}: {failed} of the {} keys that the run would write could not be looked at, so \
+                     that it might write over what is not kvdyno's; the first: {}; --data wipe \
+                     deletes what is there",
+                    self.url, measure.started, error.first_message
+                )))
+            }
+        }
+    }
+
+    fn look(
+        &self,
+        phase: PhasePlan,
+        these: Option<&[u64]>,
+        quiet: bool,
+    ) -> Result<(PhaseMeasure, Arc<Sightings>), Failure> {
+        let (job, seen) = Job::looking(phase.clone(), self.context.clone(), these)
+            .map_err(|error| Failure::of_load(self.url, &error))?;
+        let measure = carry(self.store, self.url, self.context, (&phase, job), quiet)?;
+        Ok((measure, seen))
+    }
+
+    /// What is there and bears no stamp of kvdyno's is never written over.
+    fn refuse_foreign(&self, seen: Option<&Arc<Sightings>>) -> Result<(), Failure> {
+        let Some((count, first)) = seen.and_then(|seen| seen.foreign()) else { return Ok(()) };
+        let dataset = &self.context.dataset;
+        let mut key = Vec::new();
+        if let Ok(keys) = KeyWriter::new(dataset.key, dataset.id) {
+            keys.write(first, &mut key);
+        }
+        Err(Failure::usage(format!(
+            "{}: {count} of the keys that the run would write hold what kvdyno did not write (the first: \
+             {}); --data wipe deletes it",
+            self.url,
+            key.escape_ascii()
+        )))
+    }
+}
+
+fn answered(measure: &PhaseMeasure) -> u64 {
+    measure.series.iter().map(|(_, series)| series.ok).sum()
 }
 
 /// Waits until the store answers every one of some reads, for as long as [`PATIENCE`]. What comes
@@ -115,29 +241,6 @@ pub fn answers_within(
     false
 }
 
-fn probe(
-    store: &Arc<dyn AnyStore>,
-    url: &str,
-    context: &Context,
-    records: u64,
-) -> Result<Existing, Failure> {
-    let keys = if records <= PROBES { Distribution::Sequential } else { Distribution::Uniform };
-    let requests = records.min(PROBES);
-    let pass = Pass { keys, requests, ..Pass::over_all("probe", Kind::Get, records, CLIENTS) };
-    let mut phase = pass.phase("Probe", PHASE);
-    phase.verify = false;
-    let measure = run(store, url, context, &phase, true)?;
-    let (ok, missing) = measure
-        .series
-        .iter()
-        .fold((0, 0), |(ok, missing), (_, series)| (ok + series.ok, missing + series.missing));
-    Ok(match missing {
-        0 if ok > 0 => Existing::All,
-        missing if missing < ok => Existing::Some,
-        _ => Existing::None,
-    })
-}
-
 /// Deletes the records of the plan. Earlier runs may have made more: it goes on over twice as many
 /// for as long as that finds any.
 fn wipe(
@@ -168,11 +271,20 @@ fn run(
     phase: &PhasePlan,
     quiet: bool,
 ) -> Result<PhaseMeasure, Failure> {
-    let job =
-        Arc::new(Job::new(phase.clone(), context.clone()).map_err(|e| Failure::of_load(url, &e))?);
+    let job = Job::new(phase.clone(), context.clone()).map_err(|e| Failure::of_load(url, &e))?;
+    carry(store, url, context, (phase, job), quiet)
+}
+
+fn carry(
+    store: &Arc<dyn AnyStore>,
+    url: &str,
+    context: &Context,
+    (phase, job): (&PhasePlan, Job),
+    quiet: bool,
+) -> Result<PhaseMeasure, Failure> {
     let mut watcher = OnlyProgress(ProgressLine::new(&context.profile.store, phase, quiet));
     let measure = Arc::clone(store)
-        .load(&job, &mut watcher)
+        .load(&Arc::new(job), &mut watcher)
         .map_err(|error| Failure::of_load(url, &error))?;
     let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
     match (measure.stopped, measure.errors.first()) {

@@ -14,7 +14,7 @@ use kvdyno_core::store::{Consistency, ErrorClass, Profile, Threading, Work};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Extent, Reason, judge_phase, judge_run};
 use kvdyno_core::verify::linearizability::Answer;
-use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig};
+use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig, Sightings};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::account::outages;
 use kvdyno_report::result::{
@@ -27,7 +27,7 @@ use crate::account::Accounting;
 use crate::added::Pass;
 use crate::args::DataPolicy;
 use crate::device::DeviceLimit;
-use crate::existing::{self, Existing};
+use crate::existing::{self, Existing, Found};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::replicas::{self, Origin};
@@ -57,6 +57,8 @@ pub struct Session<'a> {
     roster: Roster,
     context: Context,
     existing: Existing,
+    /// Which records are missing, where some are and some are not.
+    sightings: Option<Arc<Sightings>>,
     /// Of the device under the store, where the plan wants it.
     device: Option<DeviceLimit>,
     /// What became of the writes.
@@ -110,7 +112,7 @@ impl<'a> Session<'a> {
             conduct: setting.conduct.clone(),
             interrupt: Arc::clone(&setting.interrupt),
         };
-        let existing = existing::prepare(setting, &store, &url, &context)?;
+        let Found { existing, sightings } = existing::prepare(setting, &store, &url, &context)?;
         if setting.verify {
             let config = ledger_config(setting, &context, existing);
             let ledger = Ledger::new(config);
@@ -128,6 +130,7 @@ impl<'a> Session<'a> {
             roster: Roster::default(),
             context,
             existing,
+            sightings,
             device: None,
             accounting: Accounting::new(existing == Existing::None),
             reached: BTreeMap::new(),
@@ -315,7 +318,11 @@ impl<'a> Session<'a> {
     }
 
     fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {
-        let job = Arc::new(Job::new(phase.clone(), self.context.clone())?);
+        let job = match self.sightings.as_ref().filter(|_| phase.load && only_inserts(phase)) {
+            Some(found) => Job::filling(phase.clone(), self.context.clone(), found)?,
+            None => Job::new(phase.clone(), self.context.clone())?,
+        };
+        let job = Arc::new(job);
         let sampler = self.roster.sample(self.keeper.as_ref());
         let watching = output.observer(&self.context.profile.store, phase);
         let hears = (&self.roster, &self.store, self.context.dataset);
@@ -446,6 +453,11 @@ impl<'a> Session<'a> {
         output.end_store(&verdict, self.status);
         self.exit.worse(output.judge_claims(self.setting.plan))
     }
+}
+
+fn only_inserts(phase: &PhasePlan) -> bool {
+    let mut kinds = phase.groups.iter().flat_map(|group| &group.mix.parts);
+    kinds.all(|&(kind, part)| part == 0 || kind.inserts())
 }
 
 /// Record and version of the write that an anomaly is about, if it is about one.

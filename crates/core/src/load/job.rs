@@ -9,7 +9,7 @@ use super::pace::Pacing;
 use super::schedule::due_after;
 use crate::measure::Nanos;
 use crate::store::{Fault, OperationId, Profile};
-use crate::verify::{Examination, Ledger, LedgerError, Sample, Suspects};
+use crate::verify::{Examination, Ledger, LedgerError, Sample, Sightings, Suspects};
 use crate::workload::{
     Arrival, Dataset, Distribution, GroupPlan, Kind, Marked, Marks, Part, PhasePlan, PlanError,
     Workload,
@@ -101,6 +101,8 @@ pub struct Job {
     pub(super) unread: Option<Marks>,
     /// Of a pass over records that were marked.
     again: Option<Again>,
+    /// What a look at records shows.
+    sightings: Option<Arc<Sightings>>,
 }
 
 /// A pass over records that were marked when the phase was over.
@@ -143,7 +145,75 @@ impl Job {
         let suspects = suspects.map(Arc::new);
         let unread = plan.reads_back().then(|| Marks::new(context.dataset.capacity));
         let controls = Controls::default();
-        Ok(Job { plan, groups, context, controls, sample, suspects, unread, again: None })
+        let (again, sightings) = (None, None);
+        Ok(Job { plan, groups, context, controls, sample, suspects, unread, again, sightings })
+    }
+
+    /// A look, before the run, at the records that the gets of `plan` go to, or at `these` and no others:
+    /// which are missing, and which hold what kvdyno did not write.
+    ///
+    /// # Errors
+    /// As [`Job::new`].
+    pub fn looking(
+        mut plan: PhasePlan,
+        context: Context,
+        these: Option<&[u64]>,
+    ) -> Result<(Self, Arc<Sightings>), LoadError> {
+        // A value is looked at by its bytes alone, and a record as one.
+        let context = Context { ledger: None, fields_apart: false, ..context };
+        let sightings = Arc::new(Sightings::new(context.dataset.capacity));
+        plan.verify = false;
+        let mut job = Job::new(plan, context)?;
+        // Checked, and nothing is read again: no suspect is marked.
+        job.plan.verify = true;
+        if let Some(these) = these {
+            let marks = Marks::new(job.context.dataset.capacity);
+            these.iter().for_each(|&record| marks.set(record));
+            job.aim(&|_| Marked::of(&marks))?;
+        }
+        job.sightings = Some(Arc::clone(&sightings));
+        Ok((job, sightings))
+    }
+
+    /// As [`Job::new`], of a phase that inserts, for those of its records that are missing, one by one.
+    ///
+    /// # Errors
+    /// As [`Job::new`].
+    pub fn filling(
+        mut plan: PhasePlan,
+        context: Context,
+        found: &Sightings,
+    ) -> Result<Self, LoadError> {
+        let whole = Job::new(plan.clone(), context.clone())?;
+        for (group, (_, workload)) in plan.groups.iter_mut().zip(&whole.groups) {
+            // What there is once it is over.
+            let end = workload.records_after(group.requests.unwrap_or(u64::MAX));
+            group.records = group.records.max(end);
+            (group.mix.parts, group.batch) = (vec![(Kind::Insert, 1_000)], 1);
+        }
+        let mut job = Job { plan, ..whole };
+        job.aim(&|workload| {
+            let end = workload.1.records_after(workload.0.requests.unwrap_or(u64::MAX));
+            let own = |record| record < end && workload.1.inserted_by(record).is_some();
+            Marked::of(&found.missing_of(own))
+        })?;
+        Ok(job)
+    }
+
+    /// Sends each group's operations to the records that `marked` gives of it as it was, once each.
+    fn aim(
+        &mut self,
+        marked: &dyn Fn(&(Arc<GroupPlan>, Workload)) -> Marked,
+    ) -> Result<(), LoadError> {
+        let part = self.context.conduct.part;
+        for (group, compiled) in self.plan.groups.iter_mut().zip(&mut self.groups) {
+            let marked = Arc::new(marked(compiled));
+            // Each part has marked its own, and draws one id in as many as there are parts.
+            group.requests = Some(marked.count().saturating_mul(part.count.into()));
+            let workload = Workload::over(group, &self.context.dataset, part, marked)?;
+            *compiled = (Arc::new(group.clone()), workload);
+        }
+        Ok(())
     }
 
     /// A pass over records that this phase has marked, by as many clients as its largest group has.
@@ -174,6 +244,7 @@ impl Job {
             suspects: Some(Arc::clone(&again.suspects)),
             unread: None,
             again: Some(again),
+            sightings: None,
         })
     }
 
@@ -201,6 +272,7 @@ impl Job {
             sample: self.sample.clone(),
             suspects: self.suspects.clone(),
             answered: self.again.as_ref().map(|again| Arc::clone(&again.answered)),
+            sightings: self.sightings.clone(),
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod in_flight;
 mod scan;
+mod wrong;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use super::history::{Kept, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
 use super::ledger::{Hand, Ledger, WriteTicket};
 use super::missing::{MissedAt, Missing};
+use super::sightings::Sightings;
 use super::stamp::{self, Expected, Seen, Session};
 use super::suspects::Suspects;
 use crate::measure::Nanos;
@@ -43,6 +45,8 @@ pub struct Examination {
     pub(crate) suspects: Option<Arc<Suspects>>,
     /// Where records whose read was answered are marked, if somebody asks.
     pub(crate) answered: Option<Arc<Marks>>,
+    /// What looking at records before a run shows is told here.
+    pub(crate) sightings: Option<Arc<Sightings>>,
 }
 
 /// A read that was answered.
@@ -311,6 +315,9 @@ impl Examiner {
     }
 
     fn judge_missing(&mut self, read: &AnsweredRead<'_>, reads: &mut ReadTickets) {
+        if let Some(sightings) = &self.by.sightings {
+            sightings.miss(read.record);
+        }
         self.note_fields();
         self.missing.begin();
         match &self.ledger {
@@ -390,10 +397,10 @@ impl Examiner {
             return self.check_field(read, 0, bytes);
         }
         let mut together = None;
-        for (field, bytes) in (0..).zip(stamp::split(bytes, fields)) {
-            let seen = match bytes {
-                Ok(bytes) => self.check_field(read, field, bytes)?,
-                Err(fault) => return self.unreadable(read, field, &fault),
+        for (field, part) in (0..).zip(stamp::split(bytes, fields)) {
+            let seen = match part {
+                Ok(part) => self.check_field(read, field, part)?,
+                Err(fault) => return self.unreadable(read, field, bytes, &fault),
             };
             if *together.get_or_insert(seen) != seen {
                 return self.torn(read, field);
@@ -431,26 +438,8 @@ impl Examiner {
         };
         match stamp::check(bytes, &expected) {
             Ok(seen) => Some(seen),
-            Err(fault) => self.unreadable(read, field, &fault),
+            Err(fault) => self.unreadable(read, field, bytes, &fault),
         }
-    }
-
-    #[cold]
-    fn unreadable(
-        &mut self,
-        read: &AnsweredRead<'_>,
-        field: u16,
-        fault: &stamp::StampFault,
-    ) -> Option<Seen> {
-        self.note(read, AnomalyKind::Corrupt, field, None, Bounds::default(), fault.to_string());
-        None
-    }
-
-    #[cold]
-    fn torn(&mut self, read: &AnsweredRead<'_>, field: u16) -> Option<Seen> {
-        let detail = "fields that are written together are of different versions".to_owned();
-        self.note(read, AnomalyKind::Corrupt, field, None, Bounds::default(), detail);
-        None
     }
 
     #[inline(always)]

@@ -10,6 +10,7 @@ mod ledger;
 pub mod linearizability;
 mod missing;
 mod overlap;
+pub mod sightings;
 pub mod stamp;
 mod suspects;
 
@@ -19,5 +20,6 @@ pub use history::{Action, Call, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};
 pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, WriteTicket};
+pub use sightings::Sightings;
 pub use stamp::{Expected, SMALLEST, Session};
 pub(crate) use suspects::{Finding, Suspects};

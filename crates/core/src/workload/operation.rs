@@ -144,7 +144,7 @@ impl Workload {
         Ok(workload)
     }
 
-    /// As [`Workload::new`]; every operation that reads one record goes to one of `marked`, in order.
+    /// As [`Workload::new`]; every operation about one record, but deletes, goes to one of `marked`, in order.
     ///
     /// # Errors
     /// As [`Workload::new`].
@@ -376,7 +376,12 @@ impl Drawer {
         }
         let mut operation = Operation { kind, record: 0, field: None, size: 0, count: 1 };
         if kind.inserts() {
-            operation.record = compiled.inserts.record(compiled.mixer.inserted_before(number));
+            let aimed = match &compiled.aim {
+                Some(Aim::Marked(marked)) => marked.nth(number),
+                _ => None,
+            };
+            operation.record = aimed
+                .unwrap_or_else(|| compiled.inserts.record(compiled.mixer.inserted_before(number)));
         } else {
             let mut reach = compiled.records;
             if compiled.chooser.follows_inserts() {

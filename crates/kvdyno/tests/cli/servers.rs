@@ -124,6 +124,67 @@ fn records_of_an_earlier_run_are_refused_reused_or_wiped() {
 }
 
 #[test]
+fn only_what_is_missing_is_loaded_and_nothing_foreign_is_written_over() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let run = |out: &str, more: &str| {
+        let line = format!("run --records 2000 --requests 500 --quiet --out {out} {more}");
+        scratch.kvdyno(&format!("{line} --store {}", server.url()))
+    };
+    run("a", "").expect_done();
+    let some_key = || ask(&server, "RANDOMKEY").lines().nth(1).expect("a key").to_owned();
+    let (one, other) = (some_key(), some_key());
+    ask(&server, &format!("DEL {one} {other}"));
+    let missing = if one == other { 1 } else { 2 };
+    run("b", "--data reuse").expect_done();
+    let loaded = |out: &str| {
+        let result = scratch.result(out);
+        let series = phase(&result, "load")["series"].as_array().expect("series").clone();
+        series.iter().map(|one| one["records"].as_u64().expect("records")).sum::<u64>()
+    };
+    assert_eq!((loaded("a"), loaded("b")), (2_000, missing), "what was missing, and no more");
+    assert!(ask(&server, "DBSIZE").contains(":2000"));
+
+    // With nothing missing it would be updated; with something, loaded over.
+    let foreign = some_key();
+    for value in ["of-somebody-else", "of-somebody-else-and-longer-than-a-stamp-is"] {
+        ask(&server, &format!("SET {foreign} {value}"));
+        run("c", "--data reuse").expect_line(64, &["1 of the keys", &foreign, "--data wipe"]);
+        assert!(ask(&server, &format!("GET {foreign}")).contains(value));
+    }
+    ask(&server, &format!("DEL {foreign}\r\nRPUSH {foreign} x"));
+    run("d", "--data reuse").expect_line(69, &["1 of the", "WRONGTYPE", "--data wipe"]);
+    assert!(ask(&server, &format!("TYPE {foreign}")).contains("list"));
+    run("e", "--data wipe").expect_done();
+    assert_eq!(loaded("e"), 2_000);
+}
+
+#[test]
+fn a_part_refuses_and_wipes_its_own_records_as_a_whole_run_does() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let run = |out: &str, more: &str| {
+        let line = format!("run --records 3000 --requests 600 --quiet --out {out} {more}");
+        scratch.kvdyno(&format!("{line} --store {}", server.url()))
+    };
+    let there = |records: u64| assert!(ask(&server, "DBSIZE").contains(&format!(":{records}\r")));
+    run("a", "--part 1/3").expect_done();
+    there(1_000);
+    // The others' records are none of its business.
+    run("b", "--part 2/3").expect_done();
+    there(2_000);
+    run("c", "--part 1/3").expect_line(64, &["--data reuse", "--data wipe"]);
+    run("d", "--part 1/3 --data reuse").expect_done();
+    let load = scratch.result("d")["runs"][0]["phases"][0]["load"].clone();
+    assert_eq!(load, false, "nothing to load");
+    ask(&server, "SET somebody-else 1");
+    run("e", "--part 1/3 --data wipe").expect_done();
+    let phases = scratch.result("e");
+    assert_eq!(phase(&phases, "load")["series"][0]["records"], 1_000);
+    there(2_001);
+}
+
+#[test]
 fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     let server = redis(RedisSettings::default());
     let scratch = Scratch::new();

@@ -39,10 +39,10 @@ impl Examiner {
         self.tally.reads += u64::from(fields);
         self.note_fields();
         let first = row.record * u64::from(fields);
-        for (field, bytes) in (0..).zip(stamp::split(value, fields)) {
-            let seen = match bytes {
-                Ok(bytes) => self.check_field(row, field, bytes),
-                Err(fault) => self.unreadable(row, field, &fault),
+        for (field, part) in (0..).zip(stamp::split(value, fields)) {
+            let seen = match part {
+                Ok(part) => self.check_field(row, field, part),
+                Err(fault) => self.unreadable(row, field, value, &fault),
             };
             if let Some(seen) = seen {
                 self.judge_late(row, first + u64::from(field), field, seen);

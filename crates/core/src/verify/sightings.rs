@@ -1,0 +1,91 @@
+//! What looking at records before a run shows: which are missing, and under which keys lies what kvdyno did
+//! not write. One bit for each record, so that what is missing is known exactly, however many there are.
+
+use super::stamp::{self, Form, StampFault};
+use crate::workload::Marks;
+
+/// See the top of the file. Shared by the workers that look.
+#[derive(Debug)]
+pub struct Sightings {
+    missing: Marks,
+    foreign: Marks,
+}
+
+impl Sightings {
+    /// Nothing was seen yet of records 0..`records`.
+    pub(crate) fn new(records: u64) -> Sightings {
+        Sightings { missing: Marks::new(records), foreign: Marks::new(records) }
+    }
+
+    /// A record was not there.
+    pub(super) fn miss(&self, record: u64) {
+        self.missing.set(record);
+    }
+
+    /// What lies in a record's place, or is a field of it, is wrong in this way.
+    pub(super) fn wrong(&self, record: u64, bytes: &[u8], fault: &StampFault) {
+        if bears_no_stamp(bytes, fault) {
+            self.foreign.set(record);
+        }
+    }
+
+    /// Records that are missing.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.missing.count()
+    }
+
+    /// Keys under which lies what kvdyno did not write, and the record of the first of them.
+    #[must_use]
+    pub fn foreign(&self) -> Option<(u64, u64)> {
+        let first = self.foreign.records().next()?;
+        Some((self.foreign.count(), first))
+    }
+
+    /// Marked are the missing records for which `wanted` holds.
+    pub(crate) fn missing_of(&self, wanted: impl Fn(u64) -> bool) -> Marks {
+        let marks = self.missing.none_of_these();
+        self.missing.records().filter(|record| wanted(*record)).for_each(|at| marks.set(at));
+        marks
+    }
+}
+
+/// A full stamp can be told from none; of a short one it can be told only that it is not the one that should
+/// be there. What is too short for any may be anybody's.
+fn bears_no_stamp(bytes: &[u8], fault: &StampFault) -> bool {
+    match Form::of(bytes.len()) {
+        None => false,
+        Some(Form::Full) => stamp::claim(bytes).is_none(),
+        Some(Form::Short | Form::Tiny) => {
+            matches!(fault, StampFault::Checksum { .. } | StampFault::Fields { .. })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::stamp::{Expected, Identity, check, seal};
+
+    #[test]
+    fn what_bears_a_stamp_of_kvdynos_is_told_from_what_bears_none() {
+        let identity = Identity { dataset: 1, session: 2, record: 3, field: 0, version: 4 };
+        let expected =
+            Expected { dataset: 1, session: 2, record: 3, field: 0, fabricated_key: None };
+        let foreign = |bytes: &[u8]| {
+            check(bytes, &expected).is_err_and(|fault| bears_no_stamp(bytes, &fault))
+        };
+        for length in [8, 15, 16, 31, 32, 100, 5_000] {
+            let mut sealed = vec![7; length];
+            seal(&mut sealed, &identity);
+            assert!(!foreign(&sealed), "{length}: sound");
+            assert!(foreign(&vec![b'x'; length]), "{length}: somebody else's");
+            if length >= 32 {
+                *sealed.last_mut().unwrap() ^= 1;
+                assert!(!foreign(&sealed), "{length}: kvdyno's, and broken");
+                assert!(!foreign(&sealed[..20]), "{length}: kvdyno's, and cut");
+            }
+        }
+        assert!(!foreign(b"short"), "it may be anybody's");
+    }
+}
