@@ -308,14 +308,15 @@ impl Reason {
             Reason::Incomplete { .. } => {
                 Bounds { below: true, invalid: Some(1.0), ..Bounds::default() }
             }
-            Reason::DebugBuild => Bounds { invalid: Some(0.0), ..Bounds::default() },
+            Reason::DebugBuild | Reason::OtherRun { .. } => {
+                Bounds { invalid: Some(0.0), ..Bounds::default() }
+            }
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
             Reason::OtherLoad { .. } => Bounds::suspect_above(0.10),
             Reason::Disturbed { .. } => Bounds::above(0.02, 0.10),
             Reason::Apart { .. } => Bounds::above(0.01, 0.05),
             Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
-            Reason::OtherRun { .. } => Bounds { invalid: Some(0.0), ..Bounds::default() },
             Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
         }
     }
@@ -396,7 +397,7 @@ impl Reason {
             Reason::ErrorRatio { failed, completed, of_client } => {
                 delays::failed_text(failed, completed, &self.percent(), of_client)
             }
-            Reason::TooFewSamples { kind, samples } => self.few_text(kind, samples),
+            Reason::TooFewSamples { kind, samples } => words::of_few(kind, samples, self.level()),
             Reason::TooShort { span } => {
                 format!("the phase took only {}", time(span.as_nanos() as u64))
             }
@@ -440,10 +441,7 @@ impl Reason {
                 let (unknown, reads) = (grouped(unknown), grouped(reads));
                 format!("{unknown} of {reads} reads could not be judged right or wrong")
             }
-            Reason::OtherRun { values, reads } => {
-                let (values, reads) = (grouped(values), grouped(reads));
-                format!("{values} of {reads} reads found values of another run, written meanwhile")
-            }
+            Reason::OtherRun { values, reads } => words::of_other_run(values, reads),
             Reason::Anomalies { counts, .. } => words::of_anomalies(counts),
         }
     }
@@ -551,12 +549,6 @@ impl Reason {
             text += &format!("; started anew meanwhile: {restarted}");
         }
         text
-    }
-
-    fn few_text(&self, kind: Kind, samples: u64) -> String {
-        let from = if self.level() == Level::Valid { "p99.9" } else { "p99" };
-        let (kind, samples) = (kind.name(), grouped(samples));
-        format!("{samples} {kind} operations: too few to believe their {from} and above")
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::grouped;
 use crate::measure::StopReason;
+use crate::verdict::Level;
 use crate::verify::AnomalyKind;
+use crate::workload::Kind;
 
 /// What ended a phase.
 pub(super) fn of_cut(stopped: StopReason) -> &'static str {
@@ -22,4 +24,17 @@ pub(super) fn of_anomalies(counts: [u64; 5]) -> String {
         .map(|(kind, count)| format!("{} {}", grouped(count), kind.name()))
         .collect();
     format!("the store answered reads wrongly: {}", kinds.join(", "))
+}
+
+/// Values of a run that began later, where this one has written.
+pub(super) fn of_other_run(values: u64, reads: u64) -> String {
+    let (values, reads) = (grouped(values), grouped(reads));
+    format!("{values} of {reads} reads found values of another run, written meanwhile")
+}
+
+/// Which percentiles so few samples say nothing of.
+pub(super) fn of_few(kind: Kind, samples: u64, level: Level) -> String {
+    let from = if level == Level::Valid { "p99.9" } else { "p99" };
+    let (kind, samples) = (kind.name(), grouped(samples));
+    format!("{samples} {kind} operations: too few to believe their {from} and above")
 }
