@@ -104,17 +104,19 @@ pub fn prepare(
             Ok(NOTHING)
         }
         (DataPolicy::Reuse, existing) => {
-            let writes = writes(setting.plan, existing == Existing::Some);
-            let all = existing == Existing::Some || records <= LOOKED_AT_ALL;
-            if !writes || !all {
-                looks.refuse_foreign(sample.as_ref().filter(|_| writes))?;
+            if existing == Existing::All && records > LOOKED_AT_ALL {
+                looks.refuse_foreign(sample.as_ref().filter(|_| writes(setting.plan, false)))?;
                 return Ok(Found { existing, sightings: None });
             }
-            let seen = looks.at_all(records.max(loaded(setting.plan)))?;
-            looks.refuse_foreign(Some(&seen))?;
-            match seen.missing() {
-                0 => Ok(Found { existing: Existing::All, sightings: None }),
-                _ => Ok(Found { existing: Existing::Some, sightings: Some(seen) }),
+            let (seen, unknown) = looks.at_all(records.max(loaded(setting.plan)))?;
+            let missing = seen.missing() > 0;
+            if writes(setting.plan, missing) {
+                unknown.map_or(Ok(()), Err)?;
+                looks.refuse_foreign(Some(&seen))?;
+            }
+            match missing {
+                false => Ok(Found { existing: Existing::All, sightings: None }),
+                true => Ok(Found { existing: Existing::Some, sightings: Some(seen) }),
             }
         }
     }
@@ -156,22 +158,20 @@ impl Looks<'_> {
         })
     }
 
-    /// Looks at every record, of the part if it is one. None may stay unknown: it would be written over.
-    fn at_all(&self, records: u64) -> Result<Arc<Sightings>, Failure> {
+    /// Looks at every record, of the part if it is one. With what is to be told where the run would write and
+    /// some stayed unknown.
+    fn at_all(&self, records: u64) -> Result<(Arc<Sightings>, Option<Failure>), Failure> {
         let phase = Pass::over_all("look", Kind::Get, records, CLIENTS).phase("Look", PHASE);
         let (measure, seen) = self.look(phase, None, false)?;
-        match measure.errors.first() {
-            None => Ok(seen),
-            Some(error) => {
-                let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
-                Err(Failure::unavailable(format!(
-                    "{}: {failed} of the {} keys that the run would write could not be looked at, so \
-                     that it might write over what is not kvdyno's; the first: {}; --data wipe \
-                     deletes what is there",
-                    self.url, measure.started, error.first_message
-                )))
-            }
-        }
+        let unknown = measure.errors.first().map(|error| {
+            let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
+            Failure::unavailable(format!(
+                "{}: {failed} of the {} keys that the run would write could not be looked at, so that it \
+                 might write over what is not kvdyno's; the first: {}; --data wipe deletes what is there",
+                self.url, measure.started, error.first_message
+            ))
+        });
+        Ok((seen, unknown))
     }
 
     fn look(

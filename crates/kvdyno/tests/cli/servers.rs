@@ -128,7 +128,8 @@ fn only_what_is_missing_is_loaded_and_nothing_foreign_is_written_over() {
     let server = redis(RedisSettings::default());
     let scratch = Scratch::new();
     let run = |out: &str, more: &str| {
-        let line = format!("run --records 2000 --requests 500 --quiet --out {out} {more}");
+        let mix = "--mix get=50,update=50";
+        let line = format!("run --records 2000 --requests 500 {mix} --quiet --out {out} {more}");
         scratch.kvdyno(&format!("{line} --store {}", server.url()))
     };
     run("a", "").expect_done();
@@ -190,8 +191,8 @@ fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     let scratch = Scratch::new();
     let line = format!("run --records 500 --store {}", server.url());
     // The first has loaded its records, and measures.
-    let first = under_load(&scratch, &server.url(), "--duration 6s --quiet");
-    let second = "--data reuse --requests 2000 --out second --quiet";
+    let first = under_load(&scratch, &server.url(), "--mix get=50,update=50 --duration 6s --quiet");
+    let second = "--mix get=50,update=50 --data reuse --requests 2000 --out second --quiet";
     scratch.kvdyno(&format!("{line} {second}"));
     let ended = first.wait();
     let told = format!("{}{}", ended.out, ended.err);
