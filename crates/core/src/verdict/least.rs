@@ -78,6 +78,7 @@ impl Reason {
             | Reason::Apart { .. }
             | Reason::Scaled { .. }
             | Reason::Unjudged { .. }
+            | Reason::OtherRun { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),
         };
         Least { number, of }
