@@ -183,7 +183,7 @@ mod tests {
             let Ok(entry) = entry(scheme) else { continue };
             // Where folders of their own lie in memory, durability has to be given up.
             let opened = open(url).or_else(|_| open(&format!("{url}?durability=none")));
-            let profile = opened.unwrap_or_else(|error| panic!("{error}")).0.profile().unwrap();
+            let profile = opened.unwrap_or_else(|error| panic!("{error}")).0.ask_profile().unwrap();
             let lacks = Need::ALL.into_iter().filter(|need| !need.is_met_by(&profile.capabilities));
             assert_eq!(entry.lacks, lacks.collect::<Vec<_>>(), "{url}");
             seen += 1;
