@@ -255,7 +255,6 @@ impl SizeModel {
             SizeModel::Uniform { max, .. }
             | SizeModel::Zipfian { max, .. }
             | SizeModel::JavaUniform { max, .. }
-            | SizeModel::Zipfian { max, .. }
             | SizeModel::LogNormal { max, .. } => *max,
             SizeModel::Weighted { choices } => {
                 choices.iter().map(|(size, _)| *size).max().unwrap_or(0)
