@@ -1,5 +1,5 @@
 //! kvdyno's load engine: what is asked of a store, how the asking is timed, and how every answer
-//! is checked. It knows no store and writes no file.
+//! is checked. It knows no store and writes no result.
 //!
 //! Data flows one way: [`suite`] → [`workload`] plan → [`load`] → [`store`] → [`measure`] and
 //! [`verify`] → [`verdict`].
