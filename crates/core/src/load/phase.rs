@@ -91,6 +91,8 @@ pub(super) fn run<S: Store>(
         None => recheck(store, job, &mut measure, observer),
     }
     measure.figures = match store.threading() {
+        // Servers may be asked, and are not waited for if the user does not.
+        _ if job.context.interrupt.is_urgent() => Vec::new(),
         Threading::InProcess => threads::block_on_calling_thread(store.figures()),
         Threading::Networked => threads::runtime()?.block_on(store.figures()),
     };
