@@ -86,11 +86,14 @@ pub struct Context {
     pub interrupt: Arc<Interrupt>,
 }
 
+/// A client group with what its operations are drawn from.
+type Compiled = (Arc<GroupPlan>, Workload);
+
 /// A phase compiled for one store.
 pub struct Job {
     /// What it asks, with what the store cannot do apart written whole.
     pub(super) plan: PhasePlan,
-    pub(super) groups: Vec<(Arc<GroupPlan>, Workload)>,
+    pub(super) groups: Vec<Compiled>,
     pub(super) context: Context,
     pub(super) controls: Controls,
     /// Records whose history is kept.
@@ -201,10 +204,7 @@ impl Job {
     }
 
     /// Sends each group's operations to the records that `marked` gives of it as it was, once each.
-    fn aim(
-        &mut self,
-        marked: &dyn Fn(&(Arc<GroupPlan>, Workload)) -> Marked,
-    ) -> Result<(), LoadError> {
+    fn aim(&mut self, marked: &dyn Fn(&Compiled) -> Marked) -> Result<(), LoadError> {
         let part = self.context.conduct.part;
         for (group, compiled) in self.plan.groups.iter_mut().zip(&mut self.groups) {
             let marked = Arc::new(marked(compiled));

@@ -88,7 +88,7 @@ impl<'a> Lines<'a> {
                 }
             }
             // A blank line that is continued to ends the entry, if there is any of it.
-            if text.is_empty() && !(continued && !logical.is_empty()) {
+            if text.is_empty() && (!continued || logical.is_empty()) {
                 continued = false;
                 continue;
             }
