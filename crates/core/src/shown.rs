@@ -94,6 +94,10 @@ pub fn redact(text: &str) -> String {
     let mut rest = text;
     // One URL after the other, each with what follows it.
     while let Some(end) = beginning_of_second_url(rest) {
+        // What looks like a second URL may be the end of a secret that holds a blank.
+        if secret_parameter(&rest[..end]).is_some() {
+            break;
+        }
         clean.push_str(&redact_one(&rest[..end]));
         rest = &rest[end..];
     }
@@ -223,6 +227,10 @@ mod tests {
             ("redis://h?password=s3c&ret", "redis://h?password=***"),
             ("redis://h?password=***&tls=1", "redis://h?password=***&tls=1"),
             ("redis://h?pass%77ord=x", "redis://h?pass%77ord=***"),
+            (
+                "rest+http://h?header.Authorization=Bearer a://b",
+                "rest+http://h?header.Authorization=***",
+            ),
             ("rest+http://h/{key}?header.x-api-key=a", "rest+http://h/{key}?header.x-api-key=***"),
             ("rest+http://h/{key}?header.Cookie=a&b", "rest+http://h/{key}?header.Cookie=***"),
             ("rest+http://h?key=/file&ca=x", "rest+http://h?key=/file&ca=x"),

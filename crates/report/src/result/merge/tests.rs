@@ -149,7 +149,7 @@ fn nothing_of_one_part_stands_for_all() {
     assert_eq!(run.notes, ["both say", "one says"], "what a part cannot see the whole cannot");
     let told = run.of_parts.join("\n").to_lowercase();
     for said in [
-        "part 1: mixed: limited by the client: a thread of kvdyno had work 99 % of the time",
+        "part 1: mix 80/20: limited by the client: a thread of kvdyno had work 99 % of the time",
         "part 1: run found 70/s for its own clients",
         "part 2: reached the store at redis://other",
     ] {
