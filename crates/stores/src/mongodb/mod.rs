@@ -278,7 +278,7 @@ impl Store for MongoStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let pool = self.pools.here(&self.options)?;
-        let mut found = profile::ask_all(&*pool, &self.options).await?;
+        let mut found = profile::ask_all(&pool, &self.options).await?;
         if let Some(Tls::Enabled(tls)) = &self.options.driver.tls
             && tls.allow_invalid_certificates == Some(true)
         {
