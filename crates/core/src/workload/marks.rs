@@ -1,20 +1,31 @@
 //! Which records a pass goes to: one bit for each record, set by any number of threads, and the set
 //! records in order once nobody sets any more. However many there are, none is left out.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const BITS: u64 = u64::BITS as u64;
 /// Words whose set bits are counted together, so that the n-th is found without looking at all.
 const BLOCK: usize = 8;
+/// Words that are made together, when the first of their records is marked: 32 KiB.
+const CHUNK: usize = 4096;
 
-/// One bit for each of the records 0..n.
+type Chunk = OnceLock<Box<[AtomicU64]>>;
+
+/// One bit for each of the records 0..n. Memory is taken for what is marked, not for what could be.
 #[derive(Debug, Default)]
-pub(crate) struct Marks(Vec<AtomicU64>);
+pub(crate) struct Marks {
+    chunks: Box<[Chunk]>,
+    /// Words in all.
+    words: u64,
+}
 
 impl Marks {
-    /// No record of 0..`records` is marked. It takes a bit for each.
+    /// No record of 0..`records` is marked.
     pub(crate) fn new(records: u64) -> Marks {
-        Marks((0..records.div_ceil(BITS)).map(|_| AtomicU64::new(0)).collect())
+        let words = records.div_ceil(BITS);
+        let chunks = words.div_ceil(CHUNK as u64);
+        Marks { chunks: (0..chunks).map(|_| Chunk::new()).collect(), words }
     }
 
     /// The same records are marked.
@@ -24,64 +35,104 @@ impl Marks {
 
     /// None of as many records is marked.
     pub(crate) fn none_of_these(&self) -> Marks {
-        Marks::new(self.0.len() as u64 * BITS)
+        Marks::new(self.words * BITS)
     }
 
     /// Marked are the records that are here and are not in `others`.
     pub(crate) fn without(&self, others: &Marks) -> Marks {
-        let load = |word: Option<&AtomicU64>| word.map_or(0, |word| word.load(Ordering::Relaxed));
-        let left = self.0.iter().enumerate();
-        let left = left.map(|(at, word)| load(Some(word)) & !load(others.0.get(at)));
-        Marks(left.map(AtomicU64::new).collect())
+        let left = self.none_of_these();
+        for (at, word) in self.set_words() {
+            let there = others.word(at).map_or(0, |word| word.load(Ordering::Relaxed));
+            if word & !there != 0 {
+                left.made(at).store(word & !there, Ordering::Relaxed);
+            }
+        }
+        left
     }
 
     /// Marks a record; one beyond the last word is passed over.
     pub(crate) fn set(&self, record: u64) {
-        if let Some(word) = self.0.get((record / BITS) as usize) {
-            word.fetch_or(1 << (record % BITS), Ordering::Relaxed);
+        let at = record / BITS;
+        if at < self.words {
+            self.made(at).fetch_or(1 << (record % BITS), Ordering::Relaxed);
         }
     }
 
     /// Whether the record is marked.
     pub(crate) fn has(&self, record: u64) -> bool {
-        let word = self.0.get((record / BITS) as usize);
+        let word = self.word(record / BITS);
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (record % BITS) & 1 == 1)
     }
 
     /// How many are marked.
     pub(crate) fn count(&self) -> u64 {
-        self.0.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
+        self.set_words().map(|(_, word)| u64::from(word.count_ones())).sum()
     }
 
     /// The marked records, in order.
     pub(crate) fn records(&self) -> impl Iterator<Item = u64> + '_ {
-        let words = (0..).zip(&self.0).map(|(at, word)| (at, word.load(Ordering::Relaxed)));
-        words.filter(|(_, word)| *word != 0).flat_map(|(at, word)| {
+        self.set_words().flat_map(|(at, word)| {
             (0..BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * BITS + bit)
         })
+    }
+
+    /// The word at a place, if anything near it was ever marked.
+    fn word(&self, at: u64) -> Option<&AtomicU64> {
+        let chunk = usize::try_from(at / CHUNK as u64).ok()?;
+        self.chunks.get(chunk)?.get()?.get((at % CHUNK as u64) as usize)
+    }
+
+    /// The word at a place within, made if need be.
+    fn made(&self, at: u64) -> &AtomicU64 {
+        let chunk = &self.chunks[(at / CHUNK as u64) as usize];
+        let words = chunk.get_or_init(|| (0..CHUNK).map(|_| AtomicU64::new(0)).collect());
+        &words[(at % CHUNK as u64) as usize]
+    }
+
+    /// Words with a mark, each with its place, in order.
+    fn set_words(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let made = (0..).step_by(CHUNK).zip(&self.chunks);
+        let made = made.filter_map(|(first, chunk)| Some((first, chunk.get()?)));
+        let words = made.flat_map(|(first, words)| {
+            (first..).zip(words).map(|(at, word)| (at, word.load(Ordering::Relaxed)))
+        });
+        words.filter(|(_, word)| *word != 0)
     }
 }
 
 /// The records that were marked, numbered from 0.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Marked {
-    words: Vec<u64>,
-    /// How many are marked before each block.
-    before: Vec<u64>,
+    /// The blocks with a mark, in order.
+    blocks: Vec<Block>,
     count: u64,
+}
+
+#[derive(Debug)]
+struct Block {
+    /// How many are marked before it.
+    before: u64,
+    /// Its number among all blocks.
+    number: u64,
+    words: [u64; BLOCK],
 }
 
 impl Marked {
     /// Those that are marked now.
     pub(crate) fn of(marks: &Marks) -> Marked {
-        let words: Vec<u64> = marks.0.iter().map(|word| word.load(Ordering::Relaxed)).collect();
-        let mut count = 0;
-        let mut before = Vec::with_capacity(words.len().div_ceil(BLOCK));
-        for block in words.chunks(BLOCK) {
-            before.push(count);
-            count += block.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        let mut marked = Marked::default();
+        for (at, word) in marks.set_words() {
+            let number = at / BLOCK as u64;
+            if marked.blocks.last().is_none_or(|block| block.number != number) {
+                let before = marked.count;
+                marked.blocks.push(Block { before, number, words: [0; BLOCK] });
+            }
+            if let Some(block) = marked.blocks.last_mut() {
+                block.words[(at % BLOCK as u64) as usize] = word;
+            }
+            marked.count += u64::from(word.count_ones());
         }
-        Marked { words, before, count }
+        marked
     }
 
     /// How many there are.
@@ -92,14 +143,15 @@ impl Marked {
     /// The n-th of them, counted around the end; `None` if there is none.
     pub(super) fn nth(&self, n: u64) -> Option<u64> {
         let n = n.checked_rem(self.count)?;
-        let block = self.before.partition_point(|&before| before <= n) - 1;
-        let mut left = n - self.before[block];
-        for (at, &word) in (block * BLOCK..).zip(self.words.get(block * BLOCK..)?) {
+        let at = self.blocks.partition_point(|block| block.before <= n) - 1;
+        let block = &self.blocks[at];
+        let mut left = n - block.before;
+        for (at, &word) in (block.number * BLOCK as u64..).zip(&block.words) {
             let ones = u64::from(word.count_ones());
             if left < ones {
                 // What is set below the one that is looked for goes.
                 let rest = (0..left).fold(word, |word, _| word & (word - 1));
-                return Some(at as u64 * BITS + u64::from(rest.trailing_zeros()));
+                return Some(at * BITS + u64::from(rest.trailing_zeros()));
             }
             left -= ones;
         }
