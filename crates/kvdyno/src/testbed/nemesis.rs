@@ -444,6 +444,12 @@ impl Hand {
     }
 
     fn disturb(&mut self, number: usize, action: &Action, aimed: &Aimed) {
+        if *action == Action::Remove {
+            let nodes: Vec<String> = aimed.iter().map(|(node, _)| node.clone()).collect();
+            for newcomer in self.newcomers.leaving(&nodes) {
+                self.tell_of(newcomer);
+            }
+        }
         if !self.act(self.faults[number].kind.name(), action, aimed) {
             return;
         }

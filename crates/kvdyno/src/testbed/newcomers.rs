@@ -53,8 +53,20 @@ impl Newcomers {
     }
 
     /// What each has now: in words how much, or why it is not known to have any.
-    pub fn account(&self) -> Vec<(String, Result<String, String>)> {
-        if self.expected.is_empty() {
+    pub fn account(&mut self) -> Vec<(String, Result<String, String>)> {
+        let all = std::mem::take(&mut self.expected);
+        self.shares(all)
+    }
+
+    /// As [`Newcomers::account`], of those among `nodes`, which are about to leave: later nobody could
+    /// ask them.
+    pub fn leaving(&mut self, nodes: &[String]) -> Vec<(String, Result<String, String>)> {
+        let gone = self.expected.extract_if(.., |(node, _)| nodes.contains(node)).collect();
+        self.shares(gone)
+    }
+
+    fn shares(&self, asked: Vec<(String, String)>) -> Vec<(String, Result<String, String>)> {
+        if asked.is_empty() {
             return Vec::new();
         }
         let keys = self.keys();
@@ -63,7 +75,7 @@ impl Newcomers {
             Ok(held) => Ok(format!("has {held} of {} records looked for", keys.len())),
             Err(error) => Err(format!("whether it has any is not told: {error}")),
         };
-        self.expected.iter().map(|(node, address)| (node.clone(), share(address))).collect()
+        asked.into_iter().map(|(node, address)| (node, share(&address))).collect()
     }
 
     /// Keys of some records, evenly from the first to the last.
