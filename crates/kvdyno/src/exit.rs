@@ -77,8 +77,7 @@ impl Failure {
     fn new(exit: Exit, line: impl fmt::Display) -> Self {
         // A server's message may hold anything; it stays one line and moves no cursor.
         let text = shown::redact_message(&shown::hide(line.to_string().into()));
-        let words = text.split(char::is_control).filter(|part| !part.is_empty());
-        Failure { exit, line: words.collect::<Vec<_>>().join(" "), excerpt: None }
+        Failure { exit, line: shown::plain(&text).into_owned(), excerpt: None }
     }
 
     /// A suite or an option that changes it is wrong; shows the place in the file.

@@ -99,7 +99,7 @@ fn without_being_asked_nothing_is_kept_and_the_flag_asks() {
     let run = bench.run(&["run", &suite, "--store", "map:", "--quiet", "--linearizability"]);
     assert_eq!(answer(&run)["answer"], "ok");
     assert_eq!(standing(&run), "confirmed");
-    assert!(bench.path("out-1/history-0-mix.edn").exists());
+    assert!(bench.path("out-0/history-0-mix.edn").exists());
     let arguments = ["run", &suite, "--store", "map:", "--quiet", "--linearizability"];
     let run = bench.run(&[&arguments[..], &["--no-verify"]].concat());
     let told = answer(&run);
