@@ -127,7 +127,7 @@ fn redact_one(text: &str) -> String {
 fn beginning_of_second_url(text: &str) -> Option<usize> {
     let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     text.match_indices("://").skip(1).find_map(|(at, _)| {
-        let start = text[..at].rfind(|c| !is_of_scheme(c))? + 1;
+        let start = text[..at].trim_end_matches(is_of_scheme).len();
         (start < at && text[..start].ends_with([' ', '`', '"', '\''])).then_some(start)
     })
 }
@@ -198,7 +198,7 @@ fn user(text: &str) -> Option<(usize, usize)> {
 fn secret_parameter(text: &str) -> Option<usize> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-%".contains(c);
     text.match_indices('=').map(|(at, _)| at).find_map(|at| {
-        let start = text[..at].rfind(|c| !is_of_name(c)).map_or(0, |before| before + 1);
+        let start = text[..at].trim_end_matches(is_of_name).len();
         let name = &text[start..at];
         let begins = start == 0 || text[..start].ends_with(['?', '&', '=']);
         // An encoded name may be anything.
@@ -223,6 +223,9 @@ mod tests {
             ("redis://me:***@h", "redis://me:***@h"),
             ("cache(redis://:a@h, redis://u:***@h)", "cache(redis://***@h, redis://u:***@h)"),
             ("redis://:a://b@h", "redis://***@h"),
+            ("redis://h ä://u:a@h", "redis://***@h"),
+            ("redis://h ä=x&äpassword=x", "redis://h ä=x&äpassword=x"),
+            ("redis://h?ä&password=x", "redis://h?ä&password=***"),
             ("cache(redis://:***@h, redis://u:***@h)", "cache(redis://:***@h, redis://u:***@h)"),
             ("redis://h?password=s3c&ret", "redis://h?password=***"),
             ("redis://h?password=***&tls=1", "redis://h?password=***&tls=1"),
