@@ -3,7 +3,9 @@
 //! (`proto.h` and the transaction code of 8.1); what is not listed is indeterminate.
 //!
 //! The driver marks a write as in doubt if the whole of it was sent and no answer could be read, or
-//! the server answered that it has timed out. That mark always counts. A write that was sent in part is
+//! the server answered that it has timed out. That mark counts, but for one case: codes after which the
+//! driver would send again end, where it may not, as its own error about too many tries, which it marks
+//! whatever the server has said. A write that went out once is what the server says of it. A write that was sent in part is
 //! not in doubt: the server carries out whole messages only.
 
 use aerospike::{Error, ErrorKind, ResultCode};
@@ -34,20 +36,28 @@ enum Applied {
 /// The fault for a request that did not succeed.
 pub(super) fn fault(error: &Error, effect: Effect) -> Fault {
     let (class, applied) = meaning(error);
-    let perhaps = match (effect, applied) {
-        (Effect::Read, _) => false,
-        _ if error.in_doubt() => true,
-        (_, Applied::No) => false,
-        // The driver builds the errors of rows from those of a whole node.
-        (Effect::Row, Applied::IfInDoubt) | (_, Applied::Perhaps) => true,
-        (Effect::Write, Applied::IfInDoubt) => false,
-    };
+    let answered_once = error.server_result_code().is_some() && error.iteration() == Some(1);
+    let perhaps = perhaps(effect, applied, error.in_doubt(), answered_once);
     let message = message(error);
     let fault =
         if perhaps { Fault::indeterminate(class, message) } else { Fault::failed(class, message) };
     match class {
         ErrorClass::Refused | ErrorClass::Disconnected => fault.losing_connection(),
         _ => fault,
+    }
+}
+
+/// Whether a request without success may have been carried out. `in_doubt` is the driver's mark;
+/// `answered_once`: it went out once, and the server has answered.
+fn perhaps(effect: Effect, applied: Applied, in_doubt: bool, answered_once: bool) -> bool {
+    match (effect, applied) {
+        (Effect::Read, _) => false,
+        (_, Applied::No) if answered_once => false,
+        _ if in_doubt => true,
+        (_, Applied::No) => false,
+        // The driver builds the errors of rows from those of a whole node.
+        (Effect::Row, Applied::IfInDoubt) | (_, Applied::Perhaps) => true,
+        (Effect::Write, Applied::IfInDoubt) => false,
     }
 }
 
@@ -67,8 +77,13 @@ pub(super) fn unanswered(whole: Option<&Error>, effect: Effect) -> Fault {
 pub(super) fn no_cluster(error: &Error, places: &str) -> Fault {
     let refused = error.server_result_code().map(of_code).map(|(class, _)| class);
     let text = message(error);
-    if refused == Some(ErrorClass::Rejected) || text.contains("uthenticat") {
-        let advice = "check user and password: aerospike://user:password@host/namespace";
+    // A server without users has the driver tell so in words only.
+    let no_users = text.contains("Security not supported") || text.contains("Security not enabled");
+    if refused == Some(ErrorClass::Rejected) || no_users || text.contains("uthenticat") {
+        let advice = match no_users {
+            true => "it has no users (Community Edition): leave user and password out of the URL",
+            false => "check user and password: aerospike://user:password@host/namespace",
+        };
         let message = format!("{places}: {text}; {advice}");
         return Fault::failed(ErrorClass::Rejected, message).losing_connection();
     }
@@ -294,6 +309,30 @@ mod tests {
         assert!(fault(&lost(), Effect::Write).connection_lost);
         let chained = fault(&lost().chain_error("while\n sending"), Effect::Read);
         assert!(chained.message.starts_with("while sending: Error during an I/O"), "{chained}");
+    }
+
+    #[test]
+    fn what_the_server_says_of_a_write_that_went_out_once_counts() {
+        let (_, applied) = of_code(ResultCode::PartitionUnavailable);
+        // As recorded from a node of 8.1 without the partition: the driver marks its own error, which is
+        // about too many tries, as in doubt.
+        assert!(!perhaps(Effect::Write, applied, true, true));
+        // After several tries an earlier one may have been carried out.
+        assert!(perhaps(Effect::Write, applied, true, false));
+        let (_, applied) = of_code(ResultCode::Timeout);
+        assert!(perhaps(Effect::Write, applied, true, true));
+        assert!(!perhaps(Effect::Read, applied, true, true));
+    }
+
+    #[test]
+    fn a_server_without_users_rejects_who_logs_in() {
+        // As the driver tells it of a Community Edition 8.1.
+        let said = "Failed to connect to host(s): Security not supported";
+        let fault = no_cluster(&Error::client_error(said), "127.0.0.1:3000");
+        assert_eq!(fault.class, ErrorClass::Rejected);
+        assert!(fault.message.contains("leave user and password out"), "{fault}");
+        let fault = no_cluster(&Error::client_error("no route"), "127.0.0.1:3000");
+        assert_eq!(fault.class, ErrorClass::Refused);
     }
 
     #[test]

@@ -26,7 +26,8 @@ const MEANINGS: [(&str, ErrorClass, Applied); 13] = [
     ("no_type", ErrorClass::Rejected, Applied::No),
     ("Security is enabled", ErrorClass::Rejected, Applied::No),
     ("Permission denied", ErrorClass::Rejected, Applied::No),
-    ("Unknown message code", ErrorClass::Rejected, Applied::No),
+    // A node that starts answers pings before the service is there that knows gets and puts.
+    ("Unknown message code", ErrorClass::Unavailable, Applied::No),
     // `pw` is looked at before the write is sent and again when the replicas have answered, `w` and
     // `dw` only then: some may have it, and the others may get it yet.
     ("_val_unsatisfied", ErrorClass::Unavailable, Applied::Perhaps),
@@ -83,6 +84,9 @@ mod tests {
             ("{n_val_violation,3}", Rejected, Failed),
             ("{dw_val_violation,4}", Rejected, Failed),
             ("{insufficient_vnodes,0,need,2}", Unavailable, Failed),
+            // As a node of release 3.2 answers a get while it starts.
+            ("Unknown message code: 9", Unavailable, Failed),
+            ("Unknown message code: 11", Unavailable, Failed),
             ("{precommit_fail,[no]}", Rejected, Failed),
             ("Key cannot be zero-length", Rejected, Failed),
             ("No bucket-type named 'x'", Rejected, Failed),
