@@ -1,5 +1,5 @@
-//! The keeper of a testbed: a process of its own that owns servers and folders. Where it may, it is
-//! process 1 of a PID namespace, so that the kernel ends everything in it however it ends. It
+//! The keeper of a testbed: a process of its own that owns servers and folders. Where it may, it is in a
+//! PID namespace of its own, so that the kernel ends everything in it however it ends. It
 //! cleans up when its standard input closes, which happens whenever its starter goes away.
 //!
 //! [`Keeper`] is the starter's side: it starts one and gives it orders. [`serve`] is the keeper's.
@@ -71,7 +71,7 @@ impl Keeper {
             // Nobody will read what it has to say.
             command.stderr(Stdio::null());
         }
-        namespace::as_first_process(&mut command);
+        namespace::in_namespace(&mut command);
         let mut child = command.spawn().map_err(TestbedError::system("start", "the keeper"))?;
         let orders = child.stdin.take();
         let reports = read_reports(child.stdout.take());

@@ -37,6 +37,7 @@ mod riak;
 mod server;
 pub mod sim;
 mod site;
+mod traffic;
 mod valkey;
 
 pub use certificates::Certificates;
@@ -54,3 +55,4 @@ pub use redis::{AppendOnly, RedisServer, RedisSettings};
 pub use request::Request;
 pub use server::{Launch, Probe, Server, conversation};
 pub use site::{Node, Served, Site, Step, Tell};
+pub use traffic::Traffic;

@@ -1,5 +1,7 @@
-//! Starting a process as the first one of a PID namespace: when it ends, the kernel kills all that
-//! are in the namespace, whatever they have done to get away (pid_namespaces(7)).
+//! Starting a process in a PID namespace of its own: when its first process ends, the kernel kills all
+//! that are in the namespace, whatever they have done to get away (pid_namespaces(7)). That first process
+//! inherits whatever its parents leave behind, so it does nothing else than wait for all of them: else
+//! each would stay as a zombie.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,12 +10,12 @@ use std::process::Command;
 /// Files of /proc with which a user namespace is given its users, and what to write into them.
 type Maps = [(&'static std::ffi::CStr, Vec<u8>); 3];
 
-/// Has the command run as process 1 of a PID namespace: as root, or in a user namespace of its own
-/// where users may make them. Where neither is allowed it runs as it is.
+/// Has the command run in a PID namespace: as root, or in a user namespace of its own where users may
+/// make them. Where neither is allowed it runs as it is.
 ///
-/// What is started is then a process that waits for that first process and ends as it does; killing
-/// it kills the first process and with it all others.
-pub fn as_first_process(command: &mut Command) {
+/// What is started is then a process that waits for the first process of the namespace, which waits for
+/// the command; both end as it does. Killing it kills the first process and with it all others.
+pub fn in_namespace(command: &mut Command) {
     // SAFETY: both calls take nothing and cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     let maps: Maps = [
@@ -39,8 +41,21 @@ fn enter(maps: &Maps) -> io::Result<()> {
     // SAFETY: this process has one thread, having just been forked.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => die_with_parent(),
+        0 => {
+            die_with_parent()?;
+            stay_behind()
+        }
         inner => wait_for(inner),
+    }
+}
+
+/// This process is number 1 and stays so; its child goes on.
+fn stay_behind() -> io::Result<()> {
+    // SAFETY: this process has one thread, having just been forked.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(()),
+        child => wait_for(child),
     }
 }
 
@@ -70,8 +85,8 @@ fn die_with_parent() -> io::Result<()> {
     }
 }
 
-/// Holds nothing open, waits, and ends as the inner process did. Never returns: what follows in
-/// this process is the inner one's business.
+/// Holds nothing open, waits for whoever ends, and ends as the inner process did. Never returns: what
+/// follows in this process is the inner one's business.
 fn wait_for(inner: libc::pid_t) -> ! {
     let mut status = 0;
     // SAFETY: all descriptors of this process are given up, and none is used afterwards; waitpid
@@ -82,9 +97,14 @@ fn wait_for(inner: libc::pid_t) -> ! {
                 libc::close(descriptor);
             }
         }
-        while libc::waitpid(inner, &raw mut status, 0) == -1
-            && *libc::__errno_location() == libc::EINTR
-        {}
+        loop {
+            match libc::waitpid(-1, &raw mut status, 0) {
+                -1 if *libc::__errno_location() == libc::EINTR => {}
+                // One that was left behind.
+                other if other != -1 && other != inner => {}
+                _ => break,
+            }
+        }
         libc::_exit(if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1 })
     }
 }
@@ -94,19 +114,19 @@ mod tests {
     use super::*;
     use std::process::Stdio;
 
-    /// Where namespaces may be made, the shell is number 1; else it is any other. Either way its
+    /// Where namespaces may be made, the shell is number 2; else it is any other. Either way its
     /// words and its end come through.
     #[test]
     fn the_command_runs_and_its_end_comes_through() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo $$; exit 7"]).stdout(Stdio::piped());
-        as_first_process(&mut command);
+        in_namespace(&mut command);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(7));
         let number: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
         // SAFETY: geteuid takes nothing and cannot fail.
         let root = unsafe { libc::geteuid() } == 0;
-        assert!(number == 1 || !root || !may_unshare(), "{number}");
+        assert!(number == 2 || !root || !may_unshare(), "{number}");
     }
 
     /// Root in a container may lack the right, too.
@@ -116,9 +136,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_behind_does_not_stay_as_a_zombie() {
+        if !may_unshare() {
+            return;
+        }
+        // A program by a name that nobody else has, left behind by the shell that started it.
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("orphan-{}", std::process::id());
+        let program = folder.path().join(&name);
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        let line = format!("sh -c '{} 0.2 & exit 0'; read end", program.display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).stdin(Stdio::piped());
+        in_namespace(&mut command);
+        let mut child = command.spawn().unwrap();
+        let states = || -> Vec<String> {
+            let entries = std::fs::read_dir("/proc").unwrap().flatten();
+            let stats = entries.filter_map(|e| std::fs::read_to_string(e.path().join("stat")).ok());
+            stats.filter(|stat| stat.contains(&format!("({name})"))).collect()
+        };
+        let within = |holds: &dyn Fn() -> bool| {
+            (0..2000).any(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                holds()
+            })
+        };
+        let seen = within(&|| !states().is_empty());
+        let gone = within(&|| states().is_empty());
+        // The shell reads its end, and everything goes.
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(seen, "it never ran");
+        assert!(gone, "it stays: {:?}", states());
+    }
+
+    #[test]
     fn a_command_that_is_not_there_is_an_error() {
         let mut command = Command::new("no-such-program");
-        as_first_process(&mut command);
+        in_namespace(&mut command);
         assert_eq!(command.spawn().err().unwrap().kind(), io::ErrorKind::NotFound);
     }
 }
