@@ -19,7 +19,7 @@ use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::account::outages;
 use kvdyno_report::result::{
     EventResult, FaultResult, Known, PhaseResult, SkippedPhase, Status, StoreResult, StoreRun,
-    TestbedResult, WriteAccount,
+    TestbedResult, UnaskedNode, WriteAccount,
 };
 use kvdyno_testbed::work_of;
 
@@ -32,7 +32,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::replicas::{self, Origin};
 use crate::setting::Setting;
-use crate::testbed::{Disturbed, Roster, SharedKeeper};
+use crate::testbed::{Disturbed, Hears, Roster, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
@@ -42,6 +42,7 @@ struct Loaded {
     measure: PhaseMeasure,
     resources: Option<Resources>,
     faults: Vec<FaultResult>,
+    unasked: Vec<UnaskedNode>,
 }
 
 /// One store's run.
@@ -269,7 +270,7 @@ impl<'a> Session<'a> {
 
     /// Carries a phase out; `None` if it could not begin.
     fn phase(&mut self, phase: &PhasePlan, output: &mut Output) -> Option<PhaseMeasure> {
-        let Loaded { measure, resources, faults } = match self.load(phase, output) {
+        let Loaded { measure, resources, faults, unasked } = match self.load(phase, output) {
             Ok(loaded) => loaded,
             Err(error) => {
                 let connections =
@@ -300,6 +301,7 @@ impl<'a> Session<'a> {
         let summary = resources.as_ref().map(|resources| &resources.summary);
         let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
         result.disturb(phase, &measure, faults);
+        result.unasked = unasked;
         let nodes = self.roster.names();
         let (resources, work) = (resources.as_ref(), self.work(&measure));
         let (faults, stalls) = (&result.faults, &measure.stalls);
@@ -325,10 +327,15 @@ impl<'a> Session<'a> {
         let job = Arc::new(job);
         let sampler = self.roster.sample(self.keeper.as_ref());
         let watching = output.observer(&self.context.profile.store, phase);
-        let hears = (&self.roster, &self.store, self.context.dataset);
+        let hears = Hears {
+            roster: &self.roster,
+            store: &self.store,
+            dataset: self.context.dataset,
+            interrupt: &self.context.interrupt,
+        };
         let mut observer = Disturbed::new(watching, self.keeper.as_ref(), hears, phase);
         let measure = Arc::clone(&self.store).load(&job, &mut observer);
-        let faults = observer.into_faults();
+        let (faults, unasked) = observer.into_told();
         let resources = sampler.map(Sampler::stop);
         let mut measure = measure?;
         if let Some(limit) = &self.device {
@@ -340,7 +347,7 @@ impl<'a> Session<'a> {
         self.name_writers(&mut measure);
         let summary = resources.as_ref().map(|resources| &resources.summary);
         self.judge(phase, &measure, summary, &outages(&measure, &faults));
-        Ok(Loaded { measure, resources, faults })
+        Ok(Loaded { measure, resources, faults, unasked })
     }
 
     fn limit(

@@ -3,11 +3,13 @@
 mod aim;
 mod arguments;
 mod around;
+mod asked;
 mod consent;
 mod disclosed;
 mod fault;
 mod fitting;
 mod kinds;
+mod mending;
 mod nemesis;
 mod newcomers;
 mod roster;
@@ -25,7 +27,7 @@ pub use around::{Around, check};
 pub use consent::consent;
 pub use disclosed::disclosed;
 pub use fitting::{fitted, store_of};
-pub use nemesis::{Disturbed, SharedKeeper};
+pub use nemesis::{Disturbed, Hears, SharedKeeper};
 pub use roster::Roster;
 
 use crate::exit::{Exit, Failure};

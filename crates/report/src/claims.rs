@@ -202,5 +202,21 @@ fn reach(phases: &[&PhaseResult]) -> String {
         true => "a process that ends proves nothing about a loss of power",
         false => "it says nothing of other failures",
     };
-    format!("as far as {}: {beyond}", done.join(", "))
+    format!("as far as {}: {beyond}{}", done.join(", "), second_failures(phases))
+}
+
+/// Faults that met copies which an earlier repair had not brought back yet: more than one node was gone
+/// for what lay on both.
+fn second_failures(phases: &[&PhaseResult]) -> String {
+    let faults = phases.iter().flat_map(|phase| &phase.faults);
+    let second = faults.filter(|fault| fault.error.is_none() && fault.not_whole.is_some());
+    let second: Vec<String> = second
+        .map(|fault| {
+            format!("{} of {} at {:.1} s", fault.what, fault.node, fault.began_ns as f64 / 1e9)
+        })
+        .collect();
+    match second.is_empty() {
+        true => String::new(),
+        false => format!("; a second failure before copies were whole: {}", second.join(", ")),
+    }
 }

@@ -2,7 +2,9 @@
 //! share.
 
 use crate::numbers::{duration_text, grouped, significant};
-use crate::result::{CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun, gathered};
+use crate::result::{
+    CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun, UnaskedNode, gathered,
+};
 
 /// What a phase was limited by, when it settled and where it left its level, a sentence each without a
 /// stop; of phases that only prepare nothing.
@@ -18,10 +20,19 @@ pub fn course_lines(run: &StoreRun, phase: &PhaseResult) -> Vec<String> {
     let limit = phase.limit.iter().map(|limit| limit.text(name));
     let course = phase.course.iter();
     limit
+        .chain(phase.unasked.iter().map(unasked_line))
         .chain(course.flat_map(|course| settled_lines(course, phase.open())))
         .chain(phase.course.iter().flat_map(event_lines))
         .chain(phase.course.iter().flat_map(excursion_lines))
         .collect()
+}
+
+/// A node that clients did not reach.
+fn unasked_line(unasked: &UnaskedNode) -> String {
+    let UnaskedNode { node, from_ns, to_ns } = unasked;
+    let seconds = |ns: &u64| format!("{:.1} s", *ns as f64 / 1e9);
+    let (from, to) = (seconds(from_ns), seconds(to_ns));
+    format!("{node} got no requests from {from} to {to}, although it served")
 }
 
 fn settled_lines(course: &CourseResult, open: bool) -> Vec<String> {
@@ -118,8 +129,11 @@ mod tests {
             excursions_in_all: 1_062,
             events_in_all: 2,
         });
+        let (from_ns, to_ns) = (8_000_000_000, 20_000_000_000);
+        phase.unasked = vec![UnaskedNode { node: "redis-3".to_owned(), from_ns, to_ns }];
         let expected = [
             "limited by one core of redis-1: a thread worked 97 % of the time",
+            "redis-3 got no requests from 8.0 s to 20.0 s, although it served",
             "never settled: throughput fell by 15.3 % over the phase",
             "settled after 12.0 s: until then throughput was warming up",
             "snapshot of redis-1 from 20.5 s to 23.0 s",

@@ -38,7 +38,7 @@ pub use claim::{ClaimResult, ConditionResult};
 pub use cost::{CostResult, PricedServers};
 pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
-pub use fault::{FaultResult, moments, several};
+pub use fault::{FaultResult, Redundancy, UnaskedNode, moments, several};
 pub use figure::FigureResult;
 pub use hits::DrainedGets;
 pub use host::Host;

@@ -6,7 +6,7 @@ use kvdyno_core::verify::{AnomalyKind, Tally};
 use crate::numbers::{bytes_text, duration_text, grouped, significant};
 use crate::result::{
     FaultResult, FigureResult, Level, LinearizabilityAnswer, LinearizabilityResult, Reason,
-    RequestResult, RunResult, Status, StoreResult, StoreRun, TestbedResult,
+    Redundancy, RequestResult, RunResult, Status, StoreResult, StoreRun, TestbedResult,
 };
 use crate::terminal::layout::printable;
 
@@ -66,7 +66,23 @@ pub fn fault_text(fault: &FaultResult) -> String {
         None => format!("done after {}", duration_text(took as f64)),
     };
     let used = fault.used.as_deref().map_or(String::new(), |used| format!(" ({used})"));
-    format!("{}{node} at {at:.3} s, {end}{used}", fault.what)
+    let whole = fault.whole.as_ref().map_or(String::new(), redundancy_text);
+    let second = fault.not_whole.as_ref().map_or(String::new(), |missing| {
+        format!("; a second failure before copies were whole: {missing}")
+    });
+    format!("{}{node} at {at:.3} s, {end}{used}{whole}{second}", fault.what)
+}
+
+/// The time to full redundancy, as the end of a sentence.
+fn redundancy_text(whole: &Redundancy) -> String {
+    let Redundancy { after_ns, watched_ns, missing } = whole;
+    match after_ns {
+        Some(after) => format!("; time to full redundancy {}", duration_text(*after as f64)),
+        None => {
+            let watched = duration_text(*watched_ns as f64);
+            format!("; copies not whole within {watched}: {missing}")
+        }
+    }
 }
 
 /// What the sampled histories say, such as `linearizable: 3,000 requests about 16 records`.
@@ -298,11 +314,24 @@ mod tests {
             ended_ns: 10_003_200_000,
             used: None,
             error: None,
+            ..FaultResult::default()
         };
         assert_eq!(fault_text(&fault), "kill redis-1 (primary) at 10.000 s, done after 3.20 ms");
         fault.used = Some("SIGKILL".to_owned());
         assert!(fault_text(&fault).ends_with("done after 3.20 ms (SIGKILL)"));
         fault.used = None;
+        let whole = Redundancy { after_ns: Some(12_300_000_000), ..Redundancy::default() };
+        fault.whole = Some(whole.clone());
+        assert!(fault_text(&fault).ends_with("3.20 ms; time to full redundancy 12.3 s"));
+        let missing = "aerospike-2 has 7 partitions left to migrate".to_owned();
+        let watched_ns = 60_000_000_000;
+        fault.whole = Some(Redundancy { after_ns: None, watched_ns, missing: missing.clone() });
+        let expected = format!("; copies not whole within 60.0 s: {missing}");
+        assert!(fault_text(&fault).ends_with(&expected), "{}", fault_text(&fault));
+        (fault.whole, fault.not_whole) = (None, Some(missing.clone()));
+        let expected = format!("; a second failure before copies were whole: {missing}");
+        assert!(fault_text(&fault).ends_with(&expected), "{}", fault_text(&fault));
+        fault.not_whole = None;
         (fault.node, fault.error) = (String::new(), Some("no node is a primary".to_owned()));
         assert_eq!(fault_text(&fault), "kill at 10.000 s, not done: no node is a primary");
     }

@@ -1,6 +1,8 @@
 //! Carries out the faults of a phase on its testbed while the phase runs, and puts right what is
 //! left of them when it is over, however it ends.
 
+mod disturbed;
+
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,17 +11,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{AnyStore, Observer, Progress};
-use kvdyno_core::measure::{Interval, Nanos, now};
-use kvdyno_core::workload::{Arrival, Condition, Dataset, FaultKind, FaultPlan, PhasePlan, Random};
-use kvdyno_report::result::FaultResult;
+use kvdyno_core::load::Interrupt;
+use kvdyno_core::measure::{Nanos, now};
+use kvdyno_core::workload::{Condition, FaultKind, FaultPlan, PhasePlan, Random};
+use kvdyno_report::result::{FaultResult, Redundancy};
 use kvdyno_testbed::keeper::Keeper;
 use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError, Trouble};
 
 use super::Roster;
 use super::aim::{Aimed, action, choose, few, sides, wanted};
+use super::mending::{Mending, State};
 use super::newcomers::{Newcomers, TAKE_RECORDS};
-use crate::output::PhaseObserver;
+pub use disturbed::{Disturbed, Hears};
 
 /// Longest time between two looks at a phase in which nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
@@ -73,6 +76,19 @@ struct Done {
     ended: Nanos,
     used: Option<String>,
     error: Option<String>,
+    /// When every copy was there again after a repair.
+    whole: Option<Redundancy>,
+    /// What was missing of copies when a fault was begun.
+    not_whole: Option<String>,
+}
+
+impl Done {
+    /// Something that is being done to a node from `began` to now.
+    fn new(what: &'static str, node: &str, role: Option<Role>, began: Nanos) -> Done {
+        let (node, ended) = (node.to_owned(), now());
+        let (used, error, whole, not_whole) = (None, None, None, None);
+        Done { what, node, role, began, ended, used, error, whole, not_whole }
+    }
 }
 
 /// Something that is to be done.
@@ -94,27 +110,27 @@ struct Repair {
 }
 
 impl Nemesis {
-    /// Begins with the faults of a phase that begins at `start`. `seed` decides who is meant by `any`.
-    fn start(
-        (keeper, roster): (&SharedKeeper, &Roster),
-        newcomers: Newcomers,
-        faults: &[FaultPlan],
-        seed: u64,
-        start: Nanos,
-    ) -> Nemesis {
+    /// Begins with the faults of a phase that begins at `start`. Its seed decides who is meant by `any`.
+    fn start(keeper: &SharedKeeper, hears: Hears<'_>, phase: &PhasePlan, start: Nanos) -> Nemesis {
+        let faults = &phase.faults;
+        let seed = phase.groups.first().map_or(0, |group| group.seed);
+        let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
         let (news, heard) = channel();
         let first = Arc::new(First(AtomicU64::new(First::NONE)));
         let hand = Hand {
             first: Arc::clone(&first),
             keeper: Arc::clone(keeper),
-            roster: roster.clone(),
-            newcomers,
-            faults: faults.to_vec(),
+            roster: hears.roster.clone(),
+            newcomers: Newcomers::new(hears.store, hears.dataset, records),
+            interrupt: Arc::clone(hears.interrupt),
+            faults: faults.clone(),
             random: Random::new(seed, 0),
             waiting: (0..faults.len()).filter(|at| faults[*at].when.is_some()).collect(),
             begun: BTreeSet::new(),
             agenda: Vec::new(),
             done: Vec::new(),
+            mending: Mending::default(),
+            put_off: BTreeSet::new(),
         };
         let thread = std::thread::spawn(move || hand.work(start, &heard));
         Nemesis { news, thread, first }
@@ -134,122 +150,11 @@ impl Nemesis {
             ended_ns: since(done.ended),
             used: done.used,
             error: done.error,
+            whole: done.whole,
+            not_whole: done.not_whole,
         };
         done.into_iter().map(result).collect()
     }
-}
-
-/// Watches a phase and has its faults carried out between its begin and its end.
-pub struct Disturbed<'a> {
-    watching: PhaseObserver<'a>,
-    keeper: Option<&'a SharedKeeper>,
-    roster: &'a Roster,
-    store: &'a Arc<dyn AnyStore>,
-    dataset: Dataset,
-    phase: &'a PhasePlan,
-    nemesis: Option<(Nemesis, Nanos)>,
-    news: News,
-    /// What was due and not started when the last interval was over.
-    backlog: u64,
-    faults: Vec<FaultResult>,
-}
-
-impl<'a> Disturbed<'a> {
-    /// Nothing is disturbed without a keeper or without faults. `roster` hears of new processes, `store`,
-    /// which has the records of `dataset`, of new servers.
-    pub fn new(
-        watching: PhaseObserver<'a>,
-        keeper: Option<&'a SharedKeeper>,
-        (roster, store, dataset): (&'a Roster, &'a Arc<dyn AnyStore>, Dataset),
-        phase: &'a PhasePlan,
-    ) -> Self {
-        let (news, faults) = (News::default(), Vec::new());
-        let (nemesis, backlog) = (None, 0);
-        Disturbed {
-            watching,
-            keeper,
-            roster,
-            store,
-            dataset,
-            phase,
-            nemesis,
-            news,
-            backlog,
-            faults,
-        }
-    }
-
-    /// What was done, in order.
-    pub fn into_faults(mut self) -> Vec<FaultResult> {
-        // Where the phase could not even end, what is broken is repaired here.
-        self.over();
-        self.faults
-    }
-
-    fn tell(&self) {
-        if let Some((nemesis, _)) = &self.nemesis {
-            // A nemesis that has nothing left to do hears nothing more.
-            let _ = nemesis.news.send(self.news);
-        }
-    }
-}
-
-impl Observer for Disturbed<'_> {
-    fn began(&mut self, start: Nanos) {
-        if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
-            let seed = self.phase.groups.first().map_or(0, |group| group.seed);
-            let records = self.phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
-            let newcomers = Newcomers::new(self.store, self.dataset, records);
-            let (hands, faults) = ((keeper, self.roster), &self.phase.faults);
-            let nemesis = Nemesis::start(hands, newcomers, faults, seed, start);
-            self.nemesis = Some((nemesis, start));
-        }
-    }
-
-    fn over(&mut self) {
-        if let Some((nemesis, start)) = self.nemesis.take() {
-            self.faults = nemesis.stop(start);
-        }
-    }
-
-    fn interval(&mut self, interval: &Interval) {
-        let before = std::mem::replace(&mut self.backlog, interval.backlog);
-        if let Some((_, start)) = self.nemesis.as_ref().filter(|_| !self.news.at_rate) {
-            self.news.at_rate = reaches_rate(self.phase, interval, *start, before);
-            self.tell();
-        }
-        self.watching.interval(interval);
-    }
-
-    fn first_fault(&self) -> Option<Nanos> {
-        self.nemesis.as_ref().and_then(|(nemesis, _)| nemesis.first.begun())
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        self.news.acked = progress.completed.saturating_sub(progress.unsuccessful);
-        self.tell();
-        self.watching.progress(progress);
-    }
-
-    fn again(&mut self, progress: &Progress) {
-        self.watching.again(progress);
-    }
-}
-
-/// Whether as many operations succeeded in an interval as fell due, but for 5 %, and no more: a load that
-/// works off what had piled up is not at its rate yet, nor is one whose rate still changes. Clients
-/// that ask for no rate reach theirs in any interval. `start`: the phase's begin; `before`: the
-/// backlog when the interval began.
-fn reaches_rate(phase: &PhasePlan, interval: &Interval, start: Nanos, before: u64) -> bool {
-    if phase.groups.iter().all(|group| !group.arrival.is_open()) {
-        return true;
-    }
-    let changes = phase.groups.iter().any(|group| match group.arrival {
-        Arrival::Ramp { over, .. } => interval.start < start + over.as_nanos() as Nanos,
-        _ => false,
-    });
-    let succeeded = interval.in_time().saturating_sub(interval.failed) as f64;
-    !changes && !interval.catches_up(before) && succeeded >= 0.95 * interval.offered as f64
 }
 
 struct Hand {
@@ -259,6 +164,7 @@ struct Hand {
     roster: Roster,
     /// Servers that have joined.
     newcomers: Newcomers,
+    interrupt: Arc<Interrupt>,
     faults: Vec<FaultPlan>,
     random: Random,
     /// Numbers of faults whose condition does not hold yet.
@@ -267,6 +173,10 @@ struct Hand {
     begun: BTreeSet<usize>,
     agenda: Vec<(Instant, Task)>,
     done: Vec<Done>,
+    /// Copies that a repair is to bring back.
+    mending: Mending,
+    /// Numbers of faults that wait for copies to be whole.
+    put_off: BTreeSet<usize>,
 }
 
 impl Hand {
@@ -278,9 +188,16 @@ impl Hand {
             let next = self.next();
             let due =
                 next.map(|next| self.agenda[next].0.saturating_duration_since(Instant::now()));
-            match heard.recv_timeout(due.unwrap_or(IDLE)) {
+            let look = self.mending.next_look();
+            let wait = due.unwrap_or(IDLE).min(look.unwrap_or(IDLE));
+            match heard.recv_timeout(wait) {
                 Ok(news) => self.hear(news),
                 Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout)
+                    if look.is_some_and(|look| due.is_none_or(|due| look < due)) =>
+                {
+                    self.look_at_copies();
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     let Some(next) = next else { continue };
                     let (due, task) = self.agenda.swap_remove(next);
@@ -332,11 +249,19 @@ impl Hand {
         for repair in repairs {
             self.repair(repair.action, repair.nodes);
         }
+        // What is read back next must not be taken for lost because it is still on its way.
+        while self.mending.next_look().is_some() && !self.interrupt.is_raised() {
+            std::thread::sleep(self.mending.next_look().unwrap_or_default());
+            self.look_at_copies();
+        }
         for number in late {
             let fault = &self.faults[number];
             let what = fault.kind.name();
             let why = match fault.when {
                 _ if self.begun.contains(&number) => continue,
+                _ if self.put_off.contains(&number) => {
+                    "the phase was over before the copies of an earlier repair were whole"
+                }
                 Some(_) => "the phase was over before its condition held, or its time came",
                 None => "the phase was over before its time came",
             };
@@ -366,6 +291,14 @@ impl Hand {
                 of.into_iter().for_each(|number| self.repaired(number));
             }
             Task::Fault(number) => {
+                if let State::Mending = self.mending.state() {
+                    self.put_off.insert(number);
+                    let later = Instant::now() + self.mending.next_look().unwrap_or_default();
+                    return self.agenda.push((later, Task::Fault(number)));
+                }
+                if let State::Overdue(_) = self.mending.state() {
+                    self.look_at_copies();
+                }
                 let fault = self.faults[number].clone();
                 self.begun.insert(number);
                 self.fault(number, &fault);
@@ -483,16 +416,25 @@ impl Hand {
         Ok(vec![(action(fault, &nodes, &aimed), aimed)])
     }
 
+    /// Asks whether copies are whole by now, and keeps what became of it.
+    fn look_at_copies(&mut self) {
+        let told = lock(&self.keeper).whole();
+        if let Some((repairs, whole)) = self.mending.hear(told) {
+            for (number, whole) in repairs.into_iter().zip(whole) {
+                self.done[number].whole = Some(whole);
+            }
+        }
+    }
+
     fn add(&mut self, what: &'static str) {
         let began = now();
         let added = lock(&self.keeper).add_node();
         match added {
             Ok(node) => {
-                let (ended, role) = (now(), None);
+                self.done.push(Done::new(what, &node, None, began));
+                self.mending.begin(self.done.len() - 1..self.done.len(), began);
                 self.roster.look(&self.keeper);
-                let name = node.clone();
-                self.done.push(Done { what, node, role, began, ended, used: None, error: None });
-                self.join(name);
+                self.join(node);
             }
             Err(error) => self.note(what, &[], began, &error),
         }
@@ -505,10 +447,7 @@ impl Hand {
         let address = nodes.into_iter().find(|known| known.name == node).map(|new| new.address);
         match self.newcomers.take_in(&node, address.as_deref()) {
             Ok(None) => {}
-            Ok(used) => {
-                let (ended, role) = (now(), None);
-                self.done.push(Done { what, node, role, began, ended, used, error: None });
-            }
+            Ok(used) => self.done.push(Done { used, ..Done::new(what, &node, None, began) }),
             Err(error) => self.note(what, &[(node, None)], began, &error),
         }
     }
@@ -533,13 +472,19 @@ impl Hand {
         let acted = lock(&self.keeper).act_on(names, action.clone());
         match acted {
             Ok(used) => {
-                let (ended, used) = (now(), Some(used));
+                let (ended, first) = (now(), self.done.len());
+                // Only what harms meets copies that are missing; a restart does both.
+                let (harms, mends) = (!mends(what), *action == Action::Restart || mends(what));
                 if *action == Action::Restart {
                     self.roster.look(&self.keeper);
                 }
-                for (node, role) in aimed.clone() {
-                    let used = used.clone();
-                    self.done.push(Done { what, node, role, began, ended, used, error: None });
+                for (node, role) in aimed {
+                    let not_whole = self.mending.overdue().filter(|_| harms);
+                    let done = Done::new(what, node, *role, began);
+                    self.done.push(Done { ended, used: Some(used.clone()), not_whole, ..done });
+                }
+                if mends {
+                    self.mending.begin(first..self.done.len(), began);
                 }
                 true
             }
@@ -558,13 +503,17 @@ impl Hand {
         began: Nanos,
         error: &dyn Display,
     ) {
-        let (ended, error) = (now(), Some(error.to_string()));
+        let error = Some(error.to_string());
         let nobody = [(String::new(), None)];
         for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
-            let (node, role, error) = (node.clone(), *role, error.clone());
-            self.done.push(Done { what, node, role, began, ended, used: None, error });
+            self.done.push(Done { error: error.clone(), ..Done::new(what, node, *role, began) });
         }
     }
+}
+
+/// Whether what is done under this name puts something right.
+fn mends(what: &str) -> bool {
+    FaultResult { what: what.to_owned(), ..FaultResult::default() }.repairs()
 }
 
 /// The keeper, also if a thread that held it has panicked.

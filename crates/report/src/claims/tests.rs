@@ -169,6 +169,15 @@ fn the_worst_fault_decides() {
     let claim = judged(&format!("errors in {phase} >= 0"), account);
     let reach = "as far as kill: a process that ends proves nothing about a loss of power";
     assert_eq!(claim.reach, reach);
+    let twice = |run: &mut StoreRun| {
+        account(run);
+        let fault = &mut run.phases[1].faults[0];
+        (fault.node, fault.began_ns) = ("redis-1".to_owned(), 7_300_000_000);
+        fault.not_whole = Some("redis-2 has no link".to_owned());
+    };
+    let claim = judged(&format!("errors in {phase} >= 0"), twice);
+    let second = "a second failure before copies were whole: kill of redis-1 at 7.3 s";
+    assert_eq!(claim.reach, format!("{reach}; {second}"));
 }
 
 #[test]

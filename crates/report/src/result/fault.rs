@@ -22,6 +22,37 @@ pub struct FaultResult {
     pub used: Option<String>,
     /// Why it could not be done.
     pub error: Option<String>,
+    /// Of a repair, and of a node that was added: until every copy of every record was there again;
+    /// `None` where the servers cannot tell.
+    #[serde(default)]
+    pub whole: Option<Redundancy>,
+    /// Of a fault: what was missing of the copies that an earlier repair was to bring back. It was a
+    /// second failure before copies were whole.
+    #[serde(default)]
+    pub not_whole: Option<String>,
+}
+
+/// How long copies took to be whole again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Redundancy {
+    /// From the begin of the repair until every copy was there, ns: the time to full redundancy. `None`
+    /// if that did not come within `watched_ns`.
+    pub after_ns: Option<u64>,
+    /// How long it was watched, from the begin of the repair, ns.
+    pub watched_ns: u64,
+    /// What was missing when it was last looked at; empty where nothing was.
+    pub missing: String,
+}
+
+/// A node that served and got no requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnaskedNode {
+    /// Its name.
+    pub node: String,
+    /// From when, ns since the phase began: the phase's begin, or when it served again.
+    pub from_ns: u64,
+    /// Until when, ns since the phase began: a fault, or the end of the phase.
+    pub to_ns: u64,
 }
 
 /// What repairs a fault, as [`FaultResult::what`] tells it.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
 use super::course::CourseResult;
-use super::fault::FaultResult;
+use super::fault::{FaultResult, UnaskedNode};
 use super::figure::FigureResult;
 use super::hits::DrainedGets;
 use super::latency::{Latency, finite};
@@ -95,6 +95,9 @@ pub struct PhaseResult {
     /// What was done to the testbed meanwhile, in order.
     #[serde(default)]
     pub faults: Vec<FaultResult>,
+    /// Nodes of the testbed that served and got no requests, as far as the clients' sockets tell.
+    #[serde(default)]
+    pub unasked: Vec<UnaskedNode>,
     /// Longest times without success, where they were recorded.
     #[serde(default)]
     pub unavailable: Option<Unavailable>,
@@ -346,6 +349,7 @@ impl PhaseResult {
                 .as_ref()
                 .map(|examined| LinearizabilityResult::new(examined, measure.start)),
             faults: Vec::new(),
+            unasked: Vec::new(),
             unavailable: account::unavailable(measure),
             account: Vec::new(),
             // What is old when records are read back is in the account of the writes.

@@ -45,6 +45,7 @@ fn run() -> StoreRun {
         ended_ns: 2,
         used: None,
         error: None,
+        ..FaultResult::default()
     }];
     run.testbed = Some(TestbedResult::default());
     run.store.consistency = Promise::checked(Consistency::Linearizable);

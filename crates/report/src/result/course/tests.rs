@@ -148,6 +148,7 @@ fn faults_and_steal_explain_and_the_rest_stays_unexplained() {
         ended_ns: 9 * SECOND + SECOND / 2,
         used: None,
         error: None,
+        ..FaultResult::default()
     };
     let samples = vec![sample(0, 0), sample(30, 0), sample(31, 2_000), sample(60, 2_000)];
     let resources = Resources { samples, offspring: Vec::new(), ..rewrite() };

@@ -8,7 +8,7 @@ use kvdyno_core::measure::StopReason;
 use super::super::{
     ANOMALIES_SHOWN, CourseResult, ErrorResult, EventResult, ExcursionResult, FaultResult,
     GroupResult, HistogramError, Latency, LinearizabilityAnswer, LinearizabilityResult,
-    PhaseResult, RequestResult, RunResult, SeriesResult, rfc3339,
+    PhaseResult, RequestResult, RunResult, SeriesResult, UnaskedNode, rfc3339,
 };
 
 /// Readies a part's phase for the whole: what left its level is told with the part's number, and what
@@ -63,6 +63,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
         anomalies,
         linearizability,
         faults,
+        unasked,
         writes,
         course,
         published,
@@ -88,6 +89,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
     mine.anomalies.extend(anomalies);
     mine.anomalies.truncate(ANOMALIES_SHOWN);
     mine.linearizability = unite_histories(mine.linearizability.take(), linearizability);
+    mine.unasked.extend(unasked);
     mine.faults.extend(faults);
     mine.faults.sort_by_key(|fault| fault.began_ns);
     mine.writes = mine.writes.take().zip(writes).map(|(mine, theirs)| mine.and(&theirs));
@@ -153,9 +155,22 @@ fn shift(phase: &mut PhaseResult, by: u64) {
         [&mut anomaly.sent_ns, &mut anomaly.answered_ns].into_iter().for_each(|at| add(at, by));
     }
     for fault in &mut phase.faults {
-        let FaultResult { what: _, node: _, role: _, began_ns, ended_ns, used: _, error: _ } =
-            fault;
+        // How long copies took is no moment.
+        let FaultResult {
+            what: _,
+            node: _,
+            role: _,
+            began_ns,
+            ended_ns,
+            used: _,
+            error: _,
+            whole: _,
+            not_whole: _,
+        } = fault;
         [began_ns, ended_ns].into_iter().for_each(|at| add(at, by));
+    }
+    for UnaskedNode { node: _, from_ns, to_ns } in &mut phase.unasked {
+        [from_ns, to_ns].into_iter().for_each(|at| add(at, by));
     }
     phase.course.iter_mut().for_each(|course| shift_course(course, by));
     if let Some(violation) = phase.linearizability.iter_mut().find_map(|l| l.violation.as_mut()) {

@@ -6,7 +6,8 @@ use kvdyno_core::measure::{Limit, StopReason};
 
 use super::super::{
     CapacityResult, CostResult, CourseResult, EventResult, ExcursionResult, FaultResult, Level,
-    LinearizabilityAnswer, LinearizabilityResult, PhaseResult, Reason, Verdict, rfc3339,
+    LinearizabilityAnswer, LinearizabilityResult, PhaseResult, Reason, UnaskedNode, Verdict,
+    rfc3339,
 };
 use super::*;
 use crate::sample;
@@ -174,6 +175,7 @@ fn moments_of_all_parts_count_from_the_first_begin() {
             ended_ns: 4,
             ..Default::default()
         }];
+        phase.unasked = vec![UnaskedNode { node: "a".into(), from_ns: 4, to_ns: 9 }];
         let mut violated = LinearizabilityResult {
             answer: LinearizabilityAnswer::Ok,
             why: String::new(),
@@ -204,6 +206,8 @@ fn moments_of_all_parts_count_from_the_first_begin() {
         assert_eq!(begins, [5, 4_000_000_005]);
         let faults: Vec<u64> = phase.faults.iter().map(|fault| fault.began_ns).collect();
         assert_eq!(faults, [3, 4_000_000_003]);
+        let unasked: Vec<u64> = phase.unasked.iter().map(|node| node.to_ns).collect();
+        assert_eq!(unasked, [9, 4_000_000_009]);
         let examined = phase.linearizability.as_ref().unwrap();
         assert_eq!(examined.answer, LinearizabilityAnswer::Violated);
         assert_eq!((examined.records, examined.requests), (32, 200));

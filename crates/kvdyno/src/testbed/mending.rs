@@ -1,0 +1,158 @@
+//! Copies that come back after a repair: a node that serves again may lack what was written while it was
+//! away. They are looked at until they are whole, which gives the time to full redundancy; the next fault
+//! waits for that, but not for ever.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use kvdyno_core::measure::{Nanos, now};
+use kvdyno_report::result::Redundancy;
+use kvdyno_testbed::TestbedError;
+
+/// Between two looks: a look costs the servers something.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long a fault waits for copies to be whole.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What servers say: every copy is there, something is missing, or they cannot tell.
+type Told = Result<Option<Result<(), String>>, TestbedError>;
+
+/// Repairs whose copies are not whole yet.
+#[derive(Debug, Default)]
+pub struct Mending {
+    /// Each repair by its number, and when it was begun.
+    repairs: Vec<(usize, Nanos)>,
+    /// When the last of them was done.
+    since: Option<Instant>,
+    next: Option<Instant>,
+    missing: String,
+    overdue: bool,
+}
+
+/// How copies stand.
+#[derive(Debug, PartialEq, Eq)]
+pub enum State {
+    /// Whole, as far as is known.
+    Whole,
+    /// Something may be missing, and they are looked at.
+    Mending,
+    /// This was still missing when the limit was over.
+    Overdue(String),
+}
+
+impl Mending {
+    /// These repairs were done just now; they were begun at `began`.
+    pub fn begin(&mut self, repairs: Range<usize>, began: Nanos) {
+        self.repairs.extend(repairs.map(|number| (number, began)));
+        let moment = Instant::now();
+        (self.since, self.next, self.overdue) = (Some(moment), Some(moment), false);
+    }
+
+    /// Time to the next look; `None` if there is nothing to look at.
+    pub fn next_look(&self) -> Option<Duration> {
+        self.next.map(|next| next.saturating_duration_since(Instant::now()))
+    }
+
+    /// How copies stand.
+    pub fn state(&self) -> State {
+        match (self.since, self.overdue) {
+            (None, _) => State::Whole,
+            (Some(_), true) => State::Overdue(self.missing.clone()),
+            (Some(_), false) => State::Mending,
+        }
+    }
+
+    /// What is missing although the limit is over.
+    pub fn overdue(&self) -> Option<String> {
+        match self.state() {
+            State::Overdue(missing) => Some(missing),
+            _ => None,
+        }
+    }
+
+    /// What the servers said at a look; the repairs about which it decides, and how long their copies
+    /// took to be whole.
+    pub fn hear(&mut self, told: Told) -> Option<(Vec<usize>, Vec<Redundancy>)> {
+        let limit_is_over = self.since.is_some_and(|since| since.elapsed() > LIMIT);
+        match told {
+            // A keeper that is gone is told of where it is given orders.
+            Ok(None) | Err(_) => {
+                *self = Mending::default();
+                None
+            }
+            Ok(Some(Ok(()))) => {
+                // What came too late was told already.
+                let decided = (!self.overdue).then(|| self.decided(true));
+                *self = Mending::default();
+                decided
+            }
+            Ok(Some(Err(missing))) => {
+                self.missing = missing;
+                self.next = Some(Instant::now() + LOOK);
+                if !limit_is_over {
+                    return None;
+                }
+                (self.overdue, self.next) = (true, None);
+                let decided = self.decided(false);
+                self.repairs.clear();
+                Some(decided)
+            }
+        }
+    }
+
+    fn decided(&self, whole: bool) -> (Vec<usize>, Vec<Redundancy>) {
+        let moment = now();
+        let of = |&(number, began): &(usize, Nanos)| {
+            let watched_ns = moment.saturating_sub(began);
+            let missing = if whole { String::new() } else { self.missing.clone() };
+            (number, Redundancy { after_ns: whole.then_some(watched_ns), watched_ns, missing })
+        };
+        self.repairs.iter().map(of).unzip()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing() -> Told {
+        Ok(Some(Err("n-2 is behind".to_owned())))
+    }
+
+    #[test]
+    fn a_repair_counts_until_copies_are_whole() {
+        let mut mending = Mending::default();
+        assert_eq!((mending.state(), mending.next_look()), (State::Whole, None));
+        mending.begin(3..5, now());
+        assert_eq!(mending.state(), State::Mending);
+        assert_eq!(mending.hear(missing()), None);
+        assert!(mending.next_look().is_some_and(|next| next > Duration::ZERO));
+        let (repairs, whole) = mending.hear(Ok(Some(Ok(())))).unwrap();
+        assert_eq!(repairs, [3, 4]);
+        assert!(whole.iter().all(|whole| whole.after_ns == Some(whole.watched_ns)));
+        assert_eq!((mending.state(), mending.next_look()), (State::Whole, None));
+    }
+
+    #[test]
+    fn after_the_limit_the_next_fault_is_told_as_a_second_one() {
+        let mut mending = Mending::default();
+        mending.begin(0..1, now());
+        mending.since = Instant::now().checked_sub(LIMIT + Duration::from_secs(1));
+        let (repairs, whole) = mending.hear(missing()).unwrap();
+        assert_eq!((repairs, whole[0].after_ns), (vec![0], None));
+        assert_eq!(whole[0].missing, "n-2 is behind");
+        assert_eq!(mending.overdue().as_deref(), Some("n-2 is behind"));
+        assert_eq!(mending.next_look(), None, "nobody waits any more");
+        // Asked once more when the fault is due: whole by then, and the figure stays as it was told.
+        assert_eq!(mending.hear(Ok(Some(Ok(())))), None);
+        assert_eq!(mending.overdue(), None);
+    }
+
+    #[test]
+    fn servers_that_cannot_tell_hold_nothing_up() {
+        let mut mending = Mending::default();
+        mending.begin(0..1, now());
+        assert_eq!(mending.hear(Ok(None)), None);
+        assert_eq!(mending.state(), State::Whole);
+    }
+}
