@@ -6,6 +6,7 @@ pub mod checks;
 pub mod fuzz;
 pub mod house_rules;
 pub mod readme;
+pub mod real;
 pub mod servers;
 pub mod steps;
 pub mod testing;

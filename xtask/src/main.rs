@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{Failure, alarms, bench, checks, fuzz, readme, testing};
+use xtask::{Failure, alarms, bench, checks, fuzz, readme, real, testing};
 
 /// Developer chores.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ enum Chore {
     Readme,
     /// Repeat runs on healthy testbeds and count what is said against them
     Alarms(alarms::Options),
+    /// Run conformance, all suites and failovers against a real server that a variable names
+    Real(real::Options),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(options) => fuzz::fuzz(&options),
         Chore::Readme => readme::run(),
         Chore::Alarms(options) => alarms::alarms(&options),
+        Chore::Real(options) => real::real(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,260 @@
+//! `cargo xtask real STORE`: what CI cannot do, against a server that no registry has and a variable
+//! names: the driver's conformance, its testbed, every suite, and the failovers on three nodes. CI holds
+//! the answers of these servers as they were recorded.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::servers;
+use crate::steps::{self, Failure, root};
+
+/// Against what, and how much of it.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The store
+    store: RealStore,
+    /// A kvdyno with the store's driver that is built already; else one is built
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Share of the records and requests of each suite
+    #[arg(long, default_value_t = 0.01)]
+    scale: f64,
+    /// Requests a second of the failovers
+    #[arg(long, default_value = "300/s")]
+    rate: String,
+    /// Only these suites, by name, and no tests
+    #[arg(long)]
+    suite: Vec<String>,
+}
+
+/// Stores whose server is in no registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RealStore {
+    Aerospike,
+    Riak,
+    Mongodb,
+}
+
+impl RealStore {
+    /// Name of its driver's feature, its tests and its testbed.
+    fn name(self) -> &'static str {
+        match self {
+            RealStore::Aerospike => "aerospike",
+            RealStore::Riak => "riak",
+            RealStore::Mongodb => "mongodb",
+        }
+    }
+
+    /// The variable that names its program.
+    fn variable(self) -> &'static str {
+        match self {
+            RealStore::Aerospike => "KVDYNO_ASD",
+            RealStore::Riak => "KVDYNO_RIAK",
+            RealStore::Mongodb => "KVDYNO_MONGOD",
+        }
+    }
+}
+
+/// Runs all of it and prints a row for each suite.
+///
+/// # Errors
+/// If no program is named, a test fails, or a suite ends otherwise than with a judgement.
+pub fn real(options: &Options) -> Result<(), Failure> {
+    let (name, variable) = (options.store.name(), options.store.variable());
+    if !std::env::var_os(variable).is_some_and(|path| Path::new(&path).is_file()) {
+        let message = format!("{variable} does not name the program of a real {name}");
+        return Err(Failure::Found(message));
+    }
+    if options.suite.is_empty() {
+        tests(name)?;
+    }
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => {
+            let build = ["build", "--release", "--package", "kvdyno", "--features", "full"];
+            let mut cargo = steps::cargo();
+            servers::with_rocksdb(cargo.args(build));
+            steps::run(&mut cargo)?;
+            root().join("target/release/kvdyno")
+        }
+    };
+    let folder = root().join("target/real").join(name);
+    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    let mut failed = Vec::new();
+    println!(
+        "\n| suite | testbed | ended | verdict | errors | acknowledged | lost | time to full redundancy |"
+    );
+    println!("| --- | --- | --- | --- | ---: | ---: | ---: | --- |");
+    for suite in suites(&options.suite)? {
+        let row = Row::run(options, &binary, &suite, &folder)?;
+        println!("{}", row.text());
+        if row.is_failure() {
+            failed.push(suite);
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Found(format!("{} did not come to a judgement", failed.join(", ")))),
+    }
+}
+
+/// The tests of driver and testbed, which run against the real server where it is named.
+fn tests(name: &str) -> Result<(), Failure> {
+    let features = format!("kvdyno-stores/{name},kvdyno-stores/server-tests");
+    let driver = ["test", "-p", "kvdyno-stores", "--features", &features, "--test", name];
+    steps::run(steps::cargo().args(driver))?;
+    let features = "kvdyno-testbed/server-tests";
+    let testbed = ["test", "-p", "kvdyno-testbed", "--features", features, "--test", "real", name];
+    steps::run(steps::cargo().args(testbed))
+}
+
+/// Names of the suites: all, or those that were asked for.
+fn suites(asked: &[String]) -> Result<Vec<String>, Failure> {
+    let folder = root().join("suites");
+    let entries = std::fs::read_dir(&folder).map_err(Failure::file(&folder))?;
+    let names = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        name.strip_suffix(".toml").map(str::to_owned)
+    });
+    let mut names: Vec<String> =
+        names.filter(|name| asked.is_empty() || asked.contains(name)).collect();
+    names.sort();
+    match names.is_empty() {
+        true => Err(Failure::Found(format!("no suite is called {}", asked.join(", ")))),
+        false => Ok(names),
+    }
+}
+
+/// Suites that do something to nodes: on three, with a rate of their own.
+fn disturbs(suite: &str) -> bool {
+    ["failover", "rolling", "grow", "shrink", "all-nodes"]
+        .iter()
+        .any(|begin| suite.starts_with(begin))
+}
+
+/// What one suite told.
+struct Row {
+    suite: String,
+    testbed: String,
+    code: Option<i32>,
+    result: Value,
+    /// The last of its words on standard error.
+    said: String,
+}
+
+impl Row {
+    fn run(options: &Options, binary: &Path, suite: &str, folder: &Path) -> Result<Row, Failure> {
+        let name = options.store.name();
+        let testbed = if disturbs(suite) { format!("{name}:3") } else { name.to_owned() };
+        let out = folder.join(suite);
+        if out.exists() {
+            std::fs::remove_dir_all(&out).map_err(Failure::file(&out))?;
+        }
+        let mut run = Command::new(binary);
+        run.args(["run", suite, "--testbed", &testbed, "--quiet", "--out"]).arg(&out);
+        match disturbs(suite) {
+            true => run.args(["--scale", "0.1", "--rate", &options.rate]),
+            false => run.args(["--scale", &options.scale.to_string(), "--duration", "5s"]),
+        };
+        let ended = run.output().map_err(|source| steps::start_failure(&run, source))?;
+        let text = std::fs::read_to_string(out.join("result.json")).unwrap_or_default();
+        let result = serde_json::from_str(&text).unwrap_or_default();
+        let words = String::from_utf8_lossy(&ended.stderr);
+        let said = words.lines().last().unwrap_or_default().to_owned();
+        Ok(Row { suite: suite.to_owned(), testbed, code: ended.status.code(), result, said })
+    }
+
+    /// Neither a judgement (0, 1, 2) nor a refusal before anything began (64).
+    fn is_failure(&self) -> bool {
+        !matches!(self.code, Some(0..=2 | 64))
+    }
+
+    fn text(&self) -> String {
+        let ended = match self.code {
+            Some(0) => "well".to_owned(),
+            Some(1) => "refuted or lost".to_owned(),
+            Some(2) => "not decided".to_owned(),
+            Some(64) => format!("refused: {}", self.said),
+            other => format!("FAILED ({other:?}): {}", self.said),
+        };
+        let run = &self.result["runs"][0];
+        let phases = || run["phases"].as_array().into_iter().flatten();
+        let sum = |of: &dyn Fn(&Value) -> u64| phases().map(of).sum::<u64>();
+        let errors = sum(&|phase| {
+            let errors = phase["errors"].as_array().into_iter().flatten();
+            errors.filter_map(|error| error["count"].as_u64()).sum()
+        });
+        let most = |field: &str| {
+            phases().filter_map(|phase| phase["writes"][field].as_u64()).max().unwrap_or(0)
+        };
+        let whole = phases().flat_map(|phase| phase["faults"].as_array().into_iter().flatten());
+        let whole: Vec<String> = whole.filter_map(redundancy).collect();
+        let verdict = run["verdict"]["level"].as_str().unwrap_or("-");
+        format!(
+            "| `{}` | `{}` | {ended} | {verdict} | {errors} | {} | {} | {} |",
+            self.suite,
+            self.testbed,
+            most("acknowledged"),
+            most("lost"),
+            whole.join(", ")
+        )
+    }
+}
+
+/// How long copies took after a repair.
+fn redundancy(fault: &Value) -> Option<String> {
+    let whole = fault["whole"].as_object()?;
+    let seconds = |field: &str| whole[field].as_u64().map(|ns| format!("{:.1} s", ns as f64 / 1e9));
+    seconds("after_ns").or_else(|| Some(format!("not within {}", seconds("watched_ns")?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(code: Option<i32>, result: Value) -> Row {
+        let (suite, testbed) = ("failover".to_owned(), "riak:3".to_owned());
+        Row { suite, testbed, code, result, said: "it says".to_owned() }
+    }
+
+    #[test]
+    fn a_row_tells_what_a_result_holds() {
+        let whole = json!({ "after_ns": 12_340_000_000u64, "watched_ns": 12_340_000_000u64 });
+        let late = json!({ "after_ns": null, "watched_ns": 60_000_000_000u64 });
+        let result = json!({ "runs": [{
+            "verdict": { "level": "valid" },
+            "phases": [
+                { "errors": [{ "count": 3 }, { "count": 4 }], "writes": null, "faults": [] },
+                {
+                    "errors": [],
+                    "writes": { "acknowledged": 900, "lost": 2 },
+                    "faults": [{ "whole": whole }, { "whole": null }, { "whole": late }],
+                },
+            ],
+        }] });
+        let expected = "| `failover` | `riak:3` | refuted or lost | valid | 7 | 900 | 2 | 12.3 s, not within 60.0 s |";
+        assert_eq!(row(Some(1), result).text(), expected);
+    }
+
+    #[test]
+    fn only_what_is_no_judgement_fails() {
+        for code in [0, 1, 2, 64] {
+            assert!(!row(Some(code), Value::Null).is_failure());
+        }
+        assert!(row(Some(70), Value::Null).is_failure() && row(None, Value::Null).is_failure());
+        assert!(row(Some(69), Value::Null).text().contains("FAILED (Some(69)): it says"));
+    }
+
+    #[test]
+    fn every_suite_of_the_folder_is_run() {
+        let all = suites(&[]).unwrap();
+        assert!(all.len() > 15 && all.contains(&"failover".to_owned()), "{all:?}");
+        assert_eq!(all.iter().filter(|suite| disturbs(suite)).count(), 9, "{all:?}");
+        assert!(suites(&["no-such".to_owned()]).is_err());
+    }
+}
