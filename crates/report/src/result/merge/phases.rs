@@ -90,6 +90,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
     mine.anomalies.truncate(ANOMALIES_SHOWN);
     mine.linearizability = unite_histories(mine.linearizability.take(), linearizability);
     mine.unasked.extend(unasked);
+    mine.unasked.sort_by_key(|node| node.from_ns);
     mine.faults.extend(faults);
     mine.faults.sort_by_key(|fault| fault.began_ns);
     mine.writes = mine.writes.take().zip(writes).map(|(mine, theirs)| mine.and(&theirs));
