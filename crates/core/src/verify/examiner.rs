@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
 use super::history::{Kept, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
-use super::ledger::{Hand, Ledger, WriteTicket};
+use super::ledger::{Ledger, WriteTicket};
 use super::missing::{MissedAt, Missing};
 use super::sightings::Sightings;
 use super::stamp::{self, Expected, Seen, Session};
@@ -67,7 +67,7 @@ pub struct AnsweredRead<'a> {
 /// Checks one worker's reads. Those of all workers of a phase are made before any of them begins.
 pub struct Examiner {
     by: Examination,
-    ledger: Option<Hand>,
+    ledger: Option<Arc<Ledger>>,
     /// Reads are checked, and nobody asks which were answered.
     usual: bool,
     tally: Tally,
@@ -95,7 +95,7 @@ impl Examiner {
     #[must_use]
     pub fn new(mut by: Examination) -> Self {
         let scribe = by.sample.clone().map(Scribe::new);
-        let ledger = by.ledger.take().map(Hand::new);
+        let ledger = by.ledger.take();
         let usual = by.check_reads && by.answered.is_none();
         let missing = Missing::new(by.time_misses);
         Examiner {

@@ -19,9 +19,9 @@
 //! snapshot precedes the read's send. So if the clock says that `w` began after `v` ended and ended
 //! before the read was sent, it was so in fact, and a store that promises to show acknowledged
 //! writes cannot return `v`. The order of memory that this needs: each change of a word is a
-//! compare-and-swap that acquires and releases (or a plain store of the only thread there is, `hand.rs`), the snapshot is a load that acquires; neither can
-//! move past the send that follows it or before the answer that precedes it, and a snapshot that
-//! sees `w` ended comes after all that led to it.
+//! compare-and-swap that acquires and releases, the snapshot is a load that acquires; neither can move
+//! past the send that follows it or before the answer that precedes it, and a snapshot that sees `w`
+//! ended comes after all that led to it.
 //!
 //! # One word is exact while writes do not overlap
 //!
@@ -53,20 +53,18 @@
 //! ticket is judged exactly.
 
 mod again;
-mod hand;
 mod overwritten;
 mod reading;
 pub(super) mod slots;
 mod snapshot;
 pub(super) mod word;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::judgement::{Expiry, Rules, SlotState, Tick, WriteEnd, WriteKind};
 use super::overlap::{Entry, Shard, Table};
 use crate::measure::{Nanos, now};
-pub(super) use hand::Hand;
 use overwritten::Overwritten;
 pub use reading::ReadTicket;
 use slots::Slots;
@@ -146,8 +144,6 @@ pub struct Ledger {
     deletes: AtomicBool,
     /// Slots that became unknown.
     lost: AtomicU64,
-    /// Who may change words just now, of those that say so: [`Hand`].
-    hands: AtomicU32,
 }
 
 impl Ledger {
@@ -173,7 +169,6 @@ impl Ledger {
             may_apply_again: config.may_apply_again,
             deletes: AtomicBool::new(false),
             lost: AtomicU64::new(0),
-            hands: AtomicU32::new(0),
         })
     }
 
@@ -230,7 +225,7 @@ impl Ledger {
             self.deletes.store(true, Ordering::SeqCst);
         }
         let word = load(cell);
-        let version = match self.can_begin(word) && self.change(cell, word, word.begun(kind)) {
+        let version = match self.can_begin(word) && replace(cell, word, word.begun(kind)) {
             true => word.issued() + 1,
             false => self.begin_rarer(slot, kind),
         };
@@ -314,7 +309,7 @@ impl Ledger {
         let plain = alone && !self.may_apply_again && self.overwritten.is_none();
         if end == WriteEnd::Acknowledged
             && plain
-            && self.change(cell, word, word.acknowledged(ticket.kind, Tick::of(done)))
+            && replace(cell, word, word.acknowledged(ticket.kind, Tick::of(done)))
         {
             return;
         }

@@ -108,7 +108,7 @@ impl Ledger {
             && then == Word::UNTOUCHED
             && self.rules.existing_data
             && !self.may_apply_again
-            && self.change(self.slots.word(slot), then, then.with_base(Base::Found))
+            && replace(self.slots.word(slot), then, then.with_base(Base::Found))
     }
 
     fn times(&self, sent: Nanos, answered: Nanos) -> Times {
