@@ -28,7 +28,10 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
          linearize, allow-replica, allow-unavailable; one or session",
     ),
     ("send-key", "keep the key in the record, not its digest alone; false"),
-    ("connections", "most connections of each worker thread to each node; 256"),
+    (
+        "connections",
+        "most connections of each worker thread to each node; one for each of its clients",
+    ),
     (
         "retry",
         "none: each request goes out once; driver: it sends requests again as it sees fit; none",
@@ -57,6 +60,10 @@ pub(super) const READS: [(&str, Reads); 6] = [
 
 const REPLICAS: [(&str, Replica); 3] =
     [("master", Replica::Master), ("sequence", Replica::Sequence), ("any", Replica::MasterProles)];
+
+/// More connections than a worker ever has clients. With fewer, clients that find none free wait for one
+/// until their time is over, which would be told as the server's. The driver opens what it needs.
+const ONE_FOR_EACH_CLIENT: usize = 1 << 15;
 
 /// How to reach a cluster and what to ask of it.
 #[derive(Clone)]
@@ -92,7 +99,7 @@ impl AerospikeOptions {
         let replica = url.take_choice("replica", &REPLICAS)?.unwrap_or_default();
         let reads = url.take_choice("consistency", &READS)?;
         let send_key = url.take_flag("send-key")?.unwrap_or(false);
-        let connections = url.take_number("connections")?.unwrap_or(256);
+        let connections = url.take_number("connections")?.unwrap_or(ONE_FOR_EACH_CLIENT);
         let retry = take_retry(url)?;
         url.finish()?;
         let endpoints = reach.endpoints(url, PORT)?;
@@ -209,13 +216,17 @@ impl AerospikeOptions {
         };
         let replica = REPLICAS.iter().find(|(_, replica)| *replica == self.replica);
         let reads = READS.iter().find(|(_, reads)| Some(*reads) == self.reads);
+        let connections = match self.connections {
+            ONE_FOR_EACH_CLIENT => "one for each client".to_owned(),
+            most => most.to_string(),
+        };
         let mut out = vec![
             ("namespace", self.namespace.clone()),
             ("set", self.set.clone()),
             ("commit level", commit.to_owned()),
             ("reads ask", replica.map_or("sequence", |(word, _)| word).to_owned()),
             ("send-key", self.send_key.to_string()),
-            ("connections to each node from each worker", self.connections.to_string()),
+            ("connections to each node from each worker", connections),
         ];
         out.extend(reads.map(|(word, _)| ("read consistency", (*word).to_owned())));
         out.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
@@ -257,6 +268,8 @@ mod tests {
         assert_eq!(write.generation_policy, GenerationPolicy::None);
         assert!(!write.send_key && !write.durable_delete);
         assert_eq!(plain.client_policy().auth_mode, AuthMode::None);
+        // A client that finds no connection free waits until its time is over: the published runs have 360.
+        assert!(plain.client_policy().max_conns_per_node > 10_000);
         let full = options(
             "aerospike://u:p@h/ns/s?commit=master&replica=any&consistency=linearize&send-key\
              &connections=7&timeout=150ms",
