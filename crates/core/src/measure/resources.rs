@@ -543,11 +543,11 @@ mod tests {
     #[test]
     fn what_a_server_starts_is_seen_with_its_name() {
         let mut server = std::process::Command::new("sh")
-            .args(["-c", "sleep 0.1; sleep 0.6; exec sleep 30"])
+            .args(["-c", "sleep 1; sleep 1; exec sleep 30"])
             .spawn()
             .unwrap();
         let sampler = Sampler::start_every(Duration::from_secs(5), 10, &[server.id()]).unwrap();
-        std::thread::sleep(Duration::from_millis(1_500));
+        std::thread::sleep(Duration::from_millis(2_500));
         let resources = sampler.stop();
         server.kill().unwrap();
         server.wait().unwrap();

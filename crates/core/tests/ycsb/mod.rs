@@ -185,8 +185,8 @@ pub struct Golden {
     pub hottest: Vec<(usize, u64)>,
     /// See [`top_tenth`], by its own ranking.
     pub top_tenth: f64,
-    /// Places at even steps of the ranking.
-    pub ranked: Vec<usize>,
+    /// Places at even steps of the ranking, and their counts: those that are alike have no order.
+    pub ranked: Vec<(usize, u64)>,
     /// Rank correlation that a second sample has with the first over `ranked`.
     pub correlation: f64,
 }
@@ -201,34 +201,39 @@ impl Golden {
             hottest: order[..HOTTEST].iter().map(|place| (*place, a[*place])).collect(),
             top_tenth: top_tenth(a, &order),
             correlation: rank_correlation(&at(a, &ranked), &at(b, &ranked)),
-            ranked,
+            ranked: ranked.iter().map(|place| (*place, a[*place])).collect(),
         }
     }
 
     /// Four lines.
     pub fn write(&self, text: &mut String) {
         let _ = writeln!(text, "{}", self.name);
-        let hottest: Vec<String> = self.hottest.iter().map(|(p, n)| format!("{p}:{n}")).collect();
-        let ranked: Vec<String> = self.ranked.iter().map(ToString::to_string).collect();
-        let _ = writeln!(text, "{}\n{} {:.6}", hottest.join(" "), self.top_tenth, self.correlation);
-        let _ = writeln!(text, "{}", ranked.join(" "));
+        let line = |counts: &[(usize, u64)]| {
+            counts.iter().map(|(p, n)| format!("{p}:{n}")).collect::<Vec<_>>().join(" ")
+        };
+        let (hottest, ranked) = (line(&self.hottest), line(&self.ranked));
+        let _ = writeln!(text, "{hottest}\n{} {:.6}", self.top_tenth, self.correlation);
+        let _ = writeln!(text, "{ranked}");
     }
 
     /// All that [`Golden::write`] wrote.
     pub fn read(text: &str) -> Vec<Golden> {
         let lines: Vec<&str> = text.lines().collect();
-        let four = |four: &[&str]| {
-            let hottest = four[1].split(' ').map(|pair| {
+        let counts = |line: &str| {
+            let pair = |pair: &str| {
                 let (place, count) = pair.split_once(':').unwrap();
                 (place.parse().unwrap(), count.parse().unwrap())
-            });
+            };
+            line.split(' ').map(pair).collect()
+        };
+        let four = |four: &[&str]| {
             let (top_tenth, correlation) = four[2].split_once(' ').unwrap();
             Golden {
                 name: four[0].to_owned(),
-                hottest: hottest.collect(),
+                hottest: counts(four[1]),
                 top_tenth: top_tenth.parse().unwrap(),
                 correlation: correlation.parse().unwrap(),
-                ranked: four[3].split(' ').map(|place| place.parse().unwrap()).collect(),
+                ranked: counts(four[3]),
             }
         };
         lines.chunks(4).map(four).collect()
