@@ -98,7 +98,8 @@ impl Prices {
         let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
         let price = |&(name, count): &(&str, u32)| {
             let found = self.kinds.iter().find(|kind| kind.name == name);
-            let unknown = || BillError::Unknown(name.to_owned(), crate::suite::hint(name, &names));
+            let unknown =
+                || BillError::Unknown(name.to_owned(), crate::ground::hints::hint(name, &names));
             Ok((found.ok_or_else(unknown)?.clone(), count))
         };
         Ok(Bill {

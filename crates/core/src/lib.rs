@@ -8,6 +8,7 @@ mod cache;
 pub mod capacity;
 pub mod cost;
 pub mod folder;
+pub mod ground;
 pub mod load;
 pub mod lock;
 pub mod measure;

@@ -1,12 +1,12 @@
 //! Accounts for every write of a run: what was acknowledged, and what of it was there when all records
 //! were read back. docs/FAILOVER.md says what each figure means.
 
+use kvdyno_core::ground::numbers::duration_text;
 use kvdyno_core::load::Context;
 use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, Tally};
 use kvdyno_core::workload::{KeyWriter, Kind, PhasePlan};
-use kvdyno_report::numbers::duration_text;
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostWrite, WriteAccount};
 
 /// What is known of the writes so far.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kvdyno_core::ground::units;
 use kvdyno_core::load::Pacing;
-use kvdyno_core::suite::units;
 use kvdyno_core::verdict::Condition;
 
 use crate::quantity::hinted;

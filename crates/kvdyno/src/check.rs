@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use kvdyno_core::ground::{numbers, units};
 use kvdyno_core::measure::{
     FitWarning, Fitness, NetworkDevice, Spread, allowed_cpus, check_machine,
 };
-use kvdyno_core::suite::units;
 use kvdyno_stores::bare_load::{BareLoad, Unobserved};
 
 use crate::args::CheckArguments;
@@ -45,7 +45,7 @@ fn print_machine(fitness: &Fitness) {
     say!("clock         {:.0} ns for a pair of readings", probes.clock_pair_ns);
     let spread = |what: &str, spread: Option<Spread>| {
         if let Some(Spread { p50, p99 }) = spread {
-            let text = |time: Duration| units::format_latency(time.as_nanos() as u64);
+            let text = |time: Duration| numbers::duration_text(time.as_nanos() as f64);
             say!("{what:13} {} (median), {} (99 %)", text(p50), text(p99));
         }
     };

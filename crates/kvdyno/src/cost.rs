@@ -1,9 +1,9 @@
 //! `kvdyno cost`: what servers cost and what one gets for it, from prices that the user states.
 
 use kvdyno_core::cost::Prices;
+use kvdyno_core::ground::numbers::significant;
 use kvdyno_core::suite::EXAMPLE_PRICES;
 use kvdyno_report::cost::{lines_with, needed_lines};
-use kvdyno_report::numbers::significant;
 use kvdyno_report::result::{CostResult, RunResult, StoreRun};
 
 use crate::args::{CostArguments, PriceArguments};

@@ -1,7 +1,8 @@
 //! `--dry-run`: what would be done, shown before it is: the plan, the first operations with the
 //! requests that they become, and what it needs.
 
-use kvdyno_core::suite::{Plan, units};
+use kvdyno_core::ground::units;
+use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::{GroupPlan, Kind, Operation, PhasePlan, Workload};
 use kvdyno_stores::{Entry, Request, StoreUrl, registry};
 

@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kvdyno_core::ground::{numbers, units};
 use kvdyno_core::load::Progress;
 use kvdyno_core::measure::{Interval, KindMeasure};
-use kvdyno_core::suite::units;
 use kvdyno_core::workload::PhasePlan;
 
 /// The progress line of one phase.
@@ -33,7 +33,7 @@ impl ProgressLine {
     /// Takes in the latest complete interval.
     pub fn interval(&mut self, interval: &Interval) {
         let rate = units::format_rate(interval.rate().round());
-        let p99 = p99(interval).map(units::format_latency);
+        let p99 = p99(interval).map(|p99| numbers::duration_text(p99 as f64));
         self.last_interval = match p99 {
             Some(p99) => format!(", {rate}, p99 {p99}"),
             None => format!(", {rate}"),
@@ -53,29 +53,29 @@ impl ProgressLine {
     }
 
     fn again_line(progress: &Progress) -> String {
-        let done = units::approximate_count(progress.completed as f64);
-        let of = units::approximate_count(progress.requests.unwrap_or(0) as f64);
+        let done = numbers::approximate_count(progress.completed as f64);
+        let of = numbers::approximate_count(progress.requests.unwrap_or(0) as f64);
         format!("reading again what looked wrong: {done} of {of}")
     }
 
     fn line(&self, progress: &Progress) -> String {
-        let done = units::approximate_count(progress.completed as f64);
+        let done = numbers::approximate_count(progress.completed as f64);
         let of = match (progress.requests, self.duration) {
-            (Some(requests), _) => format!(" of {}", units::approximate_count(requests as f64)),
+            (Some(requests), _) => format!(" of {}", numbers::approximate_count(requests as f64)),
             (None, Some(duration)) => format!(
                 " in {} of {}",
-                units::approximate_duration(progress.elapsed.as_secs_f64()),
+                numbers::approximate_duration(progress.elapsed.as_secs_f64()),
                 units::format_duration(duration)
             ),
             (None, None) => String::new(),
         };
         let errors = match progress.unsuccessful {
             0 => String::new(),
-            n => format!(", {} errors", units::approximate_count(n as f64)),
+            n => format!(", {} errors", numbers::approximate_count(n as f64)),
         };
-        let left = self
-            .left(progress)
-            .map_or(String::new(), |left| format!(", {} left", units::approximate_duration(left)));
+        let left = self.left(progress).map_or(String::new(), |left| {
+            format!(", {} left", numbers::approximate_duration(left))
+        });
         format!("{done}{of}{}{errors}{left}", self.last_interval)
     }
 

@@ -1,6 +1,6 @@
 //! Quantities on the command line: what is wrong with one comes with an example of what is right.
 
-use kvdyno_core::suite::units::UnitError;
+use kvdyno_core::ground::units::UnitError;
 
 /// Reads a quantity; what is wrong with it comes with an example of what is right.
 pub fn hinted<T>(

@@ -521,7 +521,7 @@ fn status_after(
             message: format!(
                 "phase {} did not end within {}; give it fewer requests or a --duration",
                 phase.name,
-                kvdyno_core::suite::units::format_duration(phase.time_limit)
+                kvdyno_core::ground::units::format_duration(phase.time_limit)
             ),
         },
         StopReason::Requests | StopReason::Duration => match not_loaded(phase, measure) {

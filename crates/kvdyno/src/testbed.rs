@@ -17,8 +17,8 @@ mod roster;
 use std::path::Path;
 use std::time::Duration;
 
+use kvdyno_core::ground::numbers;
 use kvdyno_core::load::Interrupt;
-use kvdyno_core::suite::units;
 use kvdyno_testbed::keeper::{self, Standing};
 use kvdyno_testbed::{Description, NodeDescription, TestbedError, install, sim};
 
@@ -90,7 +90,7 @@ fn wait(around: &Around, interrupt: &Interrupt) -> bool {
 /// What a testbed is, for the terminal.
 fn told(testbed: &Description) -> String {
     let version = testbed.version.as_deref().unwrap_or("(version unknown)");
-    let ready = units::approximate_duration(testbed.ready_after.as_secs_f64());
+    let ready = numbers::approximate_duration(testbed.ready_after.as_secs_f64());
     let mut text = format!(
         "{} {version} is up after {ready}: {}, {}\n",
         testbed.request,
@@ -143,7 +143,7 @@ fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
         let known: Vec<&str> = ids.iter().map(String::as_str).collect();
         let advice = match known.is_empty() {
             true => "none is up".to_owned(),
-            false => kvdyno_core::suite::hint(absent, &known),
+            false => kvdyno_core::ground::hints::hint(absent, &known),
         };
         return Err(Failure::usage(format!("no testbed {absent} is up; {advice}")));
     }

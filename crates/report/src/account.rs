@@ -6,6 +6,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
+use kvdyno_core::ground::median;
 use kvdyno_core::measure::{Course, Nanos, PhaseMeasure, Side, Slot, Stretch};
 use kvdyno_core::verify::AnomalyKind;
 use kvdyno_core::workload::PhasePlan;
@@ -154,13 +155,6 @@ struct Former {
     rate: f64,
     /// Scatter of windows of [`WINDOW`] that is not to be taken for a fault's.
     scatter: f64,
-}
-
-/// The middle one of some figures; 0 if there is none.
-fn median(figures: &[f64]) -> f64 {
-    let mut sorted = figures.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
 impl Sight<'_> {

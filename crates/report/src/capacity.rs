@@ -1,8 +1,8 @@
 //! What a search for the highest rate found, in sentences: the same on the terminal, in Markdown and
 //! on the page.
 
-use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{CapacityResult, FitResult, ProbeResult};
+use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// Below this share of the variance explained, nothing is read off a fit.
 const GOOD: f64 = 0.9;

@@ -11,8 +11,8 @@ use kvdyno_core::verdict::{
 };
 
 use crate::figures;
-use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
+use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// How each claim of `plan` that is about the run's store alone stands.
 #[must_use]

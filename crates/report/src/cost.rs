@@ -7,8 +7,8 @@ use kvdyno_core::capacity::Fit;
 use kvdyno_core::cost::{per_million, rate_per_hourly, servers_needed};
 use kvdyno_core::verdict::Reason;
 
-use crate::numbers::{grouped, money, small};
 use crate::result::{CostResult, Level, PhaseResult, RunResult, StoreRun};
+use kvdyno_core::ground::numbers::{grouped, money, small};
 
 /// A rate that a store carried: what it is, requests a second, and the most it may have been.
 #[derive(Clone, Debug, PartialEq)]

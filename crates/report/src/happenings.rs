@@ -1,10 +1,10 @@
 //! What limited a phase and what happened in it, in sentences that the terminal, the page and Markdown
 //! share.
 
-use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{
     CourseResult, EventResult, ExcursionResult, PhaseResult, StoreRun, UnaskedNode, gathered,
 };
+use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// What a phase was limited by, when it settled and where it left its level, a sentence each without a
 /// stop; of phases that only prepare nothing.

@@ -15,7 +15,6 @@ pub mod html;
 pub mod junit;
 pub mod lines;
 pub mod markdown;
-pub mod numbers;
 pub mod objective;
 pub mod result;
 #[cfg(any(test, feature = "server-tests"))]

@@ -3,11 +3,11 @@
 
 use crate::capacity::capacity_lines;
 use crate::cost::cost_lines;
-use crate::numbers::{grouped, significant};
 use crate::result::{RunResult, StoreRun};
 use crate::scorecard::scorecard_lines;
 use crate::view::{PhaseView, main_row};
 use crate::wording::shows_published;
+use kvdyno_core::ground::numbers::{grouped, significant};
 
 /// Which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

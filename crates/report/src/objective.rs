@@ -5,8 +5,8 @@ use kvdyno_core::capacity::Seen;
 use kvdyno_core::verdict::{Condition, ConditionFigure as Figure, Dimension, Measured, Subject};
 
 use crate::figures;
-use crate::numbers::{duration_text, significant};
 use crate::result::PhaseResult;
+use kvdyno_core::ground::numbers::{duration_text, significant};
 
 /// More than this share of the due requests was never started: the rate was not carried.
 const NOT_CARRIED: f64 = 0.01;

@@ -7,9 +7,9 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
 
 use crate::cost::together;
-use crate::numbers::{bytes_text, duration_text, grouped, significant, small};
 use crate::result::{PhaseResult, RunResult, StoreRun};
 use crate::wording::judged_text;
+use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant, small};
 
 /// Objects that a full test holds.
 const OBJECTS: u64 = 100_000_000;
@@ -121,11 +121,11 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
 fn larger_than_memory(result: &RunResult, run: &StoreRun, plan: Option<&Plan>) -> (bool, String) {
     let Some(plan) = plan else { return (false, "size of the data not known".to_owned()) };
     let data = plan.estimate().stored_bytes;
-    let told = bytes_text(data as u64);
+    let told = bytes_text(data);
     let here = run.testbed.is_some() || !run.store.url.contains("//");
     match result.host.memory_bytes.filter(|_| here) {
         Some(memory) => {
-            let memory_text = bytes_text(memory);
+            let memory_text = bytes_text(memory as f64);
             (data > memory as f64, format!("{told} in {memory_text}"))
         }
         None => (false, format!("{told}; the servers' memory is not known")),

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lines::run_has_misses;
-use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{HistogramError, Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::view::{Clock, PhaseView, main_row};
+use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// Figures whose ratio is below this are called level.
 const LEVEL: f64 = 1.01;

@@ -6,7 +6,6 @@ pub(crate) mod layout;
 
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, report_lines};
-use crate::numbers::{duration_text, grouped};
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, RunResult, StoreResult, StoreRun, moments,
 };
@@ -16,6 +15,7 @@ use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_text, histories, is_remark, moment_text,
     promises, reason_line, shows_published, status_text, testbed_summary, verification_line,
 };
+use kvdyno_core::ground::numbers::{duration_text, grouped};
 
 pub(crate) use account::{condition_text, reach_text};
 use layout::{columns, printable, wrapped};

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use askama::Template;
+use kvdyno_core::ground::median;
 use kvdyno_core::shown::plain_lines;
 use serde::Serialize;
 
@@ -342,11 +343,7 @@ impl Spread {
         let mut sorted = trials.clone();
         sorted.sort_by(f64::total_cmp);
         let (&least, &greatest) = (sorted.first()?, sorted.last()?);
-        let middle = sorted.len() / 2;
-        let median = match sorted.len() % 2 {
-            1 => sorted[middle],
-            _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        };
+        let median = median(&sorted);
         let spread = (greatest - least) / 2.0 / median;
         // What is the same in every trial, and what is nothing, has no spread worth a word.
         let spread = Some(spread).filter(|s| s.is_finite() && greatest > least);

@@ -1,7 +1,7 @@
 //! One row of the table: a phase, one of its clocks, or a figure that somebody published, all in
 //! one shape, so that one list of report lines serves them.
 
-use kvdyno_core::suite::units::approximate_count;
+use kvdyno_core::ground::numbers::approximate_count;
 use kvdyno_core::workload::Kind;
 
 use crate::result::{HistogramError, Latency, PhaseResult, Published, SeriesResult, rate};

@@ -10,10 +10,10 @@ use kvdyno_core::suite::requirements::{LatencyRequirement, adds_nodes, can, phas
 use kvdyno_core::workload::Kind;
 use serde::Serialize;
 
-use crate::numbers::grouped;
 use crate::objective::met;
 use crate::result::{Level, PhaseResult, Status, StoreRun};
 use crate::wording::{judged_text, kinds_text};
+use kvdyno_core::ground::numbers::grouped;
 
 pub use table::{html, markdown, terminal};
 
@@ -106,7 +106,7 @@ pub fn rows(required: &Requirements) -> Vec<String> {
 
 fn latency_text(latency: &LatencyRequirement) -> String {
     let conditions: Vec<String> = latency.conditions.iter().map(ToString::to_string).collect();
-    let rate = kvdyno_core::suite::units::format_rate(latency.rate);
+    let rate = kvdyno_core::ground::units::format_rate(latency.rate);
     format!("{} at {rate}", conditions.join(", "))
 }
 

@@ -3,12 +3,12 @@
 use kvdyno_core::store::{Certainty, FigureUnit};
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
-use crate::numbers::{bytes_text, duration_text, grouped, significant};
 use crate::result::{
     FaultResult, FigureResult, Level, LinearizabilityAnswer, LinearizabilityResult, Reason,
     Redundancy, RequestResult, RunResult, Status, StoreResult, StoreRun, TestbedResult,
 };
 use crate::terminal::layout::printable;
+use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant};
 
 /// Published figures stand beside measured ones only where nothing differs from the suite.
 #[must_use]
@@ -229,7 +229,7 @@ pub(crate) fn verification_line(run: &StoreRun) -> String {
     let count = |n: u64| grouped(n as f64);
     let mut parts = vec![
         judged_text(tally),
-        format!("{} checked", bytes_text(tally.bytes_checked)),
+        format!("{} checked", bytes_text(tally.bytes_checked as f64)),
         anomalies_text(tally),
         format!("{} unknown", count(tally.unknown)),
     ];

@@ -8,7 +8,8 @@ use kvdyno_core::store::{BoxedStore, ErasedStore};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::url::{StoreUrl, nearest};
+use crate::url::StoreUrl;
+use kvdyno_core::ground::hints::nearest;
 
 /// A store that this program was built without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,13 +99,11 @@ pub fn entry(scheme: &str) -> Result<&'static Entry, StoreError> {
             advice: advice.to_owned(),
         });
     }
-    let known = || {
-        let built = stores().iter().flat_map(|entry| entry.schemes.iter().copied());
-        built.chain(left_out().iter().map(|missing| missing.scheme))
-    };
-    let advice = match nearest(scheme, known()) {
+    let built = stores().iter().flat_map(|entry| entry.schemes.iter().copied());
+    let known: Vec<&str> = built.chain(left_out().iter().map(|missing| missing.scheme)).collect();
+    let advice = match nearest(scheme, &known) {
         Some(near) => format!("did you mean `{near}:`? `kvdyno stores` lists all"),
-        None => format!("choose one of {}", known().collect::<Vec<_>>().join(", ")),
+        None => format!("choose one of {}", known.join(", ")),
     };
     Err(StoreError::UnknownStore { scheme: scheme.to_owned(), advice })
 }

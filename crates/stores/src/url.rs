@@ -14,6 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use kvdyno_core::ground::hints::nearest;
 use kvdyno_core::shown::{self, MASK};
 
 use self::parts::{ESCAPES, Problem};
@@ -329,11 +330,9 @@ impl StoreUrl {
             let advice = format!("if that is of the secret before it: {ESCAPES}");
             return Err(self.wrong("an unknown option after one that is a secret", advice));
         }
-        let near = nearest(name, self.known.iter().copied());
-        let slip = near.filter(|near| strsim::levenshtein(near, name) <= 2);
-        let advice = match (slip, foreign::advice(name), near) {
-            (Some(known), _, _) | (None, None, Some(known)) => format!("did you mean `{known}`?"),
-            (None, Some(advice), _) => advice.to_owned(),
+        let advice = match (nearest(name, &self.known), foreign::advice(name)) {
+            (Some(known), _) => format!("did you mean `{known}`?"),
+            (None, Some(advice)) => advice.to_owned(),
             _ if self.known.is_empty() => format!("`{}` takes no options", self.scheme),
             _ => format!("`{}` knows {}", self.scheme, self.known.join(", ")),
         };
@@ -432,16 +431,6 @@ impl fmt::Debug for StoreUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "StoreUrl({})", self.redacted())
     }
-}
-
-/// The one of `known` that `word` most likely stands for, if any is near.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // 0.8 of Jaro-Winkler passes a typing slip and refuses another word.
-    known
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(likeness, _)| *likeness >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
 }
 
 fn is_scheme(word: &str) -> bool {

@@ -5,6 +5,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
+use kvdyno_core::ground::random::Random;
 use kvdyno_core::lock::Lock;
 
 use crate::folder;
@@ -30,9 +31,9 @@ impl Addresses {
     pub fn take() -> io::Result<Addresses> {
         let leases = folder::root()?.path().join("addresses");
         std::fs::create_dir_all(&leases)?;
-        let mut draw = Draw::new();
+        let mut draw = draws();
         for _ in 0..DRAWS {
-            let number = draw.next();
+            let number = draw.next_u64();
             // 127.0 to 127.31 are left to people, who like 127.0.0.1 and 127.0.1.1.
             let block = (32 + (number >> 8) as u8 % 224, number as u8);
             let lease = leases.join(format!("127.{}.{}", block.0, block.1));
@@ -79,21 +80,9 @@ impl Addresses {
 
 /// Numbers that differ between processes and calls; nothing rests on their quality, for a lock
 /// decides who has a block.
-struct Draw(u64);
-
-impl Draw {
-    fn new() -> Draw {
-        use std::hash::{BuildHasher, RandomState};
-        Draw(RandomState::new().hash_one(std::process::id()))
-    }
-
-    fn next(&mut self) -> u64 {
-        // SplitMix64 (Steele, Lea, Flood 2014).
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
+fn draws() -> Random {
+    use std::hash::{BuildHasher, RandomState};
+    Random::new(RandomState::new().hash_one(std::process::id()), 0)
 }
 
 #[cfg(test)]

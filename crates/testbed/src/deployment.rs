@@ -208,7 +208,7 @@ pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
 /// [`TestbedError::Node`] with the nearest name.
 pub(crate) fn find(node: &str, names: &[&str]) -> Result<usize, TestbedError> {
     names.iter().position(|name| *name == node).ok_or_else(|| {
-        let advice = kvdyno_core::suite::hint(node, names);
+        let advice = kvdyno_core::ground::hints::hint(node, names);
         TestbedError::Node(format!("there is no node {node}; {advice}"))
     })
 }

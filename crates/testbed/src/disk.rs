@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use kvdyno_core::suite::units::format_bytes;
+use kvdyno_core::ground::units::format_bytes;
 
 use crate::error::TestbedError;
 use crate::network::need_root;

@@ -4,8 +4,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use kvdyno_core::ground::units;
 use kvdyno_core::store::Work;
-use kvdyno_core::suite::units;
 
 use crate::error::TestbedError;
 use crate::install::Software;
@@ -175,7 +175,7 @@ impl Values {
         let number = || text.parse::<u64>().ok();
         match self {
             Values::Choice(words) if words.contains(&text) => None,
-            Values::Choice(words) => Some(kvdyno_core::suite::hint(text, words)),
+            Values::Choice(words) => Some(kvdyno_core::ground::hints::hint(text, words)),
             Values::Count(least, most) if number().is_some_and(|n| (least..=most).contains(&n)) => {
                 None
             }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use kvdyno_core::suite::hint;
+use kvdyno_core::ground::hints::hint;
 
 use crate::error::TestbedError;
 use crate::kind::{self, Kind, SHARED, Setting};

@@ -25,7 +25,7 @@ const SYNONYMS: [(&str, &[&str]); 18] = [
 
 /// The choice nearest to `word`, if one is near enough to be meant.
 #[must_use]
-pub(super) fn nearest<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase().replace(['_', ' '], "-");
     let meant = SYNONYMS.iter().find(|(other, _)| *other == word).map_or(&[][..], |(_, m)| *m);
     if let Some(found) = meant.iter().find_map(|m| choices.iter().find(|c| *c == m)) {

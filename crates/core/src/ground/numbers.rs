@@ -1,5 +1,7 @@
 //! How numbers are written in every output: significant digits, and units that suit them.
 
+use super::units::{BYTES, SI};
+
 /// A latency in the unit that suits it, such as `8.19 µs`.
 #[must_use]
 pub fn duration_text(nanos: f64) -> String {
@@ -50,21 +52,8 @@ pub fn grouped(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// Bytes with a decimal prefix, such as `12.3 MB`.
-pub(crate) fn bytes_text(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    let (value, unit) = match bytes {
-        b if b < 1e3 => return format!("{b:.0} B"),
-        b if b < 1e6 => (b / 1e3, "kB"),
-        b if b < 1e9 => (b / 1e6, "MB"),
-        b if b < 1e12 => (b / 1e9, "GB"),
-        b => (b / 1e12, "TB"),
-    };
-    format!("{} {unit}", significant(value))
-}
-
 /// An amount of money: two places, more where that shows nothing.
-pub(crate) fn money(amount: f64) -> String {
+pub fn money(amount: f64) -> String {
     match amount {
         large if large >= 1_000.0 => {
             let cents = (large * 100.0).round();
@@ -76,10 +65,63 @@ pub(crate) fn money(amount: f64) -> String {
 }
 
 /// Three significant digits of something below 1.
-pub(crate) fn small(amount: f64) -> String {
+pub fn small(amount: f64) -> String {
     match amount {
         tiny if tiny > 0.0 && tiny < 0.001 => format!("{tiny:.2e}"),
         other => significant(other),
+    }
+}
+
+/// Three significant digits: `1.23`, `12.3`, `123`.
+fn three_digits(number: f64) -> String {
+    let places = match number.abs() {
+        n if n < 9.995 => 2,
+        n if n < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{number:.places$}")
+}
+
+/// Divides by the largest factor that leaves at least 1 after rounding to three digits.
+fn rounded<'a>(number: f64, table: &[(&'a str, u64)]) -> (String, &'a str) {
+    let mut best = table[0];
+    for step in table {
+        if number >= step.1 as f64 * 0.9995 {
+            best = *step;
+        }
+    }
+    (three_digits(number / best.1 as f64), best.0)
+}
+
+/// Prints a measured number of things to three significant digits: `123k`, `4.56M`.
+#[must_use]
+pub fn approximate_count(number: f64) -> String {
+    if !number.is_finite() || number < 999.5 {
+        return three_digits(number).trim_end_matches(".00").to_owned();
+    }
+    let (number, unit) = rounded(number, &[SI[0], SI[1], SI[3], SI[4], SI[5]]);
+    format!("{number}{unit}")
+}
+
+/// Prints a measured number of bytes to three significant digits: `10.3 GB`.
+#[must_use]
+pub fn bytes_text(bytes: f64) -> String {
+    if !bytes.is_finite() || bytes < 999.5 {
+        return format!("{bytes:.0} B");
+    }
+    let (number, unit) = rounded(bytes, &[BYTES[0], BYTES[1], BYTES[3], BYTES[4], BYTES[5]]);
+    format!("{number} {unit}")
+}
+
+/// Prints a long stretch of time to about a tenth: `12 s`, `4.5 min`, `13.3 h`.
+#[must_use]
+pub fn approximate_duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7_200.0 => format!("{:.1} min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1} h", s / 3_600.0),
+        s => format!("{:.1} days", s / 86_400.0),
     }
 }
 
@@ -106,9 +148,16 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(significant(value), text);
         }
+        assert_eq!((grouped(0.0), grouped(999.0)), ("0".into(), "999".into()));
+        assert_eq!(grouped(12_345_678.0), "12,345,678");
         assert_eq!(grouped(-1_000.0), "-1,000");
         assert_eq!((grouped(4.2e49), grouped(f64::MAX)), ("4.20e49".into(), "1.80e308".into()));
         assert_eq!(duration_text(8_190.0), "8.19 µs");
         assert_eq!(duration_text(2.5e9), "2.50 s");
+        assert_eq!(approximate_count(123_456.0), "123k");
+        assert_eq!(approximate_count(4_561_000.0), "4.56M");
+        assert_eq!(approximate_count(12.0), "12.0");
+        assert_eq!(bytes_text(10.34e9), "10.3 GB");
+        assert_eq!(approximate_duration(47_730.0), "13.3 h");
     }
 }

@@ -2,7 +2,7 @@
 //! one-to-one mixing of 64 bits that it rests on, and one-to-one shuffles of 0..n.
 
 /// 2^64 divided by the golden ratio, odd: the step of Steele, Lea and Flood's SplitMix64.
-pub(super) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 const FIRST: u64 = 0xbf58_476d_1ce4_e5b9;
 const SECOND: u64 = 0x94d0_49bb_1331_11eb;
@@ -11,9 +11,16 @@ const SECOND: u64 = 0x94d0_49bb_1331_11eb;
 #[inline]
 #[must_use]
 pub fn mix64(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(FIRST);
-    let x = (x ^ (x >> 27)).wrapping_mul(SECOND);
+    let x = mix64_high(x);
     x ^ (x >> 31)
+}
+
+/// [`mix64`] without its last step, which only the low half needs.
+#[inline]
+#[must_use]
+pub fn mix64_high(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(FIRST);
+    (x ^ (x >> 27)).wrapping_mul(SECOND)
 }
 
 /// The inverse of [`mix64`].

@@ -3,7 +3,7 @@
 //!
 //! Reading is exact: decimal digits times a whole factor, no floating point in between (rates and
 //! shares apart, which are `f64` by nature). Printing gives the shortest text that reads back to
-//! the same quantity; `approximate_*` and [`format_latency`] round, for measured figures.
+//! the same quantity; what rounds is in [`super::numbers`].
 
 use std::fmt;
 use std::time::Duration;
@@ -152,7 +152,7 @@ impl UnitError {
     }
 }
 
-const SI: [(&str, u64); 6] = [
+pub(super) const SI: [(&str, u64); 6] = [
     ("", 1),
     ("k", 1_000),
     ("K", 1_000),
@@ -161,7 +161,7 @@ const SI: [(&str, u64); 6] = [
     ("T", 1_000_000_000_000),
 ];
 
-const BYTES: [(&str, u64); 10] = [
+pub(super) const BYTES: [(&str, u64); 10] = [
     ("B", 1),
     ("kB", 1_000),
     ("KB", 1_000),
@@ -427,69 +427,6 @@ pub fn format_rate(rate: f64) -> String {
 pub fn format_share(share: f64) -> String {
     let text = format!("{}%", (share * 1e12).round() / 1e10);
     if parse_share(&text) == Ok(share) { text } else { format!("{share}") }
-}
-
-/// Three significant digits: `1.23`, `12.3`, `123`.
-fn three_digits(number: f64) -> String {
-    let places = match number.abs() {
-        n if n < 9.995 => 2,
-        n if n < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{number:.places$}")
-}
-
-/// Divides by the largest factor that leaves at least 1 after rounding to three digits.
-fn rounded<'a>(number: f64, table: &[(&'a str, u64)]) -> (String, &'a str) {
-    let mut best = table[0];
-    for step in table {
-        if number >= step.1 as f64 * 0.9995 {
-            best = *step;
-        }
-    }
-    (three_digits(number / best.1 as f64), best.0)
-}
-
-/// Prints a latency in ns to three significant digits: `850 ns`, `12.3 µs`, `1.23 ms`, `2.05 s`.
-#[must_use]
-pub fn format_latency(nanos: u64) -> String {
-    if nanos < 1_000 {
-        return format!("{nanos} ns");
-    }
-    let (number, unit) = rounded(nanos as f64, &[TIMES[0], TIMES[1], TIMES[3], TIMES[4]]);
-    format!("{number} {unit}")
-}
-
-/// Prints a measured number of things to three significant digits: `123k`, `4.56M`.
-#[must_use]
-pub fn approximate_count(number: f64) -> String {
-    if !number.is_finite() || number < 999.5 {
-        return three_digits(number).trim_end_matches(".00").to_owned();
-    }
-    let (number, unit) = rounded(number, &[SI[0], SI[1], SI[3], SI[4], SI[5]]);
-    format!("{number}{unit}")
-}
-
-/// Prints a measured number of bytes to three significant digits: `10.3 GB`.
-#[must_use]
-pub fn approximate_bytes(bytes: f64) -> String {
-    if !bytes.is_finite() || bytes < 999.5 {
-        return format!("{bytes:.0} B");
-    }
-    let (number, unit) = rounded(bytes, &[BYTES[0], BYTES[1], BYTES[3], BYTES[4], BYTES[5]]);
-    format!("{number} {unit}")
-}
-
-/// Prints a long stretch of time to about a tenth: `12 s`, `4.5 min`, `13.3 h`.
-#[must_use]
-pub fn approximate_duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7_200.0 => format!("{:.1} min", s / 60.0),
-        s if s < 172_800.0 => format!("{:.1} h", s / 3_600.0),
-        s => format!("{:.1} days", s / 86_400.0),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Where a series changes its level: dips of the throughput and excursions of the latency are
 //! stretches between two such changes.
 
+use crate::ground::median;
+
 /// How strongly a change must speak, in units of the noise's variance and the logarithm of the length:
 /// twice what a change of level costs by Schwarz's criterion.
 const STRENGTH: f64 = 4.0;
@@ -33,7 +35,7 @@ pub fn segments(series: &[f64]) -> Vec<Segment> {
     }
     let price = STRENGTH * noise(series).powi(2) * (n as f64).ln().max(1.0);
     let (mut sums, mut squares) = (vec![0.0], vec![0.0]);
-    let shift = median(series.to_vec());
+    let shift = median(series);
     for value in series.iter().map(|value| value - shift) {
         sums.push(sums[sums.len() - 1] + value);
         squares.push(squares[squares.len() - 1] + value * value);
@@ -67,16 +69,9 @@ pub fn segments(series: &[f64]) -> Vec<Segment> {
 
 /// Standard deviation of the noise about the level, for sums of neighbours; never quite nothing.
 pub(super) fn noise(series: &[f64]) -> f64 {
-    let steps = series.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    let size = median(series.iter().map(|value| value.abs()).collect());
-    (median(steps) * NORMAL / 2f64.sqrt() * CORRELATED).max(size * 1e-3).max(1e-9)
-}
-
-/// The middle value; 0 if there is none.
-#[must_use]
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    let steps = series.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect::<Vec<_>>();
+    let size = median(&series.iter().map(|value| value.abs()).collect::<Vec<_>>());
+    (median(&steps) * NORMAL / 2f64.sqrt() * CORRELATED).max(size * 1e-3).max(1e-9)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ mod stalls;
 mod steady;
 
 pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
-pub use changes::{Segment, median, segments};
+pub use changes::{Segment, segments};
 pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
 pub(crate) use course::Chronicle;

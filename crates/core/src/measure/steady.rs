@@ -1,6 +1,7 @@
 //! Where in a run the warm-up ends and whether it ever settles: found, not guessed.
 
-use super::changes::{median, noise};
+use super::changes::noise;
+use crate::ground::median;
 
 /// Batch of the truncation rule: MSER-5 has five intervals in each.
 const BATCH: usize = 5;
@@ -95,7 +96,7 @@ fn trend(series: &[f64]) -> f64 {
     let points: Vec<f64> =
         series.chunks(series.len().div_ceil(MOST_POINTS).max(1)).map(mean).collect();
     let n = points.len();
-    let middle = median(points.clone());
+    let middle = median(&points);
     if n < FEWEST_POINTS || middle <= 0.0 {
         return 0.0;
     }
@@ -107,7 +108,7 @@ fn trend(series: &[f64]) -> f64 {
             sign += f64::from(i8::from(b > a) - i8::from(b < a));
         }
     }
-    let slope = median(slopes);
+    let slope = median(&slopes);
     let count = n as f64;
     let variance = count * (count - 1.0) * (2.0 * count + 5.0) / 18.0 * inflation(&points, slope);
     let z = (sign.abs() - 1.0).max(0.0) / variance.sqrt();

@@ -22,7 +22,8 @@ use super::overrides::Overrides;
 use super::plan::{Plan, inserted, only_inserts, records_after};
 use super::search::SearchPlan;
 use super::shares::{Rate, ShareOfCapacity, UNMEASURED};
-use super::units::{format_count, parse_share};
+use crate::ground::random::{GOLDEN, mix64};
+use crate::ground::units::{format_count, parse_share};
 
 /// Added to the duration of a phase for the hard bound: time to drain requests in flight.
 const GRACE: Duration = Duration::from_secs(60);
@@ -121,14 +122,10 @@ fn steps(sweep: Option<&Sweep>, overrides: &Overrides) -> Vec<Option<u32>> {
     clients.into_iter().map(Some).collect()
 }
 
-/// Splitmix64's finalizer (Steele, Lea, Flood 2014) over a running sum.
+/// One number of several.
 fn mix_seed(parts: &[u64]) -> u64 {
-    parts.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, part| {
-        let mut z = state.wrapping_add(*part).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    })
+    let mix = |state: u64, part: &u64| mix64(state.wrapping_add(*part).wrapping_add(GOLDEN));
+    parts.iter().fold(GOLDEN, mix)
 }
 
 fn dataset_id(spec: &SuiteSpec) -> u32 {

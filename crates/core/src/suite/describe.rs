@@ -8,9 +8,9 @@ use crate::workload::{
 
 use super::faults;
 use super::plan::{Plan, inserted, mean_size};
-use super::units::{
-    approximate_bytes, approximate_count, approximate_duration, format_bytes, format_count,
-    format_duration, format_rate, format_share,
+use crate::ground::numbers::{approximate_count, approximate_duration, bytes_text};
+use crate::ground::units::{
+    format_bytes, format_count, format_duration, format_rate, format_share,
 };
 
 /// What a plan will take, as far as the plan alone can tell.
@@ -139,7 +139,7 @@ impl Plan {
             "records: {} with {} {key} keys{fields}; {} of keys and values; seed {}",
             format_count(records),
             format_bytes(self.dataset.key.length.into()),
-            approximate_bytes(self.estimate().stored_bytes),
+            bytes_text(self.estimate().stored_bytes),
             self.seed,
         )
     }
@@ -163,7 +163,7 @@ impl Plan {
         format!(
             "for each store: {}; at least {} written",
             parts.join(" and "),
-            approximate_bytes(estimate.written_bytes),
+            bytes_text(estimate.written_bytes),
         )
     }
 }

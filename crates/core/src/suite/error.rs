@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::units::UnitError;
+use crate::ground::units::UnitError;
 
 /// Most characters of a line that an excerpt shows.
 const EXCERPT: usize = 120;

@@ -7,7 +7,7 @@ use crate::workload::{Aim, Condition, CutFrom, FaultKind, FaultPlan, NetworkFaul
 use super::document::Item;
 use super::error::{Problem, SuiteError};
 use super::reader::{Fields, Value};
-use super::units::{self, format_duration};
+use crate::ground::units::{self, format_duration};
 
 /// Keys of `[[phase.fault]]`.
 pub(super) const FAULT_KEYS: [&str; 13] = [

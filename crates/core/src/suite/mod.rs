@@ -21,11 +21,9 @@ mod reader;
 pub mod requirements;
 mod search;
 mod shares;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod unanswerable;
-pub mod units;
 mod ycsb;
 
 use std::path::Path;
@@ -40,8 +38,8 @@ pub use published::{Published, PublishedRow};
 pub use requirements::Requirements;
 pub use search::SearchPlan;
 pub use shares::ShareOfCapacity;
-pub use suggest::hint;
 
+use crate::ground::hints::hint;
 use document::Document;
 use file::SuiteSpec;
 
@@ -99,7 +97,7 @@ impl Suite {
         let names: Vec<&str> = builtins().iter().map(|builtin| builtin.name).collect();
         let what = "a built-in suite or a file".to_owned();
         let problem = Problem::UnknownWord { word: word.to_owned(), what };
-        Err(SuiteError::new(Place::Suite(word.to_owned()), problem, suggest::hint(word, &names)))
+        Err(SuiteError::new(Place::Suite(word.to_owned()), problem, hint(word, &names)))
     }
 
     fn of(document: Document) -> Result<Suite, SuiteError> {

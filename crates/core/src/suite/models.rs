@@ -6,7 +6,7 @@ use crate::workload::{Distribution, KeyForm, KeyModel, Kind, Mix, SizeModel, Ycs
 use super::document::Item;
 use super::error::{Problem, SuiteError};
 use super::reader::{Fields, Value};
-use super::units::{self, UnitError};
+use crate::ground::units::{self, UnitError};
 
 /// Skew of YCSB's zipfian and latest distributions.
 const YCSB_EXPONENT: f64 = 0.99;

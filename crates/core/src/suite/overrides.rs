@@ -8,8 +8,8 @@ use super::Suite;
 use super::document::{Document, Item};
 use super::error::{Place, Problem, SuiteError};
 use super::file::{CLIENT_KEYS, SUITE_KEYS};
-use super::suggest;
-use super::units::{format_count, format_duration, format_rate};
+use crate::ground::hints;
+use crate::ground::units::{format_count, format_duration, format_rate};
 
 /// What the command line changes in a suite.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -161,7 +161,7 @@ fn set(document: &mut Document, text: &str) -> Result<(), SuiteError> {
         words = [&SUITE_KEYS[..], &CLIENT_KEYS[..]].concat();
     }
     let what = if rest.is_empty() { "a key of the suite" } else { "a phase of this suite" };
-    let hint = suggest::hint(first, &words);
+    let hint = hints::hint(first, &words);
     fail(Problem::UnknownWord { word: first.to_owned(), what: what.to_owned() }, &hint)
 }
 

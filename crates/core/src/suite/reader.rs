@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::document::{Document, Entry, Item, Mark, Node};
 use super::error::{Problem, SuiteError};
-use super::suggest;
-use super::units::{self, UnitError};
+use crate::ground::hints;
+use crate::ground::units::{self, UnitError};
 
 /// A table whose keys are all known.
 #[derive(Clone, Copy)]
@@ -137,7 +137,7 @@ impl<'a> Value<'a> {
         for entry in fields.entries {
             if !keys.contains(&entry.key.as_str()) {
                 let (key, table) = (entry.key.clone(), what.to_owned());
-                let hint = suggest::hint(&key, keys);
+                let hint = hints::hint(&key, keys);
                 return Err(self.document.error(
                     entry.mark,
                     Problem::UnknownKey { key, table },
@@ -212,7 +212,7 @@ impl<'a> Value<'a> {
 
     /// `word`, which stands in this value, is none of `choices`.
     pub(super) fn unknown(&self, word: &str, what: &str, choices: &[&str]) -> SuiteError {
-        let hint = suggest::hint(word, choices);
+        let hint = hints::hint(word, choices);
         self.error(Problem::UnknownWord { word: word.to_owned(), what: what.to_owned() }, hint)
     }
 

@@ -13,8 +13,8 @@ use super::error::{Problem, SuiteError};
 use super::models;
 use super::reader::{Fields, Value};
 use super::search::conditions;
-use super::units::{format_count, format_duration, format_rate};
 use super::{Overrides, Suite};
+use crate::ground::units::{format_count, format_duration, format_rate};
 
 /// Keys of the file.
 pub(super) const REQUIREMENT_KEYS: [&str; 14] = [

@@ -8,7 +8,7 @@ use crate::workload::{Arrival, PhasePlan};
 use super::document::Item;
 use super::error::{Problem, SuiteError};
 use super::reader::Value;
-use super::units::{format_share, parse_share};
+use crate::ground::units::{format_share, parse_share};
 
 /// Stands in a plan for a rate that is not known yet, requests a second. It bounds the records of
 /// phases that insert until a time is over.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::error::{Place, Problem, SuiteError};
 use super::properties::{self, Property};
-use super::suggest;
+use crate::ground::hints;
 
 /// A workload file as a suite.
 pub(super) struct Translated {
@@ -184,7 +184,7 @@ impl<'a> Properties<'a> {
             return Err(SuiteError::new(self.place(property), Problem::Conflict(message), hint));
         }
         let what = format!("a {key}");
-        let hint = suggest::hint(&word, words);
+        let hint = hints::hint(&word, words);
         let word = property.value.clone();
         Err(SuiteError::new(self.place(property), Problem::UnknownWord { word, what }, hint))
     }
@@ -400,7 +400,7 @@ fn notes(p: &Properties<'_>) -> Vec<String> {
         if REPORTING.iter().any(|start| key.starts_with(start)) || key == "table" || key == "db" {
             notes.push(format!("{}:{line}: {key} is not needed here", p.file));
         } else if !PROPERTIES.contains(&key.as_str()) {
-            let near = suggest::nearest(key, &PROPERTIES);
+            let near = hints::nearest(key, &PROPERTIES);
             let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             notes.push(format!("{}:{line}: {key} is not known and ignored{near}", p.file));
         }

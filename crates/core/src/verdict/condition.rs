@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::suite::units;
+use crate::ground::units;
 use crate::workload::Kind;
 
 pub use figure::{Dimension, FIGURES, Figure, KnownFigure};

@@ -1,6 +1,7 @@
 //! Does the throughput drift over a phase? Single slow intervals must not say so, so that the
 //! halves are compared by rank and by median, not by mean.
 
+use crate::ground::median;
 use crate::measure::Interval;
 
 /// Fewest whole intervals in a half: with three, no order of theirs would be rare enough.
@@ -52,17 +53,6 @@ fn differ(first: &[f64], second: &[f64]) -> bool {
     let z = (u - n * m / 2.0).abs() / deviation;
     let separation = (2.0 * u / (n * m) - 1.0).abs();
     z >= RARE || separation >= SEPARATED
-}
-
-fn median(rates: &[f64]) -> f64 {
-    let mut sorted = rates.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 {
-        sorted[middle]
-    } else {
-        f64::midpoint(sorted[middle - 1], sorted[middle])
-    }
 }
 
 #[cfg(test)]

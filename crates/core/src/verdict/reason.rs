@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use delays::OwnDelays;
 
 use super::Level;
+use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::{Standstill, StopReason};
 use crate::workload::Kind;
 
@@ -391,20 +392,20 @@ impl Reason {
             }
             Reason::LateSends { lag_p99, response_p99 } => format!(
                 "kvdyno itself sent requests up to {} late (p99), beside a response time of {} (p99)",
-                time(lag_p99),
-                time(response_p99)
+                duration_text(lag_p99 as f64),
+                duration_text(response_p99 as f64)
             ),
             Reason::ErrorRatio { failed, completed, of_client } => {
                 delays::failed_text(failed, completed, &self.percent(), of_client)
             }
             Reason::TooFewSamples { kind, samples } => words::of_few(kind, samples, self.level()),
             Reason::TooShort { span } => {
-                format!("the phase took only {}", time(span.as_nanos() as u64))
+                format!("the phase took only {}", duration_text(span.as_nanos() as f64))
             }
             Reason::CutShort { stopped } => words::of_cut(stopped).to_owned(),
             Reason::Drift { first, second } => {
                 let (word, by) = (if second < first { "fell" } else { "rose" }, self.percent());
-                let (first, second) = (grouped(first as u64), grouped(second as u64));
+                let (first, second) = (grouped(first), grouped(second));
                 format!("throughput {word} by {by}, from {first} to {second} ops/s (half medians)")
             }
             Reason::NeverSettled { trend } => {
@@ -431,14 +432,14 @@ impl Reason {
                 format!("{steal} of the processors' time went to other virtual machines (steal)")
             }
             Reason::Apart { span, .. } => {
-                let (apart, span) = (self.percent(), time(span.as_nanos() as u64));
+                let (apart, span) = (self.percent(), duration_text(span.as_nanos() as f64));
                 format!("parts of the load did not run together for {apart} of the phase's {span}")
             }
             Reason::Scaled { scale } => {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
             Reason::Unjudged { unknown, reads } => {
-                let (unknown, reads) = (grouped(unknown), grouped(reads));
+                let (unknown, reads) = (grouped(unknown as f64), grouped(reads as f64));
                 format!("{unknown} of {reads} reads could not be judged right or wrong")
             }
             Reason::OtherRun { values, reads } => words::of_other_run(values, reads),
@@ -536,7 +537,8 @@ impl Reason {
         else {
             return String::new();
         };
-        let (of_all, missed, reads) = (self.percent(), grouped(*missed), grouped(*reads));
+        let (of_all, missed, reads) =
+            (self.percent(), grouped(*missed as f64), grouped(*reads as f64));
         let mut text =
             format!("{missed} of {reads} reads ({of_all}) found no record where one should be");
         if *beside_faults {
@@ -568,28 +570,6 @@ fn share(part: u64, whole: u64) -> f64 {
 fn percent(share: f64) -> String {
     let digits = if share >= 0.01 { 1 } else { 3 };
     format!("{:.digits$} %", share * 100.0)
-}
-
-/// With a comma between thousands.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-fn time(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.1} s", ns as f64 / 1e9),
-    }
 }
 
 #[cfg(test)]

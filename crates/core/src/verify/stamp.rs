@@ -25,6 +25,7 @@
 use std::fmt;
 
 use super::crc32c;
+use crate::ground::random::{GOLDEN, mix64_high};
 
 /// Fewest bytes that can carry a stamp.
 pub const SMALLEST: usize = 8;
@@ -548,10 +549,8 @@ fn matches_checksum(bytes: &[u8], computed: u32) -> Result<(), StampFault> {
 #[inline]
 fn salt(dataset: u32, record: u64, field: u16, length: usize) -> u32 {
     let mut mixed = u64::from(dataset) << 32 | u64::from(field) << 16 | length as u64;
-    mixed = mixed.wrapping_add((record >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed >> 32) as u32 ^ record as u32
+    mixed = mixed.wrapping_add((record >> 32).wrapping_mul(GOLDEN));
+    (mix64_high(mixed) >> 32) as u32 ^ record as u32
 }
 
 #[inline]

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::random::Random;
 use super::reach::Reach;
+use crate::ground::random::Random;
 
 /// Draws after which a record that is not yet in the batch is looked for elsewhere.
 const TRIES: u32 = 8;

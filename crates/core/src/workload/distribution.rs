@@ -2,8 +2,8 @@
 
 use super::invalid::{self, PlanError};
 use super::plan::Distribution;
-use super::random::{Permutation, Random};
 use super::ycsb;
+use crate::ground::random::{Permutation, Random};
 
 /// Draws records after a [`Distribution`]. What it keeps between draws only saves time: the same
 /// arguments give the same record whatever was drawn before.

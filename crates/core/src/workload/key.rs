@@ -2,7 +2,7 @@
 
 use super::invalid::{self, PlanError};
 use super::plan::{KeyForm, KeyModel};
-use super::random::{GOLDEN, Permutation, derive_seed, mix64, unmix64};
+use crate::ground::random::{GOLDEN, Permutation, derive_seed, mix64, unmix64};
 
 /// Hexadecimal digits of 64 bits.
 const WORD: usize = 16;

@@ -7,7 +7,7 @@
 
 use super::invalid::PlanError;
 use super::plan::{Kind, Mix};
-use super::random::{Random, derive_seed};
+use crate::ground::random::{Random, derive_seed};
 
 /// Ids in a block.
 const BLOCK: u64 = 1000;

@@ -12,12 +12,13 @@ mod marks;
 mod mix;
 mod operation;
 mod plan;
-mod random;
 mod reach;
 mod sampled;
 mod size;
 mod ycsb;
 
+pub(crate) use crate::ground::random::derive_seed;
+pub use crate::ground::random::{Permutation, Random, mix64, unmix64};
 pub use distribution::Chooser;
 pub use fault::{Aim, Condition, CutFrom, FaultKind, FaultPlan, NetworkFault, Way};
 pub use filler::Filler;
@@ -31,7 +32,5 @@ pub use plan::{
     Arrival, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part,
     PhasePlan, SizeModel, ValueModel, YcsbLaw,
 };
-pub(crate) use random::derive_seed;
-pub use random::{Permutation, Random, mix64, unmix64};
 pub use sampled::{OPERATIONS_KEPT, SAMPLED_RECORDS, Sampled};
 pub use size::Sizes;

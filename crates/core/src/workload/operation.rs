@@ -12,10 +12,10 @@ use super::key::KeyWriter;
 use super::marks::Marked;
 use super::mix::{MixCursor, Mixer};
 use super::plan::{Dataset, Distribution, GroupPlan, Kind, Part, SizeModel};
-use super::random::{Random, derive_seed};
 use super::reach::{Inserts, Reach};
 use super::sampled::Sampled;
 use super::size::Sizes;
+use crate::ground::random::{Random, derive_seed};
 
 /// Most records in a batch.
 const MOST_BATCH: u64 = 65_536;

@@ -1,7 +1,7 @@
 //! The few records whose whole history is kept, to be checked for linearizability, and which
 //! operations are aimed at them.
 
-use super::random::mix64;
+use crate::ground::random::mix64;
 
 /// Records whose history is kept, where there are so many.
 pub const SAMPLED_RECORDS: u64 = 16;

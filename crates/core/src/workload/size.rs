@@ -3,8 +3,8 @@
 use super::invalid::{self, PlanError};
 use super::java_random::{JavaCursor, JavaSequence};
 use super::plan::SizeModel;
-use super::random::Random;
 use super::ycsb::Gray;
+use crate::ground::random::Random;
 
 /// A [`SizeModel`] made ready to draw from; shared by all drawers.
 #[derive(Debug)]

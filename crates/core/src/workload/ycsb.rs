@@ -5,7 +5,7 @@
 
 use super::invalid::{self, PlanError};
 use super::plan::YcsbLaw;
-use super::random::Random;
+use crate::ground::random::Random;
 
 /// Skew of every zipfian generator of YCSB.
 const THETA: f64 = 0.99;

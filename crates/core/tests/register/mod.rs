@@ -3,6 +3,7 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
+use kvdyno_core::ground::random::{GOLDEN, mix64};
 use kvdyno_core::verify::{AnomalyKind, Judgement, Read, Session, WriteEnd, WriteKind};
 
 /// SplitMix64: good enough to choose, and a seed is one number.
@@ -10,11 +11,8 @@ pub struct Random(pub u64);
 
 impl Random {
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mix64(self.0)
     }
 
     pub fn below(&mut self, bound: u64) -> u64 {

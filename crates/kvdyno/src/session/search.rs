@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use kvdyno_core::capacity::{Asked, Fit, Found, Purpose, Search, Seen, probe};
+use kvdyno_core::ground::units;
 use kvdyno_core::measure;
 use kvdyno_core::store::Threading;
-use kvdyno_core::suite::{SearchPlan, units};
+use kvdyno_core::suite::SearchPlan;
 use kvdyno_core::verdict::Reason;
 use kvdyno_core::workload::{Arrival, PhasePlan};
 use kvdyno_report::objective::{Met, met};

@@ -114,7 +114,7 @@ pub fn sides(
         for name in side.iter().filter(|name| *name != NetworkFault::CLIENTS) {
             let Some(node) = nodes.iter().find(|node| node.name == *name) else {
                 let known: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-                let advice = kvdyno_core::suite::hint(name, &known);
+                let advice = kvdyno_core::ground::hints::hint(name, &known);
                 return Err(TestbedError::Node(format!("there is no node {name}; {advice}")));
             };
             aimed.push((node.name.clone(), node.role));

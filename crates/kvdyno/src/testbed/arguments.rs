@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use kvdyno_core::suite::units;
+use kvdyno_core::ground::units;
 
 use crate::quantity::hinted;
 

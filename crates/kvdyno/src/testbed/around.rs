@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use kvdyno_core::ground::numbers;
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::shown;
-use kvdyno_core::suite::units;
 use kvdyno_testbed::keeper::{Keeper, Watching};
 use kvdyno_testbed::pin::ClientsApart;
 use kvdyno_testbed::{AmongClients, Description, Step, ready_to_start};
@@ -82,7 +82,7 @@ struct Telling<'a> {
 
 impl Watching for Telling<'_> {
     fn step(&mut self, step: &Step) {
-        let took = units::approximate_duration(step.took.as_secs_f64());
+        let took = numbers::approximate_duration(step.took.as_secs_f64());
         warn_user!("{}: {} ({took})", shown::redact(self.words), step.name);
     }
 

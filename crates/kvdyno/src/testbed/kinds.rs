@@ -1,6 +1,6 @@
 //! `kvdyno testbed kinds`: what can be set up, and what is installed.
 
-use kvdyno_core::suite::hint;
+use kvdyno_core::ground::hints::hint;
 use kvdyno_testbed::install::Software;
 use kvdyno_testbed::{Kind, NETWORK, NETWORK_SOFTWARE, SHARED, Setting, registry};
 

@@ -1,10 +1,10 @@
 //! The one list of what is told of a fault: the terminal's table and the page are made from it.
 
-use crate::numbers::{duration_text, grouped, significant};
 use crate::result::{
     BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, LostWrite, SideAccount,
     StaleAccount, WriteAccount,
 };
+use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// Share of the throughput whose return the tables tell.
 const SHOWN: f64 = 0.95;

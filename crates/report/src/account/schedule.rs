@@ -4,8 +4,8 @@
 use kvdyno_core::measure::{PhaseMeasure, Side, Stretch};
 use kvdyno_core::workload::{Arrival, GroupPlan, PhasePlan};
 
-use super::median;
 use crate::result::BacklogAccount;
+use kvdyno_core::ground::median;
 
 /// What falls due in this time may wait without being a backlog, ns.
 const PROMPT: u64 = 100_000_000;

@@ -1,7 +1,7 @@
 //! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and
 //! requirements (`--needs`), beside which a difference matters or not.
 
-use crate::numbers::{duration_text, grouped, significant, small};
+use kvdyno_core::ground::numbers::{duration_text, grouped, significant, small};
 use kvdyno_core::verdict::{Amount, Condition, ConditionFigure as Figure, Operations, Operator};
 use serde::Serialize;
 

@@ -8,7 +8,6 @@ use kvdyno_core::verify::AnomalyKind;
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
-use crate::numbers::{bytes_text, duration_text, grouped};
 use crate::result::{AnomalyResult, HistogramError, RunResult, StoreRun, moments};
 use crate::standing::{Standing, store_labels};
 use crate::terminal::row_cells;
@@ -18,6 +17,7 @@ use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_value, histories, is_remark, moment_text,
     promises, reason_figures, shows_published, status_text, verification_line,
 };
+use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped};
 
 use super::account::{ClaimCard, claims, costs, outcomes};
 use super::charts::Charts;
@@ -251,7 +251,7 @@ fn took(result: &RunResult) -> Option<String> {
 
 fn machine(result: &RunResult) -> Option<String> {
     let cores = result.host.cores.map(|cores| format!("{cores} CPUs"));
-    let memory = result.host.memory_bytes.map(bytes_text);
+    let memory = result.host.memory_bytes.map(|bytes| bytes_text(bytes as f64));
     let parts: Vec<String> =
         cores.into_iter().chain(result.host.cpu.as_deref().map(cut)).chain(memory).collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
@@ -266,7 +266,7 @@ fn host(result: &RunResult) -> Vec<(String, String)> {
         line("architecture", Some(host.architecture.clone())),
         line("CPU", host.cpu.clone()),
         line("CPUs", host.cores.map(|cores| cores.to_string())),
-        line("memory", host.memory_bytes.map(bytes_text)),
+        line("memory", host.memory_bytes.map(|bytes| bytes_text(bytes as f64))),
         line("frequency governor", host.cpu_governor.clone()),
         line("clock source", host.clock_source.clone()),
         line("transparent huge pages", host.huge_pages.clone()),
@@ -348,13 +348,13 @@ fn resources(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {
 }
 
 fn process_line([store, phase]: [String; 2], who: String, used: &ProcessUse) -> [String; 7] {
-    let bytes = |bytes: Option<u64>| bytes.map_or(String::new(), bytes_text);
+    let bytes = |bytes: Option<u64>| bytes.map_or(String::new(), |bytes| bytes_text(bytes as f64));
     [
         store,
         phase,
         who,
         format!("{:.2} CPUs", used.processors),
-        bytes_text(used.peak_rss),
+        bytes_text(used.peak_rss as f64),
         bytes(used.read_bytes),
         bytes(used.written_bytes),
     ]

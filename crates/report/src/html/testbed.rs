@@ -1,8 +1,8 @@
 //! A testbed on the page: what it took to set it up, and how it was configured.
 
-use crate::numbers::duration_text;
 use crate::result::TestbedResult;
 use crate::wording::testbed_summary;
+use kvdyno_core::ground::numbers::duration_text;
 
 use super::page::cut;
 

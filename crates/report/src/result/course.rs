@@ -6,8 +6,9 @@ mod beside;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use kvdyno_core::ground::median;
 use kvdyno_core::measure::{
-    Interval, Nanos, Offspring, Resources, Settling, Stalls, latency_histogram, median, segments,
+    Interval, Nanos, Offspring, Resources, Settling, Stalls, latency_histogram, segments,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -218,7 +219,7 @@ fn filled(points: &[Point], figure: fn(&Point) -> Option<u64>) -> Vec<f64> {
 }
 
 fn dips(points: &[Point], rates: &[f64], start: Nanos) -> Vec<ExcursionResult> {
-    let usual = median(rates.to_vec());
+    let usual = median(rates);
     if usual <= 0.0 {
         return Vec::new();
     }
@@ -227,7 +228,7 @@ fn dips(points: &[Point], rates: &[f64], start: Nanos) -> Vec<ExcursionResult> {
 }
 
 fn excursions(points: &[Point], logs: &[f64], start: Nanos) -> Vec<ExcursionResult> {
-    let usual = median(logs.to_vec());
+    let usual = median(logs);
     let relative: Vec<f64> = logs.iter().map(|log| log - usual).collect();
     stretches(points, &relative, "p99", start, |level| level > EXCURSION.ln(), f64::exp)
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use kvdyno_core::ground::random::{GOLDEN, mix64};
 use kvdyno_core::store::OperationId;
 
 /// What is drawn for; each has draws of its own.
@@ -48,7 +49,7 @@ impl Chance {
         let place = u64::from(self.operation.phase) << 16 | u64::from(self.operation.group);
         [purpose as u64, place, self.operation.id, self.request, self.record]
             .into_iter()
-            .fold(self.seed, |state, part| mix(state ^ part))
+            .fold(self.seed, |state, part| mix64((state ^ part).wrapping_add(GOLDEN)))
     }
 
     /// True for one in `n`; never if `n` is 0.
@@ -87,14 +88,6 @@ pub(super) enum Spread {
     Exponential,
     /// With standard deviation 1 of the logarithm.
     LogNormal,
-}
-
-/// Steele, Lea and Flood's splitmix64, one step.
-fn mix(state: u64) -> u64 {
-    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

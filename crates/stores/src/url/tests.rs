@@ -1,5 +1,7 @@
 //! What URLs mean, what is refused, and that no password is ever shown.
 
+use kvdyno_core::ground::random::Random;
+
 use super::*;
 
 fn parse(text: &str) -> StoreUrl {
@@ -127,13 +129,11 @@ fn options_of_other_clients_are_known_by_name() {
 }
 
 /// Numbers as good as random, the same each time.
-struct Draw(u64);
+struct Draw(Random);
 
 impl Draw {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        ((mixed ^ (mixed >> 27)) >> 16) as usize % end
+        self.0.below(end as u64) as usize
     }
 
     /// A secret of pieces that are found nowhere else, with what URLs are cut at between them.
@@ -170,7 +170,7 @@ fn no_piece_of_a_secret_is_ever_shown() {
         "memcached://user:S@h1,h2?weights=1,2",
         "plugin:/lib.so?token=S",
     ];
-    let mut draw = Draw(25);
+    let mut draw = Draw(Random::new(25, 0));
     let mut opened = 0;
     for number in 0..4_000 {
         let (secret, pieces) = draw.secret();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use kvdyno_core::suite::{hint, units};
+use kvdyno_core::ground::{hints::hint, units};
 use serde::Deserialize;
 
 use crate::error::TestbedError;

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::time::Duration;
 
-use kvdyno_core::suite::units::{format_bytes, format_duration, format_share};
+use kvdyno_core::ground::units::{format_bytes, format_duration, format_share};
 use kvdyno_core::workload::Way;
 use serde::{Deserialize, Serialize};
 

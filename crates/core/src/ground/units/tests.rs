@@ -116,23 +116,3 @@ fn errors_say_what_to_write() {
     assert_eq!(parse_share("120%").unwrap_err().reason, UnitFault::NotAShare);
     assert_eq!(parse_rate("5 kops").unwrap_err().hint(), "did you mean `5k/s`?");
 }
-
-#[test]
-fn measured_figures_are_rounded_to_three_digits() {
-    for (nanos, text) in [
-        (850, "850 ns"),
-        (999, "999 ns"),
-        (12_340, "12.3 µs"),
-        (1_230_000, "1.23 ms"),
-        (999_600, "1.00 ms"),
-        (2_050_000_000, "2.05 s"),
-        (36_232_000_000, "36.2 s"),
-    ] {
-        assert_eq!(format_latency(nanos), text);
-    }
-    assert_eq!(approximate_count(123_456.0), "123k");
-    assert_eq!(approximate_count(4_561_000.0), "4.56M");
-    assert_eq!(approximate_count(12.0), "12.0");
-    assert_eq!(approximate_bytes(10.34e9), "10.3 GB");
-    assert_eq!(approximate_duration(47_730.0), "13.3 h");
-}

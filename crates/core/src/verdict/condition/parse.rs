@@ -1,8 +1,8 @@
 //! Reading of conditions: one pass over the text, and for every mistake its place and what to write
 //! instead.
 
-use crate::suite::hint;
-use crate::suite::units;
+use crate::ground::hints::hint;
+use crate::ground::units;
 use crate::workload::Kind;
 
 use super::figure::{Dimension, FIGURES, Figure};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{grouped, percent, time};
+use super::percent;
+use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::Standstill;
 
 /// A thread that waited for a processor for more than this share of its time is told to have.
@@ -48,7 +49,7 @@ impl OwnDelays {
                 explains(self.waited),
             ),
             (
-                format!("sent up to {} late with clients free", time(self.latest)),
+                format!("sent up to {} late with clients free", duration_text(self.latest as f64)),
                 explains(self.late),
             ),
         ];
@@ -71,8 +72,8 @@ impl OwnDelays {
     /// How many requests a second of how many due were sent, and who kept the others.
     pub(super) fn text(&self, offered: u64, started: u64, seconds: f64) -> String {
         let missed = offered.saturating_sub(started);
-        let a_second = |n: u64| grouped((n as f64 / seconds.max(1e-9)).round() as u64);
-        let (sent, due, backlog) = (a_second(started), a_second(offered), grouped(missed));
+        let a_second = |n: u64| grouped(n as f64 / seconds.max(1e-9));
+        let (sent, due, backlog) = (a_second(started), a_second(offered), grouped(missed as f64));
         let causes = self.causes(started, missed);
         let Some((_, most)) = causes.first() else {
             return format!(
@@ -103,7 +104,7 @@ impl OwnDelays {
 
 /// How long the client stood still, why, and what fell into that time.
 pub(super) fn stalled_text(still: Standstill, span: Duration, due: u64, timed_out: u64) -> String {
-    let spent = |duration: Duration| time(duration.as_nanos() as u64);
+    let spent = |duration: Duration| duration_text(duration.as_nanos() as f64);
     let causes = [
         (still.throttled, "its control group's processor quota was used up"),
         (still.waiting, "it waited for a processor"),
@@ -121,7 +122,7 @@ pub(super) fn stalled_text(still: Standstill, span: Duration, due: u64, timed_ou
     );
     let meanwhile = [(due, "fell due"), (timed_out, "timed out")];
     let meanwhile: Vec<String> = (meanwhile.into_iter().filter(|(count, _)| *count > 0))
-        .map(|(count, what)| format!("{} requests {what}", grouped(count)))
+        .map(|(count, what)| format!("{} requests {what}", grouped(count as f64)))
         .collect();
     if !meanwhile.is_empty() {
         text += &format!(
@@ -136,9 +137,11 @@ pub(super) fn stalled_text(still: Standstill, span: Duration, due: u64, timed_ou
 pub(super) fn failed_text(failed: u64, completed: u64, of_all: &str, of_client: u64) -> String {
     let own = match of_client {
         0 => String::new(),
-        own => format!("; {} of them timed out while kvdyno itself stood still", grouped(own)),
+        own => {
+            format!("; {} of them timed out while kvdyno itself stood still", grouped(own as f64))
+        }
     };
-    let (failed, completed) = (grouped(failed), grouped(completed));
+    let (failed, completed) = (grouped(failed as f64), grouped(completed as f64));
     format!("{failed} of {completed} operations ({of_all}) did not succeed{own}")
 }
 
@@ -200,7 +203,7 @@ mod tests {
         assert_eq!(
             text(own),
             "1,787 of 2,000 ops/s were sent; backlog 1,704 at the end; kvdyno itself waited for a \
-             processor 65.0 % of the time, which can explain all of it; it sent up to 3.2 s late with \
+             processor 65.0 % of the time, which can explain all of it; it sent up to 3.20 s late with \
              clients free, which can explain 44.2 % of it; what the store could do is not known; \
              response time here measures the queue"
         );

@@ -1,6 +1,6 @@
 //! Sentences of reasons that depend on what was found.
 
-use super::grouped;
+use crate::ground::numbers::grouped;
 use crate::measure::StopReason;
 use crate::verdict::Level;
 use crate::verify::AnomalyKind;
@@ -21,20 +21,20 @@ pub(super) fn of_cut(stopped: StopReason) -> &'static str {
 pub(super) fn of_anomalies(counts: [u64; 5]) -> String {
     let kinds: Vec<_> = (AnomalyKind::ALL.iter().zip(counts))
         .filter(|&(_, count)| count > 0)
-        .map(|(kind, count)| format!("{} {}", grouped(count), kind.name()))
+        .map(|(kind, count)| format!("{} {}", grouped(count as f64), kind.name()))
         .collect();
     format!("the store answered reads wrongly: {}", kinds.join(", "))
 }
 
 /// Values of a run that began later, where this one has written.
 pub(super) fn of_other_run(values: u64, reads: u64) -> String {
-    let (values, reads) = (grouped(values), grouped(reads));
+    let (values, reads) = (grouped(values as f64), grouped(reads as f64));
     format!("{values} of {reads} reads found values of another run, written meanwhile")
 }
 
 /// Which percentiles so few samples say nothing of.
 pub(super) fn of_few(kind: Kind, samples: u64, level: Level) -> String {
     let from = if level == Level::Valid { "p99.9" } else { "p99" };
-    let (kind, samples) = (kind.name(), grouped(samples));
+    let (kind, samples) = (kind.name(), grouped(samples as f64));
     format!("{samples} {kind} operations: too few to believe their {from} and above")
 }

@@ -5,8 +5,8 @@
 use kvdyno_core::measure::{LEAST_GAP, Nanos, Offspring, Sample};
 
 use super::{EventResult, ExcursionResult, Known, Point, gathered, is_named, named_event};
-use crate::numbers::grouped;
 use crate::result::fault::moments;
+use kvdyno_core::ground::numbers::grouped;
 
 /// How long before something what caused it may have been over, ns: intervals are seconds.
 const SHORTLY_BEFORE: u64 = 2_000_000_000;

@@ -74,5 +74,5 @@ fn a_quota_of_processor_time_that_held_the_client_up() {
     phase.measure.workers[0].waited = Duration::from_millis(6_400);
     let reason = phase.only("client-stalled", Level::Invalid);
     assert!((reason.figure().0 - 0.64).abs() < 1e-9, "{reason:?}");
-    assert!(reason.text().contains("quota was used up for 6.4 s"), "{}", reason.text());
+    assert!(reason.text().contains("quota was used up for 6.40 s"), "{}", reason.text());
 }

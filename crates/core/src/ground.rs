@@ -1,0 +1,9 @@
+//! The ground floor: what every part needs and no part owns. Nothing here knows of a store or a load.
+
+pub mod hints;
+mod median;
+pub mod numbers;
+pub mod random;
+pub mod units;
+
+pub use median::median;
