@@ -153,9 +153,9 @@ fn faults_want_a_testbed() {
 
 #[test]
 fn a_fault_that_cannot_be_done_is_told() {
-    let ran = run(&load(4).fault("kill").set("node", "primary"), ["--testbed", "redis"]);
+    let ran = run(&load(4).fault("kill").set("node", 3), ["--testbed", "redis"]);
     let error = ran.phase("mix")["faults"][0]["error"].as_str().unwrap();
-    assert!(error.contains("no node is a primary now"), "{error}");
+    assert!(error.contains("no node is number 3 now"), "{error}");
     assert_eq!(ran.unsuccessful(), 0);
 }
 
@@ -218,6 +218,12 @@ fn what_a_testbed_cannot_bear_is_refused_before_it_is_started() {
         (load(4).fault("add"), "redis", "testbed redis cannot take another node while it is up"),
         (load(4).fault("remove"), "redis-sharded", "cannot give up a node while it is up"),
         (load(4).fault("compact"), "etcd", "cannot merge its files when told to"),
+        (
+            load(4).fault("kill").set("node", "primary"),
+            "redis",
+            "no node of testbed redis is a primary",
+        ),
+        (load(4).fault("pause").set("node", "replica"), "memcached:3", "aim at `any`"),
         (load(4).fault("disk-full"), "redis", "as in `redis?disk=64MiB`"),
         (load(4).fault("lossy").set("loss", 0.1), "redis?network=host", "leave `network=host` out"),
     ] {

@@ -1,9 +1,9 @@
 //! Whether a testbed can bear a suite's faults, before anything is started, and what it needs for them.
 
 use kvdyno_core::suite::Plan;
-use kvdyno_core::workload::{FaultKind, PhasePlan};
+use kvdyno_core::workload::{Aim, FaultKind, PhasePlan};
 use kvdyno_stores::{Entry, registry};
-use kvdyno_testbed::{Changes, Request, is_file};
+use kvdyno_testbed::{Changes, Request, Role, is_file};
 
 use super::about;
 use crate::exit::Failure;
@@ -34,6 +34,16 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
                 "testbed {name} cannot {what} while it is up, as phase {phase} asks of it"
             )));
         }
+    }
+    if kind.changes.roles.is_none()
+        && let Some((phase, role)) = aimed_at_a_role(plan)
+    {
+        return Err(Failure::usage(format!(
+            "no node of testbed {} is a {}, for all are alike; phase {phase} aims at one: aim at `any`, \
+             or at a node's number",
+            kind.name,
+            role.name()
+        )));
     }
     if let Some(phase) = phase(&|kind| kind == FaultKind::DiskFull)
         && request.bytes("disk").is_none()
@@ -78,6 +88,22 @@ pub fn store_of(words: &str) -> Option<&'static Entry> {
 
 fn phase_with<'a>(plan: &'a Plan, is: &dyn Fn(FaultKind) -> bool) -> Option<&'a PhasePlan> {
     plan.phases.iter().find(|phase| phase.faults.iter().any(|fault| is(fault.kind)))
+}
+
+/// A phase one of whose faults is aimed at what only some systems have, and what that is.
+fn aimed_at_a_role(plan: &Plan) -> Option<(&str, Role)> {
+    fn role(aim: &Aim) -> Option<Role> {
+        match aim {
+            Aim::Primary => Some(Role::Primary),
+            Aim::Replica => Some(Role::Replica),
+            Aim::Several(aims) => aims.iter().find_map(role),
+            Aim::Any | Aim::All | Aim::PrimaryOrAny | Aim::Number(_) | Aim::Name(_) => None,
+        }
+    }
+    plan.phases.iter().find_map(|phase| {
+        let role = phase.faults.iter().find_map(|fault| role(&fault.aim))?;
+        Some((phase.name.as_str(), role))
+    })
 }
 
 /// `redis?disk=1MB` of `redis`, whatever settings it has.

@@ -9,7 +9,11 @@ use crate::support::{Running, Scratch};
 fn long_run(scratch: &Scratch) -> Running {
     let line =
         "run --store map: --records 2k --clients 2 --duration 300s --set run.warmup=1s --out r";
-    let mut running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
+    // Who runs the tests may have had the signal ignored, as `nohup` does.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_kvdyno")]);
+    command.args(line.split_ascii_whitespace());
+    let mut running = scratch.spawn(command);
     let timeline = scratch.path("r/timeline.csv");
     running.until("two intervals of the phase `run`", || {
         let text = std::fs::read_to_string(&timeline).unwrap_or_default();
