@@ -32,8 +32,8 @@ fn a_cluster_that_is_not_there_is_refused_by_name() {
 mod real {
     use std::time::{Duration, Instant};
 
-    use harness::{Single, whole};
-    use kvdyno_core::store::{Consistency, Durability};
+    use harness::{Single, drive_all, whole};
+    use kvdyno_core::store::{Client, Consistency, Durability, NoTransport, Reading};
     use kvdyno_stores::conformance::conformance;
     use kvdyno_testbed::{Action, Deployment, Testbed};
 
@@ -60,6 +60,24 @@ mod real {
         assert_eq!(profile.durability.level, Durability::None);
         assert_eq!(profile.consistency.level, Consistency::Linearizable);
         assert!(profile.durability.checked && profile.version.is_some());
+    }
+
+    /// As many clients as the published runs have, all at once on one worker.
+    #[test]
+    fn no_client_waits_for_the_connection_of_another() {
+        let Some(mut testbed) = up("aerospike") else { return };
+        let store = store(&testbed.describe().url);
+        run(async {
+            let mut clients = Vec::new();
+            for _ in 0..360 {
+                clients.append(&mut store.connect(1).await.unwrap().clients);
+            }
+            let gets = clients
+                .iter_mut()
+                .map(async |client| client.get(b"k", &mut Reading::default()).await);
+            let answers = drive_all(&mut NoTransport, gets.collect()).await;
+            assert!(answers.iter().all(|found| *found == Ok(false)), "{answers:?}");
+        });
     }
 
     #[test]

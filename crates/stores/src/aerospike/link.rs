@@ -9,7 +9,7 @@ use kvdyno_core::store::{Answer, ErrorClass, Fault, Put};
 
 use super::errors;
 use super::namespace::{Namespace, ask};
-use super::options::{AerospikeOptions, Reads};
+use super::options::{AerospikeOptions, CLIENTS_OF_A_LINK, Reads};
 
 /// Longest time to connect, which is not done before the whole cluster is known.
 const SET_UP: Duration = Duration::from_secs(30);
@@ -54,6 +54,13 @@ impl Link {
             options: Arc::clone(options),
             nodes,
         }))
+    }
+
+    /// One more client may use it.
+    pub fn has_room(self: &Arc<Self>) -> bool {
+        // The caller has one.
+        let users = Arc::strong_count(self) - 1;
+        self.options.connections.is_some() || users < CLIENTS_OF_A_LINK
     }
 
     /// Every node keeps times to live.

@@ -65,11 +65,11 @@ impl AerospikeStore {
         Ok(AerospikeStore { options, links: Mutex::default() })
     }
 
-    /// The driver's client of the calling runtime.
+    /// A client of the driver on the calling runtime that has room for one more of ours.
     async fn link(&self) -> Answer<Arc<Link>> {
         let runtime = tokio::runtime::Handle::current().id();
         let known = self.links().get(&runtime).and_then(Weak::upgrade);
-        if let Some(link) = known {
+        if let Some(link) = known.filter(|link| link.has_room()) {
             return Ok(link);
         }
         let link = Link::open(&self.options).await?;

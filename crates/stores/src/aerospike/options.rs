@@ -61,9 +61,10 @@ pub(super) const READS: [(&str, Reads); 6] = [
 const REPLICAS: [(&str, Replica); 3] =
     [("master", Replica::Master), ("sequence", Replica::Sequence), ("any", Replica::MasterProles)];
 
-/// More connections than a worker ever has clients. With fewer, clients that find none free wait for one
-/// until their time is over, which would be told as the server's. The driver opens what it needs.
-const ONE_FOR_EACH_CLIENT: usize = 1 << 15;
+/// Clients that share one client of the driver, and its connections to each node. There are no more of
+/// these, so that no client waits for a connection of another's, which would be told as the server's
+/// time; nor fewer, for the driver asks for one more each millisecond in which a client finds none.
+pub(super) const CLIENTS_OF_A_LINK: usize = 32;
 
 /// How to reach a cluster and what to ask of it.
 #[derive(Clone)]
@@ -79,7 +80,8 @@ pub(super) struct AerospikeOptions {
     pub send_key: bool,
     /// The driver sends requests again as it sees fit.
     pub retry: bool,
-    pub connections: usize,
+    /// Of each worker thread to each node; absent: one for each client.
+    pub connections: Option<usize>,
     pub timeout: Duration,
     /// The same in milliseconds, as the driver takes it.
     milliseconds: u32,
@@ -99,7 +101,7 @@ impl AerospikeOptions {
         let replica = url.take_choice("replica", &REPLICAS)?.unwrap_or_default();
         let reads = url.take_choice("consistency", &READS)?;
         let send_key = url.take_flag("send-key")?.unwrap_or(false);
-        let connections = url.take_number("connections")?.unwrap_or(ONE_FOR_EACH_CLIENT);
+        let connections = url.take_number("connections")?;
         let retry = take_retry(url)?;
         url.finish()?;
         let endpoints = reach.endpoints(url, PORT)?;
@@ -108,7 +110,7 @@ impl AerospikeOptions {
         let milliseconds = milliseconds.ok_or_else(|| {
             url.wrong("a timeout that Aerospike cannot keep", "write 1ms or more")
         })?;
-        if connections == 0 {
+        if connections == Some(0) {
             return Err(url.wrong("no connections", "write `connections=1` or more"));
         }
         let (namespace, set) = place(url)?;
@@ -152,7 +154,7 @@ impl AerospikeOptions {
             auth_mode,
             timeout: self.milliseconds,
             login_timeout: self.milliseconds,
-            max_conns_per_node: self.connections,
+            max_conns_per_node: self.connections.unwrap_or(CLIENTS_OF_A_LINK),
             ..ClientPolicy::default()
         }
     }
@@ -216,10 +218,8 @@ impl AerospikeOptions {
         };
         let replica = REPLICAS.iter().find(|(_, replica)| *replica == self.replica);
         let reads = READS.iter().find(|(_, reads)| Some(*reads) == self.reads);
-        let connections = match self.connections {
-            ONE_FOR_EACH_CLIENT => "one for each client".to_owned(),
-            most => most.to_string(),
-        };
+        let each = || "one for each client".to_owned();
+        let connections = self.connections.map_or_else(each, |most| most.to_string());
         let mut out = vec![
             ("namespace", self.namespace.clone()),
             ("set", self.set.clone()),
@@ -268,8 +268,7 @@ mod tests {
         assert_eq!(write.generation_policy, GenerationPolicy::None);
         assert!(!write.send_key && !write.durable_delete);
         assert_eq!(plain.client_policy().auth_mode, AuthMode::None);
-        // A client that finds no connection free waits until its time is over: the published runs have 360.
-        assert!(plain.client_policy().max_conns_per_node > 10_000);
+        assert_eq!(plain.client_policy().max_conns_per_node, CLIENTS_OF_A_LINK);
         let full = options(
             "aerospike://u:p@h/ns/s?commit=master&replica=any&consistency=linearize&send-key\
              &connections=7&timeout=150ms",
