@@ -61,10 +61,10 @@ pub(super) const READS: [(&str, Reads); 6] = [
 const REPLICAS: [(&str, Replica); 3] =
     [("master", Replica::Master), ("sequence", Replica::Sequence), ("any", Replica::MasterProles)];
 
-/// Clients that share one client of the driver, and its connections to each node. There are no more of
-/// these, so that no client waits for a connection of another's, which would be told as the server's
-/// time; nor fewer, for the driver asks for one more each millisecond in which a client finds none.
-pub(super) const CLIENTS_OF_A_LINK: usize = 32;
+/// Clients that share one client of the driver, and its connections to each node. There are as many of
+/// these, opened before the first request: a client that finds none would wait for the driver to open
+/// one beside all other work, and that would be told as the server's time.
+pub(super) const CLIENTS_OF_A_LINK: usize = 16;
 
 /// How to reach a cluster and what to ask of it.
 #[derive(Clone)]
@@ -150,11 +150,13 @@ impl AerospikeOptions {
             Some((user, password)) => AuthMode::Internal(user.clone(), password.clone()),
             None => AuthMode::None,
         };
+        let connections = self.connections.unwrap_or(CLIENTS_OF_A_LINK);
         ClientPolicy {
             auth_mode,
             timeout: self.milliseconds,
             login_timeout: self.milliseconds,
-            max_conns_per_node: self.connections.unwrap_or(CLIENTS_OF_A_LINK),
+            min_conns_per_node: connections.min(CLIENTS_OF_A_LINK),
+            max_conns_per_node: connections,
             ..ClientPolicy::default()
         }
     }
