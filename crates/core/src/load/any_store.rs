@@ -5,8 +5,10 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::copies::{self, Agreement};
-use super::job::{Context, Job, LoadError};
-use super::phase::{self, Observer};
+use super::error::LoadError;
+use super::job::{Context, Job};
+use super::observer::Observer;
+use super::run::run;
 use super::threads;
 use crate::measure::PhaseMeasure;
 use crate::store::{Answer, BoxedStore, ErasedStore, Fault, Joined, Profile, Store, Threading};
@@ -30,7 +32,7 @@ impl<S: Store> AnyStore for S {
         job: &Arc<Job>,
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError> {
-        phase::run(&self, job, observer)
+        run(&self, job, observer)
     }
 }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use super::backoff::Backoff;
 use super::crew::Crew;
-use super::job::{Context, LoadError};
+use super::error::LoadError;
+use super::job::Context;
 use crate::measure::{Nanos, now};
 use crate::store::{Answer, Client, Copies, NodeCopy, OperationId, Reading, Store};
 use crate::verify::stamp;

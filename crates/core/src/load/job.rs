@@ -4,51 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::controls::{Controls, Interrupt};
+use super::error::LoadError;
 use super::needs::supports;
 use super::pace::Pacing;
 use super::schedule::due_after;
 use crate::measure::Nanos;
-use crate::store::{Fault, OperationId, Profile};
+use crate::store::{OperationId, Profile};
 use crate::verify::{Examination, Ledger, LedgerError, Sample, Sightings, Suspects};
 use crate::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, Kind, Marked, Marks, Part, PhasePlan, PlanError,
-    Workload,
+    Arrival, Dataset, Distribution, GroupPlan, Kind, Marked, Marks, Part, PhasePlan, Workload,
 };
-
-/// Why a phase could not be run at all.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The plan asks for what cannot be.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The plan asks for what the store cannot do.
-    #[error("phase {phase}: {store} has no {operation}; `kvdyno stores` lists what it has")]
-    Unsupported {
-        /// Name of the phase.
-        phase: String,
-        /// Name of the store.
-        store: String,
-        /// What is missing.
-        operation: &'static str,
-    },
-    /// No connection could be made.
-    #[error("cannot reach the store: {0}")]
-    Unavailable(Fault),
-    /// The system refused a thread, a timer or a runtime.
-    #[error("the system refused {what}: {source}; fewer clients or a higher limit may help")]
-    System {
-        /// What was asked for.
-        what: &'static str,
-        /// What it answered.
-        source: std::io::Error,
-    },
-    /// What verification must keep does not fit into memory.
-    #[error(transparent)]
-    Memory(#[from] LedgerError),
-    /// A worker thread panicked before it had begun.
-    #[error("a worker thread panicked; this is a fault of kvdyno or of the store's driver")]
-    Panicked,
-}
 
 /// How a phase is carried.
 #[derive(Clone, Debug)]

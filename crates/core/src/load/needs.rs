@@ -1,7 +1,7 @@
 //! What a phase needs that not every store has. It can be told before a store is opened, as far as no store
 //! of its kind has it, and is told before anything is loaded.
 
-use super::job::LoadError;
+use super::error::LoadError;
 use crate::store::{Capabilities, Profile};
 use crate::workload::{Dataset, GroupPlan, Kind, PhasePlan};
 

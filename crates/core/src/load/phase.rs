@@ -9,9 +9,10 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
 
-use super::job::{Job, LoadError, asks_for_history, no_history};
+use super::error::LoadError;
+use super::job::{Job, asks_for_history, no_history};
 use super::layout::lay_out;
-use super::recheck::recheck;
+use super::observer::{Observer, Progress};
 use super::threads::{self, Assignment, Ended, Gate, Report};
 use super::timeouts::Timeouts;
 use crate::measure::{
@@ -35,74 +36,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// still, and nobody knows what the store did.
 const LOOK: Nanos = 500_000_000;
 
-/// How far a phase has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Time since the start.
-    pub elapsed: Duration,
-    /// Operations that have ended.
-    pub completed: u64,
-    /// Of these, those that did not succeed.
-    pub unsuccessful: u64,
-    /// Operations that the phase will make, where it is bounded by count.
-    pub requests: Option<u64>,
-}
-
-/// Told of a phase's course while it runs.
-pub trait Observer {
-    /// The clients begin at `start`.
-    fn began(&mut self, start: Nanos) {
-        let _ = start;
-    }
-
-    /// When the first fault was begun, if one was.
-    fn first_fault(&self) -> Option<Nanos> {
-        None
-    }
-
-    /// The clients are done; next the store is asked about what looked wrong.
-    fn over(&mut self) {}
-
-    /// An interval is complete: each worker has passed it. In order.
-    fn interval(&mut self, interval: &Interval);
-
-    /// Several times a second.
-    fn progress(&mut self, progress: &Progress);
-
-    /// As [`Observer::progress`], of reading again what looked wrong once the clients are done.
-    fn again(&mut self, progress: &Progress) {
-        let _ = progress;
-    }
-}
-
-/// Runs `job` on `store`; blocks until it is over, and what looked wrong was read again.
-///
-/// # Errors
-/// [`LoadError`] if the phase could not begin; what went wrong later is in the measure.
-pub(super) fn run<S: Store>(
-    store: &Arc<S>,
-    job: &Arc<Job>,
-    observer: &mut dyn Observer,
-) -> Result<PhaseMeasure, LoadError> {
-    let mut measure = carry(store, job, observer)?;
-    // A store that stands in front of another neither has a record for good nor loses one.
-    match store.behind() {
-        Some(behind) => recheck(&Arc::new(behind), job, &mut measure, observer),
-        None => recheck(store, job, &mut measure, observer),
-    }
-    measure.figures = match store.threading() {
-        // Servers may be asked, and are not waited for if the user does not.
-        _ if job.context.interrupt.is_urgent() => Vec::new(),
-        Threading::InProcess => threads::block_on_calling_thread(store.figures()),
-        Threading::Networked => threads::runtime()?.block_on(store.figures()),
-    };
-    Ok(measure)
-}
-
 /// Carries out what `job` asks, once.
 ///
 /// # Errors
-/// As [`run`].
+/// [`LoadError`] if the phase could not begin; what went wrong later is in the measure.
 pub(super) fn carry<S: Store>(
     store: &Arc<S>,
     job: &Arc<Job>,

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::backoff::Backoff;
 use super::job::{Again, Job};
-use super::phase::{Observer, Progress, carry};
+use super::observer::{Observer, Progress};
+use super::phase::carry;
 use crate::measure::{self, Interval, Nanos, PhaseMeasure, StopReason};
 use crate::store::{Consistency, Store};
 use crate::verify::{ANOMALIES_KEPT, Anomaly, Behind, Finding, RIGHT_AGAIN, Suspects, Tally};

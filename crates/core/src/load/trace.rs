@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::job::LoadError;
+use super::error::LoadError;
 use crate::measure::StopReason;
 use crate::store::OperationId;
 use crate::workload::{Dataset, Kind, Part, PhasePlan, Workload};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::phase::WorkerUse;
 use super::resources::ResourceSummary;
+use super::worker_use::WorkerUse;
 use crate::store::Threading;
 
 /// A thread that worked more than this share of the time had no more to give.

@@ -67,7 +67,7 @@ fn links() -> BTreeMap<String, (u64, u64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::resources::thread_cpu;
+    use super::super::thread_time::thread_cpu;
     use super::*;
 
     #[test]

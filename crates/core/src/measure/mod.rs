@@ -22,6 +22,8 @@ mod silence;
 mod slots;
 mod stalls;
 mod steady;
+mod thread_time;
+mod worker_use;
 
 pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
 pub use changes::{Segment, segments};
@@ -31,8 +33,7 @@ pub(crate) use course::Chronicle;
 pub use course::{Calm, Course, percentile};
 pub use interval::{Batch, Interval};
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
-pub use neighbours::ThreadTime;
-pub use phase::{ErrorSummary, OldRecords, PhaseMeasure, StopReason, WorkerUse};
+pub use phase::{ErrorSummary, OldRecords, PhaseMeasure, StopReason};
 pub use probes::{
     FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine, raise_open_files,
 };
@@ -41,7 +42,6 @@ pub use queues::{NetworkDevice, network_devices};
 pub use recorder::{Recorder, Timing};
 pub use resources::{
     Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse,
-    thread_cpu,
 };
 pub use series::{Drained, Ending, KindMeasure, LONGEST, Series, latency_histogram};
 pub use silence::{Silences, Stretch};
@@ -49,3 +49,5 @@ pub(crate) use slots::SLOT;
 pub use slots::{Side, Slot};
 pub use stalls::{LEAST_GAP, LEAST_IN_ALL, Stalls, Standstill, Watchdog};
 pub use steady::Settling;
+pub use thread_time::{ThreadTime, thread_cpu};
+pub use worker_use::WorkerUse;

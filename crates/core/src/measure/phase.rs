@@ -10,6 +10,7 @@ use super::course::Course;
 use super::interval::Interval;
 use super::series::{KindMeasure, Series};
 use super::stalls::Stalls;
+use super::worker_use::WorkerUse;
 use crate::store::{Certainty, ErrorClass, Figure, Profile};
 use crate::verify::linearizability::Examined;
 use crate::verify::{Anomaly, Behind, Tally};
@@ -32,31 +33,6 @@ pub struct ErrorSummary {
     pub first_at: Nanos,
     /// When the last one ended.
     pub last_at: Nanos,
-}
-
-/// What a worker thread did with its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkerUse {
-    /// From the start of the phase to this worker's end.
-    pub wall: Duration,
-    /// CPU time of the thread, spinning left out.
-    pub cpu: Duration,
-    /// CPU time spent spinning towards a due time.
-    pub spun: Duration,
-    /// Time that it could have worked and another thread had the processor, or a quota was used up.
-    pub waited: Duration,
-    /// Sum of service times of its operations (in process: the time inside the store).
-    pub in_store: Duration,
-    /// Request slots that it carried.
-    pub clients: u32,
-}
-
-impl WorkerUse {
-    /// Share of the time that the thread worked or would have, spinning left out.
-    #[must_use]
-    pub fn wanted(&self) -> f64 {
-        (self.cpu + self.waited).as_secs_f64() / self.wall.as_secs_f64()
-    }
 }
 
 /// Records that were old or absent when they were read last, by what reading them again gave: all of them, each once.

@@ -14,7 +14,8 @@ use super::bottleneck::LEAST_TICKS;
 use super::clock::now;
 use super::machine::Machine;
 use super::queues::{NetworkDevice, network_devices};
-use super::resources::{Sampler, thread_cpu};
+use super::resources::Sampler;
+use super::thread_time::thread_cpu;
 
 /// Pairs of clock readings that are timed.
 const CLOCK_PAIRS: u32 = 200_000;

@@ -23,16 +23,6 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Samples kept; at this number each two become one, and samples are taken half as often.
 const SAMPLES_KEPT: usize = 4096;
 
-/// Processor time of the calling thread since it started, to the nanosecond; zero where the
-/// system does not tell.
-#[must_use]
-pub fn thread_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a live timespec, which the call fills.
-    let told = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) } == 0;
-    if told { Duration::new(time.tv_sec as u64, time.tv_nsec as u32) } else { Duration::ZERO }
-}
-
 /// Processor time and context switches of this process, exact where /proc counts in ticks.
 fn own_use() -> (Duration, Duration, u64) {
     // SAFETY: a rusage of zeros is a valid value.
@@ -273,8 +263,21 @@ impl Sampler {
         }
         let interrupts = neighbours::interrupts().saturating_sub(self.interrupts);
         let mut found = Resources { samples, summary, offspring };
-        found.summary.others = neighbours::others(&found, interrupts);
+        found.summary.others = found.others(interrupts);
         found
+    }
+}
+
+impl Resources {
+    /// Share of all processors' time that went to others. `None` where servers had processes of their own,
+    /// whose time is nowhere counted.
+    fn others(&self, interrupts: Duration) -> Option<f64> {
+        let (first, last) = (self.samples.first()?, self.samples.last()?);
+        let time = |used: &ProcessUse| used.user + used.system;
+        let servers = self.summary.servers.iter().filter_map(|server| server.used.as_ref());
+        let ours = time(&self.summary.own) + servers.map(time).sum::<Duration>() + interrupts;
+        let told = self.offspring.is_empty();
+        told.then(|| neighbours::others(&last.machine.since(&first.machine), ours)).flatten()
     }
 }
 
@@ -449,22 +452,12 @@ fn server_use(samples: &[Sample], index: usize, pid: u32) -> ServerUse {
 
 #[cfg(test)]
 mod tests {
+    use super::super::thread_time::thread_cpu;
     use super::*;
 
     fn sample(at: Nanos, rss: u64) -> Sample {
         let own = ProcessCounters { rss, user: Duration::from_nanos(at), ..Default::default() };
         Sample { at, machine: MachineTimes::default(), own, servers: vec![Some(own)] }
-    }
-
-    #[test]
-    fn thread_cpu_counts_work_and_not_sleep() {
-        let before = thread_cpu();
-        std::thread::sleep(Duration::from_millis(30));
-        let slept = thread_cpu() - before;
-        while thread_cpu() - before < slept + Duration::from_millis(20) {
-            std::hint::spin_loop();
-        }
-        assert!(slept < Duration::from_millis(20), "sleeping took {slept:?} of processor time");
     }
 
     #[test]

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cgroup::Throttling;
 use super::clock::{Nanos, now};
-use super::neighbours::Waiting;
-use super::phase::WorkerUse;
 use super::silence::Stretch;
+use super::thread_time::Waiting;
+use super::worker_use::WorkerUse;
 
 /// Between two looks at the clock.
 const EVERY: Duration = Duration::from_millis(5);

@@ -1,0 +1,40 @@
+//! Why a phase could not be run at all.
+
+use crate::store::Fault;
+use crate::verify::LedgerError;
+use crate::workload::PlanError;
+
+/// Why a phase could not be run at all.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The plan asks for what cannot be.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The plan asks for what the store cannot do.
+    #[error("phase {phase}: {store} has no {operation}; `kvdyno stores` lists what it has")]
+    Unsupported {
+        /// Name of the phase.
+        phase: String,
+        /// Name of the store.
+        store: String,
+        /// What is missing.
+        operation: &'static str,
+    },
+    /// No connection could be made.
+    #[error("cannot reach the store: {0}")]
+    Unavailable(Fault),
+    /// The system refused a thread, a timer or a runtime.
+    #[error("the system refused {what}: {source}; fewer clients or a higher limit may help")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What it answered.
+        source: std::io::Error,
+    },
+    /// What verification must keep does not fit into memory.
+    #[error(transparent)]
+    Memory(#[from] LedgerError),
+    /// A worker thread panicked before it had begun.
+    #[error("a worker thread panicked; this is a fault of kvdyno or of the store's driver")]
+    Panicked,
+}

@@ -1,0 +1,28 @@
+//! What a worker thread did with its time.
+
+use std::time::Duration;
+
+/// What a worker thread did with its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerUse {
+    /// From the start of the phase to this worker's end.
+    pub wall: Duration,
+    /// CPU time of the thread, spinning left out.
+    pub cpu: Duration,
+    /// CPU time spent spinning towards a due time.
+    pub spun: Duration,
+    /// Time that it could have worked and another thread had the processor, or a quota was used up.
+    pub waited: Duration,
+    /// Sum of service times of its operations (in process: the time inside the store).
+    pub in_store: Duration,
+    /// Request slots that it carried.
+    pub clients: u32,
+}
+
+impl WorkerUse {
+    /// Share of the time that the thread worked or would have, spinning left out.
+    #[must_use]
+    pub fn wanted(&self) -> f64 {
+        (self.cpu + self.waited).as_secs_f64() / self.wall.as_secs_f64()
+    }
+}
