@@ -2,6 +2,7 @@
 //! escaped: text by the template engine, chart data as JSON without a `<`.
 
 mod account;
+mod brief;
 mod capacity;
 mod charts;
 mod page;

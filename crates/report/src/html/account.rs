@@ -4,7 +4,7 @@ use crate::account::lines::{examples, rows, stale_text, writes_text};
 use crate::result::RunResult;
 use crate::terminal::{condition_text, reach_text};
 
-use super::page::cut;
+use super::brief::cut;
 
 /// Most rows of each table on the page.
 const MOST: usize = 200;

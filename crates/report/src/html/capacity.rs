@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::result::{CapacityResult, ProbeResult, RunResult};
 
-use super::charts::rounded;
+use super::brief::rounded;
 
 /// Points of a fitted curve.
 const STEPS: u32 = 60;

@@ -4,6 +4,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::brief::rounded;
 use super::capacity::CapacityCharts;
 use crate::result::{HistogramError, PhaseResult, RunResult, gathered, moments};
 use crate::standing::store_labels;
@@ -274,19 +275,6 @@ fn curve(histogram: &Histogram<u64>) -> Curve {
         }
     }
     curve
-}
-
-/// Four significant digits; `None` for what JSON cannot hold.
-pub(super) fn rounded(value: f64) -> Option<f64> {
-    if !value.is_finite() {
-        return None;
-    }
-    if value == 0.0 {
-        return Some(0.0);
-    }
-    let digits = 3 - value.abs().log10().floor() as i32;
-    let factor = 10f64.powi(digits.clamp(-12, 12));
-    Some((value * factor).round() / factor)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::wording::{
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped};
 
 use super::account::{ClaimCard, claims, costs, outcomes};
+use super::brief::cut;
 use super::charts::Charts;
 use super::testbed::TestbedCard;
 use super::{page_style, script_json};
@@ -28,8 +29,6 @@ use super::{page_style, script_json};
 const ANOMALIES_ON_PAGE: usize = 100;
 /// Most characters of the suite's plan on the page; all of it is in `result.json`.
 const PLAN_ON_PAGE: usize = 60_000;
-/// Most characters of an outside message on the page.
-const MESSAGE_ON_PAGE: usize = 500;
 /// Most rows of resources on the page.
 const RESOURCES_ON_PAGE: usize = 200;
 /// Most lines about what happened on the page.
@@ -461,12 +460,5 @@ fn plan(plan: &serde_json::Value) -> String {
     match text.char_indices().nth(PLAN_ON_PAGE) {
         Some((at, _)) => format!("{}\n… the rest is in result.json", &text[..at]),
         None => text,
-    }
-}
-
-pub(super) fn cut(text: &str) -> String {
-    match text.char_indices().nth(MESSAGE_ON_PAGE) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
     }
 }

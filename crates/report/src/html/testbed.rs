@@ -4,7 +4,7 @@ use crate::result::TestbedResult;
 use crate::wording::testbed_summary;
 use kvdyno_core::ground::numbers::duration_text;
 
-use super::page::cut;
+use super::brief::cut;
 
 /// Most settings on the page; all of them are in `result.json`.
 const SETTINGS_ON_PAGE: usize = 500;
