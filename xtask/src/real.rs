@@ -167,9 +167,18 @@ impl Row {
         Ok(Row { suite: suite.to_owned(), testbed, code: ended.status.code(), result, said })
     }
 
-    /// Neither a judgement (0, 1, 2) nor a refusal before anything began (64).
+    /// Neither a judgement (0, 1, 2) nor a refusal before anything began.
     fn is_failure(&self) -> bool {
-        !matches!(self.code, Some(0..=2 | 64))
+        !matches!(self.code, Some(0..=2)) && !self.is_refused()
+    }
+
+    /// The suite asks for what the testbed (64) or the store (69) does not have.
+    fn is_refused(&self) -> bool {
+        match self.code {
+            Some(64) => true,
+            Some(69) => self.result.is_null() && self.said.contains(" has no "),
+            _ => false,
+        }
     }
 
     fn text(&self) -> String {
@@ -177,7 +186,7 @@ impl Row {
             Some(0) => "well".to_owned(),
             Some(1) => "refuted or lost".to_owned(),
             Some(2) => "not decided".to_owned(),
-            Some(64) => format!("refused: {}", self.said),
+            _ if self.is_refused() => format!("refused: {}", self.said),
             other => format!("FAILED ({other:?}): {}", self.said),
         };
         let run = &self.result["runs"][0];
@@ -248,6 +257,8 @@ mod tests {
         }
         assert!(row(Some(70), Value::Null).is_failure() && row(None, Value::Null).is_failure());
         assert!(row(Some(69), Value::Null).text().contains("FAILED (Some(69)): it says"));
+        let lacks = Row { said: "riak has no scan".to_owned(), ..row(Some(69), Value::Null) };
+        assert!(!lacks.is_failure() && lacks.text().contains("refused: riak has no scan"));
     }
 
     #[test]
