@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::{Args, ValueEnum};
+use kvdyno_core::suite::builtins;
 use serde_json::Value;
 
 use crate::servers;
@@ -111,21 +112,14 @@ fn tests(name: &str) -> Result<(), Failure> {
     steps::run(steps::cargo().args(testbed))
 }
 
-/// Names of the suites: all, or those that were asked for.
+/// Names of the suites that come with kvdyno: all, or those that were asked for.
 fn suites(asked: &[String]) -> Result<Vec<String>, Failure> {
-    let folder = root().join("suites");
-    let entries = std::fs::read_dir(&folder).map_err(Failure::file(&folder))?;
-    let names = entries.flatten().filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        name.strip_suffix(".toml").map(str::to_owned)
-    });
-    let mut names: Vec<String> =
-        names.filter(|name| asked.is_empty() || asked.contains(name)).collect();
-    names.sort();
-    match names.is_empty() {
-        true => Err(Failure::Found(format!("no suite is called {}", asked.join(", ")))),
-        false => Ok(names),
+    let all = || builtins().iter().map(|suite| suite.name);
+    if let Some(unknown) = asked.iter().find(|asked| all().all(|name| name != *asked)) {
+        return Err(Failure::Found(format!("no suite is called {unknown}")));
     }
+    let wanted = |name: &&str| asked.is_empty() || asked.iter().any(|asked| asked == name);
+    Ok(all().filter(wanted).map(str::to_owned).collect())
 }
 
 /// Suites that do something to nodes: on three, with a rate of their own.
@@ -262,10 +256,11 @@ mod tests {
     }
 
     #[test]
-    fn every_suite_of_the_folder_is_run() {
+    fn every_suite_is_run() {
         let all = suites(&[]).unwrap();
-        assert!(all.len() > 15 && all.contains(&"failover".to_owned()), "{all:?}");
-        assert_eq!(all.iter().filter(|suite| disturbs(suite)).count(), 9, "{all:?}");
+        assert_eq!(all.len(), builtins().len());
+        assert_eq!(suites(&["failover".to_owned()]).unwrap(), ["failover"]);
+        assert_eq!(all.iter().filter(|suite| disturbs(suite)).count(), 10, "{all:?}");
         assert!(suites(&["no-such".to_owned()]).is_err());
     }
 }
