@@ -1,5 +1,6 @@
 //! One step of a chore: a command that is shown, run, and must succeed.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,10 +57,20 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }
 
-/// The cargo that runs this, or else the one on the path; in the workspace's folder.
+/// The cargo that runs this, or else the one on the path; in the workspace's folder, with the environment of
+/// a developer's own cargo. What `cargo run` adds for xtask would have build scripts run again that look at it,
+/// ring's among them, and all that is above be built again, at each chore.
 #[must_use]
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let variables = std::env::vars_os().map(|(name, _)| name);
+    let of_package = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    };
+    variables.filter(of_package).for_each(|name| {
+        cargo.env_remove(name);
+    });
     cargo.current_dir(root());
     cargo
 }
@@ -144,6 +155,18 @@ mod tests {
         assert!(error.to_string().starts_with("cannot run `no-such-program`: "), "{error}");
         assert_eq!(output(Command::new("echo").arg("hello")).unwrap(), "hello\n");
         assert!(!succeeds(&mut Command::new("false")));
+    }
+
+    /// The tests of xtask are run by cargo, which tells them of their package, as it does `cargo xtask`.
+    #[test]
+    fn cargo_is_not_told_of_the_package_that_runs_it() {
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        let taken: Vec<_> = cargo()
+            .get_envs()
+            .filter(|(_, value)| value.is_none())
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        assert!(taken.contains(&"CARGO_MANIFEST_DIR".into()), "{taken:?}");
     }
 
     #[test]
