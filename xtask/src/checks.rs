@@ -22,7 +22,7 @@ pub fn lint() -> Result<(), Failure> {
     servers::ensure_libraries()?;
     let denied = ["--all-targets", "--", "-D", "warnings"];
     steps::run(steps::cargo().args(["clippy", "--workspace"]).args(denied))?;
-    let features = testing::all_features()?;
+    let features = testing::features::all()?;
     let mut clippy = steps::cargo();
     clippy.args(["clippy", "--workspace", "--features", &features]).args(denied);
     servers::with_rocksdb(&mut clippy);

@@ -21,24 +21,10 @@ pub struct Options {
 /// # Errors
 /// If a parser panics.
 pub fn fuzz(options: &Options) -> Result<(), Failure> {
-    run(Some(options))
-}
-
-/// The same with the number of inputs that suits a test run.
-///
-/// # Errors
-/// If a parser panics.
-pub fn test() -> Result<(), Failure> {
-    run(None)
-}
-
-fn run(options: Option<&Options>) -> Result<(), Failure> {
     let mut tests = steps::cargo();
     let target = steps::root().join("target");
     tests.args(["test", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(target);
-    if let Some(options) = options {
-        tests.env("KVDYNO_FUZZ_INPUTS", options.inputs.to_string());
-        tests.env("KVDYNO_FUZZ_SEED", options.seed.to_string());
-    }
+    tests.env("KVDYNO_FUZZ_INPUTS", options.inputs.to_string());
+    tests.env("KVDYNO_FUZZ_SEED", options.seed.to_string());
     steps::run(&mut tests)
 }

@@ -15,8 +15,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Install what the tests need, then run every test, servers included
-    Test,
+    /// Run every test in stages, first those without servers; install what the others need
+    Test(testing::Options),
     /// Formatting, clippy, house rules
     Lint,
     /// Run benchmarks and write docs/PERFORMANCE.md
@@ -37,7 +37,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let done: Result<(), Failure> = match Arguments::parse().chore {
-        Chore::Test => testing::test(),
+        Chore::Test(options) => testing::test(&options),
         Chore::Lint => checks::lint(),
         Chore::Bench(options) => bench::bench(&options),
         Chore::Instructions(options) => bench::instructions::instructions(options),

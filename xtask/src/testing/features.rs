@@ -1,32 +1,18 @@
-//! `cargo xtask test`: every test, also those that need servers.
+//! The features that bring tests and drivers.
 
 use std::path::Path;
 
-use crate::fuzz;
 use crate::servers;
 use crate::steps::{self, Failure};
 
 /// Feature of each crate whose tests need programs from outside.
 const SERVER_TESTS: &str = "server-tests";
 
-/// Installs what is needed and runs all tests.
-///
-/// # Errors
-/// If something is missing or a test fails.
-pub fn test() -> Result<(), Failure> {
-    servers::ensure_all()?;
-    fuzz::test()?;
-    let mut tests = steps::cargo();
-    tests.args(["test", "--workspace", "--no-fail-fast", "--features", &all_features()?]);
-    servers::with_rocksdb(&mut tests);
-    steps::run(&mut tests)
-}
-
 /// Every feature that brings tests or a driver, as cargo's `--features` takes them.
 ///
 /// # Errors
 /// If a crate's manifest cannot be read.
-pub fn all_features() -> Result<String, Failure> {
+pub fn all() -> Result<String, Failure> {
     let mut features = server_test_features(&steps::root().join("crates"))?;
     features.extend(servers::DRIVER_FEATURES.map(str::to_owned));
     Ok(features.join(","))

@@ -1,0 +1,104 @@
+//! `cargo xtask test`: every test, in stages. The first needs nothing but Rust and says soon whether a
+//! change holds; the last needs every driver and server.
+
+pub mod features;
+pub mod programs;
+pub mod running;
+pub mod stages;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::servers;
+use crate::steps::{self, Failure};
+use programs::{Build, Program};
+use running::Ran;
+use stages::{Done, STAGES, Stage};
+
+/// How many stages.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// End after the first stage, which needs no server and installs nothing
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Runs the stages. Each tells its result at once; one that fails does not keep the others from running.
+///
+/// # Errors
+/// If something is missing, does not build, or a test fails.
+pub fn test(options: &Options) -> Result<(), Failure> {
+    let mut ran = BTreeSet::new();
+    let each = |stage: Stage| match stage {
+        Stage::WithoutServers => without_servers(&mut ran),
+        Stage::MutatedInputs => carry(&programs::build(&Build::fuzz())?, |_, _| true),
+        Stage::Servers => with_servers(&ran),
+    };
+    stages::run(&STAGES, options.quick, each, |line| println!("\n{line}"))
+}
+
+/// A test: package, program, name.
+type Test = (String, String, String);
+
+fn named(program: &Program, test: &str) -> Test {
+    (program.package.clone(), program.name.clone(), test.to_owned())
+}
+
+/// Runs what needs nothing but Rust, and little time; `ran` gets its tests.
+fn without_servers(ran: &mut BTreeSet<Test>) -> Result<Done, Failure> {
+    let programs = programs::build(&Build::default())?;
+    let short = |program: &Program, test: &str| {
+        let short = !program.is_long(test);
+        if short {
+            ran.insert(named(program, test));
+        }
+        short
+    };
+    let mut done = carry(&programs, short)?;
+    let mut examples = steps::cargo();
+    examples.args(["test", "--quiet", "--workspace", "--doc"]);
+    if steps::run(&mut examples).is_err() {
+        done.failed.push("examples in documentation".to_owned());
+    }
+    Ok(done)
+}
+
+/// Runs the rest, and again what every driver may change.
+fn with_servers(ran: &BTreeSet<Test>) -> Result<Done, Failure> {
+    servers::ensure_all()?;
+    carry(&programs::build(&Build::everything()?)?, |program, test| {
+        program.depends_on_drivers(test) || !ran.contains(&named(program, test))
+    })
+}
+
+/// Runs those tests of `programs` that are `wanted`.
+fn carry(
+    programs: &[Program],
+    mut wanted: impl FnMut(&Program, &str) -> bool,
+) -> Result<Done, Failure> {
+    let mut parts = Vec::new();
+    for program in programs {
+        let all = program.tests()?;
+        let count = all.len();
+        let wanted: Vec<String> = all.into_iter().filter(|test| wanted(program, test)).collect();
+        // None named is all of them.
+        if !wanted.is_empty() {
+            parts.push((program, if wanted.len() == count { Vec::new() } else { wanted }));
+        }
+    }
+    let begun = Instant::now();
+    let ran = running::run(parts, &mut |line| println!("{line}"));
+    println!("\n{} test programs ran in {} s", ran.len(), begun.elapsed().as_secs());
+    Ok(told(&ran))
+}
+
+/// What is told of a stage.
+fn told(ran: &[Ran]) -> Done {
+    let failed = ran.iter().filter(|ran| !ran.passed);
+    Done {
+        tests: ran.iter().map(|ran| ran.tests).sum(),
+        failed: failed.map(|ran| ran.title.clone()).collect(),
+    }
+}

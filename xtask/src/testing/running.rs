@@ -1,0 +1,148 @@
+//! Runs programs of tests side by side: most of them wait for what they have started, and one alone leaves
+//! processors idle.
+
+use std::io::{self, Read, Seek};
+use std::process::Stdio;
+use std::sync::{Mutex, mpsc};
+use std::time::Instant;
+
+use super::programs::Program;
+
+/// Programs at a time. Each runs as many tests at a time as there are processors.
+const AT_A_TIME: usize = 2;
+
+/// Programs with the most to wait for, which begin first: the others fit in beside them.
+const LONGEST: [&str; 1] = ["test cli"];
+
+/// A program of tests that ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// Package, kind and name.
+    pub title: String,
+    /// Whether all tests passed.
+    pub passed: bool,
+    /// Tests that passed.
+    pub tests: usize,
+}
+
+/// Runs each program with the named tests, or with all of them if none is named. `tell` gets the output of
+/// each when it ends.
+pub fn run(parts: Vec<(&Program, Vec<String>)>, tell: &mut dyn FnMut(&str)) -> Vec<Ran> {
+    let mut waiting = parts;
+    // Taken from the end.
+    waiting.reverse();
+    waiting.sort_by_key(|(program, _)| LONGEST.contains(&program.name.as_str()));
+    let waiting = Mutex::new(waiting);
+    let (ended, results) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            let (ended, waiting) = (ended.clone(), &waiting);
+            scope.spawn(move || {
+                loop {
+                    let next = waiting.lock().expect("no holder panics").pop();
+                    let Some((program, tests)) = next else { break };
+                    let _ = ended.send(run_one(program, &tests));
+                }
+            });
+        }
+        drop(ended);
+        let each = results.iter().map(|(output, ran)| {
+            tell(&output);
+            ran
+        });
+        each.collect()
+    })
+}
+
+/// Runs one program to its end. What it printed under a heading such as cargo's, and what came of it.
+fn run_one(program: &Program, tests: &[String]) -> (String, Ran) {
+    let begun = Instant::now();
+    let (said, passed) = match output(program, tests) {
+        Ok(ended) => ended,
+        Err(error) => (format!("cannot run {}: {error}\n", program.path.display()), false),
+    };
+    let took = begun.elapsed().as_secs_f64();
+    let title = program.title();
+    let end = if passed { "" } else { "FAILED: " };
+    let text = format!("\n     Running {title}\n{said}{end}{title} took {took:.1} s");
+    let tests = tests_passed(&said);
+    (text, Ran { title, passed, tests })
+}
+
+/// What it prints, errors in their place among the rest, and whether it succeeds. A file takes it: the end of
+/// a pipe comes only when all that the tests started is gone.
+fn output(program: &Program, tests: &[String]) -> io::Result<(String, bool)> {
+    let mut file = tempfile::tempfile()?;
+    let mut command = program.command();
+    if !tests.is_empty() {
+        command.arg("--exact").args(tests);
+    }
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+    let status = command.status()?;
+    let mut said = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut said)?;
+    Ok((String::from_utf8_lossy(&said).into_owned(), status.success()))
+}
+
+/// Sum of `test result: ok. 12 passed; …`.
+fn tests_passed(said: &str) -> usize {
+    let passed = |line: &str| {
+        let (before, _) = line.strip_prefix("test result: ")?.split_once(" passed")?;
+        before.rsplit(' ').next()?.parse::<usize>().ok()
+    };
+    said.lines().filter_map(passed).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use super::*;
+
+    /// A script in place of a program of tests.
+    fn program(folder: &Path, name: &str, script: &str) -> Program {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        Program { package: "p".to_owned(), name: name.to_owned(), folder: folder.to_owned(), path }
+    }
+
+    #[test]
+    fn programs_run_side_by_side_the_longest_first_and_what_fails_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str, script: &str| program(folder.path(), name, script);
+        // Each of the two waits for the other: one after the other they would not end well.
+        let wait = "for i in 1 2 3 4 5 6 7 8 9; do test -e there && break; sleep 1; done";
+        let programs = [
+            at("test a", &format!("{wait}; rm there; echo after >&2; exit 3")),
+            at("test b", "echo \"test $1 $2 $3\"; echo 'test result: ok. 2 passed; 0 failed'"),
+            at("test cli", "touch there; sleep 9 & while test -e there; do sleep 0.1; done"),
+        ];
+        let mut parts: Vec<_> = programs.iter().map(|program| (program, Vec::new())).collect();
+        parts[1].1 = vec!["one".to_owned(), "two".to_owned()];
+        let (mut told, begun) = (String::new(), Instant::now());
+        let ran = run(parts, &mut |text| told += text);
+        assert!(begun.elapsed().as_secs() < 8, "it waited for what a test had left behind");
+        let mut passed: Vec<_> = ran.iter().map(|r| (&r.title[..], r.passed, r.tests)).collect();
+        passed.sort_unstable();
+        assert_eq!(
+            passed,
+            [("p test a", false, 0), ("p test b", true, 2), ("p test cli", true, 0)]
+        );
+        assert!(told.contains("Running p test a\nafter\nFAILED: p test a took "), "{told}");
+        assert!(told.contains("Running p test b\ntest --exact one two\n"), "{told}");
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_run_is_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut none = program(folder.path(), "none", "");
+        none.path = folder.path().join("missing");
+        let ran = run(vec![(&none, Vec::new())], &mut |text| {
+            assert!(text.contains("cannot run ") && text.contains("missing"), "{text}");
+        });
+        assert!(ran.len() == 1 && !ran[0].passed);
+    }
+}
