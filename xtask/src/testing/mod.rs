@@ -73,24 +73,30 @@ fn with_servers(ran: &BTreeSet<Test>) -> Result<Done, Failure> {
     })
 }
 
-/// Runs those tests of `programs` that are `wanted`.
+/// Runs those tests of `programs` that are `wanted`: two programs at a time, and then alone what measures.
 fn carry(
     programs: &[Program],
     mut wanted: impl FnMut(&Program, &str) -> bool,
 ) -> Result<Done, Failure> {
-    let mut parts = Vec::new();
+    let (mut beside, mut alone) = (Vec::new(), Vec::new());
     for program in programs {
         let all = program.tests()?;
         let count = all.len();
-        let wanted: Vec<String> = all.into_iter().filter(|test| wanted(program, test)).collect();
-        // None named is all of them.
-        if !wanted.is_empty() {
-            parts.push((program, if wanted.len() == count { Vec::new() } else { wanted }));
+        let wanted = all.into_iter().filter(|test| wanted(program, test));
+        let (measuring, others): (Vec<String>, Vec<String>) =
+            wanted.partition(|test| program.measures(test));
+        for (tests, parts) in [(others, &mut beside), (measuring, &mut alone)] {
+            // None named is all of them.
+            if !tests.is_empty() {
+                parts.push((program, if tests.len() == count { Vec::new() } else { tests }));
+            }
         }
     }
     let begun = Instant::now();
-    let ran = running::run(parts, &mut |line| println!("{line}"));
-    println!("\n{} test programs ran in {} s", ran.len(), begun.elapsed().as_secs());
+    let mut tell = |line: &str| println!("{line}");
+    let mut ran = running::run(beside, 2, &mut tell);
+    ran.extend(running::run(alone, 1, &mut tell));
+    println!("\n{} runs of test programs took {} s", ran.len(), begun.elapsed().as_secs());
     Ok(told(&ran))
 }
 

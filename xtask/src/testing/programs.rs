@@ -51,6 +51,14 @@ impl Build {
     }
 }
 
+/// Tests of figures that another program of tests would disturb, as [`LONG`] names them.
+const MEASURING: [(&str, &str); 4] = [
+    ("test cli", "lengths::"),
+    ("test cli", "reasons::"),
+    ("test cli", "stalls::"),
+    ("test load", ""),
+];
+
 /// A program of tests.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Program {
@@ -131,7 +139,17 @@ impl Program {
     /// Whether the first stage leaves `test` to the last.
     #[must_use]
     pub fn is_long(&self, test: &str) -> bool {
-        LONG.iter().any(|(program, begin)| self.name == *program && test.starts_with(begin))
+        self.is_among(&LONG, test)
+    }
+
+    /// Whether `test` is not to run beside another program.
+    #[must_use]
+    pub fn measures(&self, test: &str) -> bool {
+        self.is_among(&MEASURING, test)
+    }
+
+    fn is_among(&self, list: &[(&str, &str)], test: &str) -> bool {
+        list.iter().any(|(program, begin)| self.name == *program && test.starts_with(begin))
     }
 
     /// Whether `test` may come out otherwise when other drivers are built in.
@@ -185,6 +203,8 @@ mod tests {
         assert!(named("kvdyno-core", "test ledger_reference").is_long("any"));
         assert!(!named("kvdyno", "test cli").is_long("reasons::a_hog"));
         assert!(!named("kvdyno-core", "lib kvdyno_core").is_long("comparing::a_gate"));
+        assert!(named("kvdyno", "test cli").measures("reasons::a_hog"));
+        assert!(!named("kvdyno", "test cli").measures("signals::sigkill"));
     }
 
     /// A name that no test has any more would leave a test out, or in, without a word.
@@ -202,13 +222,14 @@ mod tests {
         for about in ABOUT_DRIVERS {
             exists("crates/kvdyno/tests", "cli", about);
         }
-        for (program, test) in LONG {
+        for (program, test) in LONG.into_iter().chain(MEASURING) {
             match program {
                 "lib kvdyno_report" => exists("crates/report/src", ".", test),
                 "test cli" | "test verdicts_correct" => {
                     exists("crates/kvdyno/tests", &program["test ".len()..], test);
                 }
                 "test memory" => exists("crates/stores/tests", "memory", test),
+                "test load" => exists("crates/core/tests", "load", "main::"),
                 _ => exists("crates/core/tests", &program["test ".len()..], test),
             }
         }

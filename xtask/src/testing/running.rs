@@ -8,9 +8,6 @@ use std::time::Instant;
 
 use super::programs::Program;
 
-/// Programs at a time. Each runs as many tests at a time as there are processors.
-const AT_A_TIME: usize = 2;
-
 /// Programs with the most to wait for, which begin first: the others fit in beside them.
 const LONGEST: [&str; 1] = ["test cli"];
 
@@ -25,9 +22,13 @@ pub struct Ran {
     pub tests: usize,
 }
 
-/// Runs each program with the named tests, or with all of them if none is named. `tell` gets the output of
-/// each when it ends.
-pub fn run(parts: Vec<(&Program, Vec<String>)>, tell: &mut dyn FnMut(&str)) -> Vec<Ran> {
+/// Runs each program with the named tests, or with all of them if none is named, so many `at_a_time`. Each
+/// runs as many tests at a time as there are processors. `tell` gets the output of each when it ends.
+pub fn run(
+    parts: Vec<(&Program, Vec<String>)>,
+    at_a_time: usize,
+    tell: &mut dyn FnMut(&str),
+) -> Vec<Ran> {
     let mut waiting = parts;
     // Taken from the end.
     waiting.reverse();
@@ -35,7 +36,7 @@ pub fn run(parts: Vec<(&Program, Vec<String>)>, tell: &mut dyn FnMut(&str)) -> V
     let waiting = Mutex::new(waiting);
     let (ended, results) = mpsc::channel();
     std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
+        for _ in 0..at_a_time {
             let (ended, waiting) = (ended.clone(), &waiting);
             scope.spawn(move || {
                 loop {
@@ -123,7 +124,7 @@ mod tests {
         let mut parts: Vec<_> = programs.iter().map(|program| (program, Vec::new())).collect();
         parts[1].1 = vec!["one".to_owned(), "two".to_owned()];
         let (mut told, begun) = (String::new(), Instant::now());
-        let ran = run(parts, &mut |text| told += text);
+        let ran = run(parts, 2, &mut |text| told += text);
         assert!(begun.elapsed().as_secs() < 8, "it waited for what a test had left behind");
         let mut passed: Vec<_> = ran.iter().map(|r| (&r.title[..], r.passed, r.tests)).collect();
         passed.sort_unstable();
@@ -140,7 +141,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut none = program(folder.path(), "none", "");
         none.path = folder.path().join("missing");
-        let ran = run(vec![(&none, Vec::new())], &mut |text| {
+        let ran = run(vec![(&none, Vec::new())], 2, &mut |text| {
             assert!(text.contains("cannot run ") && text.contains("missing"), "{text}");
         });
         assert!(ran.len() == 1 && !ran[0].passed);
