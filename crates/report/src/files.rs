@@ -2,6 +2,7 @@
 
 pub(crate) mod interval_log;
 pub(crate) mod resources_csv;
+pub(crate) mod rows;
 pub(crate) mod timeline_csv;
 
 use kvdyno_core::workload::PhasePlan;

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::files::{
     ANOMALIES_FILE, HISTORY_FILE, INTERVALS_FILE, Place, REPORT_FILE, RESOURCES_FILE,
-    TIMELINE_FILE, interval_log, plain_name, resources_csv, timeline_csv,
+    TIMELINE_FILE, interval_log, plain_name, resources_csv, rows, timeline_csv,
 };
 use crate::html;
 use crate::result::{AnomalyResult, RESULT_FILE, RunResult, rfc3339};
@@ -112,8 +112,8 @@ impl ResultFolder {
             buffer: Vec::new(),
         };
         folder.intervals.append(&interval_log::header(started))?;
-        folder.timeline.append(&timeline_csv::header())?;
-        folder.resources.append(&resources_csv::header())?;
+        folder.timeline.append(&rows::header::<timeline_csv::TimelineRow>())?;
+        folder.resources.append(&rows::header::<resources_csv::ResourceRow>())?;
         Ok(folder)
     }
 

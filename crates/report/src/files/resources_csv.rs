@@ -6,7 +6,7 @@ use std::time::Duration;
 use kvdyno_core::measure::{Nanos, ProcessCounters, Resources, Sample};
 use serde::{Deserialize, Serialize};
 
-use super::Place;
+use super::{Place, rows};
 
 /// Name of the rows about the whole machine.
 pub(crate) const MACHINE: &str = "machine";
@@ -38,15 +38,6 @@ pub(crate) struct ResourceRow {
     pub sent_bytes: Option<u64>,
 }
 
-/// The line with the names of the columns.
-pub(crate) fn header() -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.serialize(ResourceRow::default()).expect("writing to memory succeeds");
-    let both = writer.into_inner().expect("writing to memory succeeds");
-    let end = both.iter().position(|byte| *byte == b'\n').map_or(both.len(), |at| at + 1);
-    both[..end].to_vec()
-}
-
 /// Adds the rows of a phase. `nodes` are the names of the sampled servers, in their order.
 pub(crate) fn write(
     to: &mut Vec<u8>,
@@ -55,7 +46,6 @@ pub(crate) fn write(
     nodes: &[String],
     origin: Nanos,
 ) {
-    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(to);
     for pair in resources.samples.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
         let length = Duration::from_nanos(after.at.saturating_sub(before.at));
@@ -71,14 +61,11 @@ pub(crate) fn write(
             length_s: length.as_secs_f64(),
             ..ResourceRow::default()
         };
-        for row in rows(&stretch, before, after, nodes) {
-            writer.serialize(row).expect("writing to memory succeeds");
-        }
+        used_by_all(&stretch, before, after, nodes).iter().for_each(|row| rows::push(to, row));
     }
-    writer.flush().expect("writing to memory succeeds");
 }
 
-fn rows(
+fn used_by_all(
     stretch: &ResourceRow,
     before: &Sample,
     after: &Sample,

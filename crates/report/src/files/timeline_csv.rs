@@ -3,10 +3,9 @@
 
 use hdrhistogram::Histogram;
 use kvdyno_core::measure::{Interval, KindMeasure, Nanos, Series};
-use kvdyno_core::shown::plain;
 use serde::{Deserialize, Serialize};
 
-use super::Place;
+use super::{Place, rows};
 
 /// A row. Latencies are ns, times are seconds since the run began; columns from `offered` to
 /// `backlog`, and `drained`, are about the interval as a whole and the same in each of its rows.
@@ -76,21 +75,12 @@ impl TimelineRow {
     }
 }
 
-/// The line with the names of the columns.
-pub(crate) fn header() -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.serialize(TimelineRow::default()).expect("writing to memory succeeds");
-    let both = writer.into_inner().expect("writing to memory succeeds");
-    let end = both.iter().position(|byte| *byte == b'\n').map_or(both.len(), |at| at + 1);
-    both[..end].to_vec()
-}
-
 /// Adds the rows of an interval.
 pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     let whole = TimelineRow {
         run: place.run,
-        store: plain(place.store).into_owned(),
+        store: place.store.to_owned(),
         phase: place.phase,
         phase_name: place.phase_name.to_owned(),
         interval: interval.index,
@@ -104,14 +94,12 @@ pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, ori
         drained: interval.drained,
         ..TimelineRow::default()
     };
-    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(to);
     if interval.series.is_empty() {
-        writer.serialize(&whole).expect("writing to memory succeeds");
+        rows::push(to, &whole);
     }
     for series in &interval.series {
-        writer.serialize(row(&whole, series)).expect("writing to memory succeeds");
+        rows::push(to, &row(&whole, series));
     }
-    writer.flush().expect("writing to memory succeeds");
 }
 
 fn row(whole: &TimelineRow, (series, measure): &(Series, KindMeasure<u32>)) -> TimelineRow {
