@@ -17,6 +17,7 @@ mod source;
 mod student;
 mod text;
 
+pub(crate) use comparison::missing_trials;
 pub use comparison::{Comparison, PhaseComparison, RowComparison, Unequal};
 pub use difference::{
     ASSUMED_SCATTER, CONFIDENCE, Difference, FEWEST_BEHIND, OF_INTEREST, OF_INTEREST_ERRORS, Shown,

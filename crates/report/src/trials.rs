@@ -65,6 +65,8 @@ pub struct StoreTrials {
     pub label: String,
     /// The verdict's level in each trial.
     pub levels: Vec<String>,
+    /// Which trials were to be and are not there; `None` if none is missing.
+    pub missing: Option<String>,
     /// The rows of the table.
     pub rows: Vec<SpreadRow>,
 }
@@ -275,10 +277,15 @@ impl StoreTrials {
             }
         }
         let rows = gathered.into_iter().map(|(_, scope, views)| SpreadRow::of(scope, &views));
-        Ok(StoreTrials { label: source.label.clone(), levels, rows: rows.collect() })
+        Ok(StoreTrials {
+            label: source.label.clone(),
+            levels,
+            missing: compare::missing_trials(source),
+            rows: rows.collect(),
+        })
     }
 
-    /// The store and how many of its trials may be believed.
+    /// The store, how many of its trials may be believed, and which are missing.
     fn heading(&self) -> String {
         let mut counts: Vec<(&str, usize)> = Vec::new();
         for level in &self.levels {
@@ -288,7 +295,8 @@ impl StoreTrials {
             }
         }
         let told: Vec<String> = counts.iter().map(|(level, n)| format!("{n} {level}")).collect();
-        format!("{}: {} trials, {}", self.label, self.levels.len(), told.join(", "))
+        let missing = self.missing.as_ref().map_or(String::new(), |told| format!("; {told}"));
+        format!("{}: {} trials, {}{missing}", self.label, self.levels.len(), told.join(", "))
     }
 }
 

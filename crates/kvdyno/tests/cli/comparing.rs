@@ -57,6 +57,16 @@ fn trials_take_turns_and_begin_alike() {
         let missing = format!("caution: {side}: trial 2 of 3 is missing");
         assert!(compared.out.contains(&missing), "{}", compared.out);
     }
+    // So does what shows the trials together, in every form.
+    let shown = scratch.kvdyno("report t -o t.md").expect(0);
+    scratch.kvdyno("report t").expect(0);
+    let read = |name: &str| fs::read_to_string(scratch.path(name)).expect("a page");
+    for (form, text) in
+        [("terminal", shown.out), ("md", read("t.md")), ("html", read("t/report.html"))]
+    {
+        let told = text.matches("2 trials").filter(|_| text.contains("trial 2 of 3 is missing"));
+        assert!(told.count() >= 2, "{form}: {text}");
+    }
 }
 
 #[test]

@@ -117,7 +117,8 @@ impl Comparison {
         }
         let trials = [first.trials.len(), second.trials.len()];
         let mut cautions = differences.cautions;
-        cautions.extend([first, second].into_iter().filter_map(missing_trials));
+        let missing = |side| missing_trials(side).map(|told| format!("{side}: {told}"));
+        cautions.extend([first, second].into_iter().filter_map(missing));
         cautions.extend(few_trials(trials));
         let mut comparison = Comparison {
             first: first.label.clone(),
@@ -138,7 +139,7 @@ impl Comparison {
 }
 
 /// Trials that were to be and are not there: what they would have shown nobody knows.
-fn missing_trials(side: &Source) -> Option<String> {
+pub(crate) fn missing_trials(side: &Source) -> Option<String> {
     let there: Vec<TrialNumber> = side.runs().filter_map(|(result, _)| result.trial).collect();
     let of = there.iter().map(|trial| trial.of).max()?;
     let missing: Vec<String> = (1..=of)
@@ -147,7 +148,7 @@ fn missing_trials(side: &Source) -> Option<String> {
         .collect();
     let trials = if missing.len() == 1 { "trial" } else { "trials" };
     let (list, verb) = (missing.join(", "), if missing.len() == 1 { "is" } else { "are" });
-    (!missing.is_empty()).then(|| format!("{side}: {trials} {list} of {of} {verb} missing"))
+    (!missing.is_empty()).then(|| format!("{trials} {list} of {of} {verb} missing"))
 }
 
 fn few_trials(trials: [usize; 2]) -> Option<String> {
