@@ -420,17 +420,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A wrong read, unless it is what the store's consistency allows, or what another run may have done
-    /// that writes the same records: that one's deletes and expiries leave no value that tells of it.
     fn is_failure(&self, measure: &PhaseMeasure) -> bool {
-        if self.crowded {
-            return measure.tally.of(AnomalyKind::Corrupt) > 0;
-        }
-        let allowed = match self.context.profile.consistency.level {
-            Consistency::Eventual => measure.tally.of(AnomalyKind::Stale),
-            _ => 0,
-        };
-        measure.tally.illegal() > allowed || self.breaks_linearizability(measure)
+        let level = self.context.profile.consistency.level;
+        let broken = !self.crowded && self.breaks_linearizability(measure);
+        measure.tally.is_failure(level, self.crowded) || broken
     }
 
     /// What a store that promises no linearizability need not keep is a measurement only.

@@ -1,18 +1,20 @@
 //! Parts of one load, each a process, and what `merge` makes of them.
 
+use serde_json::{Value, json};
+
 use crate::suite::{Suite, write};
 use crate::support::Scratch;
 
 /// Each part has a map of its own here: what is inserted is not read.
-fn suite() -> Suite {
-    let suite = Suite::of(1_000).set("verify", false).set("read-back", false);
+fn suite(verify: bool) -> Suite {
+    let suite = Suite::of(1_000).set("verify", verify).set("read-back", false);
     suite.phase("insert", "insert").set("duration", "1s").set("rate", "2k/s")
 }
 
 #[test]
 fn parts_that_ran_one_after_the_other_are_not_one_load() {
     let scratch = Scratch::new();
-    write(&scratch.path("s.toml"), suite());
+    write(&scratch.path("s.toml"), suite(false));
     for part in ["1", "2"] {
         let words = format!(
             "run s.toml --store map: --part {part}/2 --servers n1-standard-8=2 --out {part}"
@@ -20,7 +22,7 @@ fn parts_that_ran_one_after_the_other_are_not_one_load() {
         let ended = scratch.kvdyno(&words);
         assert!([0, 2].contains(&ended.code()), "{ended:#?}");
     }
-    let merged = scratch.kvdyno("merge 1 2 --out whole");
+    let merged = scratch.kvdyno("merge 1 2 --out whole").expect(2);
     for words in ["INVALID", "parts of the load did not run together for", "--start-at", "not told"]
     {
         assert!(merged.out.contains(words), "`{words}` is not in {}", merged.out);
@@ -31,4 +33,45 @@ fn parts_that_ran_one_after_the_other_are_not_one_load() {
     let apart = reasons.iter().find(|r| r["name"] == "apart").expect("the reason");
     assert_eq!((&apart["level"], &apart["threshold"]), (&"invalid".into(), &0.05.into()));
     assert!(run["phases"][0]["apart"].as_f64().is_some_and(|share| share > 0.9), "{run:#}");
+}
+
+#[test]
+fn merging_ends_as_a_run_with_that_result_would() {
+    let scratch = Scratch::new();
+    write(&scratch.path("s.toml"), suite(true));
+    for part in ["1", "2"] {
+        let words = format!("run s.toml --store map: --part {part}/2 --out {part} --quiet");
+        let ended = scratch.kvdyno(&words);
+        assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+    }
+    let sound = scratch.result("2");
+    let whole = |name: &str, change: &dyn Fn(&mut Value)| {
+        let mut part = sound.clone();
+        change(&mut part["runs"][0]);
+        scratch.write("2/result.json", &part.to_string());
+        let merged = scratch.kvdyno(&format!("merge 1 2 --out {name}"));
+        let verdict = scratch.result(name)["runs"][0]["verdict"]["level"].clone();
+        (merged.code(), verdict)
+    };
+    // They ran one after the other, which is no load.
+    assert_eq!(whole("apart", &|_| ()), (2, "invalid".into()));
+    let failed = |run: &mut Value| {
+        run["status"] = json!({ "state": "failed", "message": "the server was lost" });
+    };
+    let late = |run: &mut Value| {
+        failed(run);
+        run["phases"][0]["stopped"] = "time-limit".into();
+    };
+    let interrupted = |run: &mut Value| run["status"] = json!({ "state": "interrupted" });
+    let wrong = |run: &mut Value| run["phases"][0]["tally"]["anomalies"] = json!([1, 0, 0, 0, 0]);
+    let lost = |run: &mut Value| run["phases"][0]["tally"]["anomalies"] = json!([0, 0, 0, 0, 1]);
+    for (name, change, code) in [
+        ("failed", &failed as &dyn Fn(&mut Value), 69),
+        ("late", &late, 2),
+        ("interrupted", &interrupted, 130),
+        ("wrong", &wrong, 1),
+        ("lost", &lost, 1),
+    ] {
+        assert_eq!(whole(name, change).0, code, "{name}");
+    }
 }
