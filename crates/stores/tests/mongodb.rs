@@ -368,3 +368,27 @@ fn a_real_replica_set_fails_over() {
         until("replicated", read, |found| *found == Ok(Some(b"again".to_vec()))).await.unwrap();
     });
 }
+
+#[test]
+fn a_server_that_was_started_anew_is_told() {
+    let set = ScriptedSet::start();
+    let status = |pid: i64, uptime: f64| {
+        let told = doc! { "ok": 1, "host": "m1:27017", "pid": pid, "uptime": uptime };
+        set.answer_once("serverStatus", told);
+    };
+    run(async {
+        let store = store(&set.url("timeout=5s"));
+        // What it is, and which life it lives.
+        status(7, 100.0);
+        status(7, 100.0);
+        store.profile().await.unwrap();
+        status(7, 100.0);
+        assert_eq!(store.figures().await, []);
+        status(9, 2.0);
+        let figures = store.figures().await;
+        assert!(figures.len() == 1 && figures[0].tells_of_restarts(), "{figures:?}");
+        assert!(figures[0].detail.starts_with("m1:27017"), "{figures:?}");
+        // One that does not tell is not asked to be believed.
+        assert_eq!(store.figures().await, []);
+    });
+}

@@ -1,5 +1,7 @@
 //! Talking to a cluster outside of the load: its map over HTTP, and the greeting on each connection.
 
+use std::time::Duration;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
@@ -9,6 +11,7 @@ use super::codec::{self, Command, Reply};
 use super::errors::{self, NOT_SUPPORTED, UNKNOWN_COMMAND};
 use super::map::Map;
 use super::{Cluster, Wire};
+use crate::lives::{Life, Told};
 use crate::rest;
 use crate::wire::{Dialogue, Effect, Endpoint};
 
@@ -57,6 +60,17 @@ async fn ask(cluster: &Cluster, seed: Endpoint) -> Answer<(Map, Value)> {
     }
 }
 
+/// For how long each server is up, by the bucket's description. It names no process: only a time that is shorter
+/// than it should be tells of another life.
+pub(super) fn lives_in(told: &Value) -> Told {
+    let nodes = told["nodes"].as_array().into_iter().flatten();
+    let life = |node: &Value| {
+        let up = Duration::from_secs(node["uptime"].as_str()?.parse().ok()?);
+        Some((node["hostname"].as_str()?.to_owned(), Some(Life { id: String::new(), up })))
+    };
+    nodes.filter_map(life).collect()
+}
+
 /// Connects to a server, says who is asking, and chooses the bucket. Of old, the bucket's name was the
 /// user's, and there was nothing to choose.
 pub(super) async fn greet(wire: &Wire) -> Answer<Dialogue> {
@@ -92,4 +106,30 @@ pub(super) async fn version(wire: &Wire) -> Option<String> {
     });
     let (reply, answer): (Reply, Vec<u8>) = asked.await.ok()?;
     (reply.status == 0).then(|| String::from_utf8_lossy(reply.value(&answer)).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::lives::Lives;
+
+    #[test]
+    fn a_server_that_is_up_for_a_shorter_time_was_started_anew() {
+        let page = |first: &str| {
+            let text = format!(
+                r#"{{"nodes":[{{"hostname":"a:8091","uptime":"{first}"}},{{"hostname":"b:8091"}},
+                    {{"hostname":"c:8091","uptime":"500"}}]}}"#
+            );
+            lives_in(&serde_json::from_str(&text).unwrap())
+        };
+        assert_eq!(page("90").len(), 2, "the one that does not tell is left out");
+        let lives = Lives::default();
+        lives.meet(Instant::now(), page("90"));
+        assert_eq!(lives.look(Instant::now(), page("91")), None);
+        let figure = lives.look(Instant::now(), page("2")).expect("it was started anew");
+        assert!(figure.tells_of_restarts() && figure.detail.starts_with("a:8091"), "{figure:?}");
+        assert!(lives_in(&Value::Null).is_empty());
+    }
 }

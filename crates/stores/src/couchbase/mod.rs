@@ -12,8 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Context;
-use std::time::Duration;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
@@ -23,6 +22,7 @@ use kvdyno_core::store::{
 
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::lives::Lives;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, Malformed, Protocol, ReachOptions, Stream, WireTransport};
 
@@ -70,6 +70,7 @@ impl Cluster {
 /// A bucket of a cluster.
 pub struct CouchbaseStore {
     cluster: Arc<Cluster>,
+    lives: Lives,
 }
 
 impl CouchbaseStore {
@@ -93,7 +94,7 @@ impl CouchbaseStore {
         let user = url.user().unwrap_or(&bucket).to_owned();
         let password = url.password().unwrap_or("").to_owned();
         let cluster = Arc::new(Cluster { seeds, bucket, user, password });
-        Ok(CouchbaseStore { cluster })
+        Ok(CouchbaseStore { cluster, lives: Lives::default() })
     }
 
     fn member(&self, name: &str) -> Wire {
@@ -111,6 +112,7 @@ impl Store for CouchbaseStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let (map, told) = cluster::describe(&self.cluster).await?;
+        self.lives.meet(Instant::now(), cluster::lives_in(&told));
         let version = match map.servers.first() {
             Some(first) => cluster::version(&self.member(first)).await,
             None => None,
@@ -159,8 +161,10 @@ impl Store for CouchbaseStore {
         None
     }
 
+    /// Whether servers were started anew, by what the cluster says of them.
     async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
+        let Ok((_, told)) = cluster::describe(&self.cluster).await else { return Vec::new() };
+        self.lives.look(Instant::now(), cluster::lives_in(&told)).into_iter().collect()
     }
 
     fn work_since(&self, _: SystemTime) -> Vec<Work> {

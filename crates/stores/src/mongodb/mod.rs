@@ -11,8 +11,7 @@ mod words;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
@@ -26,6 +25,7 @@ use mongodb::options::{
 
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::lives::Lives;
 use crate::url::StoreUrl;
 use crate::wire::{take_retry, take_timeout};
 
@@ -114,6 +114,7 @@ impl MongoOptions {
 pub struct MongoStore {
     options: Arc<MongoOptions>,
     pools: Pools,
+    lives: Lives,
 }
 
 impl MongoStore {
@@ -185,14 +186,14 @@ impl MongoStore {
     /// Connects to nothing yet.
     #[must_use]
     pub fn new(options: MongoOptions) -> Self {
-        MongoStore { options: Arc::new(options), pools: Pools::default() }
+        MongoStore { options: Arc::new(options), pools: Pools::default(), lives: Lives::default() }
     }
 }
 
 fn take_write_concern(url: &mut StoreUrl) -> Result<Option<WriteConcern>, StoreError> {
     let w = match url.take("w").as_deref() {
         None => None,
-        Some("majority") => Some(Acknowledgment::Majority),
+        Some(word) if word.eq_ignore_ascii_case("majority") => Some(Acknowledgment::Majority),
         Some(number) => match number.parse() {
             Ok(0) => {
                 let advice = "the driver waits for an answer to each write: write `w=1` or more";
@@ -285,6 +286,7 @@ impl Store for MongoStore {
             let told = "insecure: the server's certificate was not checked".to_owned();
             found.settings.push(("tls".to_owned(), told));
         }
+        self.lives.meet(Instant::now(), profile::lives(&pool, &self.options).await);
         Ok(found)
     }
 
@@ -299,8 +301,11 @@ impl Store for MongoStore {
         None
     }
 
+    /// Whether the server that commands go to was started anew; of the others none is asked.
     async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
+        let Ok(pool) = self.pools.here(&self.options) else { return Vec::new() };
+        let told = profile::lives(&pool, &self.options).await;
+        self.lives.look(Instant::now(), told).into_iter().collect()
     }
 
     fn work_since(&self, _: SystemTime) -> Vec<Work> {
@@ -361,6 +366,10 @@ mod tests {
         assert_eq!((concern.w, concern.journal), (Some(Acknowledgment::Majority), Some(true)));
         assert_eq!(concern.w_timeout, Some(Duration::from_millis(50)));
         assert!(!full.reads_primary());
+        let loud =
+            open("mongodb://h?w=MAJORITY&readPreference=SECONDARY&readConcernLevel=LOCAL").unwrap();
+        assert_eq!(loud.driver.write_concern.unwrap().w, Some(Acknowledgment::Majority));
+        assert!(loud.driver.selection_criteria.is_some() && loud.driver.read_concern.is_some());
         assert_eq!(full.read_concern(), Some(&ReadConcernLevel::Majority));
         assert_eq!((full.database.as_str(), full.collection.as_str()), ("shop", "c"));
         assert_eq!(full.driver.repl_set_name.as_deref(), Some("rs0"));
@@ -385,6 +394,9 @@ mod tests {
             ("mongodb://h?tlsCAFile=/x", "tls=true"),
             ("mongodb://h?tls=true&tlsCAFile=/no/such/file", "/no/such/file"),
             ("mongodb://h?timeout=0", "timeout of 0"),
+            ("mongodb://h?tls=true&pin=00", "compares none"),
+            ("mongodb://h?retryWrites=true", "`retry=driver`"),
+            ("mongodb://h?tls=true&tlsAllowInvalidHostnames=true", "`tls=insecure`"),
             ("mongodb://h?readPreferense=primary", "did you mean `readPreference`?"),
         ] {
             let message = open(text).err().expect(text).to_string();

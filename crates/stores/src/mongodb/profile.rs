@@ -9,6 +9,7 @@ use mongodb::options::{Acknowledgment, ReadConcernLevel, WriteConcern};
 
 use super::pool::Pool;
 use super::{MongoOptions, errors};
+use crate::lives::{Life, Told};
 use crate::wire::Effect;
 
 /// What the deployment is.
@@ -37,6 +38,34 @@ struct Facts {
     default_write: Option<WriteConcern>,
     /// Answers to `w=majority` wait for the journal.
     majority_journal: Option<bool>,
+}
+
+/// Asks the server that commands go to which of its lives it lives and since when, by its name; none if it does
+/// not tell.
+pub(super) async fn lives(pool: &Pool, options: &MongoOptions) -> Told {
+    let admin = pool.client.database("admin");
+    let asked = admin.run_command(doc! { "serverStatus": 1 });
+    match tokio::time::timeout(options.timeout, asked).await {
+        Ok(Ok(status)) => lives_in(&status),
+        _ => Told::new(),
+    }
+}
+
+fn lives_in(status: &Document) -> Told {
+    let number = |name| match status.get(name) {
+        Some(Bson::Int32(number)) => Some(f64::from(*number)),
+        Some(Bson::Int64(number)) => Some(*number as f64),
+        Some(Bson::Double(number)) => Some(*number),
+        _ => None,
+    };
+    let life = |up: f64| Life {
+        id: number("pid").map_or(String::new(), |pid| pid.to_string()),
+        up: Duration::try_from_secs_f64(up).unwrap_or_default(),
+    };
+    match (status.get_str("host"), number("uptime")) {
+        (Ok(host), Some(up)) => vec![(host.to_owned(), Some(life(up)))],
+        _ => Told::new(),
+    }
 }
 
 /// Asks the deployment. What it does not tell this user is left out.

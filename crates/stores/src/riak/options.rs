@@ -156,7 +156,10 @@ fn milliseconds(url: &StoreUrl, time: Duration) -> Result<u32, StoreError> {
 
 fn take_quorum(url: &mut StoreUrl, name: &'static str) -> Result<Option<u32>, StoreError> {
     let Some(text) = url.take(name) else { return Ok(None) };
-    let word = QUORUMS.iter().find(|(word, _)| *word == text).map(|(_, number)| *number);
+    let word = QUORUMS
+        .iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(&text))
+        .map(|(_, number)| *number);
     // No cluster has so many replicas that a number could be taken for a word.
     let number = || text.parse().ok().filter(|number| *number <= 1000);
     word.or_else(number).map(Some).ok_or_else(|| {
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!((plain.n, plain.vclock, plain.server_timeout), (None, None, None));
         assert_eq!(plain.quorums, Quorums::default());
         let full = options(
-            "riak://h/maps/b?n=5&r=1&pr=one&w=quorum&dw=all&pw=0&vclock=fetch&backend=memory\
+            "riak://h/maps/b?n=5&r=1&pr=one&w=QUORUM&dw=All&pw=0&vclock=fetch&backend=memory\
              &server-timeout=1500ms",
         )
         .unwrap();

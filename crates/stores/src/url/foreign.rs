@@ -2,7 +2,7 @@
 //! refused with what to write here instead, and never with a likely name that means something else.
 
 /// Names without `-` and `_`, in lower case, and what to write instead.
-const NAMES: [(&[&str], &str); 20] = [
+const NAMES: [(&[&str], &str); 21] = [
     (
         &["retrywrites", "retryreads", "maxretries", "retryonerror", "retryontimeout"],
         "leave it out: each request goes out once, and its outcome is counted; drivers that can do otherwise \
@@ -65,6 +65,11 @@ const NAMES: [(&[&str], &str); 20] = [
             "insecure",
         ],
         "write `tls=insecure` where the store takes it, or better `pin=` with the certificate's fingerprint",
+    ),
+    (
+        &["pin", "fingerprint", "tlspin"],
+        "a fingerprint is compared where kvdyno checks certificates itself; MongoDB's driver does that and \
+         compares none: name its authority with `tlsCAFile=FILE`, or write `tls=insecure`",
     ),
     (&["sslcacerts", "sslcacertsfile", "cafile", "cacert", "tlscafile"], "write `ca=FILE`"),
     (&["sslcertfile", "certfile", "clientcert"], "write `cert=FILE`"),
