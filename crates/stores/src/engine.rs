@@ -4,6 +4,8 @@
 #[cfg(all(test, any(feature = "embedded", feature = "rocksdb")))]
 pub(crate) mod trial;
 
+#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+use std::fmt;
 #[cfg(feature = "embedded")]
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,10 +14,10 @@ use std::time::Duration;
 
 use kvdyno_core::folder::{FolderRoot, OwnedFolder};
 use kvdyno_core::store::Durability;
-#[cfg(feature = "embedded")]
-use kvdyno_core::store::ErrorClass;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
-use kvdyno_core::store::{Capabilities, Consistency, Profile, Promise};
+use kvdyno_core::store::{
+    Capabilities, Certainty, Consistency, ErrorClass, Fault, Profile, Promise,
+};
 
 use crate::error::StoreError;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
@@ -27,6 +29,9 @@ use crate::url::StoreUrl;
 pub(crate) const DURABILITY_OPTION: &str =
     "what an acknowledged write survives: power, process or none; default power";
 
+/// What to do where there is no room for an engine's files.
+const FULL: &str = "its disk is full: make room there, or name a folder on another one";
+
 /// The class of an error that the system gave an engine.
 #[cfg(feature = "embedded")]
 pub(crate) fn io_class(error: &io::Error) -> ErrorClass {
@@ -37,10 +42,13 @@ pub(crate) fn io_class(error: &io::Error) -> ErrorClass {
 }
 
 /// There is no room for as much as the engines write at once.
-#[cfg(feature = "embedded")]
-pub(crate) fn is_disk_full(path: &Path) -> bool {
+fn is_disk_full(path: &Path) -> bool {
     const LEAST: u64 = 1 << 20;
-    rustix::fs::statvfs(path).is_ok_and(|disk| disk.f_bavail * disk.f_frsize < LEAST)
+    // Some file systems count nothing.
+    let full = |disk: rustix::fs::StatVfs| {
+        disk.f_blocks > 0 && disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST
+    };
+    rustix::fs::statvfs(path).is_ok_and(full)
 }
 
 /// Words for the option `durability`.
@@ -138,6 +146,11 @@ impl Folder {
                 .map_err(|e| url.cannot_open(e, "name a folder that you may write to"))?;
             (PathBuf::from(named), None)
         };
+        // LMDB would be killed by the system while it opens its files (SIGBUS); none has room to write.
+        if is_disk_full(&path) {
+            let problem = format!("less than 1 MiB is left on the disk of {}", path.display());
+            return Err(url.cannot_open(problem, FULL));
+        }
         if durability == Durability::PowerLoss && in_memory(&path) {
             let weaker: Vec<String> = (offered.iter())
                 .filter(|level| **level != Durability::PowerLoss)
@@ -156,6 +169,34 @@ impl Folder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Why an engine did not open its files here; `advice` is for a disk that has room.
+    #[cfg(any(feature = "embedded", feature = "rocksdb"))]
+    pub(crate) fn cannot_open(
+        &self,
+        url: &StoreUrl,
+        problem: impl fmt::Display,
+        advice: &str,
+    ) -> StoreError {
+        url.cannot_open(problem, if is_disk_full(&self.path) { FULL } else { advice })
+    }
+
+    /// The fault for an engine's error. Some engines keep to themselves that the disk had no room, or give
+    /// up after that and say no more than so: then the disk is asked.
+    #[cfg(any(feature = "embedded", feature = "rocksdb"))]
+    pub(crate) fn fault(
+        &self,
+        certainty: Certainty,
+        class: ErrorClass,
+        message: impl fmt::Display,
+    ) -> Fault {
+        if class == ErrorClass::Unavailable && is_disk_full(&self.path) {
+            let place = self.path.display();
+            let message = format!("no space left on the disk of {place} ({message})");
+            return Fault::new(certainty, ErrorClass::Full, message);
+        }
+        Fault::new(certainty, class, message.to_string())
     }
 
     /// What to disclose in a result.

@@ -10,8 +10,8 @@ use fjall::config::{
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
-    Reading, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport,
+    Profile, Put, Reading, Rows, Store, Threading, Work,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
@@ -88,13 +88,13 @@ impl FjallStore {
             builder = builder.worker_threads(count);
         }
         let advice = "name a folder that fjall made or an empty one, and no other process has open";
-        let database = builder.open().map_err(|e| url.cannot_open(e, advice))?;
+        let database = builder.open().map_err(|e| folder.cannot_open(url, e, advice))?;
         // An existing keyspace keeps the setting that it was made with.
         let existed = database.keyspace_exists(KEYSPACE);
         let options =
             || asked.keyspace().manual_journal_persist(durability != Durability::ProcessKill);
         let records =
-            database.keyspace(KEYSPACE, options).map_err(|e| url.cannot_open(e, advice))?;
+            database.keyspace(KEYSPACE, options).map_err(|e| folder.cannot_open(url, e, advice))?;
         let persist = match durability {
             Durability::PowerLoss => Some(PersistMode::SyncData),
             Durability::ProcessKill if existed => Some(PersistMode::Buffer),
@@ -241,14 +241,14 @@ impl FjallClient {
     /// The journal has the write already, so what fails here may yet survive.
     fn persist(&self) -> Answer<()> {
         let Some(mode) = self.shared.persist else { return Ok(()) };
-        self.shared.database.persist(mode).map_err(|e| unsure(&e))
+        self.shared.database.persist(mode).map_err(|e| self.shared.unsure(&e))
     }
 }
 
 impl Client for FjallClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
         check_key(key)?;
-        let found = self.shared.records.get(key).map_err(|e| failed(&e))?;
+        let found = self.shared.records.get(key).map_err(|e| self.shared.failed(&e))?;
         if let Some(value) = &found {
             into.set_whole(value);
         }
@@ -257,20 +257,23 @@ impl Client for FjallClient {
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
         check_key(put.key)?;
-        self.shared.records.insert(put.key, put.value.whole()).map_err(|e| unsure(&e))?;
+        self.shared
+            .records
+            .insert(put.key, put.value.whole())
+            .map_err(|e| self.shared.unsure(&e))?;
         self.persist()
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
         check_key(key)?;
-        self.shared.records.remove(key).map_err(|e| unsure(&e))?;
+        self.shared.records.remove(key).map_err(|e| self.shared.unsure(&e))?;
         self.persist()?;
         Ok(true)
     }
 
     async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
         for row in self.shared.records.range(from..).take(count) {
-            let (key, value) = row.into_inner().map_err(|e| failed(&e))?;
+            let (key, value) = row.into_inner().map_err(|e| self.shared.failed(&e))?;
             into.push(&key, Some(&value));
         }
         Ok(())
@@ -280,7 +283,8 @@ impl Client for FjallClient {
         let snapshot = self.shared.database.snapshot();
         for key in keys {
             check_key(key)?;
-            let found = snapshot.get(&self.shared.records, key).map_err(|e| failed(&e))?;
+            let found =
+                snapshot.get(&self.shared.records, key).map_err(|e| self.shared.failed(&e))?;
             into.push(key, found.as_deref());
         }
         Ok(())
@@ -298,7 +302,7 @@ impl Client for FjallClient {
         for put in puts {
             batch.insert(&shared.records, put.key, put.value.whole());
         }
-        batch.commit().map_err(|e| unsure(&e))
+        batch.commit().map_err(|e| self.shared.unsure(&e))
     }
 }
 
@@ -317,12 +321,14 @@ fn class(error: &fjall::Error) -> ErrorClass {
     }
 }
 
-fn failed(error: &fjall::Error) -> Fault {
-    Fault::failed(class(error), error.to_string())
-}
+impl Shared {
+    fn failed(&self, error: &fjall::Error) -> Fault {
+        self.folder.fault(Certainty::Failed, class(error), error)
+    }
 
-fn unsure(error: &fjall::Error) -> Fault {
-    Fault::indeterminate(class(error), error.to_string())
+    fn unsure(&self, error: &fjall::Error) -> Fault {
+        self.folder.fault(Certainty::Indeterminate, class(error), error)
+    }
 }
 
 #[cfg(test)]

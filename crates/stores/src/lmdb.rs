@@ -9,11 +9,11 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
-    Reading, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport,
+    Profile, Put, Reading, Rows, Store, Threading, Work,
 };
 
-use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, is_disk_full, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
@@ -93,7 +93,7 @@ impl LmdbStore {
         // SAFETY: none of the flags turns off LMDB's locking or shares a map with code that
         // writes into it; the files are changed by LMDB alone, as the user is told to see to.
         let env = unsafe { options.flags(flags).open(folder.path()) }
-            .map_err(|e| url.cannot_open(e, advice))?;
+            .map_err(|e| folder.cannot_open(url, e, advice))?;
         let records = env
             .write_txn()
             .and_then(|txn| {
@@ -102,7 +102,7 @@ impl LmdbStore {
                     Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(records))
                 })
             })
-            .map_err(|e| url.cannot_open(e, advice))?
+            .map_err(|e| folder.cannot_open(url, e, advice))?
             .unwrap_commit();
         let settings = vec![
             folder.setting(),
@@ -173,17 +173,13 @@ impl Store for LmdbStore {
 }
 
 impl Shared {
-    /// A commit that failed. LMDB takes a short write for an input/output error and keeps to
-    /// itself that the disk had no room, so the disk is asked.
+    fn failed(&self, error: &heed::Error) -> Fault {
+        self.folder.fault(Certainty::Failed, class(error), message(error))
+    }
+
+    /// A commit that failed.
     fn unsure(&self, error: &heed::Error) -> Fault {
-        let path = self.folder.path();
-        match class(error) {
-            ErrorClass::Unavailable if is_disk_full(path) => {
-                let message = format!("no space left on the disk of {} ({error})", path.display());
-                Fault::indeterminate(ErrorClass::Full, message)
-            }
-            class => Fault::indeterminate(class, error.to_string()),
-        }
+        self.folder.fault(Certainty::Indeterminate, class(error), message(error))
     }
 }
 
@@ -200,8 +196,8 @@ impl LmdbClient {
         &mut self,
         change: impl FnOnce(&mut heed::RwTxn<'_>) -> Result<T, heed::Error>,
     ) -> Answer<T> {
-        let mut txn = self.shared.env.write_txn().map_err(|e| failed(&e))?;
-        let result = change(&mut txn).map_err(|e| failed(&e))?;
+        let mut txn = self.shared.env.write_txn().map_err(|e| self.shared.failed(&e))?;
+        let result = change(&mut txn).map_err(|e| self.shared.failed(&e))?;
         txn.commit().map_err(|e| self.shared.unsure(&e))?;
         Ok(result)
     }
@@ -210,8 +206,8 @@ impl LmdbClient {
 impl Client for LmdbClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
         check_key(key)?;
-        let txn = self.shared.env.read_txn().map_err(|e| failed(&e))?;
-        let found = self.shared.records.get(&txn, key).map_err(|e| failed(&e))?;
+        let txn = self.shared.env.read_txn().map_err(|e| self.shared.failed(&e))?;
+        let found = self.shared.records.get(&txn, key).map_err(|e| self.shared.failed(&e))?;
         if let Some(value) = found {
             into.set_whole(value);
         }
@@ -232,21 +228,21 @@ impl Client for LmdbClient {
 
     async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
         check_key(from)?;
-        let txn = self.shared.env.read_txn().map_err(|e| failed(&e))?;
+        let txn = self.shared.env.read_txn().map_err(|e| self.shared.failed(&e))?;
         let range = (std::ops::Bound::Included(from), std::ops::Bound::Unbounded);
-        let rows = self.shared.records.range(&txn, &range).map_err(|e| failed(&e))?;
+        let rows = self.shared.records.range(&txn, &range).map_err(|e| self.shared.failed(&e))?;
         for row in rows.take(count) {
-            let (key, value) = row.map_err(|e| failed(&e))?;
+            let (key, value) = row.map_err(|e| self.shared.failed(&e))?;
             into.push(key, Some(value));
         }
         Ok(())
     }
 
     async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
-        let txn = self.shared.env.read_txn().map_err(|e| failed(&e))?;
+        let txn = self.shared.env.read_txn().map_err(|e| self.shared.failed(&e))?;
         for key in keys {
             check_key(key)?;
-            into.push(key, self.shared.records.get(&txn, key).map_err(|e| failed(&e))?);
+            into.push(key, self.shared.records.get(&txn, key).map_err(|e| self.shared.failed(&e))?);
         }
         Ok(())
     }
@@ -270,12 +266,14 @@ fn class(error: &heed::Error) -> ErrorClass {
         heed::Error::Mdb(MdbError::MapFull) => ErrorClass::Full,
         heed::Error::Io(io) => io_class(io),
         heed::Error::Mdb(MdbError::ReadersFull) => ErrorClass::Overloaded,
+        // After a write or sync that failed, it takes no more.
+        heed::Error::Mdb(MdbError::Panic) => ErrorClass::Unavailable,
         _ => ErrorClass::Rejected,
     }
 }
 
-fn failed(error: &heed::Error) -> Fault {
-    let message = match error {
+fn message(error: &heed::Error) -> String {
+    match error {
         heed::Error::Mdb(MdbError::MapFull) => {
             "the map is full: open it with a larger `size=`".to_owned()
         }
@@ -283,13 +281,12 @@ fn failed(error: &heed::Error) -> Fault {
             "too many threads read: open it with more `readers=`".to_owned()
         }
         other => other.to_string(),
-    };
-    Fault::failed(class(error), message)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use kvdyno_core::store::{Certainty, Value};
+    use kvdyno_core::store::Value;
 
     use super::*;
 

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
-    Reading, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport,
+    Profile, Put, Reading, Rows, Store, Threading, Work,
 };
 use redb::{
     Database, Error, ReadOnlyTable, ReadableDatabase, StorageError, Table, TableDefinition,
@@ -76,15 +76,16 @@ impl RedbStore {
         let cache = cache.unwrap_or(1 << 30);
         builder.set_cache_size(cache as usize);
         let advice = "check that the file is redb's and that no other process has it open";
-        let database =
-            builder.create(folder.path().join(FILE)).map_err(|e| url.cannot_open(e, advice))?;
+        let database = builder
+            .create(folder.path().join(FILE))
+            .map_err(|e| folder.cannot_open(url, e, advice))?;
         // A read before the first write must find the table.
         let make_table = || -> Result<(), Error> {
             let txn = database.begin_write()?;
             txn.open_table(RECORDS)?;
             Ok(txn.commit()?)
         };
-        make_table().map_err(|e| url.cannot_open(e, advice))?;
+        make_table().map_err(|e| folder.cannot_open(url, e, advice))?;
         let settings = vec![
             folder.setting(),
             ("cache, bytes".to_owned(), cache.to_string()),
@@ -145,7 +146,7 @@ impl RedbClient {
             let txn = self.shared.database.begin_read()?;
             Ok(look(txn.open_table(RECORDS)?)?)
         };
-        read().map_err(|e| Fault::failed(class(&e), e.to_string()))
+        read().map_err(|e| self.shared.fault(Certainty::Failed, &e))
     }
 
     /// Runs `change` in a write transaction of its own. Before the commit nothing is applied; a
@@ -162,11 +163,8 @@ impl RedbClient {
             let result = change(&mut txn.open_table(RECORDS)?)?;
             Ok((txn, result))
         };
-        let (txn, result) = prepare().map_err(|e| Fault::failed(class(&e), e.to_string()))?;
-        txn.commit().map_err(|e| {
-            let e = Error::from(e);
-            Fault::indeterminate(class(&e), e.to_string())
-        })?;
+        let (txn, result) = prepare().map_err(|e| self.shared.fault(Certainty::Failed, &e))?;
+        txn.commit().map_err(|e| self.shared.fault(Certainty::Indeterminate, &e.into()))?;
         Ok(result)
     }
 }
@@ -214,6 +212,12 @@ impl Client for RedbClient {
         self.write(|table| {
             puts.iter().try_for_each(|put| table.insert(put.key, put.value.whole()).map(drop))
         })
+    }
+}
+
+impl Shared {
+    fn fault(&self, certainty: Certainty, error: &Error) -> Fault {
+        self.folder.fault(certainty, class(error), error)
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport, Profile, Put,
-    Reading, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport,
+    Profile, Put, Reading, Rows, Store, Threading, Work,
 };
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, Error, ErrorKind, IteratorMode,
@@ -81,10 +81,12 @@ impl RocksStore {
         let folder = Folder::open(url, durability, &levels)?;
         let advice = "name a folder RocksDB made or an empty one, and no other process has open";
         let mut settings = vec![folder.setting()];
-        let options = asked.options(&mut settings).map_err(|e| url.cannot_open(e, advice))?;
+        let options =
+            asked.options(&mut settings).map_err(|e| folder.cannot_open(url, e, advice))?;
         let database = DB::open(&options, folder.path()).map_err(|e| {
             let no_direct = asked.direct && e.to_string().contains("irect I/O");
-            url.cannot_open(
+            folder.cannot_open(
+                url,
                 e,
                 if no_direct { "leave `direct` out on this file system" } else { advice },
             )
@@ -229,7 +231,7 @@ pub struct RocksClient {
 
 impl Client for RocksClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
-        let found = self.shared.database.get_pinned(key).map_err(|e| failed(&e))?;
+        let found = self.shared.database.get_pinned(key).map_err(|e| self.shared.failed(&e))?;
         if let Some(value) = &found {
             into.set_whole(value);
         }
@@ -238,18 +240,20 @@ impl Client for RocksClient {
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
         let database = &self.shared.database;
-        database.put_opt(put.key, put.value.whole(), &self.options).map_err(|e| unsure(&e))
+        database
+            .put_opt(put.key, put.value.whole(), &self.options)
+            .map_err(|e| self.shared.unsure(&e))
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
-        self.shared.database.delete_opt(key, &self.options).map_err(|e| unsure(&e))?;
+        self.shared.database.delete_opt(key, &self.options).map_err(|e| self.shared.unsure(&e))?;
         Ok(true)
     }
 
     async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
         let start = IteratorMode::From(from, Direction::Forward);
         for row in self.shared.database.iterator(start).take(count) {
-            let (key, value) = row.map_err(|e| failed(&e))?;
+            let (key, value) = row.map_err(|e| self.shared.failed(&e))?;
             into.push(&key, Some(&value));
         }
         Ok(())
@@ -257,7 +261,7 @@ impl Client for RocksClient {
 
     async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
         for (key, found) in keys.iter().zip(self.shared.database.multi_get(keys)) {
-            into.push(key, found.map_err(|e| failed(&e))?.as_deref());
+            into.push(key, found.map_err(|e| self.shared.failed(&e))?.as_deref());
         }
         Ok(())
     }
@@ -267,7 +271,7 @@ impl Client for RocksClient {
         for put in puts {
             batch.put(put.key, put.value.whole());
         }
-        self.shared.database.write_opt(batch, &self.options).map_err(|e| unsure(&e))
+        self.shared.database.write_opt(batch, &self.options).map_err(|e| self.shared.unsure(&e))
     }
 }
 
@@ -280,13 +284,15 @@ fn class(error: &Error) -> ErrorClass {
     }
 }
 
-fn failed(error: &Error) -> Fault {
-    Fault::failed(class(error), error.to_string())
-}
+impl Shared {
+    fn failed(&self, error: &Error) -> Fault {
+        self.folder.fault(Certainty::Failed, class(error), error)
+    }
 
-/// The log may have the write though the call failed.
-fn unsure(error: &Error) -> Fault {
-    Fault::indeterminate(class(error), error.to_string())
+    /// The log may have the write though the call failed.
+    fn unsure(&self, error: &Error) -> Fault {
+        self.folder.fault(Certainty::Indeterminate, class(error), error)
+    }
 }
 
 #[cfg(test)]
