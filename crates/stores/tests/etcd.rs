@@ -303,6 +303,31 @@ async fn ask_for_passwords(address: SocketAddr, files: &Certificates) {
     client.auth_enable().await.unwrap();
 }
 
+/// What a refusal says to write is written, and taken; the result says how the certificate was checked.
+async fn certificates_as_told(address: &str, files: &Certificates) {
+    let told = refusal(&format!("etcds://{address}")).await.message.to_string();
+    let words: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
+    let pin = words.iter().find(|word| word.starts_with("pin=")).expect(&told);
+    assert!(words.contains(&"ca=FILE") && words.contains(&"tls=insecure"), "{told}");
+    let own = format!("ca={}", files.certificate.display());
+    for (option, disclosed) in [
+        (*pin, Some("fingerprint")),
+        ("tls=insecure", Some("insecure")),
+        // The certificate itself, of whatever authority.
+        (own.as_str(), None),
+    ] {
+        let url = format!("etcds://{address}?{option}");
+        assert_eq!(connect(&url).await.get("k").await, Ok(Some(b"v".to_vec())), "{option}");
+        let profile = store(&url).profile().await.unwrap();
+        let tls = profile.settings.iter().find(|(name, _)| name == "tls").map(|(_, told)| told);
+        assert_eq!(tls.is_some(), disclosed.is_some(), "{option}");
+        assert!(tls.is_none_or(|told| told.contains(disclosed.unwrap_or_default())), "{tls:?}");
+    }
+    let other = format!("etcds://{address}?pin={}", "00".repeat(32));
+    let told = refusal(&other).await.message.to_string();
+    assert!(told.contains("not the one of the `pin`"), "{told}");
+}
+
 #[test]
 fn tls_and_passwords() {
     let folder = tempfile::tempdir().unwrap();
@@ -320,6 +345,7 @@ fn tls_and_passwords() {
             assert_eq!(refusal(&url).await.class, ErrorClass::Refused, "{url}");
         }
         connect(&format!("etcds://{address}?ca={ca}")).await.set("k", b"v").await.unwrap();
+        certificates_as_told(&address.to_string(), &files).await;
         ask_for_passwords(address, &files).await;
         let url = |user: &str| format!("etcds://{user}{address}?ca={ca}");
         let mut root = connect(&url("root:s3cret@")).await;

@@ -152,7 +152,9 @@ fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
 fn described(error: &(dyn StdError + 'static)) -> String {
     let mut out = String::new();
     for text in chain(error).map(ToString::to_string) {
-        if !out.contains(&text) {
+        // What the check of a certificate says is no surprise.
+        let text = text.strip_prefix("unexpected error: ").unwrap_or(&text);
+        if !out.contains(text) {
             let space = if out.is_empty() { "" } else { ": " };
             out = format!("{out}{space}{text}");
         }

@@ -8,6 +8,7 @@ use etcd_client::{Client, KvClient, LeaseClient, MaintenanceClient};
 use kvdyno_core::store::{Answer, Fault};
 use tokio::sync::Mutex;
 
+use super::channel;
 use super::errors;
 use super::leases::Leases;
 use super::{EtcdOptions, Read};
@@ -102,8 +103,9 @@ impl Line {
         self.next.set(turn.wrapping_add(1));
         let endpoint = &self.options.endpoints[turn % self.options.endpoints.len()];
         let attempt = async {
-            let options = Some(self.options.connect.clone());
-            let client = Client::connect([endpoint], options)
+            let EtcdOptions { connect, tls, timeout, .. } = self.options.as_ref();
+            let channel = channel::to_member(endpoint, tls.as_ref(), *timeout)?;
+            let client = Client::from_channel(channel, Some(connect.clone()))
                 .await
                 .map_err(|e| errors::of_opening(&e, endpoint))?;
             self.check(client.maintenance_client(), endpoint).await?;

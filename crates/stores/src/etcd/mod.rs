@@ -2,6 +2,7 @@
 //! member at a time and goes to the next one when that is lost. Which requests go on the wire for
 //! each operation: docs/stores/etcd.md.
 
+mod channel;
 mod client;
 mod errors;
 mod leases;
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::time::SystemTime;
 
-use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
+use etcd_client::ConnectOptions;
 use kvdyno_core::store::{
     Answer, BoxedStore, Client, Connection, Copies, Figure, Joined, NoTransport, NodeCopy, Profile,
     Reading, Store, Threading, Work,
@@ -26,8 +27,9 @@ use kvdyno_core::store::{
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::{ReachOptions, TlsFiles, Trust};
+use crate::wire::ReachOptions;
 
+pub use channel::EtcdTls;
 pub use client::EtcdClient;
 use line::Line;
 
@@ -40,9 +42,14 @@ pub const ENTRY: Entry = Entry {
         ("timeout", "longest time for a request and for an attempt to connect, 2s"),
         ("read", "linearizable or serializable (from one member, perhaps old); linearizable"),
         ("lease", "each: a lease for each write with a time to live; shared: one a second; each"),
-        ("ca", "etcds: PEM file of the authorities to trust; needed"),
+        (
+            "ca",
+            "etcds: PEM file of the authorities or certificates to trust; Mozilla's authorities",
+        ),
         ("cert", "etcds: PEM file of a client certificate; none"),
         ("key", "etcds: PEM file of its private key; none"),
+        ("tls", "etcds: insecure takes any certificate, and the result says so; verify"),
+        ("pin", "etcds: SHA-256 fingerprint of the one certificate to take; none"),
     ],
     operations: "KV.Range, KV.Put, KV.DeleteRange, batches by KV.Txn; with a time to live \
                  Lease.LeaseGrant before the put; docs/stores/etcd.md",
@@ -83,8 +90,10 @@ pub enum Lease {
 pub struct EtcdOptions {
     /// Addresses of its members' client endpoints, as `http://host:port`.
     pub endpoints: Vec<String>,
-    /// User and password, TLS.
+    /// User and password.
     pub connect: ConnectOptions,
+    /// How TLS is spoken; `None`: not at all.
+    pub tls: Option<EtcdTls>,
     /// Longest time that a request, or an attempt to connect, may take.
     pub timeout: Duration,
     /// From where reads are answered.
@@ -122,29 +131,24 @@ impl EtcdStore {
         let timeout = reach.timeout();
         // A member that knows no leader refuses at once, so that the client can go to another.
         // Serializable reads do not need one.
-        let mut connect = ConnectOptions::new()
-            .with_connect_timeout(timeout)
-            .with_require_leader(read == Read::Linearizable);
+        let mut connect = ConnectOptions::new().with_require_leader(read == Read::Linearizable);
         if let Some(user) = url.user() {
             let Some(password) = url.password() else {
                 return Err(url.wrong("a user without a password", "write `user:password@`"));
             };
             connect = connect.with_user(user, password);
         }
-        let scheme = if let Some(files) = reach.tls() {
-            let tls = tls_options(files).map_err(|(problem, advice)| url.wrong(problem, advice))?;
-            connect = connect.with_tls(tls);
-            "https"
-        } else {
-            "http"
-        };
+        let tls = reach.tls().map(EtcdTls::of).transpose();
+        let tls = tls
+            .map_err(|problem| url.wrong(problem, "name PEM files with `ca`, `cert` and `key`"))?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let endpoints = url.hosts().iter().map(|host| {
             let mut host = host.clone();
             host.port = Some(host.port.unwrap_or(DEFAULT_PORT));
             format!("{scheme}://{host}")
         });
         let endpoints = endpoints.collect();
-        Ok(EtcdStore::new(EtcdOptions { endpoints, connect, timeout, read, lease }))
+        Ok(EtcdStore::new(EtcdOptions { endpoints, connect, tls, timeout, read, lease }))
     }
 
     /// Connects to nothing yet.
@@ -165,32 +169,6 @@ impl EtcdStore {
             }
         }
         Err(refusal.unwrap_or_else(|| errors::refused("no server is named")))
-    }
-}
-
-fn tls_options(files: &TlsFiles) -> Result<TlsOptions, (String, &'static str)> {
-    const NAME_FILES: &str = "name PEM files with `ca`, `cert` and `key`";
-    let read = |path: &Path| {
-        std::fs::read(path).map_err(|e| (format!("`{}`: {e}", path.display()), NAME_FILES))
-    };
-    if files.trust != Trust::Authorities {
-        let problem = "`tls=insecure` and `pin`".to_owned();
-        return Err((
-            problem,
-            "etcd's driver checks certificates itself: name theirs with `ca=FILE`",
-        ));
-    }
-    let Some(authority) = &files.authority else {
-        let problem = "no authority to trust".to_owned();
-        return Err((problem, "name the PEM file of the cluster's authority with `ca=FILE`"));
-    };
-    let tls = TlsOptions::new().ca_certificate(Certificate::from_pem(read(authority)?));
-    match (&files.certificate, &files.key) {
-        (None, None) => Ok(tls),
-        (Some(certificate), Some(key)) => {
-            Ok(tls.identity(Identity::from_pem(read(certificate)?, read(key)?)))
-        }
-        _ => Err(("a client certificate without its key, or the other way".to_owned(), NAME_FILES)),
     }
 }
 
@@ -319,7 +297,9 @@ mod tests {
             ("etcd://h?timeout=0", "timeout of 0"),
             ("etcd://h?reads=serializable", "did you mean `read`?"),
             ("etcd://h?ca=/x", "etcds://"),
-            ("etcds://h", "ca=FILE"),
+            ("etcds://h?pin=1", "64 hexadecimal digits"),
+            ("etcds://h?cert=/x", "without its key"),
+            ("etcd://h?tls=insecure", "etcds://"),
             ("etcds://h?ca=/no/such/file", "/no/such/file"),
         ] {
             let message = open(text).err().expect(text).to_string();

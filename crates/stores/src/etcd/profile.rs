@@ -6,7 +6,7 @@ use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile,
 
 use super::leases::SHARED_FOR;
 use super::line::Line;
-use super::{EtcdOptions, Lease, Read, errors};
+use super::{EtcdOptions, EtcdTls, Lease, Read, errors};
 use crate::wire::Effect;
 
 /// What the cluster tells.
@@ -76,6 +76,7 @@ fn profile(facts: Facts, options: &EtcdOptions) -> Profile {
         Lease::Shared => "shared",
     };
     tell("lease", Some(lease.to_owned()));
+    tell("tls", options.tls.as_ref().and_then(EtcdTls::disclosed).map(str::to_owned));
     tell("shortest-lease", facts.shortest_lease.map(|seconds| format!("{seconds}s")));
     tell("database-bytes", facts.database_bytes.map(|bytes| bytes.to_string()));
     tell("quota-bytes", facts.quota_bytes.map(|bytes| bytes.to_string()));

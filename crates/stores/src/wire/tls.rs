@@ -75,7 +75,7 @@ impl Trust {
     }
 
     /// What the result says of it, where that is not the usual check.
-    pub(super) fn disclosed(self) -> Option<&'static str> {
+    pub(crate) fn disclosed(self) -> Option<&'static str> {
         match self {
             Trust::Authorities => None,
             Trust::Pinned(_) => Some("the server's certificate by its fingerprint (`pin`)"),
@@ -84,6 +84,16 @@ impl Trust {
             }
         }
     }
+}
+
+/// The check of servers' certificates, for a driver that speaks TLS by itself.
+///
+/// # Errors
+/// One line for the user if the authorities' file cannot be read or used.
+#[cfg(feature = "etcd")]
+pub(crate) fn server_check(files: &TlsFiles) -> Result<Arc<dyn ServerCertVerifier>, String> {
+    let provider = Arc::new(ring::default_provider());
+    Ok(Arc::new(ServerCheck::new(files, &provider)?))
 }
 
 /// How TLS is spoken.
