@@ -10,7 +10,7 @@ use crate::registry;
 use crate::url::{Host, StoreUrl};
 
 /// Longest wait for a connection and for each answer.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// What opens a connection of TLS 1.2 (RFC 5246, 7.4.1.2) with two usual suites.
 const CLIENT_HELLO: &[u8] = &{
@@ -52,11 +52,13 @@ fn of_url(url: &StoreUrl) -> Vec<String> {
     let look = |host: &Host| {
         let address = Host { port: Some(host.port.unwrap_or(port)), ..host.clone() };
         let name = address.to_string();
-        match reach(&name) {
+        // Let go at once: some servers serve one connection after the other.
+        match reach(&name).map(drop) {
             Err(error) if several => Some(format!("{name}: {error}")),
             Err(_) => None,
-            Ok(stream) => match what_answers(stream, &name) {
+            Ok(()) => match what_answers(&name) {
                 Some(found) if !spoken.contains(&found) => Some(format!("{name} answers {found}")),
+                Some(HTTP) => as_another(url.scheme(), &name),
                 _ => None,
             },
         }
@@ -67,12 +69,30 @@ fn of_url(url: &StoreUrl) -> Vec<String> {
     })
 }
 
+/// Where a store is asked over HTTP as others are: what it shows at which path, and a page that is none
+/// of its own.
+fn as_another(scheme: &str, name: &str) -> Option<String> {
+    let (system, path, words) = match scheme {
+        "etcd" => ("etcd", "/version", &["etcdserver"][..]),
+        "couchbase" => ("Couchbase", "/pools", &["Couchbase", "isAdminCreds"][..]),
+        _ => return None,
+    };
+    let page = answer(name, format!("GET {path} HTTP/1.0\r\nHost: {name}\r\n\r\n").as_bytes());
+    let page = String::from_utf8_lossy(&page);
+    let own = words.iter().any(|word| page.contains(word));
+    (!own).then(|| format!("{name} answers HTTP, but not as {system} does"))
+}
+
 /// The port of the store's example.
 fn usual_port(scheme: &str) -> Option<u16> {
     match scheme {
         "rest+http" => Some(80),
         "rest+https" => Some(443),
-        _ => StoreUrl::parse(registry::entry(scheme).ok()?.example).ok()?.hosts().first()?.port,
+        _ => {
+            // The example of a cluster of Redis is one on one machine.
+            let named = scheme.strip_suffix("+cluster").unwrap_or(scheme);
+            StoreUrl::parse(registry::entry(named).ok()?.example).ok()?.hosts().first()?.port
+        }
     }
 }
 
@@ -82,6 +102,8 @@ const REDIS: &str = "Redis's protocol";
 const MEMCACHED: &str = "Memcached's protocol";
 const CASSANDRA: &str = "Cassandra's protocol";
 const MONGODB: &str = "MongoDB's protocol";
+const AEROSPIKE: &str = "Aerospike's protocol";
+const RIAK: &str = "Riak's protocol";
 
 /// What the servers of a scheme answer, so that it is no surprise.
 fn spoken_by(scheme: &str) -> &'static [&'static str] {
@@ -92,6 +114,8 @@ fn spoken_by(scheme: &str) -> &'static [&'static str] {
         "cassandra" => &[CASSANDRA],
         "etcd" | "couchbase" => &[HTTP],
         "mongodb" => &[MONGODB],
+        "aerospike" => &[AEROSPIKE],
+        "riak" => &[RIAK],
         "rest" if scheme == "rest+https" => &[TLS],
         "rest" => &[HTTP],
         _ => &[],
@@ -109,24 +133,35 @@ fn reach(name: &str) -> Result<TcpStream, std::io::Error> {
     Err(last)
 }
 
-/// The protocol that a server shows by what it says to a request of HTTP and to a hello of TLS.
-fn what_answers(mut stream: TcpStream, name: &str) -> Option<&'static str> {
-    if let Some(found) = protocol_of(&answer(&mut stream, b"GET / HTTP/1.0\r\n\r\n")) {
-        return Some(found);
-    }
-    let hello = answer(&mut reach(name).ok()?, CLIENT_HELLO);
-    if let found @ Some(TLS) = protocol_of(&hello) {
-        return found;
-    }
-    // Memcached closes at a request of HTTP.
-    protocol_of(&answer(&mut reach(name).ok()?, b"version\r\n"))
+/// What servers are asked, each on a connection of its own and all at once: a request of HTTP, a hello of TLS,
+/// Memcached's version (it closes at the others), Aerospike's build, Riak's ping.
+const QUESTIONS: [&[u8]; 5] = [
+    b"GET / HTTP/1.0\r\n\r\n",
+    CLIENT_HELLO,
+    b"version\r\n",
+    b"\x02\x01\0\0\0\0\0\x06build\n",
+    b"\0\0\0\x01\x01",
+];
+
+/// The protocol that a server shows by what it says to these; of several the first that is known.
+fn what_answers(name: &str) -> Option<&'static str> {
+    let answers: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let asked = QUESTIONS.map(|question| scope.spawn(|| answer(name, question)));
+        asked.into_iter().map(|one| one.join().unwrap_or_default()).collect()
+    });
+    answers.iter().find_map(|answer| protocol_of(answer))
 }
 
-fn answer(stream: &mut TcpStream, request: &[u8]) -> Vec<u8> {
+/// What a server says to a request, on a connection of its own; nothing if it says none.
+fn answer(name: &str, request: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 4_096];
-    let patient = stream.set_read_timeout(Some(PATIENCE));
-    let asked = patient.and_then(|()| stream.write_all(request));
-    let length = asked.and_then(|()| stream.read(&mut bytes)).unwrap_or(0);
+    let ask = |into: &mut [u8]| {
+        let mut stream = reach(name)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(request)?;
+        stream.read(into)
+    };
+    let length = ask(&mut bytes).unwrap_or(0);
     bytes.truncate(length);
     bytes
 }
@@ -152,6 +187,9 @@ fn protocol_of(answer: &[u8]) -> Option<&'static str> {
         _ if text.starts_with("SSH-") => "SSH",
         _ if text.starts_with("220 ") => "SMTP or FTP",
         _ if text.starts_with("AMQP") => "AMQP",
+        [2, 1, 0, 0, ..] => AEROSPIKE,
+        // A pong.
+        [0, 0, 0, 1, 2] => RIAK,
         // The greeting of MySQL: its length, number 0, version 10.
         [_, _, 0, 0, 10, ..] => "MySQL's protocol",
         _ => return None,
@@ -201,6 +239,19 @@ mod tests {
             };
             assert_eq!(found, expected, "{scheme}");
         }
+    }
+
+    #[test]
+    fn every_store_of_servers_has_a_usual_port() {
+        let mut known = 0;
+        for entry in registry::stores() {
+            let first = StoreUrl::parse(entry.example).unwrap();
+            if !first.hosts().is_empty() {
+                assert!(usual_port(entry.schemes[0]).is_some(), "{}", entry.example);
+                known += 1;
+            }
+        }
+        assert!(known >= 1);
     }
 
     #[test]

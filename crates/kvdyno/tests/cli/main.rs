@@ -9,6 +9,7 @@ mod advice;
 mod capacity;
 mod comparing;
 mod documented;
+mod elsewhere;
 mod folders;
 #[cfg(feature = "server-tests")]
 mod harm;

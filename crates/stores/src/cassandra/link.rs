@@ -18,6 +18,7 @@ use scylla::policies::retry::{DefaultRetryPolicy, FallthroughRetryPolicy, RetryP
 use super::clock::{CLOCK, MARK_INTERVAL, MARK_KEY};
 use super::copies::OneCopy;
 use super::errors::{self, Effect};
+use super::greeting;
 use super::options::CassandraOptions;
 use super::schema::{self, Schema};
 use super::statements::Statements;
@@ -54,12 +55,13 @@ impl Link {
     pub async fn open(options: &CassandraOptions, shared: &Arc<Shared>) -> Answer<Arc<Link>> {
         let opened = tokio::time::timeout(SET_UP, Link::set_up(options, shared)).await;
         opened.unwrap_or_else(|_| {
-            let message = format!("no session with {} in {SET_UP:?}", options.nodes.join(", "));
+            let message = format!("no session with {} in {SET_UP:?}", options.names().join(", "));
             Err(Fault::failed(ErrorClass::Refused, message).losing_connection())
         })
     }
 
     async fn set_up(options: &CassandraOptions, shared: &Arc<Shared>) -> Answer<Arc<Link>> {
+        greeting::greet(&options.nodes).await?;
         let session = connect(options).await?;
         check_datacenter(&session, options)?;
         let schema = {
@@ -126,7 +128,7 @@ async fn connect(options: &CassandraOptions) -> Answer<Session> {
     let profile = profile.build();
     let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
     let mut builder = SessionBuilder::new()
-        .known_nodes(&options.nodes)
+        .known_nodes(options.names())
         .default_execution_profile_handle(profile.into_handle())
         .connection_timeout(options.timeout)
         .keyspaces_to_fetch([&options.keyspace])
@@ -140,7 +142,7 @@ async fn connect(options: &CassandraOptions) -> Answer<Session> {
     if let Some(datacenter) = &options.datacenter {
         builder = builder.prefer_datacenter(datacenter.clone());
     }
-    builder.build().await.map_err(|error| errors::no_session(&error, &options.nodes))
+    builder.build().await.map_err(|error| errors::no_session(&error, &options.names()))
 }
 
 /// With a datacenter that does not exist the driver finds no node for any request.

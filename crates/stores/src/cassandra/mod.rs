@@ -5,6 +5,7 @@ mod client;
 mod clock;
 mod copies;
 mod errors;
+mod greeting;
 mod link;
 mod options;
 mod profile;
@@ -45,7 +46,7 @@ pub const ENTRY: Entry = Entry {
                  for sure",
     consistency: "from levels and copies, read back: reads and writes of a majority are \
                   linearizable, those that share a replica read-after-write, others eventual",
-    example: "cassandra://127.0.0.1/kvdyno?consistency=quorum",
+    example: "cassandra://127.0.0.1:9042/kvdyno?consistency=quorum",
     lacks: &[Need::Scan],
     request: words::of,
     open: |url| Ok(Arc::new(CassandraStore::open(url)?)),

@@ -61,8 +61,8 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
 /// How to reach a cluster and what to ask of it.
 #[derive(Clone)]
 pub struct CassandraOptions {
-    /// `host:port` of nodes to find the others by.
-    pub nodes: Vec<String>,
+    /// Nodes to find the others by.
+    pub nodes: Vec<Endpoint>,
     /// User and password.
     pub credentials: Option<(String, String)>,
     /// TLS, with these settings.
@@ -138,7 +138,6 @@ impl CassandraOptions {
             refuse_bad_name(url, name)?;
         }
         Ok(CassandraOptions {
-            nodes: nodes.iter().map(Endpoint::name).collect(),
             credentials: url
                 .user()
                 .map(|user| (user.to_owned(), url.password().unwrap_or_default().to_owned())),
@@ -156,7 +155,13 @@ impl CassandraOptions {
             compression: compression.flatten(),
             timeout: nodes[0].timeout(),
             copy: None,
+            nodes,
         })
+    }
+
+    /// `host:port` of each node that the URL names.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.nodes.iter().map(Endpoint::name).collect()
     }
 
     /// Columns for fields of a table that is still to be made.
@@ -197,7 +202,7 @@ mod tests {
     #[test]
     fn a_url_says_where_the_nodes_are_and_what_is_asked_of_them() {
         let plain = options("cassandra://h").unwrap();
-        assert_eq!(plain.nodes, ["h:9042"]);
+        assert_eq!(plain.names(), ["h:9042"]);
         assert_eq!((plain.keyspace.as_str(), plain.table.as_str()), ("kvdyno", "records"));
         assert_eq!(plain.full_table(), "\"kvdyno\".\"records\"");
         let both = (Consistency::LocalQuorum, Consistency::LocalQuorum);
@@ -210,7 +215,7 @@ mod tests {
              &fields=3&connections=4&datacenter=dc&compression=lz4&timeout=150ms",
         )
         .unwrap();
-        assert_eq!(full.nodes, ["a:1", "[::1]:9042"]);
+        assert_eq!(full.names(), ["a:1", "[::1]:9042"]);
         assert_eq!(full.credentials, Some(("u".to_owned(), "p@ss".to_owned())));
         assert_eq!(full.full_table(), "\"ks\".\"t\"");
         assert_eq!((full.read, full.write), (Consistency::One, Consistency::All));
@@ -220,6 +225,8 @@ mod tests {
         let each = options("cassandra://h?write=each_quorum").unwrap();
         assert_eq!((word(each.read), word(each.write)), ("local_quorum", "each_quorum"));
         assert!(options("cassandras://h").unwrap().tls.is_some());
+        let loud = options("cassandra://h?read=QUORUM&write=LOCAL_QUORUM").unwrap();
+        assert_eq!((loud.read, loud.write), (Consistency::Quorum, Consistency::LocalQuorum));
     }
 
     #[test]
