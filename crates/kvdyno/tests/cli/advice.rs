@@ -118,3 +118,80 @@ fn the_node_and_what_it_answers_are_named() {
         told.expect_line(69, &[&words]);
     }
 }
+
+/// A load that is refused, what its message says to write, and the load that has that written, with something
+/// for what stands for something (`URL`, `N`, `KIND`).
+const FOLLOWED: &[(&str, &str, &str)] = &[
+    (
+        "--store map: --records 10 --value 4B",
+        "--no-verify",
+        "--store map: --records 10 --value 4B --no-verify",
+    ),
+    (
+        "--store map: --records 10 --value 4B",
+        "at least 8 bytes",
+        "--store map: --records 10 --value 8B",
+    ),
+    ("quick --store map: --records 10", "--set records=N", "quick --store map: --set records=10"),
+    (
+        "quick --store map: --set clients",
+        "--set PHASE.KEY=VALUE",
+        "quick --store map: --set load.clients=2",
+    ),
+    ("quick --store map: --part 5", "such as 2/3", "quick --store map: --part 2/3"),
+    (
+        "quick --store map: --prices prices.toml",
+        "--servers KIND=N",
+        "quick --store map: --prices prices.toml --servers n1-standard-8=2",
+    ),
+    (
+        "quick --store map: --trials 2 --data reuse",
+        "leave one out",
+        "quick --store map: --trials 2",
+    ),
+    ("quick --store map: --rate abc", "50k/s", "quick --store map: --set load.rate=50k/s"),
+    (
+        "--store map: --records 10 --slo p99(get)<10ms",
+        "the suite capacity",
+        "capacity --store map: --slo p99(get)<10ms",
+    ),
+    (
+        "--store couchbase://127.0.0.1:1/b",
+        "--set load.mix=insert",
+        "--store couchbase://127.0.0.1:1/b --set load.mix=insert",
+    ),
+];
+
+#[test]
+fn what_a_refused_load_is_told_to_write_is_a_load() {
+    let scratch = Scratch::new();
+    scratch.write("prices.toml", include_str!("../../../../prices.toml"));
+    for (refused, advice, followed) in FOLLOWED {
+        let ended = scratch.kvdyno(&format!("run {refused} --dry-run"));
+        assert!([64, 69].contains(&ended.code()), "{refused}: {ended:#?}");
+        assert!(ended.err.contains(advice), "{refused}: `{advice}` is not in {}", ended.err);
+        let ended = scratch.kvdyno(&format!("run {followed} --dry-run"));
+        assert_eq!(ended.code(), 0, "{advice}: run {followed}: {}", ended.err);
+    }
+}
+
+#[test]
+fn options_in_the_advice_on_verdicts_are_options_of_the_command() {
+    let scratch = Scratch::new();
+    let help = scratch.kvdyno("run --help").out;
+    let page = include_str!("../../../../docs/VERDICT.md");
+    let mut found = 0;
+    for row in page.lines().filter(|line| line.starts_with("| `")) {
+        // That one is Cargo's.
+        let row = row.replace("cargo build --release", "");
+        let is_of_option = |c: char| c.is_ascii_lowercase() || c == '-';
+        for (at, _) in row.match_indices("--") {
+            let option = row[at..].split(|c: char| !is_of_option(c)).next().unwrap_or_default();
+            let known =
+                help.split_ascii_whitespace().any(|word| word.trim_end_matches(',') == option);
+            assert!(known || option.len() < 4, "{option} in {row}");
+            found += usize::from(option.len() >= 4);
+        }
+    }
+    assert!(found >= 8, "{found}");
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::Scratch;
 
@@ -111,11 +112,16 @@ fn assert_clean(what: &str, outputs: &BTreeMap<String, String>, pieces: &[&str])
     }
 }
 
+/// Variables in which shells keep secrets of other programs.
+const VARIABLES: [&str; 4] =
+    ["KVDYNO_PASSWORD", "REDISCLI_AUTH", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY"];
+
 fn outputs(scratch: &Scratch, lines: &[String]) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (number, line) in lines.iter().enumerate() {
-        let arguments: Vec<&str> = line.split('|').collect();
-        let ended = scratch.run(&arguments);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
+        command.args(line.split('|')).envs(VARIABLES.map(|name| (name, "zqVariable")));
+        let ended = scratch.spawn(command).wait();
         all.insert(format!("standard output of {number}"), ended.out.replace('\r', ""));
         all.insert(format!("standard error of {number}"), ended.err.replace('\r', ""));
     }
@@ -152,7 +158,7 @@ fn what_a_server_repeats_is_hidden_and_its_control_bytes_are_written_out() {
         // What the test itself wrote.
         all.retain(|name, _| !name.ends_with("s.toml"));
         assert!(all.len() > lines.len(), "files were written");
-        assert_clean(&format!("{refuses:?}"), &all, &["zqSecret7", "zqPart8"]);
+        assert_clean(&format!("{refuses:?}"), &all, &["zqSecret7", "zqPart8", "zqVariable"]);
         let told: String = all.values().cloned().collect();
         assert!(told.contains("***"), "{refuses:?}: that there was a secret was told");
         // What a server refuses that is optional is left out, with its text.
@@ -173,6 +179,9 @@ fn no_secret_of_any_url_option_header_or_variable_is_told() {
         "rest+http://zqa:zqb@127.0.0.1:1/{key}",
         "rest+http://127.0.0.1:1/{key}?header.x-api-key=zqa&header.Cookie=zqb",
         "rest+http://127.0.0.1:1/{key}?header.Authorization=Bearer zqa",
+        // Too short to be looked for in other text.
+        "redis://u:q\u{e9}@127.0.0.1:1",
+        "redis://127.0.0.1:1?password=q\u{e9}",
         "memcached://u:zqa@zqb@127.0.0.1:1",
         "mongodb://u:zqa/zqb@127.0.0.1:1",
         "cache(map:, redis://:zqa@127.0.0.1:1)",
@@ -184,7 +193,12 @@ fn no_secret_of_any_url_option_header_or_variable_is_told() {
         }
         lines.push(format!("run|{place}"));
     }
+    lines.push("run|--store|map:|--records|10|--requests|10|--quiet|--out|r".to_owned());
     let all = outputs(&scratch, &lines);
     // A password before the first `:` is a user to anybody.
-    assert_clean("urls", &all, &["zqb", "zqc", "=zqa", ":zqa", "Bearer zqa"]);
+    assert_clean(
+        "urls",
+        &all,
+        &["zqb", "zqc", "=zqa", ":zqa", "Bearer zqa", "q\u{e9}", "zqVariable"],
+    );
 }
