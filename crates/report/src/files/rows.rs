@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(crate) fn header<R: Serialize + Default>() -> Vec<u8> {
     let both = csv_text(&R::default(), true);
     let end = both.find('\n').map_or(both.len(), |at| at + 1);
-    both[..end].as_bytes().to_vec()
+    both.as_bytes()[..end].to_vec()
 }
 
 /// Adds a row.
