@@ -18,7 +18,6 @@ use crate::error::TestbedError;
 use crate::http;
 use crate::install::{Software, Source};
 use crate::kind::{Changes, Kind, Role, Setting, Values};
-use crate::process;
 use crate::proof::Proof;
 use crate::request::Request;
 use crate::server::{Launch, Server};
@@ -97,13 +96,22 @@ impl Member {
     }
 }
 
-/// Runs the tool for clusters on the node in this folder. What it prints is no proof: it ends well when
-/// it prints an error, and where it asks by `erl_call` its words go to the node's console.
-fn admin(folder: &Path, words: &[&str], mapper: u16) -> Result<String, TestbedError> {
-    let mut command = Command::new(folder.join("bin/riak"));
-    command.arg("admin").args(words).current_dir(folder);
+/// Runs the tool for clusters on a node. What it prints is no proof: it ends well when it prints an
+/// error, and where it asks by `erl_call` its words go to the node's console.
+fn admin(server: &Server, words: &[&str], mapper: u16) -> Result<String, TestbedError> {
+    let mut command = Command::new(server.folder().join("bin/riak"));
+    command.arg("admin").args(words);
     command.env("ERL_EPMD_PORT", mapper.to_string()).env("USE_NODETOOL", "true");
-    process::run_command(&mut command)
+    server.run_beside(command)
+}
+
+fn is_mapper(server: &Server) -> bool {
+    server.name().starts_with(MAPPER)
+}
+
+/// The process of a member.
+fn server<'a>(site: &'a Site, member: &Member) -> Option<&'a Server> {
+    site.nodes().iter().map(|node| &node.server).find(|server| server.name() == member.name)
 }
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
@@ -113,7 +121,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let members: Vec<Member> = (1..=site.request().nodes())
         .map(|number| member(site, number))
         .collect::<Result<_, _>>()?;
-    let mapper = start_mapper(site, &release, &members)?;
+    let mapper = start_mappers(site, &release, &members)?;
     site.step("lay out the nodes", |_| {
         members.iter().try_for_each(|member| {
             let made = lay_out(&release, member, &settings);
@@ -197,10 +205,10 @@ fn free_port(whose: &str) -> Result<SocketAddr, TestbedError> {
     free.map_err(TestbedError::system("find a port for", whose))
 }
 
-/// Starts Erlang's port mapper, on a port that nobody has, for the nodes' addresses alone. (It takes
-/// 127.0.0.1 as well, so the usual port could be another testbed's.) Without it the first node would
-/// start one that outlives the testbed.
-fn start_mapper(site: &mut Site, release: &Path, members: &[Member]) -> Result<u16, TestbedError> {
+/// Starts Erlang's port mapper, on a port that nobody has, for the nodes' addresses alone; where each node
+/// has a network of its own, one in each. (It takes 127.0.0.1 as well, so the usual port could be another
+/// testbed's.) Without it the first node would start one that outlives the testbed.
+fn start_mappers(site: &mut Site, release: &Path, members: &[Member]) -> Result<u16, TestbedError> {
     let runtime = fs::read_dir(release).map_err(TestbedError::system("read", "the release"))?;
     let mut runtime = runtime.flatten().map(|entry| entry.path().join("bin/epmd"));
     let program = runtime.find(|path| path.exists()).ok_or_else(|| TestbedError::Refused {
@@ -208,15 +216,19 @@ fn start_mapper(site: &mut Site, release: &Path, members: &[Member]) -> Result<u
         problem: format!("no erts-VERSION/bin/epmd in {}", release.display()),
     })?;
     let port = free_port(MAPPER)?.port();
-    let addresses: Vec<String> = members.iter().map(|member| member.ip.to_string()).collect();
-    let address = SocketAddr::new(IpAddr::V4(members[0].ip), port);
-    let launch = Launch::new(program, address).arguments([
-        "-port",
-        &port.to_string(),
-        "-address",
-        &addresses.join(","),
-    ]);
-    site.start(MAPPER, Some(Role::Observer), launch)?;
+    let apart = site.request().text("network") == "own";
+    for (place, served) in members.chunks(if apart { 1 } else { members.len() }).enumerate() {
+        let addresses: Vec<String> = served.iter().map(|member| member.ip.to_string()).collect();
+        let address = SocketAddr::new(IpAddr::V4(served[0].ip), port);
+        let launch = Launch::new(&program, address).arguments([
+            "-port",
+            &port.to_string(),
+            "-address",
+            &addresses.join(","),
+        ]);
+        let name = if apart { format!("{MAPPER}-{}", place + 1) } else { MAPPER.to_owned() };
+        site.start(&name, Some(Role::Observer), launch)?;
+    }
     site.serve(MAPPER)?;
     Ok(port)
 }
@@ -232,14 +244,14 @@ fn join(site: &mut Site, members: &[Member], mapper: u16) -> Result<(), TestbedE
         loop {
             let known = ring_members(first.http);
             for member in members.iter().filter(|m| !known.contains(&m.erlang_name())) {
-                said = words(admin(
-                    &member.folder,
-                    &["cluster", "join", &first.erlang_name()],
-                    mapper,
-                ));
+                let Some(server) = server(site, member) else { continue };
+                let join = ["cluster", "join", &first.erlang_name()];
+                said = words(admin(server, &join, mapper));
             }
-            admin(&first.folder, &["cluster", "plan"], mapper).ok();
-            said += &words(admin(&first.folder, &["cluster", "commit"], mapper));
+            if let Some(server) = server(site, first) {
+                admin(server, &["cluster", "plan"], mapper).ok();
+                said += &words(admin(server, &["cluster", "commit"], mapper));
+            }
             let tried = Instant::now();
             while !know_all() && tried.elapsed() < TRY_FOR {
                 site.pause(LOOK)?;
@@ -293,7 +305,7 @@ fn put_and_get(site: &Site, place: usize, key: &str) -> Result<(), String> {
 /// All nodes that are up are connected, and none hands partitions or writes over.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     let nodes = up.iter().map(|place| &site.nodes()[*place].server);
-    let nodes: Vec<&Server> = nodes.filter(|server| server.name() != MAPPER).collect();
+    let nodes: Vec<&Server> = nodes.filter(|server| !is_mapper(server)).collect();
     for server in &nodes {
         let name = server.name();
         let http = layout::http_of(server.folder()).ok_or("its address for HTTP is not known")?;
@@ -306,11 +318,11 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
             return Err(format!("{name} is not connected to {}", other.name()));
         }
     }
-    let mapper = site.nodes().iter().find(|node| node.server.name() == MAPPER);
+    let mapper = site.nodes().iter().find(|node| is_mapper(&node.server));
     let (Some(mapper), Some(first)) = (mapper, nodes.first()) else {
         return Err("no node is up".to_owned());
     };
-    let told = admin(first.folder(), &["transfers"], mapper.server.port());
+    let told = admin(first, &["transfers"], mapper.server.port());
     handed_over(&told.map_err(|error| error.to_string())?)
 }
 
