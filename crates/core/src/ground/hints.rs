@@ -1,6 +1,8 @@
 //! "Did you mean …?": the known word nearest to an unknown one, by letters or by the words that
 //! other tools use for the same thing.
 
+use std::cmp::Reverse;
+
 /// Words of other load tools, and what they are called here.
 const SYNONYMS: [(&str, &[&str]); 18] = [
     ("read", &["get"]),
@@ -36,8 +38,13 @@ pub fn nearest<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
         .iter()
         .map(|choice| (strsim::damerau_levenshtein(&word, &choice.to_lowercase()), *choice))
         .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
+        .min_by_key(|(distance, choice)| (*distance, Reverse(common_beginning(&word, choice))))
         .map(|(_, choice)| choice)
+}
+
+/// Characters that two words begin with alike: of two that are as near, what was typed begins the one meant.
+fn common_beginning(word: &str, choice: &str) -> usize {
+    word.chars().zip(choice.to_lowercase().chars()).take_while(|(a, b)| a == b).count()
 }
 
 /// What to do about an unknown word: the nearest one, else all of them.
@@ -62,6 +69,7 @@ mod tests {
         assert_eq!(nearest("read_modify_write", &kinds), Some("read-modify-write"));
         assert_eq!(nearest("udpate", &kinds), Some("update"));
         assert_eq!(nearest("elephant", &kinds), None);
+        assert_eq!(nearest("redi", &["redb", "redis"]), Some("redis"));
         assert_eq!(hint("x", &["a1", "b2"]), "known are: a1, b2");
     }
 }
