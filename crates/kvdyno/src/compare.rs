@@ -40,7 +40,7 @@ fn report(
     let unequal = if arguments.allow_unequal { Unequal::Allow } else { Unequal::Refuse };
     let mut report = Report::default();
     for (first, second) in pairs(&arguments.results)? {
-        let comparison = Comparison::of(&first, &second, unequal, stated)?;
+        let comparison = kvdyno_report::compare::compare(&first, &second, unequal, stated)?;
         for condition in arguments.needs.iter().flat_map(|conditions| &conditions.0) {
             report.needs.extend(need(&comparison, condition)?);
         }

@@ -27,3 +27,21 @@ pub use samples::{PhaseSamples, Samples, Slot};
 pub use source::{CompareError, Source, pairs, result_folders, sources, sources_of, store_key};
 pub(crate) use text::{PageTables, page_tables};
 pub use text::{Report, junit, markdown, terminal};
+
+use crate::result::CostResult;
+
+/// The second side against the first, and how the suite's claims about two such deployments stand.
+/// `stated` is what the servers of each side cost; without it what their results say.
+///
+/// # Errors
+/// [`CompareError`] if they are unequal and that is not allowed, or have no phase in common.
+pub fn compare(
+    first: &Source,
+    second: &Source,
+    unequal: Unequal,
+    stated: Option<&CostResult>,
+) -> Result<Comparison, CompareError> {
+    let comparison = Comparison::of(first, second, unequal, stated)?;
+    let claims = claims::judge(&comparison, first, second);
+    Ok(Comparison { claims, ..comparison })
+}

@@ -125,7 +125,7 @@ impl Trials {
         };
         let (mut comparisons, mut not_compared) = (Vec::new(), Vec::new());
         for second in sources.iter().skip(1) {
-            match Comparison::of(&sources[0], second, unequal, None) {
+            match compare::compare(&sources[0], second, unequal, None) {
                 Ok(comparison) => comparisons.push(comparison),
                 Err(error) => not_compared.push(format!("{} and {second}: {error}", sources[0])),
             }

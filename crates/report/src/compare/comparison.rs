@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::result::{ClaimResult, CostResult, TrialNumber};
 
-use super::claims;
 use super::difference::{ASSUMED_SCATTER, Difference, Shown};
 use super::equality::{Differences, is_invalid, is_suspect};
 use super::estimate::{Estimate, Side};
@@ -92,12 +91,8 @@ pub(super) struct Both {
 }
 
 impl Comparison {
-    /// The second side against the first. `stated` is what the servers of each side cost; without it
-    /// what their results say.
-    ///
-    /// # Errors
-    /// [`CompareError`] if they are unequal and that is not allowed, or have no phase in common.
-    pub fn of(
+    /// As [`super::compare`], without a judgement of claims.
+    pub(super) fn of(
         first: &Source,
         second: &Source,
         unequal: Unequal,
@@ -120,7 +115,7 @@ impl Comparison {
         let missing = |side| missing_trials(side).map(|told| format!("{side}: {told}"));
         cautions.extend([first, second].into_iter().filter_map(missing));
         cautions.extend(few_trials(trials));
-        let mut comparison = Comparison {
+        Ok(Comparison {
             first: first.label.clone(),
             second: second.label.clone(),
             first_trials: trials[0],
@@ -132,9 +127,7 @@ impl Comparison {
             claims: Vec::new(),
             invalid: is_invalid(first) || is_invalid(second),
             suspect: is_suspect(first) || is_suspect(second),
-        };
-        comparison.claims = claims::judge(&comparison, first, second);
-        Ok(comparison)
+        })
     }
 }
 
