@@ -2,6 +2,7 @@
 //! phase to phase, and every loop gets its bounds.
 
 mod calibrated;
+mod faults;
 mod keys;
 mod kinds;
 
@@ -302,6 +303,7 @@ impl Builder<'_> {
             groups.push(self.group(&draft, step)?);
         }
         let limit = phase.time_limit.or(self.spec.time_limit);
+        let faults = self.faults(phase, &groups)?;
         Ok(PhasePlan {
             index: 0,
             name: phase.name.clone(),
@@ -315,7 +317,7 @@ impl Builder<'_> {
             verify: phase.verify.unwrap_or(self.spec.verify),
             read_back: phase.read_back.unwrap_or(false),
             expect_hits: phase.expect_hits.or(self.spec.expect_hits).unwrap_or(EXPECTED_HITS),
-            faults: phase.faults.clone(),
+            faults,
         })
     }
 

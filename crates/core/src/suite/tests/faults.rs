@@ -34,6 +34,21 @@ fn faults_say_what_whom_and_when() {
 }
 
 #[test]
+fn a_fault_waits_for_no_more_than_its_phase_makes() {
+    let text = suite("do = \"kill\"\nwhen = \"acked >= 10k\"");
+    let planned = |requests: &str, scale| {
+        let text = text.replace("duration = \"9s\"", &format!("requests = \"{requests}\""));
+        assert!(text.contains("requests"), "{text}");
+        let suite = Suite::parse("s.toml", &text).unwrap();
+        suite.plan(&Overrides { scale, ..Overrides::default() })
+    };
+    let tenth = planned("40k", Some(0.1)).unwrap().phases.remove(0).faults.remove(0);
+    assert_eq!(tenth.when, Some(Condition::Acked(1_000)), "of 4,000");
+    let error = planned("9k", None).unwrap_err().to_string();
+    assert!(error.contains("makes 9k operations, and its kill waits for 10k"), "{error}");
+}
+
+#[test]
 fn faults_of_the_network_say_how() {
     let cut =
         fault("do = \"partition\"\nnode = \"primary\"\nfrom = \"nodes\"\nway = \"out\"").network;

@@ -1,0 +1,40 @@
+//! Faults whose condition is a count of operations: it has the scale of the phase's own, and the phase can
+//! come to it.
+
+use crate::ground::units::format_count;
+use crate::workload::{Condition, FaultPlan, GroupPlan};
+
+use super::super::error::SuiteError;
+use super::super::file::PhaseSpec;
+use super::Builder;
+
+impl Builder<'_> {
+    /// The faults of a phase of these groups.
+    ///
+    /// # Errors
+    /// [`SuiteError`] if the phase makes fewer operations than a fault waits for.
+    pub(super) fn faults(
+        &self,
+        phase: &PhaseSpec,
+        groups: &[GroupPlan],
+    ) -> Result<Vec<FaultPlan>, SuiteError> {
+        // None where time alone ends some group.
+        let made: Option<u64> = groups.iter().map(|group| group.requests).sum();
+        let mut faults = phase.faults.clone();
+        for fault in &mut faults {
+            let Some(Condition::Acked(count)) = &mut fault.when else { continue };
+            *count = self.scaled(*count);
+            if let Some(made) = made.filter(|made| made < count) {
+                let (name, made) = (&phase.name, format_count(made));
+                let message = format!(
+                    "phase `{name}` makes {made} operations, and its {} waits for {} that succeeded",
+                    fault.kind.name(),
+                    format_count(*count)
+                );
+                let mark = phase.mark;
+                return Err(self.conflict(mark, message, "let it wait for fewer, or make more"));
+            }
+        }
+        Ok(faults)
+    }
+}
