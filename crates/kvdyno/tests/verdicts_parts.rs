@@ -107,7 +107,8 @@ fn three_processes_share_a_load_and_merge_to_exact_counts() {
     let mut arguments = vec!["merge"];
     arguments.extend(outs.iter().map(|out| out.to_str().unwrap()));
     let merged = bench.run(&arguments);
-    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    // As the parts: a build without optimisation is never valid.
+    assert!(matches!(merged.code, 0 | 2), "{}: {}", merged.code, merged.stderr);
     assert_eq!(merged.count("insert", "ok"), 3_000);
     assert_eq!(merged.count("update", "ok"), 30_001);
     assert_eq!(merged.tally("writes_acknowledged"), 33_001);

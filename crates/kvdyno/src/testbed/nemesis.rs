@@ -193,8 +193,9 @@ impl Hand {
             match heard.recv_timeout(wait) {
                 Ok(news) => self.hear(news),
                 Err(RecvTimeoutError::Disconnected) => break,
+                // A fault that waits for copies is due with the next look: the look comes first.
                 Err(RecvTimeoutError::Timeout)
-                    if look.is_some_and(|look| due.is_none_or(|due| look < due)) =>
+                    if look.is_some_and(|look| due.is_none_or(|due| look <= due)) =>
                 {
                     self.look_at_copies();
                 }

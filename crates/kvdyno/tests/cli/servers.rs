@@ -339,7 +339,7 @@ fn three_parts_at_once_merge_into_one_load() {
     for part in parts {
         part.wait().expect_done();
     }
-    scratch.kvdyno("merge p1 p2 p3 --out whole").expect(0);
+    scratch.kvdyno("merge p1 p2 p3 --out whole").expect_done();
     let whole = scratch.result("whole");
     for (name, requests) in [("load", 30), ("run", 9_000)] {
         let of_parts: u64 =
