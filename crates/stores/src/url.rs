@@ -330,9 +330,10 @@ impl StoreUrl {
             let advice = format!("if that is of the secret before it: {ESCAPES}");
             return Err(self.wrong("an unknown option after one that is a secret", advice));
         }
-        let advice = match (nearest(name, &self.known), foreign::advice(name)) {
-            (Some(known), _) => format!("did you mean `{known}`?"),
-            (None, Some(advice)) => advice.to_owned(),
+        // What other clients call it is known exactly; a slip is a guess.
+        let advice = match (foreign::advice(name), nearest(name, &self.known)) {
+            (Some(advice), _) => advice.to_owned(),
+            (None, Some(known)) => format!("did you mean `{known}`?"),
             _ if self.known.is_empty() => format!("`{}` takes no options", self.scheme),
             _ => format!("`{}` knows {}", self.scheme, self.known.join(", ")),
         };
