@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kvdyno_report::compare::{
-    CompareError, Comparison, Report, Unequal, gate, junit, markdown, need, pairs, terminal,
+    CompareError, Report, Unequal, gate, junit, markdown, need, pairs, terminal,
 };
 use kvdyno_report::result::CostResult;
 
@@ -73,6 +73,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 mod tests {
     use kvdyno_core::verdict::Standing;
     use kvdyno_report::result::ClaimResult;
+
+    use kvdyno_report::compare::Comparison;
 
     use super::*;
 
