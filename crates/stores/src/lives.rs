@@ -14,10 +14,10 @@ const SLACK: Duration = Duration::from_secs(5);
 /// What a server says of its life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
-    /// Differs from that of any other life: Redis's run id, a number of a process.
+    /// Differs from that of any other life: Redis's run id, a number of a process. Empty where it has none.
     pub id: String,
-    /// For how long it is up.
-    pub up: Duration,
+    /// For how long it is up, where it tells that.
+    pub up: Option<Duration>,
 }
 
 /// What servers say of their lives, by the servers' names; `None` of one that says nothing.
@@ -45,10 +45,10 @@ impl Lives {
         let mut anew = Vec::new();
         for (server, life) in told {
             let Some(life) = life else { continue };
-            let up = life.up;
             let before = seen.insert(server.clone(), (life.clone(), now));
             if before.is_some_and(|(before, at)| is_new(&before, &life, now - at)) {
-                anew.push(format!("{server}, up for {} s by now", up.as_secs()));
+                let up = life.up.map(|up| format!(", up for {} s by now", up.as_secs()));
+                anew.push(server + &up.unwrap_or_default());
             }
         }
         (!anew.is_empty()).then(|| Figure::restarted(&anew))
@@ -57,7 +57,8 @@ impl Lives {
 
 /// Whether the server that was `before` has another life `later`.
 fn is_new(before: &Life, after: &Life, later: Duration) -> bool {
-    before.id != after.id || after.up + SLACK < before.up + later
+    let shorter = |(before, after)| after + SLACK < before + later;
+    before.id != after.id || before.up.zip(after.up).is_some_and(shorter)
 }
 
 #[cfg(test)]
@@ -68,7 +69,8 @@ mod tests {
     fn another_name_or_a_shorter_time_is_another_life() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let life = |id: &str, up| Some(Life { id: id.to_owned(), up: Duration::from_secs(up) });
+        let life =
+            |id: &str, up| Some(Life { id: id.to_owned(), up: Some(Duration::from_secs(up)) });
         let lives = Lives::default();
         let look = |seconds, told: [(&str, Option<Life>); 2]| {
             let told = told.map(|(server, life)| (server.to_owned(), life));
@@ -93,11 +95,35 @@ mod tests {
     }
 
     #[test]
+    fn a_name_alone_or_a_time_alone_is_enough() {
+        let start = Instant::now();
+        let lives = Lives::default();
+        let look = |seconds, id: &str, up: Option<u64>| {
+            let life = Life { id: id.to_owned(), up: up.map(Duration::from_secs) };
+            let at = start + Duration::from_secs(seconds);
+            lives.look(at, vec![("a".to_owned(), Some(life))]).map(|figure| figure.detail)
+        };
+        assert_eq!(look(0, "1700000000", None), None, "the first look");
+        assert_eq!(look(60, "1700000000", None), None);
+        assert_eq!(look(61, "1700000055", None).as_deref(), Some("a"), "when is not known");
+        let lives = Lives::default();
+        let look = |seconds, up| {
+            let life = Life { id: String::new(), up: Some(Duration::from_secs(up)) };
+            lives.look(start + Duration::from_secs(seconds), vec![("a".to_owned(), Some(life))])
+        };
+        assert_eq!((look(0, 7), look(60, 66)), (None, None));
+        assert_eq!(
+            look(70, 3).map(|figure| figure.detail).as_deref(),
+            Some("a, up for 3 s by now")
+        );
+    }
+
+    #[test]
     fn the_figure_is_known_by_its_name_within_a_store_of_stores_too() {
         let lives = Lives::default();
         let mut told = None;
         for id in ["1", "2"] {
-            let life = Some(Life { id: id.to_owned(), up: Duration::ZERO });
+            let life = Some(Life { id: id.to_owned(), up: None });
             told = lives.look(Instant::now(), vec![("h:1".to_owned(), life)]);
         }
         let mut figure = told.expect("it was started anew");

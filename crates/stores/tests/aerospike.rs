@@ -60,6 +60,17 @@ mod real {
         assert_eq!(profile.durability.level, Durability::None);
         assert_eq!(profile.consistency.level, Consistency::Linearizable);
         assert!(profile.durability.checked && profile.version.is_some());
+        started_anew(&mut testbed, &store(&url));
+    }
+
+    fn started_anew(testbed: &mut Deployment, seen: &AerospikeStore) {
+        run(seen.profile()).unwrap();
+        assert_eq!(run(seen.figures()), []);
+        testbed.act("aerospike-1", Action::Kill).unwrap();
+        testbed.act("aerospike-1", Action::Restart).unwrap();
+        let figures = run(seen.figures());
+        assert!(figures.len() == 1 && figures[0].tells_of_restarts(), "{figures:?}");
+        assert!(figures[0].detail.contains(", up for "), "{figures:?}");
     }
 
     /// As many clients as the published runs have, all at once on one worker.

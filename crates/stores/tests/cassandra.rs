@@ -350,6 +350,9 @@ async fn account_for(cassandra: &mut Cassandra, written: &Written) {
 
 async fn a_killed_server_keeps_what_it_acknowledged(plain: &str, testbed: &mut Deployment) {
     let mut connection = store(&format!("{plain}?timeout=5s")).connect(32).await.unwrap();
+    let seen = store(&format!("{plain}?timeout=30s"));
+    seen.profile().await.unwrap();
+    assert_eq!(seen.figures().await, [], "it is what it was");
     let written = Written::default();
     write_during(&mut connection, &written, async {
         written.until("some writes", |w| w.acknowledged() > 300).await;
@@ -377,6 +380,11 @@ async fn a_killed_server_keeps_what_it_acknowledged(plain: &str, testbed: &mut D
     testbed.act("cassandra-1", Action::Restart).unwrap();
     eventually_put(&mut cassandra, "after-the-kill").await;
     account_for(&mut cassandra, &written).await;
+    let figures = seen.figures().await;
+    assert!(figures.len() == 1 && figures[0].tells_of_restarts(), "{figures:?}");
+    let host = plain.split('@').nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+    assert_eq!(figures[0].detail, host);
+    assert_eq!(seen.figures().await, [], "told once");
 }
 
 #[test]

@@ -183,10 +183,31 @@ fn three_members() {
         .map(|node| format!("etcd://{}", node.server.address()))
         .collect();
     run(async {
+        let (seen, begin) = (store(cluster.url()), Instant::now());
+        seen.profile().await.unwrap();
         a_killed_member(&mut cluster, &members[0]).await;
         another_member_takes_over(&mut cluster).await;
         without_a_majority(&mut cluster, &members[2]).await;
+        outlive_the_slack(begin).await;
+        cluster.act("etcd-2", Action::Restart).unwrap();
+        let told = started_anew(&seen).await.expect("the restarts are seen");
+        for (number, member) in members.iter().enumerate() {
+            let address = member.trim_start_matches("etcd://");
+            assert_eq!(told.contains(address), number < 2, "{address}: {told}");
+        }
+        assert_eq!(started_anew(&seen).await, None, "told once");
     });
+}
+
+/// A life that ends before is not told from the one after it by its time.
+async fn outlive_the_slack(begin: Instant) {
+    tokio::time::sleep(Duration::from_secs(6).saturating_sub(begin.elapsed())).await;
+}
+
+/// The servers that were started anew since the store was last asked.
+async fn started_anew(store: &EtcdStore) -> Option<String> {
+    let figures = store.figures().await;
+    figures.into_iter().find(|figure| figure.tells_of_restarts()).map(|figure| figure.detail)
 }
 
 /// Requests of sixteen clients of one connection, every second one a write, when their member is
@@ -334,8 +355,8 @@ fn tls_and_passwords() {
     let other = tempfile::tempdir().unwrap();
     let files = Certificates::make(folder.path(), Ipv4Addr::LOCALHOST.into()).unwrap();
     let foreign = Certificates::make(other.path(), Ipv4Addr::LOCALHOST.into()).unwrap();
-    let server = start_with_tls(&files, folder.path());
-    let address = server.address();
+    let mut server = start_with_tls(&files, folder.path());
+    let (address, begin) = (server.address(), Instant::now());
     let ca = files.authority.display();
     run(async {
         for url in [
@@ -356,6 +377,13 @@ fn tls_and_passwords() {
             assert_eq!(outcome(answer), (ErrorClass::Rejected, Certainty::Failed), "{user}");
         }
         assert_eq!(root.get("k").await, Ok(Some(b"v".to_vec())));
-        assert!(store(&url("root:s3cret@")).profile().await.is_ok());
+        let seen = store(&url("root:s3cret@"));
+        assert!(seen.profile().await.is_ok());
+        outlive_the_slack(begin).await;
+        assert_eq!(started_anew(&seen).await, None);
+        server.kill9().unwrap();
+        server.restart().unwrap();
+        let told = started_anew(&seen).await.expect("the restart is seen");
+        assert!(told.starts_with(&address.to_string()), "{told}");
     });
 }

@@ -4,6 +4,7 @@
 mod client;
 mod errors;
 mod link;
+mod lives;
 mod namespace;
 mod options;
 mod profile;
@@ -13,7 +14,7 @@ mod words;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
@@ -23,6 +24,7 @@ use kvdyno_core::store::{
 
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::lives::Lives;
 use crate::url::StoreUrl;
 
 pub use client::AerospikeClient;
@@ -52,6 +54,7 @@ pub struct AerospikeStore {
     /// The driver's client of each runtime: a worker thread has one, whatever its number of
     /// connections.
     links: Mutex<HashMap<tokio::runtime::Id, Weak<Link>>>,
+    lives: Lives,
 }
 
 impl AerospikeStore {
@@ -62,7 +65,7 @@ impl AerospikeStore {
     /// [`StoreError::Url`] if the URL names no server or namespace or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<AerospikeStore, StoreError> {
         let options = Arc::new(AerospikeOptions::take(url)?);
-        Ok(AerospikeStore { options, links: Mutex::default() })
+        Ok(AerospikeStore { options, links: Mutex::default(), lives: Lives::default() })
     }
 
     /// A client of the driver on the calling runtime that has room for one more of ours.
@@ -94,6 +97,7 @@ impl Store for AerospikeStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let link = self.link().await?;
+        self.lives.meet(Instant::now(), lives::told(&link.client, &self.options).await);
         Ok(profile::of(&self.options, &link.nodes))
     }
 
@@ -106,8 +110,14 @@ impl Store for AerospikeStore {
         None
     }
 
+    /// Whether nodes were started anew, of those that the cluster has now.
     async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
+        let asked = async {
+            let link = self.link().await.ok()?;
+            Some(lives::told(&link.client, &self.options).await)
+        };
+        let told = tokio::time::timeout(self.options.timeout, asked).await.ok().flatten();
+        self.lives.look(Instant::now(), told.unwrap_or_default()).into_iter().collect()
     }
 
     fn work_since(&self, _: SystemTime) -> Vec<Work> {

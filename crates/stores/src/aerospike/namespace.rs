@@ -17,10 +17,15 @@ pub(super) struct Namespace {
     pub build: Option<String>,
 }
 
+/// How nodes are asked about themselves.
+pub(super) fn policy(options: &AerospikeOptions) -> AdminPolicy {
+    AdminPolicy { timeout: options.timeout.as_millis().min(60_000) as u32 }
+}
+
 /// Asks every node.
 pub(super) async fn ask(client: &Client, options: &AerospikeOptions) -> Answer<Vec<Namespace>> {
     let command = format!("namespace/{}", options.namespace);
-    let policy = AdminPolicy { timeout: options.timeout.as_millis().min(60_000) as u32 };
+    let policy = policy(options);
     let mut all = Vec::new();
     for node in client.nodes() {
         let told = node.info(&policy, &["build", &command]).await;

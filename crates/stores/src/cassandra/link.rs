@@ -114,7 +114,8 @@ async fn keep_marking(link: Weak<Link>) {
     }
 }
 
-async fn connect(options: &CassandraOptions) -> Answer<Session> {
+/// A session and nothing more. What it starts runs on the calling runtime.
+pub(super) async fn connect(options: &CassandraOptions) -> Answer<Session> {
     // Each request goes out once, unless the URL says otherwise. Speculative execution is off.
     let retries: Arc<dyn RetryPolicy> = match options.retry {
         true => Arc::new(DefaultRetryPolicy::new()),

@@ -17,7 +17,7 @@ mod words;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
@@ -27,6 +27,7 @@ use kvdyno_core::store::{
 
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::lives::Lives;
 use crate::url::StoreUrl;
 
 pub use client::CassandraClient;
@@ -58,6 +59,7 @@ pub struct CassandraStore {
     shared: Arc<Shared>,
     /// The session of each runtime: a worker thread has one, whatever its number of connections.
     links: Mutex<HashMap<tokio::runtime::Id, Weak<Link>>>,
+    lives: Lives,
 }
 
 impl CassandraStore {
@@ -72,7 +74,7 @@ impl CassandraStore {
     }
 
     fn new(options: CassandraOptions, shared: Arc<Shared>) -> CassandraStore {
-        CassandraStore { options, shared, links: Mutex::default() }
+        CassandraStore { options, shared, links: Mutex::default(), lives: Lives::default() }
     }
 
     /// The session of the calling runtime.
@@ -106,6 +108,7 @@ impl Store for CassandraStore {
         let link = self.link().await?;
         let mut found = profile::ask_all(&link, &self.options).await?;
         found.settings.extend(self.options.tls_disclosed.clone());
+        self.lives.meet(Instant::now(), profile::lives(&link.session).await);
         Ok(found)
     }
 
@@ -119,8 +122,14 @@ impl Store for CassandraStore {
         None
     }
 
+    /// Whether nodes were started anew.
     async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
+        let asked = async {
+            let session = link::connect(&self.options).await.ok()?;
+            Some(profile::lives(&session).await)
+        };
+        let told = tokio::time::timeout(self.options.timeout, asked).await.ok().flatten();
+        self.lives.look(Instant::now(), told.unwrap_or_default()).into_iter().collect()
     }
 
     fn stronger(&self) -> Vec<(BoxedStore, String)> {

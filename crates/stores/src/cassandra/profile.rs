@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile, Promise};
+use scylla::client::session::Session;
+use scylla::deserialize::row::DeserializeRow;
 use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::statement::Statement;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use std::time::Duration;
 use super::link::Link;
 use super::options::{CassandraOptions, word};
 use super::schema::rows;
+use crate::lives::{Life, Told};
 
 /// Cassandra counts whole seconds, so a record lives up to 1 s less or more than asked; the clocks
 /// of the servers may differ besides.
@@ -92,18 +95,41 @@ fn declared(link: &Link, options: &CassandraOptions, nodes: usize) -> Vec<(Strin
 /// The settings of each node, where it tells them: a table of each node's own, of Cassandra from
 /// 4.0 on.
 pub(super) async fn settings_of_nodes(link: &Link) -> Vec<Option<HashMap<String, String>>> {
-    let cluster = link.session.get_cluster_state();
+    let told = of_each_node::<(String, Option<String>)>(
+        &link.session,
+        "SELECT name, value FROM system_views.settings",
+    );
+    let pairs = |rows: Vec<(String, Option<String>)>| {
+        rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    };
+    told.await.into_iter().map(|(_, rows)| rows.ok().map(pairs)).collect()
+}
+
+/// Which of its lives each node lives: a node gives each a number of its own, that of the second in which
+/// it begins if that is not taken, and keeps it.
+pub(super) async fn lives(session: &Session) -> Told {
+    let asked = "SELECT gossip_generation FROM system.local";
+    let told = of_each_node::<(Option<i32>,)>(session, asked).await;
+    let life = |rows: Answer<Vec<(Option<i32>,)>>| {
+        let (generation,) = rows.ok()?.into_iter().next()?;
+        Some(Life { id: generation?.to_string(), up: None })
+    };
+    told.into_iter().map(|(node, rows)| (node, life(rows))).collect()
+}
+
+/// What each node's own tables say, by its address.
+async fn of_each_node<R>(session: &Session, question: &str) -> Vec<(String, Answer<Vec<R>>)>
+where
+    R: for<'f, 'm> DeserializeRow<'f, 'm>,
+{
+    let cluster = session.get_cluster_state();
     let mut all = Vec::new();
     for node in cluster.get_nodes_info() {
-        let mut statement = Statement::new("SELECT name, value FROM system_views.settings");
+        let mut statement = Statement::new(question);
         let target = NodeIdentifier::Node(Arc::clone(node));
         let policy = SingleTargetLoadBalancingPolicy::new(target, None);
         statement.set_load_balancing_policy(Some(policy));
-        let told: Answer<Vec<(String, Option<String>)>> = rows(&link.session, statement, ()).await;
-        all.push(told.ok().map(|told| {
-            let pairs = told.into_iter().filter_map(|(name, value)| Some((name, value?)));
-            pairs.collect()
-        }));
+        all.push((node.address.to_string(), rows(session, statement, ()).await));
     }
     all
 }

@@ -66,7 +66,10 @@ pub(super) fn lives_in(told: &Value) -> Told {
     let nodes = told["nodes"].as_array().into_iter().flatten();
     let life = |node: &Value| {
         let up = Duration::from_secs(node["uptime"].as_str()?.parse().ok()?);
-        Some((node["hostname"].as_str()?.to_owned(), Some(Life { id: String::new(), up })))
+        Some((
+            node["hostname"].as_str()?.to_owned(),
+            Some(Life { id: String::new(), up: Some(up) }),
+        ))
     };
     nodes.filter_map(life).collect()
 }

@@ -7,6 +7,7 @@ mod client;
 mod errors;
 mod leases;
 mod line;
+mod lives;
 mod profile;
 mod words;
 
@@ -15,8 +16,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use etcd_client::ConnectOptions;
 use kvdyno_core::store::{
@@ -26,8 +26,9 @@ use kvdyno_core::store::{
 
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::lives::Lives;
 use crate::url::StoreUrl;
-use crate::wire::ReachOptions;
+use crate::wire::{Endpoint, ReachOptions};
 
 pub use channel::EtcdTls;
 pub use client::EtcdClient;
@@ -105,6 +106,9 @@ pub struct EtcdOptions {
 /// An etcd cluster.
 pub struct EtcdStore {
     options: Arc<EtcdOptions>,
+    /// The same members, as they are asked over HTTP.
+    members: Vec<Endpoint>,
+    lives: Lives,
     /// Connections opened: they begin with different members.
     opened: AtomicUsize,
 }
@@ -122,9 +126,6 @@ impl EtcdStore {
         let leases = [("each", Lease::Each), ("shared", Lease::Shared)];
         let lease = url.take_choice("lease", &leases)?.unwrap_or_default();
         url.finish()?;
-        if url.hosts().is_empty() {
-            return Err(url.wrong("no server", "write it like `etcd://host1,host2,host3`"));
-        }
         if !url.path().trim_matches('/').is_empty() {
             return Err(url.wrong("a path", "etcd has one space of keys: leave the path out"));
         }
@@ -142,19 +143,17 @@ impl EtcdStore {
         let tls = tls
             .map_err(|problem| url.wrong(problem, "name PEM files with `ca`, `cert` and `key`"))?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let endpoints = url.hosts().iter().map(|host| {
-            let mut host = host.clone();
-            host.port = Some(host.port.unwrap_or(DEFAULT_PORT));
-            format!("{scheme}://{host}")
-        });
+        let members = reach.endpoints(url, DEFAULT_PORT)?;
+        let endpoints = members.iter().map(|member| format!("{scheme}://{}", member.name()));
         let endpoints = endpoints.collect();
-        Ok(EtcdStore::new(EtcdOptions { endpoints, connect, tls, timeout, read, lease }))
+        let options = EtcdOptions { endpoints, connect, tls, timeout, read, lease };
+        Ok(EtcdStore { members, ..EtcdStore::new(options) })
     }
 
-    /// Connects to nothing yet.
-    #[must_use]
-    pub fn new(options: EtcdOptions) -> Self {
-        EtcdStore { options: Arc::new(options), opened: AtomicUsize::new(0) }
+    /// Connects to nothing yet. Its members are not asked for how long they are up.
+    fn new(options: EtcdOptions) -> Self {
+        let (members, lives, opened) = (Vec::new(), Lives::default(), AtomicUsize::new(0));
+        EtcdStore { options: Arc::new(options), members, lives, opened }
     }
 
     /// A line to the first member that answers, from the one whose turn it is.
@@ -194,7 +193,9 @@ impl Store for EtcdStore {
     }
 
     async fn profile(&self) -> Answer<Profile> {
-        profile::ask_all(&self.line().await?, &self.options).await
+        let found = profile::ask_all(&self.line().await?, &self.options).await?;
+        self.lives.meet(Instant::now(), lives::told(&self.members).await);
+        Ok(found)
     }
 
     async fn connect(&self, slots: usize) -> Answer<Connection<EtcdClient, NoTransport>> {
@@ -207,8 +208,10 @@ impl Store for EtcdStore {
         None
     }
 
+    /// Whether members that the URL names were started anew.
     async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
+        let told = lives::told(&self.members).await;
+        self.lives.look(Instant::now(), told).into_iter().collect()
     }
 
     fn stronger(&self) -> Vec<(BoxedStore, String)> {

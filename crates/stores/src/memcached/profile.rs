@@ -81,7 +81,7 @@ pub(super) async fn life(wire: &Wire) -> Option<Life> {
     let asked =
         wire.talk(async |mut dialogue| statistics(&mut dialogue, b"stats\r\n", read).await).await;
     asked.ok()?;
-    Some(Life { id: id?, up: Duration::from_secs(up?) })
+    Some(Life { id: id?, up: Some(Duration::from_secs(up?)) })
 }
 
 /// Shows `read` each line of an answer before the `END` of it, or before an error.

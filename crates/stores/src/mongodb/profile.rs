@@ -60,7 +60,7 @@ fn lives_in(status: &Document) -> Told {
     };
     let life = |up: f64| Life {
         id: number("pid").map_or(String::new(), |pid| pid.to_string()),
-        up: Duration::try_from_secs_f64(up).unwrap_or_default(),
+        up: Duration::try_from_secs_f64(up).ok(),
     };
     match (status.get_str("host"), number("uptime")) {
         (Ok(host), Some(up)) => vec![(host.to_owned(), Some(life(up)))],

@@ -109,7 +109,7 @@ pub(super) async fn life(wire: &Wire) -> Option<Life> {
     let text = String::from_utf8_lossy(text.of(&bytes)).into_owned();
     let info = Facts(info_fields(&text).collect());
     let up = Duration::from_secs(info.get("uptime_in_seconds")?.parse().ok()?);
-    Some(Life { id: info.get("run_id")?.to_owned(), up })
+    Some(Life { id: info.get("run_id")?.to_owned(), up: Some(up) })
 }
 
 /// Questions that a server need not answer. At a proxy each may end the connection.
