@@ -27,6 +27,8 @@ fn csv_text(row: &impl Serialize, headers: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde::de::DeserializeOwned;
+
     use super::*;
     use crate::files::resources_csv::ResourceRow;
     use crate::files::timeline_csv::TimelineRow;
@@ -34,44 +36,32 @@ mod tests {
     const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m,\"b\"\r\nc\u{202e}\u{7}";
     const HARMLESS: &str = "a\\u001b[2J\\u009b31m,\"b\"  c\\u202e\\u0007";
 
-    fn written<R: Serialize + Default>(row: &R) -> String {
+    /// The texts of a hostile row as they are read from its line.
+    fn read_back<R: Serialize + DeserializeOwned + Default>(
+        hostile: &R,
+        texts: impl Fn(R) -> [String; 3],
+    ) -> [String; 3] {
         let mut bytes = header::<R>();
-        push(&mut bytes, row);
+        push(&mut bytes, hostile);
         let text = String::from_utf8(bytes).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(
             !text.chars().any(|c| c != '\n' && kvdyno_core::shown::is_unprintable(c)),
             "{text}"
         );
-        text
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        texts(reader.deserialize().next().unwrap().unwrap())
     }
 
     #[test]
     fn no_text_of_any_column_moves_a_cursor() {
-        let text = || HOSTILE.to_owned();
-        let row = TimelineRow {
-            store: text(),
-            phase_name: text(),
-            kind: text(),
-            ..TimelineRow::default()
-        };
-        let written_row = written(&row);
-        let mut reader = csv::Reader::from_reader(written_row.as_bytes());
-        let read: TimelineRow = reader.deserialize().next().unwrap().unwrap();
-        for told in [read.store, read.phase_name, read.kind] {
-            assert_eq!(told, HARMLESS);
-        }
-        let row = ResourceRow {
-            store: text(),
-            phase_name: text(),
-            process: text(),
-            ..ResourceRow::default()
-        };
-        let written_row = written(&row);
-        let mut reader = csv::Reader::from_reader(written_row.as_bytes());
-        let read: ResourceRow = reader.deserialize().next().unwrap().unwrap();
-        for told in [read.store, read.phase_name, read.process] {
-            assert_eq!(told, HARMLESS);
-        }
+        let [store, phase_name, kind] = [HOSTILE; 3].map(str::to_owned);
+        let hostile = TimelineRow { store, phase_name, kind, ..TimelineRow::default() };
+        let read = read_back(&hostile, |row| [row.store, row.phase_name, row.kind]);
+        assert_eq!(read, [HARMLESS; 3]);
+        let [store, phase_name, process] = [HOSTILE; 3].map(str::to_owned);
+        let hostile = ResourceRow { store, phase_name, process, ..ResourceRow::default() };
+        let read = read_back(&hostile, |row| [row.store, row.phase_name, row.process]);
+        assert_eq!(read, [HARMLESS; 3]);
     }
 }
