@@ -237,6 +237,13 @@ pub struct PhaseObserver<'a> {
     watched: &'a mut Watched,
 }
 
+impl PhaseObserver<'_> {
+    /// The clients are done, and this is put right or waited for.
+    pub fn repairs(&self, what: &str) {
+        self.line.show_repair(what);
+    }
+}
+
 impl Observer for PhaseObserver<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.line.interval(interval);

@@ -52,6 +52,12 @@ impl ProgressLine {
         self.bar.tick();
     }
 
+    /// Shows what is put right, or waited for, once the clients are done.
+    pub fn show_repair(&self, what: &str) {
+        self.bar.set_message(format!("after the load: {what}"));
+        self.bar.tick();
+    }
+
     fn again_line(progress: &Progress) -> String {
         let done = numbers::approximate_count(progress.completed as f64);
         let of = numbers::approximate_count(progress.requests.unwrap_or(0) as f64);

@@ -70,6 +70,13 @@ impl Mending {
         }
     }
 
+    /// What is waited for, and for how long at most, for people; `None` if nothing is.
+    pub fn waits(&self) -> Option<String> {
+        let (since, _) = self.since.zip(self.next)?;
+        let (waited, limit) = (since.elapsed().as_secs(), LIMIT.as_secs());
+        Some(format!("copies are not whole: {}, {waited} of {limit} s", self.missing))
+    }
+
     /// What the servers said at a look; the repairs about which it decides, and how long their copies
     /// took to be whole.
     pub fn hear(&mut self, told: Told) -> Option<(Vec<usize>, Vec<Redundancy>)> {
@@ -126,11 +133,14 @@ mod tests {
         mending.begin(3..5, now());
         assert_eq!(mending.state(), State::Mending);
         assert_eq!(mending.hear(missing()), None);
+        let told = mending.waits();
+        assert_eq!(told.as_deref(), Some("copies are not whole: n-2 is behind, 0 of 60 s"));
         assert!(mending.next_look().is_some_and(|next| next > Duration::ZERO));
         let (repairs, whole) = mending.hear(Ok(Some(Ok(())))).unwrap();
         assert_eq!(repairs, [3, 4]);
         assert!(whole.iter().all(|whole| whole.after_ns == Some(whole.watched_ns)));
         assert_eq!((mending.state(), mending.next_look()), (State::Whole, None));
+        assert_eq!(mending.waits(), None);
     }
 
     #[test]
@@ -143,6 +153,7 @@ mod tests {
         assert_eq!(whole[0].missing, "n-2 is behind");
         assert_eq!(mending.overdue().as_deref(), Some("n-2 is behind"));
         assert_eq!(mending.next_look(), None, "nobody waits any more");
+        assert_eq!(mending.waits(), None);
         // Asked once more when the fault is due: whole by then, and the figure stays as it was told.
         assert_eq!(mending.hear(Ok(Some(Ok(())))), None);
         assert_eq!(mending.overdue(), None);

@@ -34,6 +34,8 @@ pub type SharedKeeper = Arc<Mutex<Keeper>>;
 struct Nemesis {
     /// How the phase goes; closed when it is over.
     news: Sender<News>,
+    /// What is waited for once it is over.
+    waits: Receiver<String>,
     thread: JoinHandle<Vec<Done>>,
     first: Arc<First>,
 }
@@ -115,10 +117,11 @@ impl Nemesis {
         let faults = &phase.faults;
         let seed = phase.groups.first().map_or(0, |group| group.seed);
         let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
-        let (news, heard) = channel();
+        let ((news, heard), (tells, waits)) = (channel(), channel());
         let first = Arc::new(First(AtomicU64::new(First::NONE)));
         let hand = Hand {
             first: Arc::clone(&first),
+            tells,
             keeper: Arc::clone(keeper),
             roster: hears.roster.clone(),
             newcomers: Newcomers::new(hears.store, hears.dataset, records),
@@ -133,13 +136,14 @@ impl Nemesis {
             put_off: BTreeSet::new(),
         };
         let thread = std::thread::spawn(move || hand.work(start, &heard));
-        Nemesis { news, thread, first }
+        Nemesis { news, waits, thread, first }
     }
 
     /// The phase is over: what is broken is repaired. What was done, in order; `start` is the
-    /// phase's begin.
-    fn stop(self, start: Nanos) -> Vec<FaultResult> {
+    /// phase's begin. `shows` what it waits for meanwhile, which may take a minute and more.
+    fn stop(self, start: Nanos, shows: impl Fn(&str)) -> Vec<FaultResult> {
         drop(self.news);
+        self.waits.iter().for_each(|what| shows(&what));
         let done = self.thread.join().unwrap_or_default();
         let since = |at: Nanos| at.saturating_sub(start);
         let result = |done: Done| FaultResult {
@@ -159,6 +163,8 @@ impl Nemesis {
 
 struct Hand {
     first: Arc<First>,
+    /// What is waited for once the phase is over.
+    tells: Sender<String>,
     keeper: SharedKeeper,
     /// Hears of nodes that are other processes now.
     roster: Roster,
@@ -248,12 +254,16 @@ impl Hand {
             }
         }
         for repair in repairs {
+            self.tell(format!("{}: {}", mending_by(&repair.action), repair.nodes.join(", ")));
             self.repair(repair.action, repair.nodes);
         }
         // What is read back next must not be taken for lost because it is still on its way.
         while self.mending.next_look().is_some() && !self.interrupt.is_raised() {
             std::thread::sleep(self.mending.next_look().unwrap_or_default());
             self.look_at_copies();
+            if let Some(waits) = self.mending.waits() {
+                self.tell(waits);
+            }
         }
         for number in late {
             let fault = &self.faults[number];
@@ -268,6 +278,11 @@ impl Hand {
             };
             self.note(what, &[], now(), &TestbedError::Node(why.to_owned()));
         }
+    }
+
+    /// Nobody need hear it.
+    fn tell(&self, what: String) {
+        let _ = self.tells.send(what);
     }
 
     /// The place of what is due first.
@@ -337,13 +352,7 @@ impl Hand {
     }
 
     fn repair(&mut self, action: Action, nodes: Vec<String>) {
-        let what = match &action {
-            Action::Resume => "resume",
-            Action::Heal(Trouble::Partition) => "reconnect",
-            Action::Heal(_) => "network as before",
-            Action::FreeDisk => "disk freed",
-            _ => "start again",
-        };
+        let what = mending_by(&action);
         let nodes: Aimed = nodes.into_iter().map(|node| (node, None)).collect();
         self.act(what, &action, &nodes);
     }
@@ -509,6 +518,17 @@ impl Hand {
         for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
             self.done.push(Done { error: error.clone(), ..Done::new(what, node, *role, began) });
         }
+    }
+}
+
+/// What a repair is called.
+fn mending_by(action: &Action) -> &'static str {
+    match action {
+        Action::Resume => "resume",
+        Action::Heal(Trouble::Partition) => "reconnect",
+        Action::Heal(_) => "network as before",
+        Action::FreeDisk => "disk freed",
+        _ => "start again",
     }
 }
 

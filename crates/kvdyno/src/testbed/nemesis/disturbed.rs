@@ -82,7 +82,7 @@ impl Observer for Disturbed<'_> {
 
     fn over(&mut self) {
         if let Some((nemesis, start)) = self.nemesis.take() {
-            self.faults = nemesis.stop(start);
+            self.faults = nemesis.stop(start, |what| self.watching.repairs(what));
         }
         if let (Some((asked, start)), Some(keeper)) = (self.asked.take(), self.keeper) {
             let nodes = lock(keeper).nodes().unwrap_or_default();
