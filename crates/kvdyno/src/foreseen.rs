@@ -53,7 +53,7 @@ fn fitting(plan: &Plan, target: Target) -> Result<Target, Failure> {
         Target::Store(url) => {
             let mut parsed = StoreUrl::parse(&url).map_err(Failure::usage)?;
             let entry = registry::entry(parsed.scheme()).map_err(Failure::usage)?;
-            only_known_options(&mut parsed, entry)?;
+            registry::check(&mut parsed).map_err(Failure::usage)?;
             let on_store = |phase: &&PhasePlan| !plan.needs_nodes.contains(&phase.index);
             let phases = || plan.phases.iter().filter(on_store);
             if let Some(phase) = phases().find(|phase| !phase.faults.is_empty()) {
@@ -74,18 +74,6 @@ fn fitting(plan: &Plan, target: Target) -> Result<Target, Failure> {
             Ok(Target::Testbed(words))
         }
     }
-}
-
-/// Refuses an option that no store of the kind has.
-fn only_known_options(url: &mut StoreUrl, entry: &Entry) -> Result<(), Failure> {
-    for (name, _) in entry.options {
-        match name.strip_suffix("NAME") {
-            Some(prefix) => drop(url.take_prefixed(prefix)),
-            None => drop(url.take(name)),
-        }
-    }
-    url.take_members();
-    url.finish().map_err(Failure::usage)
 }
 
 /// Refuses a phase that needs what no store of the kind has.

@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
     example: "files:/tmp/records",
     lacks: &Need::ALL,
     request: |request| request.plain(),
+    check: |url| take_create(url).map(drop),
     open: |url| Ok(Arc::new(FileStore::open(url)?)),
 };
 
@@ -38,15 +39,21 @@ struct FileStore {
 
 impl FileStore {
     fn open(url: &mut StoreUrl) -> Result<FileStore, StoreError> {
-        let create = url.take_flag("create")?.unwrap_or(true);
-        // Refuses what is left over, so that a misspelt option is never ignored.
-        url.finish()?;
+        let create = take_create(url)?;
         let folder = PathBuf::from(url.path());
         if create {
             fs::create_dir_all(&folder).map_err(|e| url.cannot_open(e, "name another folder"))?;
         }
         Ok(FileStore { folder })
     }
+}
+
+/// What a URL can say beside its path.
+fn take_create(url: &mut StoreUrl) -> Result<bool, StoreError> {
+    let create = url.take_flag("create")?.unwrap_or(true);
+    // Refuses what is left over, so that a misspelt option is never ignored.
+    url.finish()?;
+    Ok(create)
 }
 
 impl Store for FileStore {

@@ -22,7 +22,6 @@ use kvdyno_core::store::{
 use crate::error::StoreError;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 use crate::in_process::PATIENCE;
-use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
 /// Meaning of the option that all engines share.
@@ -50,6 +49,10 @@ fn is_disk_full(path: &Path) -> bool {
     };
     rustix::fs::statvfs(path).is_ok_and(full)
 }
+
+/// What engines keep whose log may stay in memory, be handed to the system, or be synced.
+pub(crate) const EVERY_LEVEL: [Durability; 3] =
+    [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
 
 /// Words for the option `durability`.
 const WORDS: [(&str, Durability); 3] = [
@@ -121,7 +124,6 @@ impl Folder {
         durability: Durability,
         offered: &[Durability],
     ) -> Result<Folder, StoreError> {
-        refuse_hosts(url)?;
         Folder::at(url, url.path(), durability, offered)
     }
 

@@ -34,6 +34,9 @@ pub struct Entry {
     pub lacks: &'static [Need],
     /// What a request becomes, in the store's own words.
     pub request: fn(&Request<'_>) -> String,
+    /// Takes the options from the URL as opening does, and refuses what that would refuse in it. Opens and
+    /// makes nothing.
+    pub check: fn(&mut StoreUrl) -> Result<(), StoreError>,
     /// Takes the options from the URL, refuses unknown ones, then opens the store.
     pub open: fn(&mut StoreUrl) -> Result<Opened, StoreError>,
 }

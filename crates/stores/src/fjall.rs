@@ -14,9 +14,10 @@ use kvdyno_core::store::{
     Profile, Put, Reading, Rows, Store, Threading, Work,
 };
 
-use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
 /// What `kvdyno stores` says of it.
@@ -47,6 +48,7 @@ pub const ENTRY: Entry = Entry {
     request: |r| {
         r.calls("Keyspace::get", "Keyspace::insert", "Keyspace::remove", "Keyspace::range")
     },
+    check: |url| Asked::take(url).map(drop),
     open: |url| Ok(Arc::new(FjallStore::open(url)?)),
 };
 
@@ -75,11 +77,9 @@ impl FjallStore {
     /// # Errors
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if fjall declines.
     pub fn open(url: &mut StoreUrl) -> Result<FjallStore, StoreError> {
-        let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
-        let durability = take_durability(url, &levels)?;
         let asked = Asked::take(url)?;
-        url.finish()?;
-        let folder = Folder::open(url, durability, &levels)?;
+        let durability = asked.durability;
+        let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
         let mut builder = Database::builder(folder.path());
         if let Some(bytes) = asked.cache {
             builder = builder.cache_size(bytes);
@@ -122,6 +122,7 @@ fn for_one_processor() -> Option<usize> {
 
 /// What the URL asks of fjall; `None`: its own default.
 struct Asked {
+    durability: Durability,
     cache: Option<u64>,
     compression: Option<CompressionType>,
     bloom: Option<f32>,
@@ -138,6 +139,7 @@ impl Asked {
             ("lz4", Some(CompressionType::Lz4)),
         ];
         let asked = Asked {
+            durability: take_durability(url, &EVERY_LEVEL)?,
             cache: url.take_bytes("cache")?,
             compression: url.take_choice("compression", &policies)?.flatten(),
             bloom: url.take_number("bloom")?,
@@ -158,6 +160,8 @@ impl Asked {
         if asked.block.is_some_and(|bytes| !(1 << 10..=1 << 20).contains(&bytes)) {
             return Err(url.wrong("a `block` out of its range", "give 1KiB to 1MiB"));
         }
+        url.finish()?;
+        refuse_hosts(url)?;
         Ok(asked)
     }
 

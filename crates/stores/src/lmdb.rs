@@ -13,9 +13,10 @@ use kvdyno_core::store::{
     Profile, Put, Reading, Rows, Store, Threading, Work,
 };
 
-use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
 /// What `kvdyno stores` says of it.
@@ -45,6 +46,7 @@ pub const ENTRY: Entry = Entry {
     example: "lmdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("mdb_get", "mdb_put", "mdb_del", "cursor"),
+    check: |url| Asked::take(url).map(drop),
     open: |url| Ok(Arc::new(LmdbStore::open(url)?)),
 };
 
@@ -73,23 +75,11 @@ impl LmdbStore {
     /// # Errors
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if LMDB declines.
     pub fn open(url: &mut StoreUrl) -> Result<LmdbStore, StoreError> {
-        let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
-        let durability = take_durability(url, &levels)?;
-        let size = url.take_bytes("size")?.unwrap_or(64 << 30);
-        let readers = url.take_number::<u32>("readers")?.unwrap_or(1022);
-        let readahead = url.take_flag("readahead")?.unwrap_or(true);
-        let writemap = url.take_flag("writemap")?.unwrap_or(false);
-        let unsynced = take_unsynced(url, durability, writemap)?;
-        url.finish()?;
-        // LMDB wants whole pages of the system; 64 KiB is a multiple of every page size in use.
-        let size = size.next_multiple_of(1 << 16).max(1 << 20);
-        let folder = Folder::open(url, durability, &levels)?;
-        let mut flags = unsynced;
-        flags.set(EnvFlags::NO_READ_AHEAD, !readahead);
-        flags.set(EnvFlags::WRITE_MAP, writemap);
+        let Asked { durability, size, readers, flags } = Asked::take(url)?;
+        let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
         let advice = "name a folder that LMDB made or an empty one, and no other process has open";
         let mut options = EnvOpenOptions::new();
-        options.map_size(size as usize).max_readers(readers.max(1));
+        options.map_size(size as usize).max_readers(readers);
         // SAFETY: none of the flags turns off LMDB's locking or shares a map with code that
         // writes into it; the files are changed by LMDB alone, as the user is told to see to.
         let env = unsafe { options.flags(flags).open(folder.path()) }
@@ -112,6 +102,33 @@ impl LmdbStore {
         ];
         let shared = Shared { env, records, durability, settings, folder };
         Ok(LmdbStore { shared: Arc::new(shared) })
+    }
+}
+
+/// What the URL asks of LMDB.
+struct Asked {
+    durability: Durability,
+    /// Bytes of the map.
+    size: u64,
+    readers: u32,
+    flags: EnvFlags,
+}
+
+impl Asked {
+    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+        let durability = take_durability(url, &EVERY_LEVEL)?;
+        let size = url.take_bytes("size")?.unwrap_or(64 << 30);
+        let readers = url.take_number::<u32>("readers")?.unwrap_or(1022).max(1);
+        let readahead = url.take_flag("readahead")?.unwrap_or(true);
+        let writemap = url.take_flag("writemap")?.unwrap_or(false);
+        let mut flags = take_unsynced(url, durability, writemap)?;
+        url.finish()?;
+        refuse_hosts(url)?;
+        // LMDB wants whole pages of the system; 64 KiB is a multiple of every page size in use.
+        let size = size.next_multiple_of(1 << 16).max(1 << 20);
+        flags.set(EnvFlags::NO_READ_AHEAD, !readahead);
+        flags.set(EnvFlags::WRITE_MAP, writemap);
+        Ok(Asked { durability, size, readers, flags })
     }
 }
 

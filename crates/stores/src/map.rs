@@ -31,6 +31,7 @@ pub const ENTRY: Entry = Entry {
     example: "map:",
     lacks: &[Need::Pipeline],
     request: |request| request.plain(),
+    check: |url| MapStore::open(url).map(drop),
     open: |url| Ok(Arc::new(MapStore::open(url)?)),
 };
 

@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     example: "null:?length=100",
     lacks: &[Need::Scan, Need::Ttl, Need::Pipeline],
     request: |request| request.plain(),
+    check: |url| take_length(url).map(drop),
     open: |url| Ok(Arc::new(NullStore::open(url)?)),
 };
 
@@ -51,16 +52,21 @@ impl NullStore {
     /// # Errors
     /// [`StoreError::Url`] if an option is wrong.
     pub fn open(url: &mut StoreUrl) -> Result<NullStore, StoreError> {
-        refuse_place(url)?;
-        let length = url.take_bytes("length")?.unwrap_or(100);
-        url.finish()?;
-        if length > LONGEST {
-            return Err(url.wrong("`length` is too large", "give at most 1GiB"));
-        }
-        let mut template = vec![0; length as usize];
+        let mut template = vec![0; take_length(url)?];
         fabricate_template(&mut template);
         Ok(NullStore { template: template.into() })
     }
+}
+
+/// The length of values, all that a URL can say.
+fn take_length(url: &mut StoreUrl) -> Result<usize, StoreError> {
+    refuse_place(url)?;
+    let length = url.take_bytes("length")?.unwrap_or(100);
+    url.finish()?;
+    if length > LONGEST {
+        return Err(url.wrong("`length` is too large", "give at most 1GiB"));
+    }
+    Ok(length as usize)
 }
 
 impl Store for NullStore {

@@ -17,6 +17,7 @@ use redb::{
 use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
 /// What it can keep.
@@ -40,6 +41,7 @@ pub const ENTRY: Entry = Entry {
     example: "redb:?durability=none",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("Table::get", "Table::insert", "Table::remove", "Table::range"),
+    check: |url| take_options(url).map(drop),
     open: |url| Ok(Arc::new(RedbStore::open(url)?)),
 };
 
@@ -67,13 +69,9 @@ impl RedbStore {
     /// # Errors
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if redb declines.
     pub fn open(url: &mut StoreUrl) -> Result<RedbStore, StoreError> {
-        let durability = take_durability(url, &LEVELS)?;
-        let cache = url.take_bytes("cache")?;
-        url.finish()?;
+        let (durability, cache) = take_options(url)?;
         let folder = Folder::open(url, durability, &LEVELS)?;
         let mut builder = Database::builder();
-        // redb's own default, written out so that a result can tell it.
-        let cache = cache.unwrap_or(1 << 30);
         builder.set_cache_size(cache as usize);
         let advice = "check that the file is redb's and that no other process has it open";
         let database = builder
@@ -94,6 +92,16 @@ impl RedbStore {
         let shared = Shared { database, durability, settings, folder };
         Ok(RedbStore { shared: Arc::new(shared) })
     }
+}
+
+/// What a write survives, and bytes of the cache.
+fn take_options(url: &mut StoreUrl) -> Result<(Durability, u64), StoreError> {
+    let durability = take_durability(url, &LEVELS)?;
+    // redb's own default, written out so that a result can tell it.
+    let cache = url.take_bytes("cache")?.unwrap_or(1 << 30);
+    url.finish()?;
+    refuse_hosts(url)?;
+    Ok((durability, cache))
 }
 
 impl Store for RedbStore {

@@ -126,6 +126,14 @@ fn foreign(scheme: &str) -> Option<&'static str> {
     })
 }
 
+/// Refuses what is wrong in a URL itself, as opening its store would, and opens nothing. It takes the options.
+///
+/// # Errors
+/// A [`StoreError`] that says what is wrong with the URL.
+pub fn check(url: &mut StoreUrl) -> Result<(), StoreError> {
+    (entry(url.scheme())?.check)(url)
+}
+
 /// Opens the store that a URL names; gives the URL as it may be shown, too.
 ///
 /// # Errors
@@ -215,8 +223,12 @@ mod tests {
                 // its odd value or not at all; no such file can be made.
                 let known = entry.schemes.iter().any(|scheme| {
                     let text = format!("{scheme}{rest}?{name}=/nowhere/\u{1}");
-                    let opened = (entry.open)(&mut StoreUrl::parse(&text).unwrap());
-                    opened.err().is_none_or(|e| !e.to_string().contains("unknown option"))
+                    let opened = (entry.open)(&mut StoreUrl::parse(&text).unwrap()).err();
+                    let checked = (entry.check)(&mut StoreUrl::parse(&text).unwrap()).err();
+                    let of_url = opened.as_ref().filter(|error| error.is_usage());
+                    let told = |error: &StoreError| error.to_string();
+                    assert_eq!(checked.as_ref().map(told), of_url.map(told), "{text}");
+                    opened.is_none_or(|e| !e.to_string().contains("unknown option"))
                 });
                 assert!(known, "{}: no scheme takes `{name}`", entry.name);
             }

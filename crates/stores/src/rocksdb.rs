@@ -18,9 +18,10 @@ use rocksdb::{
 };
 
 use self::statistics::Told;
-use crate::engine::{self, DURABILITY_OPTION, Folder, take_durability};
+use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
 /// What `kvdyno stores` says of it.
@@ -49,6 +50,7 @@ pub const ENTRY: Entry = Entry {
     example: "rocksdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("Get", "Put", "Delete", "iterator"),
+    check: |url| Asked::take(url).map(drop),
     open: |url| Ok(Arc::new(RocksStore::open(url)?)),
 };
 
@@ -74,11 +76,9 @@ impl RocksStore {
     /// # Errors
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if RocksDB declines.
     pub fn open(url: &mut StoreUrl) -> Result<RocksStore, StoreError> {
-        let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
-        let durability = take_durability(url, &levels)?;
         let asked = Asked::take(url)?;
-        url.finish()?;
-        let folder = Folder::open(url, durability, &levels)?;
+        let durability = asked.durability;
+        let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
         let advice = "name a folder RocksDB made or an empty one, and no other process has open";
         let mut settings = vec![folder.setting()];
         let options =
@@ -99,6 +99,7 @@ impl RocksStore {
 
 /// What the URL asks of RocksDB; `None`: its own default.
 struct Asked {
+    durability: Durability,
     cache: Option<u64>,
     cache_index: bool,
     bloom: Option<f64>,
@@ -119,6 +120,7 @@ impl Asked {
             ("zstd", DBCompressionType::Zstd),
         ];
         let asked = Asked {
+            durability: take_durability(url, &EVERY_LEVEL)?,
             cache: url.take_bytes("cache")?,
             cache_index: url.take_flag("cache-index")?.unwrap_or(false),
             bloom: url.take_number("bloom")?,
@@ -135,6 +137,8 @@ impl Asked {
         if asked.block.is_some_and(|bytes| !(256..=1 << 30).contains(&bytes)) {
             return Err(url.wrong("a `block` out of its range", "give 256B to 1GiB"));
         }
+        url.finish()?;
+        refuse_hosts(url)?;
         Ok(asked)
     }
 

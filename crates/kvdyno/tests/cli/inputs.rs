@@ -79,6 +79,15 @@ fn what_can_be_known_is_said_before_the_run() {
         ("run scan.toml --testbed redis", 69, &["redis has no scan"]),
         ("run ttl.toml --store lmdb:db", 69, &["lmdb has no time to live"]),
         (&format!("run --records 1k --store {nowhere}?timeuot=1s"), 64, &["timeuot", "`timeout`"]),
+        ("run --records 1k --store redb:db?durability=process", 64, &["`redb` cannot", "`power`"]),
+        (
+            "run --records 1k --store cache(map:,lmdb:db?durability=process&sync=map)",
+            64,
+            &["`sync=map` without `writemap`"],
+        ),
+        ("run --records 1k --store sim:?log=db&lie=x", 64, &["bad value `x`", "`lie`"]),
+        (&format!("run --records 1k --store {nowhere}?timeout=0"), 64, &["timeout of 0"]),
+        ("run --records 1k --store plugin:", 64, &["plugin:./mine.so"]),
         (
             "run capacity --records 1k --mix get=100 --slo p99(update)<10ms --store map:",
             64,

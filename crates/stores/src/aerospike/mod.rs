@@ -45,6 +45,7 @@ pub const ENTRY: Entry = Entry {
     example: "aerospike://127.0.0.1:3000/test",
     lacks: &[Need::Scan, Need::Pipeline],
     request: words::of,
+    check: |url| AerospikeStore::open(url).map(drop),
     open: |url| Ok(Arc::new(AerospikeStore::open(url)?)),
 };
 

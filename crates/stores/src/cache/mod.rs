@@ -60,6 +60,10 @@ pub const ENTRY: Entry = Entry {
             "store scan",
         )
     },
+    check: |url| {
+        let (_, members) = take(url)?;
+        members.into_iter().try_for_each(|mut member| registry::check(&mut member))
+    },
     open: |url| Ok(Arc::new(CacheStore::open(url)?)),
 };
 
@@ -100,27 +104,7 @@ impl CacheStore {
     /// # Errors
     /// [`StoreError`] if the URL or one of its members is wrong, or a member cannot be opened.
     pub fn open(url: &mut StoreUrl) -> Result<CacheStore, StoreError> {
-        let mode =
-            url.take_choice("mode", &[("aside", Mode::Aside), ("through", Mode::Through)])?;
-        let settings = Settings {
-            mode: mode.unwrap_or(Mode::Aside),
-            ttl: take_ttl(url)?,
-            staleness: url.take_duration("staleness")?,
-        };
-        let members = url.take_members();
-        url.finish()?;
-        if settings.staleness == Some(Duration::ZERO) {
-            return Err(url.wrong(
-                "a staleness of 0",
-                "a cache may return an old value for a while: declare how long",
-            ));
-        }
-        let [mut cache, mut store] = <[StoreUrl; 2]>::try_from(members).map_err(|members| {
-            url.wrong(
-                format!("{} stores in parentheses", members.len()),
-                "write two: `cache(CACHE, STORE)`, such as `cache(map:, redis://host:6379)`",
-            )
-        })?;
+        let (settings, [mut cache, mut store]) = take(url)?;
         Ok(CacheStore {
             cache: registry::open_boxed(&mut cache)?,
             store: registry::open_boxed(&mut store)?,
@@ -128,6 +112,31 @@ impl CacheStore {
             noticed: Arc::default(),
         })
     }
+}
+
+/// What the URL says: the settings, and the URLs of cache and store.
+fn take(url: &mut StoreUrl) -> Result<(Settings, [StoreUrl; 2]), StoreError> {
+    let mode = url.take_choice("mode", &[("aside", Mode::Aside), ("through", Mode::Through)])?;
+    let settings = Settings {
+        mode: mode.unwrap_or(Mode::Aside),
+        ttl: take_ttl(url)?,
+        staleness: url.take_duration("staleness")?,
+    };
+    let members = url.take_members();
+    url.finish()?;
+    if settings.staleness == Some(Duration::ZERO) {
+        return Err(url.wrong(
+            "a staleness of 0",
+            "a cache may return an old value for a while: declare how long",
+        ));
+    }
+    let members = <[StoreUrl; 2]>::try_from(members).map_err(|members| {
+        url.wrong(
+            format!("{} stores in parentheses", members.len()),
+            "write two: `cache(CACHE, STORE)`, such as `cache(map:, redis://host:6379)`",
+        )
+    })?;
+    Ok((settings, members))
 }
 
 /// The option `ttl`: a time, or `none`.

@@ -50,6 +50,7 @@ pub const ENTRY: Entry = Entry {
     example: "cassandra://127.0.0.1:9042/kvdyno?consistency=quorum",
     lacks: &[Need::Scan],
     request: words::of,
+    check: |url| CassandraStore::open(url).map(drop),
     open: |url| Ok(Arc::new(CassandraStore::open(url)?)),
 };
 

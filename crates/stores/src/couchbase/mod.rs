@@ -42,6 +42,7 @@ pub const ENTRY: Entry = Entry {
     example: "couchbase://127.0.0.1:8091/default",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut],
     request: |request| request.plain(),
+    check: |url| CouchbaseStore::open(url).map(drop),
     open: |url| Ok(Arc::new(CouchbaseStore::open(url)?)),
 };
 

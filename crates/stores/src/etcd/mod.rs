@@ -60,6 +60,7 @@ pub const ENTRY: Entry = Entry {
     example: "etcd://127.0.0.1:2379",
     lacks: &[],
     request: words::of,
+    check: |url| EtcdStore::open(url).map(drop),
     open: |url| Ok(Arc::new(EtcdStore::open(url)?)),
 };
 

@@ -73,6 +73,7 @@ pub const ENTRY: Entry = Entry {
     example: "memcached://127.0.0.1:11211",
     lacks: &[Need::Scan],
     request: words::of,
+    check: |url| MemcachedStore::open(url).map(drop),
     open: |url| Ok(Arc::new(MemcachedStore::open(url)?)),
 };
 

@@ -72,6 +72,7 @@ pub const ENTRY: Entry = Entry {
     example: "mongodb://127.0.0.1:27017/kvdyno?w=majority",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: words::of,
+    check: |url| MongoStore::open(url).map(drop),
     open: |url| Ok(Arc::new(MongoStore::open(url)?)),
 };
 

@@ -22,7 +22,7 @@ use kvdyno_core::store::{
 
 use self::contract::{Contract, Room};
 use self::interface::{Calls, RawError, RawProfile, RawSettings};
-use crate::engine::{DURABILITY_OPTION, Folder, take_durability};
+use crate::engine::{DURABILITY_OPTION, EVERY_LEVEL, Folder, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_hosts};
@@ -45,6 +45,7 @@ pub const ENTRY: Entry = Entry {
     example: "plugin:./sqlite.so?durability=process",
     lacks: &[Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
     request: |r| r.calls("kvdyno_get", "kvdyno_put", "kvdyno_delete", "kvdyno_scan"),
+    check: |url| Asked::take(url).map(drop),
     open: |url| Ok(Arc::new(PluginStore::open(url)?)),
 };
 
@@ -93,17 +94,10 @@ impl PluginStore {
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if the file is no plug-in, the
     /// engine declines, or it declares what it may not.
     pub fn open(url: &mut StoreUrl) -> Result<PluginStore, StoreError> {
-        let levels = [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
-        let durability = take_durability(url, &levels)?;
-        let folder = url.take("folder").unwrap_or_default();
-        let config = url.take("config").unwrap_or_default();
-        url.finish()?;
-        refuse_hosts(url)?;
-        let config = CString::new(config)
-            .map_err(|_| url.wrong("a zero byte in `config`", "write text without one"))?;
+        let Asked { durability, folder, config } = Asked::take(url)?;
         let path = library_path(url)?;
         let calls = Calls::load(&path).map_err(|no| url.cannot_open(no.problem, no.advice))?;
-        let folder = Folder::at(url, &folder, durability, &levels)?;
+        let folder = Folder::at(url, &folder, durability, &EVERY_LEVEL)?;
         let contract = Contract::new(&path);
         let (store, declared) =
             open_engine(url, &calls, &contract, (&folder, &config, durability))?;
@@ -117,24 +111,45 @@ impl PluginStore {
     }
 }
 
+/// What the URL asks for, beside its library.
+struct Asked {
+    durability: Durability,
+    /// Empty: a temporary one.
+    folder: String,
+    config: CString,
+}
+
+impl Asked {
+    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+        let durability = take_durability(url, &EVERY_LEVEL)?;
+        let folder = url.take("folder").unwrap_or_default();
+        let config = url.take("config").unwrap_or_default();
+        url.finish()?;
+        refuse_hosts(url)?;
+        let config = CString::new(config)
+            .map_err(|_| url.wrong("a zero byte in `config`", "write text without one"))?;
+        if url.path().is_empty() {
+            return Err(url.wrong("no library", "write it like `plugin:./mine.so`"));
+        }
+        Ok(Asked { durability, folder, config })
+    }
+}
+
 /// The file that the URL names, with its whole path: without a `/` it would be looked for among the
 /// system's libraries.
 fn library_path(url: &StoreUrl) -> Result<PathBuf, StoreError> {
-    if url.path().is_empty() {
-        return Err(url.wrong("no library", "write it like `plugin:./mine.so`"));
-    }
     std::fs::canonicalize(url.path())
         .map_err(|error| url.cannot_open(error, "name the file of a shared library"))
 }
 
-type Asked<'a> = (&'a Folder, &'a CString, Durability);
+type Opening<'a> = (&'a Folder, &'a CString, Durability);
 
 /// Opens the engine and checks what it declares.
 fn open_engine(
     url: &StoreUrl,
     calls: &Calls,
     contract: &Contract,
-    (folder, config, asked): Asked<'_>,
+    (folder, config, asked): Opening<'_>,
 ) -> Result<(*mut c_void, Declared), StoreError> {
     let advice = "see what the plug-in asks for";
     let path = folder.path().to_string_lossy().into_owned();

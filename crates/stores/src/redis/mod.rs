@@ -67,5 +67,6 @@ pub const ENTRY: Entry = Entry {
     example: "redis://127.0.0.1:6379",
     lacks: &[Need::Scan],
     request: words::of,
+    check: |url| RedisStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };

@@ -38,6 +38,7 @@ pub const ENTRY: Entry = Entry {
     example: "redis+sentinel://127.0.0.1:26379,127.0.0.1:26380,127.0.0.1:26381/mymaster",
     lacks: &[Need::Scan],
     request: words::of,
+    check: |url| RedisStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 

@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     example: "redis+sharded://127.0.0.1:6379,127.0.0.1:6380",
     lacks: &[Need::Scan],
     request: words::of_sharded,
+    check: |url| RedisStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 

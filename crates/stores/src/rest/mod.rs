@@ -65,6 +65,7 @@ pub const ENTRY: Entry = Entry {
     example: "rest+http://127.0.0.1:11222/rest/v2/caches/bench/{key}?ttl=timeToLiveSeconds",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Pipeline],
     request: words::of,
+    check: |url| RestStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RestStore::open(url)?)),
 };
 

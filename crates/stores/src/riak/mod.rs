@@ -47,6 +47,7 @@ pub const ENTRY: Entry = Entry {
     example: "riak://127.0.0.1:8087/kvdyno",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
     request: words::of,
+    check: |url| RiakStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RiakStore::open(url)?)),
 };
 

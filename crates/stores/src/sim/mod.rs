@@ -47,6 +47,7 @@ pub const ENTRY: Entry = Entry {
     example: "sim:?service=100us&stale=1000&log=sim.jsonl",
     lacks: &[Need::Pipeline],
     request: |request| request.plain(),
+    check: |url| take_settings(url).map(drop),
     open: |url| Ok(Arc::new(SimStore::open(url)?)),
 };
 
@@ -85,8 +86,7 @@ impl SimStore {
     /// [`StoreError::Url`] if an option is wrong; [`StoreError::Open`] if the log file cannot be
     /// written.
     pub fn open(url: &mut StoreUrl) -> Result<SimStore, StoreError> {
-        refuse_place(url)?;
-        let settings = Settings::take(url)?;
+        let settings = take_settings(url)?;
         let log = SimLog::open(settings.log.as_deref(), settings.name.as_deref())
             .map_err(|e| url.cannot_open(e, "name a log file that you may write"))?;
         let first_request = OnceLock::new();
@@ -105,6 +105,11 @@ impl SimStore {
     pub fn settle(&self) {
         self.shared.settle();
     }
+}
+
+fn take_settings(url: &mut StoreUrl) -> Result<Settings, StoreError> {
+    refuse_place(url)?;
+    Settings::take(url)
 }
 
 impl Store for SimStore {

@@ -41,6 +41,7 @@ pub const ENTRY: Entry = Entry {
     example: "redis+cluster://127.0.0.1:7000,127.0.0.1:7001",
     lacks: &[Need::Scan],
     request: words::of_cluster,
+    check: |url| RedisStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 
