@@ -13,7 +13,7 @@ use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
 use kvdyno_testbed::{
-    Action, Certificates, Deployment, Launch, NodeDescription, Request, Role, Site, Testbed,
+    Action, Certificates, Deployment, Launch, NodeDescription, Role, Site, Testbed, TestbedRequest,
     process,
 };
 
@@ -84,8 +84,8 @@ fn a_primary_with_two_replicas_and_three_sentinels() {
 
 #[test]
 fn a_primary_and_its_sentinel_over_tls() {
-    let request = Request::parse("redis-sentinel").unwrap();
-    let mut site = Site::new(request, Box::new(|_| {}), Default::default()).unwrap();
+    let settings = TestbedRequest::parse("redis-sentinel").unwrap().settings;
+    let mut site = Site::new(settings, Box::new(|_| {}), Default::default()).unwrap();
     let (primary, sentinel) = (site.address(1, 6379).unwrap(), site.address(1, 26379).unwrap());
     let files = Certificates::make(site.root(), primary.ip()).unwrap();
     let tls = |address: SocketAddr| {

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use kvdyno_core::workload::NetworkFault;
 
-use crate::deployment::{Action, find};
 use crate::error::TestbedError;
-use crate::kind::{Changes, Role};
+use crate::kind::{Changes, Kind};
+use crate::model::{Action, find};
 use crate::network::Network;
 use crate::proof;
+use crate::role::Role;
 use crate::server::Server;
 use crate::site::Site;
 
@@ -19,16 +20,21 @@ use crate::site::Site;
 /// # Errors
 /// [`TestbedError::Node`] if there is no such node or it cannot be done to it, else what the system or
 /// the server says.
-pub fn act(site: &mut Site, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
+pub fn act(
+    kind: &Kind,
+    site: &mut Site,
+    nodes: &[String],
+    action: &Action,
+) -> Result<String, TestbedError> {
     let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
     let places = nodes.iter().map(|node| find(node, &names));
     let places: Vec<usize> = places.collect::<Result<_, _>>()?;
     match action {
         Action::Kill | Action::Stop | Action::Pause | Action::Resume | Action::Restart => {
-            signal(site, &places, action)
+            signal(kind, site, &places, action)
         }
-        Action::Rewrite | Action::Compact => tidy_up(site, &places, action),
-        Action::Remove => remove(site, nodes),
+        Action::Rewrite | Action::Compact => tidy_up(kind, site, &places, action),
+        Action::Remove => remove(kind, site, nodes),
         _ => all_or_none(site, &places, action),
     }
 }
@@ -37,13 +43,13 @@ pub fn act(site: &mut Site, nodes: &[String], action: &Action) -> Result<String,
 ///
 /// # Errors
 /// [`TestbedError::Node`] if this kind cannot grow, else what the system or the server says.
-pub fn add(site: &mut Site) -> Result<String, TestbedError> {
-    let Some(add) = site.request().kind().changes.add else {
+pub fn add(kind: &Kind, site: &mut Site) -> Result<String, TestbedError> {
+    let Some(add) = kind.changes.add else {
         return Err(cannot(site, "take another node while it is up"));
     };
     add(site)?;
     let last = [site.nodes().len() - 1];
-    proof::await_first(site, &with_data(site, &last), Instant::now())?;
+    proof::await_first(&kind.proof, site, &with_data(site, &last), Instant::now())?;
     site.look_again_at(&last);
     Ok(site.nodes().last().map_or(String::new(), |node| node.server.name().to_owned()))
 }
@@ -51,22 +57,22 @@ pub fn add(site: &mut Site) -> Result<String, TestbedError> {
 /// Whether every node that is up serves, those that were started again for a while already, and has
 /// every copy that it is to have, as far as the servers can tell; if not, what is missing. `None` where
 /// nothing can be told.
-pub fn whole(site: &mut Site) -> Option<Result<(), String>> {
+pub fn whole(kind: &Kind, site: &mut Site) -> Option<Result<(), String>> {
     let up: Vec<usize> = (0..site.nodes().len())
         .filter(|place| {
             let server = &mut site.nodes_mut()[*place].server;
             server.is_running() && !server.is_paused()
         })
         .collect();
-    if let Err(said) = looked_again(site, &up) {
+    if let Err(said) = looked_again(kind, site, &up) {
         return Some(Err(said));
     }
-    let whole = site.request().kind().changes.whole?;
+    let whole = kind.changes.whole?;
     Some(whole(site, &up))
 }
 
 /// Looks once more at nodes that were started again, as soon as that is due.
-fn looked_again(site: &mut Site, up: &[usize]) -> Result<(), String> {
+fn looked_again(kind: &Kind, site: &mut Site, up: &[usize]) -> Result<(), String> {
     let mut waiting = std::mem::take(site.unproven());
     let place = |site: &Site, name: &str| {
         let names = site.nodes().iter().map(|node| node.server.name());
@@ -78,7 +84,7 @@ fn looked_again(site: &mut Site, up: &[usize]) -> Result<(), String> {
     let places: Vec<usize> = waiting.iter().filter_map(|(name, _)| place(site, name)).collect();
     let looked = match due {
         Some(due) if due > Instant::now() => Err("a node was started again just now".to_owned()),
-        _ => proof::look(site, &with_data(site, &places)).map_err(|(_, said)| said),
+        _ => proof::look(&kind.proof, site, &with_data(site, &places)).map_err(|(_, said)| said),
     };
     if looked.is_err() {
         *site.unproven() = waiting;
@@ -93,10 +99,15 @@ fn with_data(site: &Site, places: &[usize]) -> Vec<usize> {
 }
 
 fn cannot(site: &Site, what: &str) -> TestbedError {
-    TestbedError::Node(format!("testbed {} cannot {what}", site.request().kind().name))
+    TestbedError::Node(format!("testbed {} cannot {what}", site.settings().kind()))
 }
 
-fn signal(site: &mut Site, places: &[usize], action: &Action) -> Result<String, TestbedError> {
+fn signal(
+    kind: &Kind,
+    site: &mut Site,
+    places: &[usize],
+    action: &Action,
+) -> Result<String, TestbedError> {
     if matches!(action, Action::Stop | Action::Pause) {
         // All or none.
         for &place in places {
@@ -144,7 +155,7 @@ fn signal(site: &mut Site, places: &[usize], action: &Action) -> Result<String, 
             // All are started before any is waited for: a majority may be needed to serve.
             each(&mut Server::begin_restart)?;
             each(&mut Server::wait_until_ready)?;
-            proof::await_first(site, &with_data(site, places), Instant::now())?;
+            proof::await_first(&kind.proof, site, &with_data(site, places), Instant::now())?;
             site.look_again_at(places);
             "the same command line on the same data"
         }
@@ -153,8 +164,13 @@ fn signal(site: &mut Site, places: &[usize], action: &Action) -> Result<String, 
 }
 
 /// What the servers themselves have to do.
-fn tidy_up(site: &Site, places: &[usize], action: &Action) -> Result<String, TestbedError> {
-    let Changes { rewrite, compact, .. } = site.request().kind().changes;
+fn tidy_up(
+    kind: &Kind,
+    site: &Site,
+    places: &[usize],
+    action: &Action,
+) -> Result<String, TestbedError> {
+    let Changes { rewrite, compact, .. } = kind.changes;
     let (tidy_up, what) = match action {
         Action::Rewrite => (rewrite, "rewrite a log of writes"),
         _ => (compact, "merge its files when told to"),
@@ -164,8 +180,8 @@ fn tidy_up(site: &Site, places: &[usize], action: &Action) -> Result<String, Tes
 }
 
 /// Nodes leave, one after the other.
-fn remove(site: &mut Site, nodes: &[String]) -> Result<String, TestbedError> {
-    let remove = site.request().kind().changes.remove;
+fn remove(kind: &Kind, site: &mut Site, nodes: &[String]) -> Result<String, TestbedError> {
+    let remove = kind.changes.remove;
     let remove = remove.ok_or_else(|| cannot(site, "give up a node while it is up"))?;
     for node in nodes {
         // Looked up each time: who leaves moves the others up.
@@ -177,7 +193,7 @@ fn remove(site: &mut Site, nodes: &[String]) -> Result<String, TestbedError> {
 }
 
 fn own_command(site: &Site) -> String {
-    format!("{}'s own command", site.request().kind().name)
+    format!("{}'s own command", site.settings().kind())
 }
 
 /// What is done to networks and disks: where it fails at one node, it is undone at those before.
@@ -224,7 +240,7 @@ fn one(site: &mut Site, place: usize, action: &Action) -> Result<String, Testbed
 }
 
 fn on_disk(site: &Site, place: usize, action: &Action) -> Result<String, TestbedError> {
-    let kind = site.request().kind().name;
+    let kind = site.settings().kind();
     let Some(disks) = site.disks() else {
         return Err(TestbedError::Node(format!(
             "the nodes of {kind} have no disks of their own: start it with `{kind}?disk=64MiB`"
@@ -254,7 +270,7 @@ fn addresses(site: &mut Site, from: &[String]) -> Result<Vec<Ipv4Addr>, TestbedE
 }
 
 fn network(site: &mut Site) -> Result<&mut Network, TestbedError> {
-    let kind = site.request().kind().name;
+    let kind = site.settings().kind();
     site.network_mut().ok_or_else(|| {
         TestbedError::Node(format!(
             "the nodes of {kind} share this machine's network: start it with `{kind}?network=own`"

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
-use crate::request::Request;
+use crate::role::Role;
 use crate::server::Launch;
+use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
 /// The server.
@@ -80,8 +81,8 @@ struct Places {
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let program = site.software(&ASD)?;
-    let storage = storage(site.request())?;
-    let count = site.request().nodes();
+    let storage = storage(site.settings())?;
+    let count = site.settings().nodes();
     let mut nodes = Vec::new();
     for number in 1..=count {
         nodes.push(Places {
@@ -120,7 +121,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         url: format!("aerospike://{}/{NAMESPACE}", hosts.join(",")),
         version: info(services[0], "build"),
         configuration: told(services[0]),
-        changed: changed(site.request()),
+        changed: changed(site.settings()),
     })
 }
 
@@ -132,21 +133,21 @@ struct Storage {
     in_file: bool,
 }
 
-fn storage(request: &Request) -> Result<Storage, TestbedError> {
+fn storage(settings: &TestbedSettings) -> Result<Storage, TestbedError> {
     const LEAST: u64 = 512 << 20;
-    let bytes = request.bytes("memory").unwrap_or(1 << 30);
+    let bytes = settings.bytes("memory").unwrap_or(1 << 30);
     if bytes < LEAST {
         return Err(TestbedError::Word {
-            word: request.to_string(),
-            problem: format!("`memory={}` is too little", request.text("memory")),
+            word: settings.to_string(),
+            problem: format!("`memory={}` is too little", settings.text("memory")),
             advice: "Aerospike takes 512MiB or more".to_owned(),
         });
     }
     Ok(Storage {
-        replication: request.count("replication").unwrap_or(2),
-        expiry: request.count("expiry").unwrap_or(0),
+        replication: settings.count("replication").unwrap_or(2),
+        expiry: settings.count("expiry").unwrap_or(0),
         bytes,
-        in_file: request.text("storage") == "file",
+        in_file: settings.text("storage") == "file",
     })
 }
 
@@ -217,20 +218,20 @@ fn configuration(
 
 /// Settings that differ from the server's defaults: a namespace needs a storage engine with a size, and
 /// mesh heartbeats their seeds.
-fn changed(request: &Request) -> Vec<(String, String)> {
+fn changed(settings: &TestbedSettings) -> Vec<(String, String)> {
     let mut out = vec![("heartbeat.mode".to_owned(), "mesh".to_owned())];
     let mut set = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
-    let (engine, size) = match request.text("storage") {
+    let (engine, size) = match settings.text("storage") {
         "file" => ("device", "filesize"),
         _ => ("memory", "data-size"),
     };
     set("storage-engine", engine);
-    set(&format!("storage-engine.{size}"), request.text("memory"));
-    if request.text("replication") != "2" {
-        set("replication-factor", request.text("replication"));
+    set(&format!("storage-engine.{size}"), settings.text("memory"));
+    if settings.text("replication") != "2" {
+        set("replication-factor", settings.text("replication"));
     }
-    if request.text("expiry") != "0" {
-        set("nsup-period", request.text("expiry"));
+    if settings.text("expiry") != "0" {
+        set("nsup-period", settings.text("expiry"));
     }
     let most = connections();
     if most != MOST_CONNECTIONS {
@@ -336,6 +337,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+    use crate::request::TestbedRequest;
 
     fn places(number: u8) -> Places {
         let at = |port| SocketAddr::from(([127, 40, 1, number], port));
@@ -415,7 +417,7 @@ namespace test {
 
     #[test]
     fn settings_are_checked_and_those_that_differ_are_told() {
-        let parsed = |words: &str| Request::parse(words).unwrap();
+        let parsed = |words: &str| TestbedRequest::parse(words).unwrap().settings;
         let error = storage(&parsed("aerospike?memory=100MiB")).err().unwrap().to_string();
         assert!(error.contains("512MiB or more"), "{error}");
         let file = parsed("aerospike:3?storage=file&replication=3&expiry=0");

@@ -14,11 +14,13 @@ use std::time::Duration;
 use self::cql::Question;
 use crate::certificates::Certificates;
 use crate::error::TestbedError;
-use crate::install::{Software, Source};
-use crate::java::{JAVA, JIT, Java};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::install::{JAVA, Software, Source};
+use crate::java::{JIT, Java};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
+use crate::role::Role;
 use crate::server::Launch;
+use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
 /// The server.
@@ -141,8 +143,8 @@ const PLACE: &str = "dc=datacenter1\nrack=rack1\n";
 const SUPERUSER: (&str, &str) = ("cassandra", "cassandra");
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
-    let request = site.request();
-    let (count, joins) = (request.nodes(), request.text("ring") == "vnodes");
+    let settings = site.settings();
+    let (count, joins) = (settings.nodes(), settings.text("ring") == "vnodes");
     for number in 1..=count {
         start_node(site, number)?;
         if joins {
@@ -167,7 +169,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
 
 /// One more node joins, and takes its share of the data.
 fn add(site: &mut Site) -> Result<(), TestbedError> {
-    if site.request().text("ring") != "vnodes" {
+    if site.settings().text("ring") != "vnodes" {
         let advice = "a ring of even distances has no place for another node; start the testbed \
                       with `?ring=vnodes`";
         return Err(TestbedError::Node(advice.to_owned()));
@@ -206,13 +208,13 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
     let yaml = site.write(&name, "cassandra.yaml", &yaml(site, address, &settings, &tls))?;
     let place = site.write(&name, "cassandra-rackdc.properties", PLACE)?;
     let log = site.write(&name, "logback.xml", LOG)?;
-    let request = site.request();
+    let settings = site.settings();
     let jmx = nodetool::choose_port(site, &name, number)?;
-    let heap = request.bytes("memory").unwrap_or(256 << 20).div_ceil(1 << 20).max(64);
+    let heap = settings.bytes("memory").unwrap_or(256 << 20).div_ceil(1 << 20).max(64);
     let home = folder.display().to_string();
     let java = Java::class(&library, "org.apache.cassandra.service.CassandraDaemon")
         .heap("64M", &format!("{heap}M"))
-        .jit(request.text("jit"))
+        .jit(settings.text("jit"))
         .option("-Xss256k")
         .option(format!("-javaagent:{}", agent(&library)?.display()))
         .property("java.security.manager", "allow")
@@ -231,7 +233,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
         .opens(&OPENS)
         .exports(&EXPORTS);
     // A node that joins must have heard of the ring and its schema; others need not wait for that.
-    let java = match request.text("ring") {
+    let java = match settings.text("ring") {
         "vnodes" => java.property("cassandra.ring_delay_ms", "5000"),
         _ => java
             .property("cassandra.ring_delay_ms", "100")
@@ -254,14 +256,14 @@ fn agent(library: &Path) -> Result<PathBuf, TestbedError> {
 
 /// What is said in `cassandra.yaml` beside addresses and what every node must be told.
 fn settings(site: &Site, number: u16) -> Vec<(&'static str, String)> {
-    let request = site.request();
-    let joins = request.text("ring") == "vnodes";
+    let settings = site.settings();
+    let joins = settings.text("ring") == "vnodes";
     let mut out = vec![
         ("commitlog_segment_size", "8MiB".to_owned()),
         ("auto_snapshot", "false".to_owned()),
         ("dynamic_snitch", "false".to_owned()),
     ];
-    match request.text("sync") {
+    match settings.text("sync") {
         "batch" => out.push(("commitlog_sync", "batch".to_owned())),
         "group" => {
             out.push(("commitlog_sync", "group".to_owned()));
@@ -276,13 +278,13 @@ fn settings(site: &Site, number: u16) -> Vec<(&'static str, String)> {
         out.push(("num_tokens", "16".to_owned()));
     } else {
         // Tokens are all numbers of 64 bits, and the first node has the least.
-        let width = (1i128 << 64) / i128::from(request.nodes());
+        let width = (1i128 << 64) / i128::from(settings.nodes());
         let token = i128::from(i64::MIN) + width * i128::from(number - 1);
         out.push(("num_tokens", "1".to_owned()));
         out.push(("initial_token", token.to_string()));
         out.push(("auto_bootstrap", "false".to_owned()));
     }
-    if request.text("password") == "yes" {
+    if settings.text("password") == "yes" {
         out.push(("authenticator", "PasswordAuthenticator".to_owned()));
         out.push(("authorizer", "CassandraAuthorizer".to_owned()));
     }
@@ -296,9 +298,9 @@ fn yaml(
     settings: &[(&'static str, String)],
     tls: &str,
 ) -> String {
-    let request = site.request();
+    let asked = site.settings();
     // A node that is named as a seed does not join: it is there from the start.
-    let seeds = if request.text("ring") == "vnodes" { 1 } else { request.nodes() };
+    let seeds = if asked.text("ring") == "vnodes" { 1 } else { asked.nodes() };
     let seeds: Vec<String> = (1..=seeds).map(|number| site.ip(number).to_string()).collect();
     let mut out = format!(
         "cluster_name: kvdyno\n\
@@ -322,7 +324,7 @@ fn yaml(
 
 /// The part of `cassandra.yaml` about TLS; empty without it.
 fn tls(site: &Site, address: SocketAddr, folder: &Path) -> Result<String, TestbedError> {
-    if site.request().text("tls") != "yes" {
+    if site.settings().text("tls") != "yes" {
         return Ok(String::new());
     }
     let files = Certificates::make(folder, address.ip())?;
@@ -339,7 +341,7 @@ fn tls(site: &Site, address: SocketAddr, folder: &Path) -> Result<String, Testbe
 }
 
 fn login(site: &Site) -> Option<(&'static str, &'static str)> {
-    (site.request().text("password") == "yes").then_some(SUPERUSER)
+    (site.settings().text("password") == "yes").then_some(SUPERUSER)
 }
 
 /// Waits until every node knows every other, with all that a driver asks, and lets the superuser in.
@@ -405,11 +407,11 @@ fn changed(site: &Site) -> Vec<(String, String)> {
     let settings = settings(site, 1).into_iter().filter(|setting| !usual(setting));
     let mut out: Vec<(String, String)> =
         settings.map(|(name, value)| (name.to_owned(), value)).collect();
-    if site.request().text("tls") == "yes" {
+    if site.settings().text("tls") == "yes" {
         out.push(("client_encryption_options.enabled".to_owned(), "true".to_owned()));
     }
     out.push(("endpoint_snitch".to_owned(), "GossipingPropertyFileSnitch".to_owned()));
-    out.push(("-Xmx".to_owned(), site.request().text("memory").to_owned()));
+    out.push(("-Xmx".to_owned(), site.settings().text("memory").to_owned()));
     out
 }
 
@@ -419,14 +421,14 @@ fn url(site: &Site) -> Result<String, TestbedError> {
     let user = login(site).map(|(user, password)| format!("{user}:{password}@"));
     let (hosts, user) = (hosts.join(","), user.unwrap_or_default());
     let mut options = Vec::new();
-    if let Some(copies) = site.request().count("replication") {
+    if let Some(copies) = site.settings().count("replication") {
         options.push(format!("replication={copies}"));
     }
-    match site.request().text("consistency") {
+    match site.settings().text("consistency") {
         "local_quorum" => {}
         level => options.push(format!("consistency={level}")),
     }
-    let scheme = if site.request().text("tls") == "yes" {
+    let scheme = if site.settings().text("tls") == "yes" {
         options.push(format!("ca={}", authorities(site)?.display()));
         "cassandras"
     } else {

@@ -11,12 +11,14 @@ use serde_json::Value;
 
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{Software, Source};
-use crate::java::{JAVA, JIT, Java};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::install::{JAVA, Software, Source};
+use crate::java::{JIT, Java};
+use crate::kind::{Changes, Kind};
 use crate::network::IP;
 use crate::process;
 use crate::proof::Proof;
+use crate::role::Role;
+use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
 /// The test server.
@@ -100,14 +102,14 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let [_, a, b, _] = site.ip(1).octets();
     let (here, there) = (Ipv4Addr::new(198, 19, a, b), Ipv4Addr::new(198, 18, a, b));
     let address = SocketAddr::from((there, 8091));
-    let heap = format!("{}K", site.request().bytes("memory").unwrap_or_default() / 1024);
+    let heap = format!("{}K", site.settings().bytes("memory").unwrap_or_default() / 1024);
     let (servers, vbuckets) =
-        (site.request().text("servers").to_owned(), site.request().text("vbuckets").to_owned());
+        (site.settings().text("servers").to_owned(), site.settings().text("vbuckets").to_owned());
     let folder = site.folder(NODE)?;
     let host = there.to_string();
     let launch = Java::jar(jar)
         .heap("32M", &heap)
-        .jit(site.request().text("jit"))
+        .jit(site.settings().text("jit"))
         .launch(address, &folder)?
         .arguments(["--port", "8091", "--host", &host, "--nodes", &servers])
         .arguments(["--vbuckets", &vbuckets, "--replicas", "0", "--buckets", "default::couchbase"])

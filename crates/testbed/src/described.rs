@@ -13,11 +13,11 @@ use file::{Commands, DeploymentFile, NodeEntry};
 use kvdyno_core::folder::OwnedFolder;
 use kvdyno_core::workload::Way;
 
-use crate::deployment::{Action, Description, NodeDescription, Testbed, find};
 use crate::error::TestbedError;
 use crate::folder;
-use crate::kind::Role;
+use crate::model::{Action, Description, NodeDescription, Testbed, find};
 use crate::process;
+use crate::role::Role;
 use crate::site::{Step, Tell};
 
 /// Between two looks at a node that is starting.

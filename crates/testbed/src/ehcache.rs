@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{Software, Source};
-use crate::java::{JAVA, JIT, Java};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::install::{JAVA, Software, Source};
+use crate::java::{JIT, Java};
+use crate::kind::{Changes, Kind};
 use crate::process;
 use crate::proof::Proof;
+use crate::role::Role;
+use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
 /// The web application, unpacked in the folder `war`, and Jetty.
@@ -141,7 +143,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let software = site.software(&EHCACHE)?;
     let address = site.address(1, 8080)?;
     let (records, heap) =
-        (site.request().text("records").to_owned(), site.request().bytes("memory"));
+        (site.settings().text("records").to_owned(), site.settings().bytes("memory"));
     // In KiB, the JVM's smallest unit of a heap that is a whole number of pages.
     let heap = format!("{}K", heap.unwrap_or_default() / 1024);
     let folder = site.folder(NODE)?;
@@ -154,7 +156,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let host = address.ip().to_string();
     let launch = Java::jar(software.join("lib/jetty-runner-9.4.58.v20250814.jar"))
         .heap("32M", &heap)
-        .jit(site.request().text("jit"))
+        .jit(site.settings().text("jit"))
         .opens(&["java.base/java.lang"])
         .launch(address, &folder)?
         .arguments(["--host", &host, "--port", &address.port().to_string(), "--classes"])

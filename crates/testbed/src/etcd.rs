@@ -9,9 +9,11 @@ use serde_json::{Value, json};
 use crate::error::TestbedError;
 use crate::http;
 use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
+use crate::role::Role;
 use crate::server::{Launch, Server};
+use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
 /// The server.
@@ -63,7 +65,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let program = site.software(&ETCD)?;
     let changed = options(site);
     let mut members = Vec::new();
-    for number in 1..=site.request().nodes() {
+    for number in 1..=site.settings().nodes() {
         let (client, peer) = (site.address(number, 2379)?, site.address(number, 2380)?);
         members.push((format!("etcd-{number}"), client, peer));
     }
@@ -90,19 +92,19 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
 }
 
 fn options(site: &Site) -> Vec<(String, String)> {
-    let request = site.request();
+    let settings = site.settings();
     let mut out = Vec::new();
     let mut set = |name: &str, value: String| out.push((name.to_owned(), value));
-    let election = request.duration("election").unwrap_or(Duration::from_secs(1));
+    let election = settings.duration("election").unwrap_or(Duration::from_secs(1));
     if election != Duration::from_secs(1) {
         set("--election-timeout", election.as_millis().to_string());
         // etcd wants the one to be ten times the other, as they are by default.
         set("--heartbeat-interval", (election.as_millis() / 10).max(1).to_string());
     }
-    if let Some(bytes) = request.bytes("quota") {
+    if let Some(bytes) = settings.bytes("quota") {
         set("--quota-backend-bytes", bytes.to_string());
     }
-    if let Some(time) = request.duration("keep-history") {
+    if let Some(time) = settings.duration("keep-history") {
         set("--auto-compaction-retention", format!("{}s", time.as_secs().max(1)));
     }
     out

@@ -8,11 +8,13 @@ use serde_json::Value;
 use crate::certificates::Certificates;
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{Software, Source};
-use crate::java::{JAVA, JIT, Java};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::install::{JAVA, Software, Source};
+use crate::java::{JIT, Java};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
 use crate::redis::exchange::put_and_get;
+use crate::role::Role;
+use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
 /// The server.
@@ -102,10 +104,10 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         resp: site.address(1, 11223)?,
         memcached: site.address(1, 11224)?,
     };
-    let heap = site.request().bytes("memory").unwrap_or_default();
+    let heap = site.settings().bytes("memory").unwrap_or_default();
     // In KiB, the JVM's smallest unit of a heap that is a whole number of pages.
     let heap = format!("{}K", heap / 1024);
-    let records = site.request().text("records").to_owned();
+    let records = site.settings().text("records").to_owned();
     site.write(NODE, "server/conf/log4j2.xml", LOGGING)?;
     let secure = secure(site)?;
     let xml = configuration(&at, secure.as_ref(), &records);
@@ -113,7 +115,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let folder = site.folder(NODE)?;
     let launch = Java::class(&library, "org.infinispan.server.Bootstrap")
         .heap("64M", &heap)
-        .jit(site.request().text("jit"))
+        .jit(site.settings().text("jit"))
         .property("infinispan.server.home.path", &folder.display().to_string())
         .launch(at.rest, &folder)?
         .arguments(["-c", "infinispan.xml"])
@@ -135,7 +137,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         changed.push(("security-realm.server-identities.ssl".to_owned(), "yes".to_owned()));
     }
     Ok(Served {
-        url: url(&at, secure.as_ref(), site.request().text("endpoint")),
+        url: url(&at, secure.as_ref(), site.settings().text("endpoint")),
         version,
         configuration: told(at.rest),
         changed,
@@ -144,7 +146,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
 
 /// What serves TLS, if that is asked for.
 fn secure(site: &mut Site) -> Result<Option<Secure>, TestbedError> {
-    if site.request().text("tls") != "yes" {
+    if site.settings().text("tls") != "yes" {
         return Ok(None);
     }
     let at = site.address(1, 11225)?;

@@ -19,8 +19,9 @@ use std::path::{Path, PathBuf};
 
 use kvdyno_core::lock::Lock;
 
+pub use maven::JAVA;
+
 use crate::error::TestbedError;
-use crate::java::JAVA;
 use crate::process;
 
 /// Variable that names the cache folder.

@@ -6,17 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::TestbedError;
-use crate::install::{Software, Source};
-use crate::kind::{Setting, Values};
+use crate::install::JAVA;
 use crate::process;
 use crate::server::Launch;
-
-/// The virtual machine itself.
-pub static JAVA: Software = Software {
-    name: "java",
-    version: "",
-    source: Source::Debian { packages: &["default-jre-headless"], program: "java" },
-};
+use crate::settings::{Setting, Values};
 
 /// A setting for every testbed that runs on Java.
 pub const JIT: Setting = Setting {

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 pub use protocol::{Order, Report};
 pub use served::serve;
 
-use crate::deployment::{Action, Description, NodeDescription};
 use crate::error::TestbedError;
+use crate::model::{Action, Description, NodeDescription};
 use crate::site::Step;
 
 /// Name of the socket, in a testbed's folder, on which its keeper takes orders from others.

@@ -10,10 +10,11 @@ pub use guard::{MemcachedServer, MemcachedSettings};
 
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
-use crate::request::Request;
+use crate::role::Role;
 use crate::server::{Launch, conversation};
+use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
 /// The server.
@@ -57,9 +58,9 @@ pub static KIND: Kind = Kind {
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let program = site.software(&MEMCACHED)?;
-    let changed = options(site.request());
+    let changed = options(site.settings());
     let mut hosts = Vec::new();
-    for number in 1..=site.request().nodes() {
+    for number in 1..=site.settings().nodes() {
         let address = site.side_by_side(number, 11211)?;
         let launch = launch(&program, address, &changed);
         site.start(&format!("memcached-{number}"), Some(Role::Peer), launch)?;
@@ -78,17 +79,17 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
 
 /// What a request's settings mean on the command line, as (option, value); only what differs from
 /// the server's default.
-fn options(request: &Request) -> Vec<(String, String)> {
+fn options(settings: &TestbedSettings) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let mut set = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
-    if let Some(bytes) = request.bytes("memory").filter(|bytes| *bytes != 64 << 20) {
+    if let Some(bytes) = settings.bytes("memory").filter(|bytes| *bytes != 64 << 20) {
         set("-m", &bytes.div_ceil(1 << 20).to_string());
     }
-    if request.text("full") == "refuse" {
+    if settings.text("full") == "refuse" {
         set("-M", "");
     }
-    if request.text("threads") != "4" {
-        set("-t", request.text("threads"));
+    if settings.text("threads") != "4" {
+        set("-t", settings.text("threads"));
     }
     out
 }

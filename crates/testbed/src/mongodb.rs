@@ -13,9 +13,11 @@ use serde_json::json;
 
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
+use crate::role::Role;
 use crate::server::Launch;
+use crate::settings::{Setting, Values};
 use crate::site::{Node, Served, Site};
 
 /// Variable that names a `mongod`.
@@ -84,10 +86,10 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
         let advice = format!("for MongoDB itself set {MONGOD_VARIABLE} to the path of a mongod");
         Err(TestbedError::Node(format!("FerretDB {what}; {advice}")))
     };
-    if site.request().nodes() > 1 {
+    if site.settings().nodes() > 1 {
         return for_mongod("has no replica sets");
     }
-    if let Some((name, _)) = site.request().changed().first()
+    if let Some((name, _)) = site.settings().changed().first()
         && ["election", "memory"].contains(&name.as_str())
     {
         return for_mongod(&format!("has no setting `{name}`"));
@@ -134,7 +136,7 @@ const SET: &str = "kvdyno";
 
 fn deploy_replica_set(site: &mut Site) -> Result<Served, TestbedError> {
     let program = site.software(&MONGOD)?;
-    let memory = site.request().bytes("memory").map(|bytes| {
+    let memory = site.settings().bytes("memory").map(|bytes| {
         // As it takes it: gigabytes, with fractions.
         let cache = format!("{:.3}", bytes as f64 / f64::from(1 << 30));
         ("--wiredTigerCacheSizeGB".to_owned(), cache)
@@ -142,7 +144,7 @@ fn deploy_replica_set(site: &mut Site) -> Result<Served, TestbedError> {
     let mut changed = vec![("--replSet".to_owned(), SET.to_owned())];
     changed.extend(memory);
     let mut members = Vec::new();
-    for number in 1..=site.request().nodes() {
+    for number in 1..=site.settings().nodes() {
         let name = format!("mongodb-{number}");
         let address = site.address(number, 27017)?;
         let data = site.folder(&format!("{name}/data"))?;
@@ -157,7 +159,7 @@ fn deploy_replica_set(site: &mut Site) -> Result<Served, TestbedError> {
         members.push(address);
     }
     site.serve("mongod")?;
-    let election = site.request().duration("election").unwrap_or(Duration::from_secs(10));
+    let election = site.settings().duration("election").unwrap_or(Duration::from_secs(10));
     if election != Duration::from_secs(10) {
         changed.push(("electionTimeoutMillis".to_owned(), election.as_millis().to_string()));
     }

@@ -7,12 +7,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::error::TestbedError;
-use crate::kind::Role;
+use crate::role::Role;
 use crate::server::POLL;
-use crate::site::Site;
-
-/// From the look that found all nodes serving to the one that must find them so again.
-pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(2);
+use crate::site::{AGAIN_AFTER, Site};
 
 /// How long nodes that are ready may take to serve, on a machine that is fully loaded.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -38,14 +35,14 @@ pub struct Proof {
 ///
 /// # Errors
 /// [`TestbedError::NotReady`] with what the first of them said.
-pub(crate) fn prove(site: &mut Site) -> Result<(), TestbedError> {
+pub(crate) fn prove(proof: &Proof, site: &mut Site) -> Result<(), TestbedError> {
     let places = data_nodes(site);
     site.step("a put and a get on every node, twice", |site| {
         let begin = Instant::now();
         loop {
-            await_first(site, &places, begin)?;
+            await_first(proof, site, &places, begin)?;
             site.pause(AGAIN_AFTER)?;
-            if look(site, &places).is_ok() {
+            if look(proof, site, &places).is_ok() {
                 return Ok(());
             }
         }
@@ -57,11 +54,12 @@ pub(crate) fn prove(site: &mut Site) -> Result<(), TestbedError> {
 /// # Errors
 /// [`TestbedError::NotReady`] with what the last look said.
 pub(crate) fn await_first(
+    proof: &Proof,
     site: &mut Site,
     places: &[usize],
     begin: Instant,
 ) -> Result<(), TestbedError> {
-    while let Err((place, said)) = look(site, places) {
+    while let Err((place, said)) = look(proof, site, places) {
         let server = &mut site.nodes_mut()[place].server;
         // One that has ended tells why.
         server.serves()?;
@@ -80,9 +78,9 @@ fn data_nodes(site: &Site) -> Vec<usize> {
 }
 
 /// One look at nodes; what is wrong, and with which.
-pub(crate) fn look(site: &Site, places: &[usize]) -> Result<(), (usize, String)> {
+pub(crate) fn look(proof: &Proof, site: &Site, places: &[usize]) -> Result<(), (usize, String)> {
     let Some(&first) = places.first() else { return Ok(()) };
-    let Proof { announced, exchange } = site.request().kind().proof;
+    let Proof { announced, exchange } = *proof;
     if let Some(announced) = announced {
         let known: Vec<SocketAddr> =
             site.nodes().iter().map(|node| node.server.address()).collect();

@@ -14,11 +14,12 @@ pub(crate) use journal::work;
 
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::process;
 use crate::proof::Proof;
-use crate::request::Request;
+use crate::role::Role;
 use crate::server::{Launch, Server, first_answer};
+use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
 /// The server. Its package brings `redis-cli`, too.
@@ -103,13 +104,13 @@ pub static SHARDED: Kind = Kind {
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
-    let changed = options(site.request());
+    let changed = options(site.settings());
     let mut hosts = Vec::new();
-    for number in 1..=site.request().nodes() {
+    for number in 1..=site.settings().nodes() {
         hosts.push(start(site, number, &changed)?.to_string());
     }
     site.serve("redis-server")?;
-    let scheme = if site.request().kind().name == KIND.name { "redis" } else { "redis+sharded" };
+    let scheme = if site.settings().kind() == KIND.name { "redis" } else { "redis+sharded" };
     let url = format!("{scheme}://{}", hosts.join(","));
     let address = site.nodes()[0].server.address();
     Ok(Served { url, version: version(address)?, configuration: configuration(address)?, changed })
@@ -131,7 +132,7 @@ fn start(
 
 /// One server more, which the others hear nothing of: what it gets is for the client to decide.
 fn add(site: &mut Site) -> Result<(), TestbedError> {
-    let changed = options(site.request());
+    let changed = options(site.settings());
     let number = site.nodes().len() as u16 + 1;
     start(site, number, &changed)?;
     site.serve("redis-server")
@@ -140,10 +141,10 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
 /// What a request's settings mean in `redis.conf`, as (name, value); only what differs from the
 /// server's default.
 #[must_use]
-pub fn options(request: &Request) -> Vec<(String, String)> {
+pub fn options(settings: &TestbedSettings) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let mut set = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
-    let persistence = request.text("persistence");
+    let persistence = settings.text("persistence");
     if persistence != "rdb" {
         set("save", "");
     }
@@ -152,18 +153,18 @@ pub fn options(request: &Request) -> Vec<(String, String)> {
         if sync == "always" {
             set("appendfsync", sync);
         }
-        if request.text("rewrites") == "held-off" {
+        if settings.text("rewrites") == "held-off" {
             set("auto-aof-rewrite-percentage", "0");
         }
     }
-    if let Some(bytes) = request.bytes("memory") {
+    if let Some(bytes) = settings.bytes("memory") {
         set("maxmemory", &bytes.to_string());
     }
-    if request.text("full") != "noeviction" {
-        set("maxmemory-policy", request.text("full"));
+    if settings.text("full") != "noeviction" {
+        set("maxmemory-policy", settings.text("full"));
     }
-    if request.text("io-threads") != "1" {
-        set("io-threads", request.text("io-threads"));
+    if settings.text("io-threads") != "1" {
+        set("io-threads", settings.text("io-threads"));
     }
     out
 }

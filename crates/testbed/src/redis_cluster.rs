@@ -5,15 +5,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::error::TestbedError;
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::process;
 use crate::proof::Proof;
 use crate::redis::{
     FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration, exchange,
     is_linked_replica, launch, options, rewrite, role, version, work,
 };
-use crate::request::Request;
+use crate::role::Role;
 use crate::server::{Launch, Server};
+use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
 /// How long the nodes may take to agree, on a machine that is fully loaded.
@@ -59,8 +60,8 @@ pub static KIND: Kind = Kind {
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
-    let replicas = site.request().count("replicas").unwrap_or(1);
-    let nodes = site.request().nodes();
+    let replicas = site.settings().count("replicas").unwrap_or(1);
+    let nodes = site.settings().nodes();
     if u64::from(nodes) < 3 * (replicas + 1) {
         return Err(TestbedError::Node(format!(
             "a cluster has three primaries or more, each with {replicas} replicas: ask for \
@@ -68,7 +69,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
             3 * (replicas + 1)
         )));
     }
-    let changed = cluster_options(site.request());
+    let changed = cluster_options(site.settings());
     let mut hosts = Vec::new();
     for number in 1..=nodes {
         hosts.push(start(site, number, &changed)?.to_string());
@@ -119,10 +120,10 @@ fn node(
 }
 
 /// What a request means in `redis.conf`, beside addresses.
-fn cluster_options(request: &Request) -> Vec<(String, String)> {
-    let mut out = options(request);
+fn cluster_options(settings: &TestbedSettings) -> Vec<(String, String)> {
+    let mut out = options(settings);
     out.push(("cluster-enabled".to_owned(), "yes".to_owned()));
-    if let Some(timeout) = request.duration("node-timeout") {
+    if let Some(timeout) = settings.duration("node-timeout") {
         let millis = timeout.as_millis().max(1).to_string();
         out.push(("cluster-node-timeout".to_owned(), millis));
     }
@@ -198,7 +199,7 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
 
 /// One primary more, with its share of the slots.
 fn add(site: &mut Site) -> Result<(), TestbedError> {
-    let changed = cluster_options(site.request());
+    let changed = cluster_options(site.settings());
     let taken = |number: u16| {
         let name = format!("redis-{number}");
         site.nodes().iter().any(|node| node.server.name() == name)

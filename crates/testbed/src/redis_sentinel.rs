@@ -6,14 +6,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::TestbedError;
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
 use crate::redis::{
     FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration,
     exchange::{self, Reply, talk},
     in_utc, is_linked_replica, options, role, version, work,
 };
+use crate::role::Role;
 use crate::server::Launch;
+use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
 /// Two of them agree when the third is gone, too.
@@ -56,9 +58,9 @@ pub static KIND: Kind = Kind {
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
-    let changed = options(site.request());
+    let changed = options(site.settings());
     let mut data = Vec::new();
-    for number in 1..=site.request().nodes() {
+    for number in 1..=site.settings().nodes() {
         let address = site.address(number, 6379)?;
         data.push(address);
         let mut lines = vec![
@@ -79,7 +81,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let watching = watching(site, data[0]);
     let mut hosts = Vec::new();
     for number in 1..=SENTINELS {
-        let address = site.address(site.request().nodes() + number, 26379)?;
+        let address = site.address(site.settings().nodes() + number, 26379)?;
         let mut lines = watching.clone();
         lines.push(format!("sentinel announce-ip {}", address.ip()));
         let role = Some(Role::Observer);
@@ -143,7 +145,7 @@ fn watching(site: &Site, primary: SocketAddr) -> Vec<String> {
     let settings =
         [("down-after", "down-after-milliseconds"), ("failover-timeout", "failover-timeout")];
     for (setting, option) in settings {
-        if let Some(time) = site.request().duration(setting) {
+        if let Some(time) = site.settings().duration(setting) {
             lines.push(format!("sentinel {option} {NAME} {}", time.as_millis().max(1)));
         }
     }

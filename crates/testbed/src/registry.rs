@@ -36,8 +36,8 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::{SHARED, Setting};
-    use crate::request::Request;
+    use crate::request::TestbedRequest;
+    use crate::settings::{SHARED, Setting};
 
     /// The part of docs/TESTBEDS.md that tells the kinds and their settings.
     fn kinds_as_documented() -> String {
@@ -115,7 +115,7 @@ mod tests {
                     setting.default.is_empty() || setting.values.advice(setting.default).is_none();
                 assert!(fits, "{}: default of `{}`", kind.name, setting.name);
             }
-            assert_eq!(Request::parse(kind.name).unwrap().nodes(), kind.nodes);
+            assert_eq!(TestbedRequest::parse(kind.name).unwrap().settings.nodes(), kind.nodes);
         }
     }
 }

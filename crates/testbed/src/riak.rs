@@ -17,10 +17,11 @@ use self::layout::{configuration, lay_out, settings};
 use crate::error::TestbedError;
 use crate::http;
 use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
-use crate::request::Request;
+use crate::role::Role;
 use crate::server::{Launch, Server};
+use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
 /// The server: `bin/riak` of a release, with the rest of the release around it.
@@ -117,8 +118,8 @@ fn server<'a>(site: &'a Site, member: &Member) -> Option<&'a Server> {
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let program = site.software(&RIAK)?;
     let release = release(&program)?;
-    let settings = settings(site.request())?;
-    let members: Vec<Member> = (1..=site.request().nodes())
+    let settings = settings(site.settings())?;
+    let members: Vec<Member> = (1..=site.settings().nodes())
         .map(|number| member(site, number))
         .collect::<Result<_, _>>()?;
     let mapper = start_mappers(site, &release, &members)?;
@@ -146,7 +147,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     }
     let hosts: Vec<String> = members.iter().map(|member| member.protobuf.to_string()).collect();
     Ok(Served {
-        url: format!("riak://{}/kvdyno{}", hosts.join(","), declared(site.request())),
+        url: format!("riak://{}/kvdyno{}", hosts.join(","), declared(site.settings())),
         version: exchange::version(members[0].protobuf),
         configuration: configuration(&members[0], &settings),
         changed: settings,
@@ -154,8 +155,8 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
 }
 
 /// What Riak does not tell its clients: what keeps the records.
-fn declared(request: &Request) -> String {
-    match (request.text("backend"), request.text("sync")) {
+fn declared(settings: &TestbedSettings) -> String {
+    match (settings.text("backend"), settings.text("sync")) {
         ("bitcask", "off") => String::new(),
         (backend, "on") => format!("?backend={backend}-sync"),
         (backend, _) => format!("?backend={backend}"),
@@ -216,7 +217,7 @@ fn start_mappers(site: &mut Site, release: &Path, members: &[Member]) -> Result<
         problem: format!("no erts-VERSION/bin/epmd in {}", release.display()),
     })?;
     let port = free_port(MAPPER)?.port();
-    let apart = site.request().text("network") == "own";
+    let apart = site.settings().text("network") == "own";
     for (place, served) in members.chunks(if apart { 1 } else { members.len() }).enumerate() {
         let addresses: Vec<String> = served.iter().map(|member| member.ip.to_string()).collect();
         let address = SocketAddr::new(IpAddr::V4(served[0].ip), port);
@@ -339,6 +340,7 @@ fn handed_over(told: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::TestbedRequest;
 
     #[test]
     fn a_program_outside_of_a_release_is_refused() {
@@ -349,12 +351,12 @@ mod tests {
 
     #[test]
     fn what_keeps_records_is_declared_in_the_url() {
-        let of = |words: &str| declared(&Request::parse(words).unwrap());
+        let of = |words: &str| declared(&TestbedRequest::parse(words).unwrap().settings);
         assert_eq!(of("riak:3"), "");
         assert_eq!(of("riak?backend=memory"), "?backend=memory");
         assert_eq!(of("riak?backend=leveldb"), "?backend=leveldb");
         assert_eq!(of("riak?sync=on"), "?backend=bitcask-sync");
-        assert!(Request::parse("riak?ring=8").is_err(), "two copies would share a node");
+        assert!(TestbedRequest::parse("riak?ring=8").is_err(), "two copies would share a node");
     }
 
     #[test]

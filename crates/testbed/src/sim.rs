@@ -14,10 +14,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::error::TestbedError;
-use crate::kind::{Changes, Kind, Role, Setting, Values};
+use crate::kind::{Changes, Kind};
 use crate::proof::Proof;
 use crate::redis::exchange::put_and_get;
+use crate::role::Role;
 use crate::server::{Launch, conversation};
+use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
 pub use node::serve;
@@ -69,7 +71,7 @@ pub static KIND: Kind = Kind {
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let mut nodes = Vec::new();
-    for number in 1..=site.request().nodes() {
+    for number in 1..=site.settings().nodes() {
         nodes.push(site.address(number, 6379)?);
     }
     for (number, address) in nodes.iter().enumerate() {
@@ -92,7 +94,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })?;
     let hosts: Vec<String> = nodes.iter().map(ToString::to_string).collect();
     let names = ["ack", "takeover", "log", "lag"];
-    let told = names.map(|name| (name.to_owned(), site.request().text(name).to_owned()));
+    let told = names.map(|name| (name.to_owned(), site.settings().text(name).to_owned()));
     let differs = |(name, value): &&(String, String)| {
         KIND.settings.iter().any(|setting| setting.name == name && setting.default != value)
     };
@@ -110,14 +112,14 @@ fn settings(
     number: usize,
     nodes: &[SocketAddr],
 ) -> Result<node::Settings, TestbedError> {
-    let request = site.request();
+    let settings = site.settings();
     Ok(node::Settings {
         number,
         nodes: nodes.to_vec(),
-        ack_after: request.text("ack") == "after",
-        takeover: request.duration("takeover").unwrap_or_default().max(SHORTEST),
-        lag: request.duration("lag").unwrap_or_default(),
-        disk: request.text("log") == "disk",
+        ack_after: settings.text("ack") == "after",
+        takeover: settings.duration("takeover").unwrap_or_default().max(SHORTEST),
+        lag: settings.duration("lag").unwrap_or_default(),
+        disk: settings.text("log") == "disk",
         folder: site.folder(name)?,
     })
 }

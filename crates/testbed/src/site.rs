@@ -16,12 +16,14 @@ use crate::disk::Disks;
 use crate::error::TestbedError;
 use crate::folder;
 use crate::install::Software;
-use crate::kind::Role;
 use crate::network::Network;
 use crate::pin::Pinned;
-use crate::proof::AGAIN_AFTER;
-use crate::request::Request;
+use crate::role::Role;
 use crate::server::{Launch, POLL, Server};
+use crate::settings::TestbedSettings;
+
+/// From the look that found all nodes serving to the one that must find them so again.
+pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// A step of the set-up and how long it took.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -64,7 +66,7 @@ pub struct Site {
     nodes: Vec<Node>,
     network: Option<Network>,
     disks: Option<RefCell<Disks>>,
-    request: Request,
+    settings: TestbedSettings,
     folder: OwnedFolder,
     addresses: Addresses,
     pinned: Option<Pinned>,
@@ -81,36 +83,39 @@ impl Site {
     ///
     /// # Errors
     /// [`TestbedError::System`] if the system refuses.
-    pub fn new(request: Request, tell: Tell, abort: Arc<AtomicBool>) -> Result<Site, TestbedError> {
+    pub fn new(
+        settings: TestbedSettings,
+        tell: Tell,
+        abort: Arc<AtomicBool>,
+    ) -> Result<Site, TestbedError> {
         let made = Instant::now();
-        let network = match request.text("network") {
+        let network = match settings.text("network") {
             "own" => Some(Network::make()?),
             _ => None,
         };
-        let kept = request.text("folder");
+        let kept = settings.text("folder");
         let folder = if kept.is_empty() {
-            folder::make(request.kind().name)
+            folder::make(settings.kind())
                 .map_err(TestbedError::system("make", "the testbed's folder"))
         } else {
             OwnedFolder::kept(Path::new(kept)).map_err(TestbedError::system("use", kept))
         }?;
         let addresses = Addresses::take()
-            .map_err(TestbedError::system("find free addresses for", request.kind().name))?;
-        let pinned = match request.text("pin") {
-            "servers" => Some(Pinned::halves().ok_or_else(|| TestbedError::Word {
-                word: request.to_string(),
-                problem: "only one processor may be used".to_owned(),
-                advice: "leave `pin` out".to_owned(),
+            .map_err(TestbedError::system("find free addresses for", settings.kind()))?;
+        let pinned = match settings.text("pin") {
+            "servers" => Some(Pinned::halves().ok_or_else(|| {
+                let problem = "only one processor may be used".to_owned();
+                settings.wrong(problem, "leave `pin` out".to_owned())
             })?),
             _ => None,
         };
-        let disks = disks(&request)?;
+        let disks = disks(&settings)?;
         let (nodes, steps) = (Vec::new(), Vec::new());
         Ok(Site {
             nodes,
             network,
             disks,
-            request,
+            settings,
             folder,
             addresses,
             pinned,
@@ -124,8 +129,8 @@ impl Site {
 
     /// What was asked for: nodes and settings.
     #[must_use]
-    pub fn request(&self) -> &Request {
-        &self.request
+    pub fn settings(&self) -> &TestbedSettings {
+        &self.settings
     }
 
     /// The path of a program or library folder that [`Software`] brings.
@@ -133,7 +138,7 @@ impl Site {
     /// # Errors
     /// [`TestbedError::NotInstalled`] with the command that installs it.
     pub fn software(&self, software: &'static Software) -> Result<PathBuf, TestbedError> {
-        software.find().ok_or_else(|| software.missing(self.request.kind().name))
+        software.find().ok_or_else(|| software.missing(self.settings.kind()))
     }
 
     /// The nodes so far, in the order of their start.
@@ -165,7 +170,7 @@ impl Site {
         if let Some(network) = &mut self.network {
             return Ok(network.socket(node, usual));
         }
-        let what = format!("node {node} of {}", self.request.kind().name);
+        let what = format!("node {node} of {}", self.settings.kind());
         self.addresses.socket(node, usual).map_err(TestbedError::system("find a port for", what))
     }
 
@@ -250,7 +255,7 @@ impl Site {
         let launch = match &mut self.network {
             Some(network) => {
                 let place = network.of(launch.address().ip());
-                let kind = self.request.kind().name;
+                let kind = self.settings.kind();
                 let refused = |_| {
                     TestbedError::Node(format!(
                         "testbed {kind} cannot have `network=own`: it has an arrangement of its own"
@@ -399,14 +404,11 @@ impl Site {
     }
 }
 
-fn disks(request: &Request) -> Result<Option<RefCell<Disks>>, TestbedError> {
-    let Some(size) = request.bytes("disk") else { return Ok(None) };
-    if !request.text("folder").is_empty() {
-        return Err(TestbedError::Word {
-            word: request.to_string(),
-            problem: "a disk in memory keeps nothing in `folder`".to_owned(),
-            advice: "leave one of `disk` and `folder` out".to_owned(),
-        });
+fn disks(settings: &TestbedSettings) -> Result<Option<RefCell<Disks>>, TestbedError> {
+    let Some(size) = settings.bytes("disk") else { return Ok(None) };
+    if !settings.text("folder").is_empty() {
+        let problem = "a disk in memory keeps nothing in `folder`".to_owned();
+        return Err(settings.wrong(problem, "leave one of `disk` and `folder` out".to_owned()));
     }
     Disks::make(size).map(|disks| Some(RefCell::new(disks)))
 }

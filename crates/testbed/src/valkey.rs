@@ -2,8 +2,9 @@
 
 use crate::error::TestbedError;
 use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind, Role};
+use crate::kind::{Changes, Kind};
 use crate::redis::{ALONE, REDIS, SETTINGS, configuration, launch, options, rewrite, version};
+use crate::role::Role;
 use crate::site::{Served, Site};
 
 /// The server, as a wheel brings it.
@@ -33,7 +34,7 @@ pub static KIND: Kind = Kind {
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let program = site.software(&VALKEY)?;
-    let changed = options(site.request());
+    let changed = options(site.settings());
     let address = site.address(1, 6379)?;
     let launch = launch(&program, address, &site.folder("valkey-1")?, &changed);
     site.start("valkey-1", Some(Role::Peer), launch)?;

@@ -5,7 +5,9 @@
 use std::net::TcpStream;
 use std::path::Path;
 
-use kvdyno_testbed::{Action, Deployment, Request, Role, Testbed, install, process, registry};
+use kvdyno_testbed::{
+    Action, Deployment, Role, Testbed, TestbedRequest, install, process, registry,
+};
 
 fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -66,7 +68,8 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         ("cassandra?sync=periodical", "periodic"),
         ("cassandra?replication=0", "1 to 12"),
     ] {
-        let error = Request::parse(words).err().unwrap_or_else(|| panic!("{words}")).to_string();
+        let error =
+            TestbedRequest::parse(words).err().unwrap_or_else(|| panic!("{words}")).to_string();
         assert!(error.contains(hint), "{words}: {error}");
     }
 }

@@ -3,7 +3,7 @@
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::{Aim, FaultKind, PhasePlan};
 use kvdyno_stores::{Entry, registry};
-use kvdyno_testbed::{Changes, Request, Role, is_file};
+use kvdyno_testbed::{Changes, Role, TestbedRequest, is_file};
 
 use super::about;
 use crate::exit::Failure;
@@ -17,8 +17,7 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
     if is_file(words) {
         return Ok(words.to_owned());
     }
-    let request = Request::parse(words).map_err(about)?;
-    let kind = request.kind();
+    let TestbedRequest { kind, settings } = TestbedRequest::parse(words).map_err(about)?;
     let phase = |is: &dyn Fn(FaultKind) -> bool| phase_with(plan, is);
     let Changes { add, remove, rewrite, compact, .. } = kind.changes;
     let can = [
@@ -46,7 +45,7 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         )));
     }
     if let Some(phase) = phase(&|kind| kind == FaultKind::DiskFull)
-        && request.bytes("disk").is_none()
+        && settings.bytes("disk").is_none()
     {
         return Err(Failure::usage(format!(
             "phase {} fills a node's disk: give each node one of its own, as in `{}`",
@@ -55,7 +54,7 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         )));
     }
     let Some(phase) = phase(&FaultKind::is_of_network) else { return Ok(words.to_owned()) };
-    if request.text("network") == "own" {
+    if settings.text("network") == "own" {
         return Ok(words.to_owned());
     }
     let own = with_setting(words, "network=own");
@@ -76,7 +75,7 @@ pub fn store_of(words: &str) -> Option<&'static Entry> {
     if is_file(words) {
         return None;
     }
-    let scheme = match Request::parse(words).ok()?.kind().name {
+    let scheme = match TestbedRequest::parse(words).ok()?.kind.name {
         // Its endpoint is a setting.
         "infinispan" => return None,
         "ehcache" => "rest+http".to_owned(),

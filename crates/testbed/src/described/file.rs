@@ -8,7 +8,7 @@ use kvdyno_core::ground::{hints::hint, units};
 use serde::Deserialize;
 
 use crate::error::TestbedError;
-use crate::kind::Role;
+use crate::role::Role;
 
 /// Time that a node has to serve, unless the file says otherwise.
 const READY_WITHIN: Duration = Duration::from_secs(60);

@@ -11,6 +11,13 @@ use super::{Prepare, Software, Source};
 use crate::error::TestbedError;
 use crate::process;
 
+/// The virtual machine that Maven and several servers run on.
+pub static JAVA: Software = Software {
+    name: "java",
+    version: "",
+    source: Source::Debian { packages: &["default-jre-headless"], program: "java" },
+};
+
 /// What fetches.
 pub static MAVEN: Software = Software {
     name: "maven",

@@ -3,8 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::deployment::{Action, Description, NodeDescription};
 use crate::error::TestbedError;
+use crate::model::{Action, Description, NodeDescription};
 use crate::site::Step;
 
 /// What a keeper is told. Each order is answered with one [`Report`], [`Order::Deploy`] with one for

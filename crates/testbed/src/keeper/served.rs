@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::protocol::{self, Failed, Order, Report};
 use super::{END_WITHIN, SOCKET};
-use crate::deployment::Testbed;
 use crate::error::TestbedError;
+use crate::model::Testbed;
 
 /// Where the answer to an order goes.
 type Answer = Box<dyn FnMut(&Report) + Send>;

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::role;
-use crate::kind::Role;
+use crate::role::Role;
 use crate::site::Site;
 
 /// Longest time for each step of an exchange.

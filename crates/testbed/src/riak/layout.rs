@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::Member;
 use crate::error::TestbedError;
-use crate::request::Request;
+use crate::settings::TestbedSettings;
 
 /// A node's own copy of the release: small things copied, libraries and runtime linked.
 pub(super) fn lay_out(
@@ -59,9 +59,9 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// What a request's settings mean in `riak.conf`, as (name, value).
-pub(super) fn settings(request: &Request) -> Result<Vec<(String, String)>, TestbedError> {
-    let (backend, sync) = (request.text("backend"), request.text("sync") == "on");
-    let mut out = vec![("ring_size", request.text("ring"))];
+pub(super) fn settings(settings: &TestbedSettings) -> Result<Vec<(String, String)>, TestbedError> {
+    let (backend, sync) = (settings.text("backend"), settings.text("sync") == "on");
+    let mut out = vec![("ring_size", settings.text("ring"))];
     if backend != "bitcask" {
         out.push(("storage_backend", backend));
     }
@@ -71,7 +71,7 @@ pub(super) fn settings(request: &Request) -> Result<Vec<(String, String)>, Testb
         ("leveldb", true) => out.push(("leveldb.sync_on_write", "on")),
         _ => {
             return Err(TestbedError::Word {
-                word: request.to_string(),
+                word: settings.to_string(),
                 problem: format!("backend `{backend}` has nothing to write to a disk"),
                 advice: "leave `sync` out".to_owned(),
             });
@@ -223,6 +223,7 @@ fn without_comments(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::TestbedRequest;
 
     fn node(folder: &Path) -> Member {
         let at = |port| SocketAddr::from(([127, 40, 1, 2], port));
@@ -238,7 +239,7 @@ mod tests {
     }
 
     fn of(words: &str) -> Result<Vec<(String, String)>, TestbedError> {
-        settings(&Request::parse(words).unwrap())
+        settings(&TestbedRequest::parse(words).unwrap().settings)
     }
 
     /// As release 3.2 has it, but for most of its comments.
