@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kvdyno_core::load::AnyStore;
 use kvdyno_core::shown;
 use kvdyno_core::suite::Plan;
-use kvdyno_stores::{StoreError, StoreUrl, registry};
+use kvdyno_stores::{StoreError, registry, url};
 use kvdyno_testbed::is_file;
 
 use crate::exit::{Exit, Failure};
@@ -55,16 +55,11 @@ pub enum Checked {
     Testbed(String),
 }
 
-/// The URL as it may be shown.
-pub fn shown_url(url: &str) -> String {
-    StoreUrl::parse(url).map_or_else(|_| shown::redact(url), |url| url.redacted().to_owned())
-}
-
 impl Target {
     /// As it may be shown.
     pub fn shown(&self) -> String {
         match self {
-            Target::Store(url) => shown_url(url),
+            Target::Store(url) => url::shown(url),
             Target::Testbed(words) => shown::redact(words),
         }
     }

@@ -13,12 +13,14 @@ mod mending;
 mod nemesis;
 mod newcomers;
 mod roster;
+mod shared_keeper;
 
 use std::path::Path;
 use std::time::Duration;
 
 use kvdyno_core::ground::numbers;
 use kvdyno_core::load::Interrupt;
+use kvdyno_stores::url;
 use kvdyno_testbed::keeper::{self, Standing};
 use kvdyno_testbed::{Description, NodeDescription, TestbedError, install, sim};
 
@@ -27,12 +29,12 @@ pub use around::{Around, check};
 pub use consent::consent;
 pub use disclosed::disclosed;
 pub use fitting::{fitted, store_of};
-pub use nemesis::{Disturbed, Hears, SharedKeeper};
+pub use nemesis::{Disturbed, Hears};
 pub use roster::Roster;
+pub use shared_keeper::SharedKeeper;
 
 use crate::exit::{Exit, Failure};
 use crate::signals;
-use crate::target::shown_url;
 
 /// Between two looks at whether a testbed is to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -106,7 +108,7 @@ fn told(testbed: &Description) -> String {
     for node in &testbed.nodes {
         text.push_str(&format!("  {}\n", node_line(node)));
     }
-    text.push_str(&format!("Store: {}", shown_url(&testbed.url)));
+    text.push_str(&format!("Store: {}", url::shown(&testbed.url)));
     if let Some(network) = &testbed.network {
         let path = network.clients.display();
         text.push_str(&format!(
@@ -199,7 +201,7 @@ fn list() -> Result<Exit, Failure> {
     for testbed in standing {
         match testbed.describe() {
             Ok(description) => {
-                say!("{}  {}  {}", testbed.id(), description.request, shown_url(&description.url));
+                say!("{}  {}  {}", testbed.id(), description.request, url::shown(&description.url));
                 for node in &description.nodes {
                     say!("  {}", node_line(node));
                 }

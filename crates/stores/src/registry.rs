@@ -1,15 +1,17 @@
 //! Which stores there are: from the scheme of a URL to the driver, one line for each. What
 //! `kvdyno stores` lists comes from the entries here.
 
+mod cached;
+
 use std::sync::Arc;
 
+use kvdyno_core::ground::hints::nearest;
 use kvdyno_core::load::AnyStore;
 use kvdyno_core::store::{BoxedStore, ErasedStore};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use kvdyno_core::ground::hints::nearest;
 
 /// A store that this program was built without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,7 @@ registry! {
     crate::null::ENTRY,
     crate::map::ENTRY,
     crate::sim::ENTRY,
-    crate::cache::ENTRY,
+    cached::ENTRY,
     ;
     "embedded" "lmdb" => crate::lmdb::ENTRY,
     "embedded" "fjall" => crate::fjall::ENTRY,
@@ -52,13 +54,13 @@ registry! {
     "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
     "plugin" "plugin" => crate::plugin::ENTRY,
     "redis" "redis" | "rediss" | "valkey" | "valkeys" | "redis+unix" | "valkey+unix" | "unix"
-        => crate::redis::ENTRY,
+        => crate::redis::entries::ONE,
     "redis" "redis+sharded" | "rediss+sharded" | "valkey+sharded" | "valkeys+sharded"
-        => crate::redis::sharded::ENTRY,
+        => crate::redis::entries::SHARDED,
     "redis" "redis+cluster" | "rediss+cluster" | "valkey+cluster" | "valkeys+cluster"
-        => crate::redis::cluster::ENTRY,
+        => crate::redis::entries::CLUSTER,
     "redis" "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel"
-        => crate::redis::sentinel::ENTRY,
+        => crate::redis::entries::WATCHED,
     "memcached" "memcached" | "memcacheds" | "memcached+unix" => crate::memcached::ENTRY,
     "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
     "etcd" "etcd" | "etcds" => crate::etcd::ENTRY,

@@ -439,5 +439,11 @@ fn is_scheme(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
 }
 
+/// A URL as it may be shown, a wrong one too.
+#[must_use]
+pub fn shown(url: &str) -> String {
+    StoreUrl::parse(url).map_or_else(|_| shown::redact(url), |url| url.redacted().to_owned())
+}
+
 #[cfg(test)]
 mod tests;

@@ -5,14 +5,14 @@ mod harness;
 
 use harness::{Single, run};
 use kvdyno_core::store::{Certainty, Figure, Store};
-use kvdyno_stores::StoreUrl;
 use kvdyno_stores::cache::{CacheClient, CacheStore, CacheTransport};
 use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::{StoreUrl, open_boxed};
 
 type Cached = Single<CacheClient, CacheTransport>;
 
 fn open(url: &str) -> CacheStore {
-    CacheStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
+    CacheStore::open(&mut StoreUrl::parse(url).unwrap(), open_boxed).unwrap()
 }
 
 async fn connect(store: &CacheStore) -> Cached {

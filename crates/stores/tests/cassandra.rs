@@ -15,10 +15,10 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Consistency, Durability, ErrorClass, Fault, NoTransport, Promise,
     Put, Reading, Rows, Store, Value,
 };
-use kvdyno_stores::StoreUrl;
 use kvdyno_stores::cache::CacheStore;
 use kvdyno_stores::cassandra::{CassandraClient, CassandraStore};
 use kvdyno_stores::conformance::conformance;
+use kvdyno_stores::{StoreUrl, open_boxed};
 use kvdyno_testbed::{
     Action, Deployment, MemcachedServer, MemcachedSettings, Testbed, install, registry,
 };
@@ -92,7 +92,7 @@ fn memcached_in_front(url: &str) {
     let cache = MemcachedServer::start(MemcachedSettings::default()).unwrap();
     for mode in ["aside", "through"] {
         let both = format!("cache({}, {url})?mode={mode}", cache.url());
-        let both = CacheStore::open(&mut StoreUrl::parse(&both).unwrap()).unwrap();
+        let both = CacheStore::open(&mut StoreUrl::parse(&both).unwrap(), open_boxed).unwrap();
         conformance(&both).unwrap_or_else(|failure| panic!("{mode}: {failure}"));
         assert_eq!(run(both.profile()).unwrap().store, "memcached before cassandra");
     }

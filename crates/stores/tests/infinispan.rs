@@ -12,13 +12,13 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, Consistency, Durability, ErrorClass, Profile, Promise,
     Store, Transport,
 };
-use kvdyno_stores::StoreUrl;
 #[cfg(feature = "mongodb")]
 use kvdyno_stores::cache::CacheStore;
 use kvdyno_stores::conformance::{Finding, conformance};
 use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
 use kvdyno_stores::rest::RestStore;
+use kvdyno_stores::{StoreUrl, open_boxed};
 use kvdyno_testbed::{Action, Certificates, Deployment, Testbed};
 
 fn rest(url: &str) -> RestStore {
@@ -153,7 +153,7 @@ fn before_ferretdb(cache: &str) {
     let store = testbed("mongodb");
     for mode in ["aside", "through"] {
         let both = format!("cache({cache}, {}?timeout=1m)?mode={mode}", store.url());
-        let both = CacheStore::open(&mut StoreUrl::parse(&both).unwrap()).unwrap();
+        let both = CacheStore::open(&mut StoreUrl::parse(&both).unwrap(), open_boxed).unwrap();
         conforms(&both, &["scan", "get batch", "put batch"]);
         assert_eq!(run(both.profile()).unwrap().store, "infinispan before mongodb");
     }

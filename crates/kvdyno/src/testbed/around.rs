@@ -9,7 +9,7 @@ use kvdyno_testbed::keeper::{Keeper, Watching};
 use kvdyno_testbed::pin::ClientsApart;
 use kvdyno_testbed::{AmongClients, Description, Step, ready_to_start};
 
-use super::nemesis::{SharedKeeper, lock};
+use super::shared_keeper::{SharedKeeper, lock};
 use super::{about, own_program};
 use crate::exit::Failure;
 

@@ -5,9 +5,9 @@ mod disturbed;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,17 @@ use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::workload::{Condition, FaultKind, FaultPlan, PhasePlan, Random};
 use kvdyno_report::result::{FaultResult, Redundancy};
-use kvdyno_testbed::keeper::Keeper;
 use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError, Trouble};
 
 use super::Roster;
 use super::aim::{Aimed, action, choose, few, sides, wanted};
 use super::mending::{Mending, State};
 use super::newcomers::{Newcomers, TAKE_RECORDS};
+use super::shared_keeper::{SharedKeeper, lock};
 pub use disturbed::{Disturbed, Hears};
 
 /// Longest time between two looks at a phase in which nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
-
-/// A testbed that the run and its nemesis both have a hand on.
-pub type SharedKeeper = Arc<Mutex<Keeper>>;
 
 /// Faults under way.
 struct Nemesis {
@@ -535,11 +532,6 @@ fn mending_by(action: &Action) -> &'static str {
 /// Whether what is done under this name puts something right.
 fn mends(what: &str) -> bool {
     FaultResult { what: what.to_owned(), ..FaultResult::default() }.repairs()
-}
-
-/// The keeper, also if a thread that held it has panicked.
-pub fn lock(keeper: &SharedKeeper) -> std::sync::MutexGuard<'_, Keeper> {
-    keeper.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use kvdyno_report::result::TestbedNode;
 use kvdyno_testbed::NodeDescription;
 
 use super::disclosed;
-use super::nemesis::{SharedKeeper, lock};
+use super::shared_keeper::{SharedKeeper, lock};
 
 /// The nodes of one testbed; its copies are one and the same.
 #[derive(Clone, Debug, Default)]

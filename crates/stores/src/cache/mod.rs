@@ -17,55 +17,16 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::{Duration, SystemTime};
 
-use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, BoxedStore, BoxedTransport, Capabilities, Connection, Consistency, Copies, ErrorClass,
     Fault, Figure, Joined, Profile, Promise, Store, Threading, Transport, Work,
 };
 
 use self::noticed::Noticed;
-use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::registry;
 use crate::url::StoreUrl;
 
 pub use client::CacheClient;
-
-/// What `kvdyno stores` says of it.
-pub const ENTRY: Entry = Entry {
-    schemes: &["cache"],
-    name: "cache",
-    summary: "a cache in front of a store, each given by its own URL in parentheses",
-    options: &[
-        (
-            "mode",
-            "what a write does to the cache: aside (takes the record out; default) or through",
-        ),
-        ("ttl", "longest time that a value stays in the cache, or none; default 10s"),
-        ("staleness", "what is declared, and held against each read; default ttl and a while more"),
-    ],
-    operations: "get: of the cache; if it is not there, of the store, then put into the cache; put, \
-                 delete: to the store, then mode=aside deletes from the cache, mode=through puts \
-                 what was put; scan: of the store; batches: as their records, with the stores' own",
-    durability: "the store's",
-    consistency: "stale by `staleness` at most; eventual with ttl=none or before an eventual store",
-    example: "cache(memcached://127.0.0.1:11211, redis://127.0.0.1:6379)?ttl=10s&staleness=15s",
-    // Whether they have batches depends on what they are.
-    lacks: &[Need::Ttl],
-    request: |request| {
-        request.calls(
-            "cache get, on a miss store get and cache put",
-            "store put, then cache delete (put with mode=through)",
-            "store delete, then cache delete",
-            "store scan",
-        )
-    },
-    check: |url| {
-        let (_, members) = take(url)?;
-        members.into_iter().try_for_each(|mut member| registry::check(&mut member))
-    },
-    open: |url| Ok(Arc::new(CacheStore::open(url)?)),
-};
 
 /// Longest time that a get is taken to need from its answer by the store until its value is in the
 /// cache, where nothing shorter bounds it: so much more a value may be stale by default.
@@ -99,15 +60,18 @@ pub struct CacheStore {
 }
 
 impl CacheStore {
-    /// Opens both stores: `cache(CACHE, STORE)`. Options: `mode`, `ttl`, `staleness`.
+    /// Opens both stores, each with `open`: `cache(CACHE, STORE)`. Options: `mode`, `ttl`, `staleness`.
     ///
     /// # Errors
     /// [`StoreError`] if the URL or one of its members is wrong, or a member cannot be opened.
-    pub fn open(url: &mut StoreUrl) -> Result<CacheStore, StoreError> {
+    pub fn open(
+        url: &mut StoreUrl,
+        open: fn(&mut StoreUrl) -> Result<BoxedStore, StoreError>,
+    ) -> Result<CacheStore, StoreError> {
         let (settings, [mut cache, mut store]) = take(url)?;
         Ok(CacheStore {
-            cache: registry::open_boxed(&mut cache)?,
-            store: registry::open_boxed(&mut store)?,
+            cache: open(&mut cache)?,
+            store: open(&mut store)?,
             settings,
             noticed: Arc::default(),
         })
@@ -115,7 +79,7 @@ impl CacheStore {
 }
 
 /// What the URL says: the settings, and the URLs of cache and store.
-fn take(url: &mut StoreUrl) -> Result<(Settings, [StoreUrl; 2]), StoreError> {
+pub(crate) fn take(url: &mut StoreUrl) -> Result<(Settings, [StoreUrl; 2]), StoreError> {
     let mode = url.take_choice("mode", &[("aside", Mode::Aside), ("through", Mode::Through)])?;
     let settings = Settings {
         mode: mode.unwrap_or(Mode::Aside),
@@ -303,10 +267,11 @@ impl Transport for CacheTransport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::open_boxed;
     use crate::url::StoreUrl;
 
     fn open(text: &str) -> Result<CacheStore, StoreError> {
-        CacheStore::open(&mut StoreUrl::parse(text).unwrap())
+        CacheStore::open(&mut StoreUrl::parse(text).unwrap(), open_boxed)
     }
 
     fn declared(text: &str) -> Answer<Profile> {

@@ -16,9 +16,9 @@ use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::retry::{DefaultRetryPolicy, FallthroughRetryPolicy, RetryPolicy};
 
 use super::clock::{CLOCK, MARK_INTERVAL, MARK_KEY};
-use super::copies::OneCopy;
 use super::errors::{self, Effect};
 use super::greeting;
+use super::one_copy::OneCopy;
 use super::options::CassandraOptions;
 use super::schema::{self, Schema};
 use super::statements::Statements;

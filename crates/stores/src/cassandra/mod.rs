@@ -7,6 +7,7 @@ mod copies;
 mod errors;
 mod greeting;
 mod link;
+mod one_copy;
 mod options;
 mod profile;
 mod replication;

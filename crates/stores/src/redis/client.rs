@@ -2,15 +2,15 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use kvdyno_core::store::{Answer, Client, Fault, Put, Reading, Rows};
 
 use super::codec::Token;
 use super::commands::{Writing, push_del, push_get, read_number, read_record};
+use super::learned::{Learned, learn};
+use super::request::Request;
 use super::router::Router;
-use super::sending::Request;
-use super::store::Learned;
 use crate::wire::Effect;
 
 /// One request slot of a connection to Redis, or of connections to several of its servers.
@@ -102,12 +102,5 @@ impl Client for RedisClient {
         }
         learn(&self.learned.hashes, false);
         Box::pin(self.router.put_batch(puts)).await
-    }
-}
-
-/// Sets a flag that all workers read with each operation: written only if that changes it.
-pub(super) fn learn(flag: &AtomicBool, value: bool) {
-    if flag.load(Ordering::Acquire) != value {
-        flag.store(value, Ordering::Release);
     }
 }

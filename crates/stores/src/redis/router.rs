@@ -5,15 +5,13 @@ use std::task::Poll;
 
 use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
 
-use super::client::learn;
-use super::cluster::{Refused, View};
+use super::cluster::View;
 use super::codec::{Token, Tokens, push_command, push_word};
 use super::commands::{EXEC, MULTI, push_set, read_transaction, set_answer};
 use super::errors;
-use super::sending::{Encode, Read, Request, Sending};
+use super::request::Read;
 use super::sharded::ShardView;
-use super::store::ReadFrom;
-use super::wire::Wire;
+use super::wire::{ReadFrom, Wire};
 use crate::placement::Split;
 use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 
@@ -33,8 +31,8 @@ pub(super) enum Route {
 
 /// One client's way to the servers.
 pub(super) struct Router {
-    link: Link<Wire>,
-    route: Route,
+    pub(super) link: Link<Wire>,
+    pub(super) route: Route,
 }
 
 impl Router {
@@ -42,30 +40,9 @@ impl Router {
         Router { link, route }
     }
 
-    /// Sends a request to the server of its key.
-    #[inline(always)]
-    pub(super) fn send<'a, T, E, R>(
-        &'a mut self,
-        request: Request<'a, E, R>,
-    ) -> Sending<'a, T, E, R>
-    where
-        E: Encode + 'a,
-        R: Read<T> + 'a,
-        T: 'a,
-    {
-        let Request { key, effect, parts, hash, .. } = request;
-        let in_doubt = matches!(&self.route, Route::Cluster(view) if view.is_in_doubt());
-        let member = if in_doubt { None } else { self.member(key, effect).ok() };
-        if let Some(member) = member {
-            let encode = &request.encode;
-            self.link.submit(member, effect, parts, |out| encode(out, key, hash));
-        }
-        Sending::to(self, member, request)
-    }
-
     /// The server of `key`.
     #[inline(always)]
-    fn member(&mut self, key: &[u8], effect: Effect) -> Answer<usize> {
+    pub(super) fn member(&mut self, key: &[u8], effect: Effect) -> Answer<usize> {
         match &mut self.route {
             Route::Single => Ok(0),
             Route::Sharded(view) => Ok(view.placement(&mut self.link)?.of(key)),
@@ -87,58 +64,6 @@ impl Router {
     /// Drops the answer to what was sent to a member, when it comes.
     pub(super) fn abandon(&self, member: usize) {
         self.link.abandon(member);
-    }
-
-    /// Sends a request for which no server was found at once: of a cluster it is asked first which node
-    /// has what.
-    pub(super) async fn send_anew<'a, T, E, R>(
-        &'a mut self,
-        mut request: Request<'a, E, R>,
-    ) -> Answer<T>
-    where
-        E: Encode + 'a,
-        R: Read<T> + 'a,
-        T: 'a,
-    {
-        if let Route::Cluster(view) = &mut self.route {
-            view.make_ready(&mut self.link).await;
-        }
-        let member = self.member(request.key, request.effect)?;
-        let Request { key, effect, parts, hash, encode, read, .. } = &mut request;
-        match self.link.request(member, *effect, *parts, |out| encode(out, key, *hash), read).await
-        {
-            Err(fault) => self.send_again(Refused { member, fault }, request).await,
-            answer => answer,
-        }
-    }
-
-    /// Sends a request that was refused once more: where the refusal says, or in the words that suit
-    /// how the record is kept.
-    pub(super) async fn send_again<'a, T, E, R>(
-        &'a mut self,
-        refused: Refused,
-        mut request: Request<'a, E, R>,
-    ) -> Answer<T>
-    where
-        E: Encode + 'a,
-        R: Read<T> + 'a,
-        T: 'a,
-    {
-        let answer = match &mut self.route {
-            Route::Cluster(view) => {
-                view.send_elsewhere(&mut self.link, refused, &mut request).await
-            }
-            _ => Err(refused.fault),
-        };
-        let Some(hashes) = request.learns.take() else { return answer };
-        match answer {
-            Err(fault) if errors::is_wrong_type(&fault) => {
-                request.hash = !request.hash;
-                learn(hashes, request.hash);
-                self.send(request).await.map_err(errors::of_no_type)
-            }
-            answer => answer,
-        }
     }
 
     /// Reads several records.

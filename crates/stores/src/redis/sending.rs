@@ -3,36 +3,89 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
 
 use kvdyno_core::store::Answer;
 
 use super::cluster::Refused;
-use super::codec::Token;
-use super::router::Router;
-use crate::wire::Effect;
+use super::errors;
+use super::learned::learn;
+use super::request::{Encode, Read, Request};
+use super::router::{Route, Router};
 
-/// Appends the request about a key to the output; `true`: for a record that is kept as a hash.
-pub(super) trait Encode: Fn(&mut Vec<u8>, &[u8], bool) + Unpin {}
-impl<F: Fn(&mut Vec<u8>, &[u8], bool) + Unpin> Encode for F {}
+impl Router {
+    /// Sends a request to the server of its key.
+    #[inline(always)]
+    pub(super) fn send<'a, T, E, R>(
+        &'a mut self,
+        request: Request<'a, E, R>,
+    ) -> Sending<'a, T, E, R>
+    where
+        E: Encode + 'a,
+        R: Read<T> + 'a,
+        T: 'a,
+    {
+        let Request { key, effect, parts, hash, .. } = request;
+        let in_doubt = matches!(&self.route, Route::Cluster(view) if view.is_in_doubt());
+        let member = if in_doubt { None } else { self.member(key, effect).ok() };
+        if let Some(member) = member {
+            let encode = &request.encode;
+            self.link.submit(member, effect, parts, |out| encode(out, key, hash));
+        }
+        Sending::to(self, member, request)
+    }
 
-/// Reads an answer, whose first token and whose bytes it gets.
-pub(super) trait Read<T>: FnMut(Token, &[u8]) -> Answer<T> + Unpin {}
-impl<T, F: FnMut(Token, &[u8]) -> Answer<T> + Unpin> Read<T> for F {}
+    /// Sends a request for which no server was found at once: of a cluster it is asked first which node
+    /// has what.
+    pub(super) async fn send_anew<'a, T, E, R>(
+        &'a mut self,
+        mut request: Request<'a, E, R>,
+    ) -> Answer<T>
+    where
+        E: Encode + 'a,
+        R: Read<T> + 'a,
+        T: 'a,
+    {
+        if let Route::Cluster(view) = &mut self.route {
+            view.make_ready(&mut self.link).await;
+        }
+        let member = self.member(request.key, request.effect)?;
+        let Request { key, effect, parts, hash, encode, read, .. } = &mut request;
+        match self.link.request(member, *effect, *parts, |out| encode(out, key, *hash), read).await
+        {
+            Err(fault) => self.send_again(Refused { member, fault }, request).await,
+            answer => answer,
+        }
+    }
 
-/// What is asked about one key.
-pub(super) struct Request<'a, E, R> {
-    pub(super) key: &'a [u8],
-    pub(super) effect: Effect,
-    /// Replies that make up the answer.
-    pub(super) parts: u32,
-    /// The record is thought to be kept as a hash.
-    pub(super) hash: bool,
-    /// What to tell if it is not so, before the request is sent again.
-    pub(super) learns: Option<&'a AtomicBool>,
-    pub(super) encode: E,
-    pub(super) read: R,
+    /// Sends a request that was refused once more: where the refusal says, or in the words that suit
+    /// how the record is kept.
+    pub(super) async fn send_again<'a, T, E, R>(
+        &'a mut self,
+        refused: Refused,
+        mut request: Request<'a, E, R>,
+    ) -> Answer<T>
+    where
+        E: Encode + 'a,
+        R: Read<T> + 'a,
+        T: 'a,
+    {
+        let answer = match &mut self.route {
+            Route::Cluster(view) => {
+                view.send_elsewhere(&mut self.link, refused, &mut request).await
+            }
+            _ => Err(refused.fault),
+        };
+        let Some(hashes) = request.learns.take() else { return answer };
+        match answer {
+            Err(fault) if errors::is_wrong_type(&fault) => {
+                request.hash = !request.hash;
+                learn(hashes, request.hash);
+                self.send(request).await.map_err(errors::of_no_type)
+            }
+            answer => answer,
+        }
+    }
 }
 
 /// A request on its way, to be polled at once and then after each turn of the transport. Dropped before its

@@ -5,45 +5,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::Need;
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
-use super::store::Topology;
 use super::wire::{Access, Wire};
-use super::{DURABILITY, RedisStore, options, words};
-use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::placement::{Hash, Placement, PlacementOptions};
 use crate::url::StoreUrl;
 use crate::wire::{Endpoint, Link};
 
-/// What `kvdyno stores` says of it.
-pub const ENTRY: Entry = Entry {
-    schemes: &["redis+sharded", "rediss+sharded", "valkey+sharded", "valkeys+sharded"],
-    name: "redis, client-sharded",
-    summary: "several Redis servers over which kvdyno shards the keys itself; reports how even they are",
-    options: options![
-        ("hash", "mix (FNV-1a, fmix64, modulo) or ketama (libmemcached's continuum); mix"),
-        ("weights", "with ketama: a whole number for each server, such as 2,1,1; all the same"),
-    ],
-    operations: "as redis, each request to the server of its key; a batch is one MGET or MSET for \
-                 each server that has a part of it; docs/stores/redis-sharded.md",
-    durability: DURABILITY,
-    consistency: "of each record as its server's, read back from all; a batch is not atomic",
-    example: "redis+sharded://127.0.0.1:6379,127.0.0.1:6380",
-    lacks: &[Need::Scan],
-    request: words::of_sharded,
-    check: |url| RedisStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(RedisStore::open(url)?)),
-};
-
-pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError> {
+/// The servers that a URL names.
+pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Shards), StoreError> {
     let (access, reach) = Access::take(url)?;
     let options = Placement::take_options(url, Hash::Mix)?;
     url.finish()?;
     let servers = reach.endpoints(url, 6379)?;
     let layout = Layout { placement: options.on(url, &servers)?, servers };
-    Ok((access.with_database(url)?, Topology::Sharded(Arc::new(Shards::new(options, layout)))))
+    Ok((access.with_database(url)?, Shards::new(options, layout)))
 }
 
 /// The servers, in the order of the URL and then of their coming, and which has what.

@@ -1,8 +1,9 @@
 //! A Redis store of any shape: where its servers are, how to connect to them, what they promise.
 
+mod copies;
+
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::task::Context;
 use std::time::{Instant, SystemTime};
 
@@ -14,34 +15,17 @@ use kvdyno_core::store::{
 
 use super::client::RedisClient;
 use super::cluster::{self, Cluster, View};
+use super::codec::Token;
+use super::learned::Learned;
 use super::router::{Route, Router};
-use super::sentinel::{self, Sentinels};
 use super::sharded::{self, Shards};
-use super::wire::{Access, To, Wire, ask};
-use super::{codec::Token, copies, profile, resharding};
+use super::wire::{Access, ReadFrom, Sentinels, To, Wire, ask, sentinels};
+use super::{profile, resharding};
 use crate::error::StoreError;
 use crate::lives::{Lives, Told};
 use crate::placement::evenness;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, Protocol, Sent, WireTransport};
-
-/// Where reads go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ReadFrom {
-    /// To the server that takes the writes.
-    #[default]
-    Primary,
-    /// To a replica of it, which lags behind.
-    Replica,
-}
-
-impl ReadFrom {
-    /// Takes the option `read`.
-    pub(super) fn take(url: &mut StoreUrl) -> Result<ReadFrom, StoreError> {
-        let choices = [("primary", ReadFrom::Primary), ("replica", ReadFrom::Replica)];
-        Ok(url.take_choice("read", &choices)?.unwrap_or_default())
-    }
-}
 
 /// Where the servers are and which has what.
 pub(super) enum Topology {
@@ -64,15 +48,6 @@ pub struct RedisStore {
     pub(super) lives: Arc<Lives>,
 }
 
-/// What the clients of a store have found out about the records in it.
-#[derive(Default)]
-pub(super) struct Learned {
-    /// Records are hashes: they have several fields.
-    pub(super) hashes: AtomicBool,
-    /// Some hashes have a time to live.
-    pub(super) expiring_hashes: AtomicBool,
-}
-
 impl RedisStore {
     /// The store that a URL names: `redis://[user:password@]host[:port][/database]`, with `+sharded`,
     /// `+cluster` or `+sentinel` after the scheme several servers, with `rediss` for TLS; with `+unix`
@@ -82,19 +57,25 @@ impl RedisStore {
     /// [`StoreError::Url`] if the URL has a wrong number of servers, or a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<RedisStore, StoreError> {
         let (access, topology) = match url.scheme().split_once('+').map(|(_, kind)| kind) {
-            Some("sharded") => sharded::open(url)?,
-            Some("cluster") => cluster::open(url)?,
-            Some("sentinel") => sentinel::open(url)?,
+            Some("sharded") => {
+                let (access, shards) = sharded::open(url)?;
+                (Arc::new(access), Topology::Sharded(Arc::new(shards)))
+            }
+            Some("cluster") => {
+                let cluster = Arc::new(cluster::open(url)?);
+                (cluster.access().clone(), Topology::Cluster(cluster))
+            }
+            Some("sentinel") => {
+                let (access, sentinels, read) = sentinels::open(url)?;
+                let sentinels = Arc::new(sentinels);
+                (Arc::new(access), Topology::Watched { sentinels, read })
+            }
             _ => {
                 let (access, reach) = Access::take(url)?;
                 url.finish()?;
                 let server = reach.endpoint(url, 6379)?;
-                (access.with_database(url)?, Topology::Single(server))
+                (Arc::new(access.with_database(url)?), Topology::Single(server))
             }
-        };
-        let access = match &topology {
-            Topology::Cluster(cluster) => cluster.access().clone(),
-            _ => Arc::new(access),
         };
         let (learned, sent, lives) = (Arc::default(), Arc::default(), Arc::default());
         Ok(RedisStore { access, topology, learned, sent, lives })

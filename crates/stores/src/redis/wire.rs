@@ -1,14 +1,18 @@
 //! RESP as the shared connection sees it: who asks, whom, and how a connection is made ready.
 
+mod handshake;
+pub(super) mod sentinels;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
+pub(super) use sentinels::Sentinels;
+
 use super::codec::{self, Progress, Token};
-use super::sentinel::Sentinels;
-use super::{errors, handshake};
+use super::errors;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::{Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Stream, is_of_socket};
@@ -23,6 +27,24 @@ pub(super) enum Resp {
     Two,
     /// RESP3, or nothing.
     Three,
+}
+
+/// Where reads go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ReadFrom {
+    /// To the server that takes the writes.
+    #[default]
+    Primary,
+    /// To a replica of it, which lags behind.
+    Replica,
+}
+
+impl ReadFrom {
+    /// Takes the option `read`.
+    pub(super) fn take(url: &mut StoreUrl) -> Result<ReadFrom, StoreError> {
+        let choices = [("primary", ReadFrom::Primary), ("replica", ReadFrom::Replica)];
+        Ok(url.take_choice("read", &choices)?.unwrap_or_default())
+    }
 }
 
 /// Who asks, and how.

@@ -10,8 +10,9 @@ use kvdyno_report::result::{FaultResult, UnaskedNode};
 
 use super::super::Roster;
 use super::super::asked::Asked;
-use super::{Nemesis, News, SharedKeeper, lock};
+use super::{Nemesis, News};
 use crate::output::PhaseObserver;
+use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
 /// Who a nemesis has to do with beside the testbed: `roster` hears of new processes, `store` of new
 /// servers, and waiting is given up on `interrupt`.

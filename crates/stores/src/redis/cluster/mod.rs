@@ -9,43 +9,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::select_ok;
-use kvdyno_core::load::Need;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
-use super::store::{ReadFrom, Topology};
-use super::wire::{Access, Wire, ask};
-use super::{DURABILITY, RedisStore, options, words};
-use crate::entry::Entry;
+use super::wire::{Access, ReadFrom, Wire, ask};
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::Endpoint;
 use slots::{Map, Range, read_slots};
 pub(super) use view::{Refused, View};
 
-/// What `kvdyno stores` says of it.
-pub const ENTRY: Entry = Entry {
-    schemes: &["redis+cluster", "rediss+cluster", "valkey+cluster", "valkeys+cluster"],
-    name: "redis cluster",
-    summary: "a Redis or Valkey Cluster, named by one or more of its nodes; changes are followed",
-    options: options![(
-        "read",
-        "primary or replica: which of a slot's nodes is read from; primary"
-    ),],
-    operations: "as redis, each request to the node of its key's slot; a batch is one GET or SET for \
-                 each key, in one write to each node; MOVED and ASK are followed; \
-                 docs/stores/redis-cluster.md",
-    durability: DURABILITY,
-    consistency: "linearizable until a replica takes over, which may lack acknowledged writes \
-                  (declared); eventual with read=replica",
-    example: "redis+cluster://127.0.0.1:7000,127.0.0.1:7001",
-    lacks: &[Need::Scan],
-    request: words::of_cluster,
-    check: |url| RedisStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(RedisStore::open(url)?)),
-};
-
-pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError> {
+/// The cluster that a URL names; asks nobody yet.
+pub(super) fn open(url: &mut StoreUrl) -> Result<Cluster, StoreError> {
     let (access, reach) = Access::take(url)?;
     let read = ReadFrom::take(url)?;
     url.finish()?;
@@ -55,16 +30,15 @@ pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError>
         return Err(url.wrong("a database number", "a cluster has one database: leave it out"));
     }
     let access = Access { readonly: read == ReadFrom::Replica, ..access };
-    let cluster = Cluster {
-        access: Arc::new(access.clone()),
+    Ok(Cluster {
+        access: Arc::new(access),
         map: Mutex::new(Arc::new(Map::unknown(seeds))),
         version: AtomicU64::new(0),
         stale: AtomicBool::new(true),
         asking: AtomicBool::new(false),
         not_before: AtomicU64::new(0),
         copy: None,
-    };
-    Ok((access, Topology::Cluster(Arc::new(cluster))))
+    })
 }
 
 /// Shortest time between two looks at the map: while a fail-over lasts every request fails.

@@ -13,7 +13,7 @@ use crate::placement::Split;
 use crate::redis::codec::{Token, Tokens, push_word, token};
 use crate::redis::commands::{push_set, set_answer};
 use crate::redis::errors;
-use crate::redis::sending::{Encode, Read, Request};
+use crate::redis::request::{Encode, Read, Request};
 use crate::redis::wire::Wire;
 use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 

@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use kvdyno_core::store::{Answer, BoxedStore, Copies, ErrorClass, Fault, NodeCopy};
 
-use super::RedisStore;
-use super::cluster::Cluster;
-use super::codec::Token;
-use super::sentinel::Sentinels;
-use super::store::{ReadFrom, Topology};
-use super::wire::{Access, Wire, ask};
+use super::{RedisStore, Topology};
+use crate::redis::cluster::Cluster;
+use crate::redis::codec::Token;
+use crate::redis::wire::{Access, ReadFrom, Sentinels, Wire, ask};
 use crate::wire::{Effect, Endpoint, unexpected};
 
 /// What each node has, as its topology is now.

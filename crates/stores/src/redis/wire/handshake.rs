@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
-use super::wire::{Access, Resp, ask, is_closed};
+use super::{Access, Resp, ask, is_closed};
 use crate::wire::{Dialogue, Endpoint};
 
 /// Connects and sends `HELLO 3 [AUTH user password]`, or `AUTH` where the server knows no HELLO or

@@ -5,44 +5,21 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::select_ok;
-use kvdyno_core::load::Need;
 use kvdyno_core::store::{Answer, ErrorClass, Fault};
 
-use super::codec::{Token, Tokens};
-use super::store::{ReadFrom, Topology};
-use super::wire::{Access, ask};
-use super::{DURABILITY, RedisStore, handshake, options, words};
-use crate::entry::Entry;
+use super::{Access, ReadFrom, ask, handshake};
 use crate::error::StoreError;
+use crate::redis::codec::{Token, Tokens};
 use crate::url::StoreUrl;
 use crate::wire::{Dialogue, Endpoint};
 
-/// What `kvdyno stores` says of it.
-pub const ENTRY: Entry = Entry {
-    schemes: &["redis+sentinel", "rediss+sentinel", "valkey+sentinel", "valkeys+sentinel"],
-    name: "redis, watched by sentinels",
-    summary: "a Redis primary that sentinels name; a fail-over is followed",
-    options: options![
-        ("read", "primary or replica: where reads go; primary"),
-        ("sentinel-password", "password of the sentinels themselves; none"),
-    ],
-    operations: "as redis; each connection first asks the sentinels for the primary; \
-                 docs/stores/redis-sentinel.md",
-    durability: DURABILITY,
-    consistency: "linearizable until a replica takes over, which may lack acknowledged writes \
-                  (declared); eventual with read=replica",
-    example: "redis+sentinel://127.0.0.1:26379,127.0.0.1:26380,127.0.0.1:26381/mymaster",
-    lacks: &[Need::Scan],
-    request: words::of,
-    check: |url| RedisStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(RedisStore::open(url)?)),
-};
-
-pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError> {
+/// The sentinels that a URL names, how their servers are asked, and where reads go.
+pub(in crate::redis) fn open(
+    url: &mut StoreUrl,
+) -> Result<(Access, Sentinels, ReadFrom), StoreError> {
     let (access, reach) = Access::take(url)?;
     let read = ReadFrom::take(url)?;
     let password = url.take("sentinel-password");
@@ -60,13 +37,12 @@ pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Topology), StoreError>
     })?;
     let own = Access { password, resp: access.resp, ..Access::default() };
     let name = name.to_owned();
-    let sentinels =
-        Arc::new(Sentinels { servers: sentinels, access: own, name, turn: AtomicUsize::new(0) });
-    Ok((Access { database, ..access }, Topology::Watched { sentinels, read }))
+    let sentinels = Sentinels { servers: sentinels, access: own, name, turn: AtomicUsize::new(0) };
+    Ok((Access { database, ..access }, sentinels, read))
 }
 
 /// The sentinels of one primary.
-pub(super) struct Sentinels {
+pub(in crate::redis) struct Sentinels {
     servers: Vec<Endpoint>,
     /// How they themselves are asked.
     access: Access,
@@ -79,17 +55,17 @@ type Asking<'a, T> = Pin<Box<dyn Future<Output = Answer<T>> + 'a>>;
 
 impl Sentinels {
     /// What the sentinels call the primary.
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::redis) fn name(&self) -> &str {
         &self.name
     }
 
     /// One of them: what it is reached by, its data servers are reached by too.
-    pub(super) fn first(&self) -> &Endpoint {
+    pub(in crate::redis) fn first(&self) -> &Endpoint {
         &self.servers[0]
     }
 
     /// Connects to the primary, and makes sure that it takes itself for one.
-    pub(super) async fn open_primary(&self, access: &Access) -> Answer<Dialogue> {
+    pub(in crate::redis) async fn open_primary(&self, access: &Access) -> Answer<Dialogue> {
         let primary = self.primary().await?;
         let mut dialogue = handshake::open(access, &primary).await?;
         if role(&mut dialogue).await?.as_deref() == Some("master") {
@@ -100,7 +76,7 @@ impl Sentinels {
     }
 
     /// Connects to one of the replicas that are in order, each in turn.
-    pub(super) async fn open_replica(&self, access: &Access) -> Answer<Dialogue> {
+    pub(in crate::redis) async fn open_replica(&self, access: &Access) -> Answer<Dialogue> {
         let replicas = self.ask_all(|sentinel| Box::pin(self.replicas_by(sentinel, false))).await?;
         if replicas.is_empty() {
             let message = format!("the sentinels know no replica of {} that is up", self.name);
@@ -111,7 +87,7 @@ impl Sentinels {
     }
 
     /// Where the primary is, and how many sentinels must agree that it is gone.
-    pub(super) async fn settings(&self) -> Answer<Vec<(String, String)>> {
+    pub(in crate::redis) async fn settings(&self) -> Answer<Vec<(String, String)>> {
         let primary = self.primary().await?;
         let settings = [
             ("sentinels", self.servers.len().to_string()),
@@ -122,11 +98,11 @@ impl Sentinels {
     }
 
     /// Every replica that the sentinels know, whatever state it is in.
-    pub(super) async fn replicas(&self) -> Answer<Vec<Endpoint>> {
+    pub(in crate::redis) async fn replicas(&self) -> Answer<Vec<Endpoint>> {
         self.ask_all(|sentinel| Box::pin(self.replicas_by(sentinel, true))).await
     }
 
-    pub(super) async fn primary(&self) -> Answer<Endpoint> {
+    pub(in crate::redis) async fn primary(&self) -> Answer<Endpoint> {
         self.ask_all(|sentinel| Box::pin(self.primary_by(sentinel))).await
     }
 

@@ -1,0 +1,19 @@
+//! What the clients of a store have found out about the records in it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What the clients of a store have found out about the records in it.
+#[derive(Default)]
+pub(super) struct Learned {
+    /// Records are hashes: they have several fields.
+    pub(super) hashes: AtomicBool,
+    /// Some hashes have a time to live.
+    pub(super) expiring_hashes: AtomicBool,
+}
+
+/// Sets a flag that all workers read with each operation: written only if that changes it.
+pub(super) fn learn(flag: &AtomicBool, value: bool) {
+    if flag.load(Ordering::Acquire) != value {
+        flag.store(value, Ordering::Release);
+    }
+}
