@@ -1,8 +1,16 @@
 //! House rules as code: a test is a better style guide than a page. Rules that clippy knows (length
 //! of functions, reasons for `unsafe` blocks) are left to it.
 
+mod circles;
+mod modules;
+mod names;
+mod tokens;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+use modules::Crate;
 
 use crate::steps::Failure;
 
@@ -71,6 +79,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, Failure> {
         }
     }
     breaches.extend(unreached(&rust));
+    breaches.extend(between_files(&rust));
     breaches.extend(changelog(root));
     Ok(breaches)
 }
@@ -165,6 +174,22 @@ fn unreached(rust: &[(PathBuf, String)]) -> Vec<Breach> {
             breaches.push(breach(file, 0, format!("no file says `{declared}`: dead source")));
         }
     }
+    breaches
+}
+
+/// What is asked of the files of a crate together, and of the crates.
+fn between_files(rust: &[(PathBuf, String)]) -> Vec<Breach> {
+    let sources: BTreeMap<&Path, &str> =
+        rust.iter().map(|(file, text)| (&**file, &**text)).collect();
+    let is_root = |file: &&Path| {
+        file.ends_with("src/lib.rs")
+            || (file.ends_with("src/main.rs")
+                && !sources.contains_key(&*file.with_file_name("lib.rs")))
+    };
+    let roots = sources.keys().copied().filter(is_root);
+    let crates: Vec<_> = roots.map(|root| Crate::read(root, &sources)).collect();
+    let mut breaches: Vec<_> = crates.iter().flat_map(circles::in_crate).collect();
+    breaches.extend(names::given_twice(&crates));
     breaches
 }
 

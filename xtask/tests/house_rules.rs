@@ -14,6 +14,11 @@ fn the_project_keeps_its_house_rules() {
 
 /// A project with one extra file, and what is found wrong with it.
 fn found(path: &str, text: &str) -> Vec<String> {
+    found_among(&[(path, text)])
+}
+
+/// A project with these files besides its own, and what is found wrong with it.
+fn found_among(files: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
         let path = folder.path().join(path);
@@ -23,7 +28,9 @@ fn found(path: &str, text: &str) -> Vec<String> {
     write("CHANGELOG.md", "# Changes\n\n## Unreleased\n");
     write("crates/a/src/lib.rs", "//! Why.\nmod good;\nmod utils;\n");
     write("crates/a/src/good.rs", "//! Why.\n");
-    write(path, text);
+    for (path, text) in files {
+        write(path, text);
+    }
     check(folder.path()).unwrap().iter().map(ToString::to_string).collect()
 }
 
@@ -97,4 +104,91 @@ fn links_lead_somewhere() {
 fn the_changelog_has_a_place_for_what_comes() {
     one("CHANGELOG.md", "# Changes\n", "no `## Unreleased` section");
     assert!(root().join(Path::new("CHANGELOG.md")).exists());
+}
+
+/// A crate of a root and these modules of it, each with the code that it has.
+fn circles_among(modules: &[(&str, &str)]) -> Vec<String> {
+    let mut root = "//! Why.\nmod good;\nmod utils;\n".to_owned();
+    let mut files = vec![("crates/a/src/utils.rs".to_owned(), "//! Why.\n".to_owned())];
+    for (module, code) in modules {
+        if !module.contains('/') {
+            root += &format!("mod {module};\n");
+        }
+        files.push((format!("crates/a/src/{module}.rs"), format!("//! Why.\n{code}\n")));
+    }
+    files.push(("crates/a/src/lib.rs".to_owned(), root));
+    let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let mut found = found_among(&files);
+    found.retain(|breach| breach.contains("circle"));
+    found
+}
+
+#[test]
+fn files_of_a_crate_do_not_import_each_other() {
+    let below = ("below", "pub struct Below;");
+    assert!(circles_among(&[("above", "use crate::below::Below;"), below]).is_empty());
+    let straight = circles_among(&[
+        ("above", "use crate::below::Below;\npub struct Above;"),
+        ("below", "pub struct Below;\nfn f(_: super::above::Above) {}"),
+    ]);
+    assert_eq!(straight.len(), 1, "{straight:?}");
+    assert!(straight[0].contains("2 files import each other in a circle"), "{straight:?}");
+    assert!(straight[0].contains("above.rs takes Below of crates/a/src/below.rs"), "{straight:?}");
+    assert!(straight[0].contains("below.rs takes Above of crates/a/src/above.rs"), "{straight:?}");
+    let through_a_third = circles_among(&[
+        ("one", "use crate::two::{self, Two};"),
+        ("two", "use super::three::*;\npub struct Two;"),
+        ("three", "fn f() { crate::one::g() }"),
+    ]);
+    assert!(through_a_third[0].contains("3 files"), "{through_a_third:?}");
+}
+
+#[test]
+fn a_name_that_a_module_hands_on_is_of_the_file_that_defines_it() {
+    let inside = [
+        ("folder", "mod inside;\nmod beside;\npub use inside::Inside as Handed;"),
+        ("folder/inside", "pub struct Inside;"),
+    ];
+    let with = |more: &[(&'static str, &'static str)]| circles_among(&[&inside, more].concat());
+    // `folder` itself imports nothing of `user`, nor does the file that has `Handed`.
+    let user = ("user", "use crate::folder;\npub struct User(folder::Handed);");
+    assert!(with(&[user, ("folder/beside", "use crate::user::User;")]).is_empty());
+    let circle = with(&[user, ("folder/inside", "pub struct Inside(crate::user::User);")]);
+    assert!(
+        circle[0].contains("user.rs takes Handed of crates/a/src/folder/inside.rs"),
+        "{circle:?}"
+    );
+}
+
+#[test]
+fn parents_and_tests_are_apart_from_the_rule_of_circles() {
+    let parent = [
+        ("folder", "mod inside;\nuse inside::Inside;\npub struct Folder;"),
+        ("folder/inside", "use super::Folder;\npub struct Inside;"),
+    ];
+    assert!(circles_among(&parent).is_empty());
+    let tested = [
+        ("above", "use crate::below::Below;\npub struct Above;"),
+        ("below", "pub struct Below;\n#[cfg(test)]\nmod tests { use crate::above::Above; }"),
+    ];
+    assert!(circles_among(&tested).is_empty());
+}
+
+#[test]
+fn a_public_type_has_a_name_of_its_own() {
+    let files = |name: &'static str| {
+        let other = format!("//! Why.\npub enum {name} {{}}\nstruct Good;\n");
+        let files = [
+            (GOOD, "//! Why.\npub struct Good;\n"),
+            ("crates/a/src/utils.rs", "//! Why.\n"),
+            ("crates/b/src/lib.rs", &other),
+        ];
+        let mut found = found_among(&files);
+        found.retain(|breach| breach.contains("public type"));
+        found
+    };
+    let twice = files("Good");
+    assert_eq!(twice.len(), 1, "{twice:?}");
+    assert!(twice[0].contains("`Good` is a public type of crates/a/src/good.rs"), "{twice:?}");
+    assert!(files("Better").is_empty());
 }

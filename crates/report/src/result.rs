@@ -8,7 +8,6 @@ mod cost;
 mod course;
 mod fault;
 mod figure;
-mod hits;
 mod host;
 mod latency;
 mod linearizability;
@@ -40,7 +39,6 @@ pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
 pub use fault::{FaultResult, Redundancy, UnaskedNode, moments, several};
 pub use figure::FigureResult;
-pub use hits::DrainedGets;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
 pub use latency::{HistogramError, Latency};
@@ -50,8 +48,8 @@ pub use linearizability::{
 pub use load::{LoadError, RESULT_FILE};
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
-    ANOMALIES_SHOWN, AnomalyResult, ErrorResult, GroupResult, PhaseResult, Published, SeriesResult,
-    WorkerResult,
+    ANOMALIES_SHOWN, AnomalyResult, DrainedGets, ErrorResult, GroupResult, PhaseResult, Published,
+    SeriesResult, WorkerResult,
 };
 pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::load::{CONNECTIONS, Load, Mix, RECORDS};
 use super::target::Target;
-use super::wire::{CONNECTIONS, Load, Mix, RECORDS};
 use crate::steps::{self, Failure};
 
 /// The built program.

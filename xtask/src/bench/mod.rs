@@ -7,6 +7,7 @@ mod child;
 mod engine;
 pub mod instructions;
 mod kvdyno;
+mod load;
 mod machine;
 mod memory;
 mod null;

@@ -5,55 +5,15 @@ use std::process::Command;
 
 use super::bare::Bare;
 use super::kvdyno::{self, Ran};
+use super::load::{CONNECTIONS, LOADS, Load, Mix, RECORDS};
 use super::pairs::{Median, Pairs};
 use super::target::Target;
 use super::{Options, Section};
 use crate::steps::{Failure, root};
 
-/// Records of each program, unless a server needs fewer.
-pub(super) const RECORDS: u64 = 1_000_000;
-/// Connections of every client program.
-pub(super) const CONNECTIONS: u64 = 50;
 /// Clients that load the records. A Cassandra node on one processor that is given 50 batches of 100
 /// records at once stands still beyond its own timeout, and the load ends there.
 const LOADERS: u64 = 8;
-
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mix {
-    /// Gets.
-    Get,
-    /// Gets and updates, half and half.
-    Half,
-}
-
-impl Mix {
-    /// For the page.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Mix::Get => "gets",
-            Mix::Half => "50/50",
-        }
-    }
-}
-
-/// The same load for all programs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
-    pub mix: Mix,
-    /// Requests in flight on each connection.
-    pub pipeline: u64,
-    /// Requests in all: a few seconds' work.
-    pub requests: u64,
-}
-
-/// Without pipelines and with them.
-pub(super) const LOADS: [Load; 4] = [
-    Load { mix: Mix::Get, pipeline: 1, requests: 300_000 },
-    Load { mix: Mix::Half, pipeline: 1, requests: 300_000 },
-    Load { mix: Mix::Get, pipeline: 16, requests: 3_000_000 },
-    Load { mix: Mix::Half, pipeline: 16, requests: 3_000_000 },
-];
 
 /// Most times the bare loop's processor time that is asked for.
 fn asked(load: &Load) -> f64 {

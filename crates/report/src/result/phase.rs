@@ -1,5 +1,7 @@
 //! One phase in a result: what was planned for it and what it measured.
 
+mod hits;
+
 use std::time::SystemTime;
 
 use kvdyno_core::measure::{
@@ -13,11 +15,12 @@ use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use hits::DrainedGets;
+
 use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
 use super::course::CourseResult;
 use super::fault::{FaultResult, UnaskedNode};
 use super::figure::FigureResult;
-use super::hits::DrainedGets;
 use super::latency::{Latency, finite};
 use super::linearizability::LinearizabilityResult;
 use super::rfc3339;

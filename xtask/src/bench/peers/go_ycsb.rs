@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use kvdyno_testbed::install::{Software, Source};
 
+use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::super::wire::{CONNECTIONS, Load, Mix};
 use super::{Peer, Told};
 use crate::steps::Failure;
 
@@ -122,7 +122,7 @@ fn is_other_binding(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::wire::LOADS;
+    use super::super::super::load::LOADS;
     use super::*;
 
     const SAID: &str = "\

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use kvdyno_testbed::install::{Software, Source};
 
+use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::super::wire::{CONNECTIONS, Load, Mix};
 use super::{Peer, Told, folder, milliseconds, write};
 use crate::steps::Failure;
 
@@ -90,7 +90,7 @@ fn end(tool: &mut Command, target: &Target) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::wire::LOADS;
+    use super::super::super::load::LOADS;
     use super::*;
 
     const SAID: &str = "

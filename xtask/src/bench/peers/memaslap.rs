@@ -4,8 +4,8 @@ use std::process::Command;
 
 use kvdyno_testbed::install::{Software, Source};
 
+use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::super::wire::{CONNECTIONS, Load, Mix};
 use super::{Peer, Told, folder, write};
 use crate::steps::Failure;
 
@@ -60,7 +60,7 @@ impl Peer for Memaslap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::wire::LOADS;
+    use super::super::super::load::LOADS;
     use super::*;
 
     #[test]

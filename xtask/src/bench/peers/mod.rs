@@ -19,8 +19,9 @@ use clap::{Args, ValueEnum};
 use kvdyno_testbed::install::{self, Software, Source};
 
 use self::table::Row;
+use super::load::{CONNECTIONS, LOADS, Load, RECORDS};
 use super::target::Target;
-use super::wire::{self, CONNECTIONS, LOADS, Load, RECORDS};
+use super::wire;
 use super::{Options as Extent, Section, child, machine, page};
 use crate::steps::{self, Failure, root};
 

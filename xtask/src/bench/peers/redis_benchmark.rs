@@ -4,8 +4,8 @@ use std::process::Command;
 
 use kvdyno_testbed::install::{Software, Source};
 
+use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::super::wire::{CONNECTIONS, Load, Mix};
 use super::{Peer, Told, milliseconds};
 use crate::steps::Failure;
 
@@ -83,7 +83,7 @@ fn command(
 mod tests {
     use std::time::Duration;
 
-    use super::super::super::wire::LOADS;
+    use super::super::super::load::LOADS;
     use super::*;
 
     const SAID: &str = "\

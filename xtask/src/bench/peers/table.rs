@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::super::kvdyno::Ran;
+use super::super::load::Load;
 use super::super::pairs::Median;
-use super::super::wire::Load;
 
 /// First lines of a table.
 pub(super) const HEAD: &str = "| operations | pipeline | program | client CPU µs each | kvdyno's CPU over its, turn by turn \
@@ -124,7 +124,7 @@ fn spread(figures: &[f64], digits: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::wire::LOADS;
+    use super::super::super::load::LOADS;
     use super::*;
 
     fn row(name: &'static str, cpu_us: f64, rate: f64, gets: Option<u64>) -> Row {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use kvdyno_testbed::install::{Software, Source};
 
+use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::super::wire::{CONNECTIONS, Load, Mix};
 use super::{Peer, Told};
 use crate::steps::{self, Failure};
 
@@ -144,7 +144,7 @@ fn compile(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::wire::LOADS;
+    use super::super::super::load::LOADS;
     use super::*;
 
     /// Without the lines of its garbage collector and of other percentiles.

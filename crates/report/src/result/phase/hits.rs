@@ -6,7 +6,7 @@ use kvdyno_core::workload::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::phase::{PhaseResult, SeriesResult, rate};
+use super::{PhaseResult, SeriesResult, rate};
 
 /// Gets that ended after the phase, and are in no rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ impl DrainedGets {
         }
     }
 
-    pub(super) fn add(&mut self, other: DrainedGets) {
+    pub(in crate::result) fn add(&mut self, other: DrainedGets) {
         self.found_nothing = self.found_nothing.saturating_add(other.found_nothing);
         self.hits = self.hits.saturating_add(other.hits);
         self.misses = self.misses.saturating_add(other.misses);
@@ -77,7 +77,7 @@ impl SeriesResult {
     }
 
     /// Sets the rates, all of them, from the counts.
-    pub(super) fn set_rates(&mut self, wall_ns: u64) {
+    pub(in crate::result) fn set_rates(&mut self, wall_ns: u64) {
         let (hits, misses) = self.hits_and_misses();
         let DrainedGets { hits: late_hits, misses: late_misses, .. } = self.drained_gets;
         let of_gets = |count| rate(count, wall_ns).filter(|_| self.kind.gets());
