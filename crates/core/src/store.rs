@@ -2,15 +2,15 @@
 //!
 //! A driver author implements two traits: [`Store`] (how to connect, what is promised) and
 //! [`Client`] (one request slot). The rule that keeps every verdict right is Jepsen's: answer `Ok`
-//! when the server said so, [`Fault::failed`] when the request was surely not applied, and
-//! [`Fault::indeterminate`] whenever that is not known.
+//! when the server said so, [`RequestError::failed`] when the request was surely not applied, and
+//! [`RequestError::indeterminate`] whenever that is not known.
 
 mod copies;
 mod erased;
-mod fault;
 mod figure;
 mod joined;
 mod profile;
+mod request_error;
 mod transfer;
 mod work;
 
@@ -21,15 +21,15 @@ use std::time::SystemTime;
 
 pub use copies::{Copies, NodeCopy, Place};
 pub use erased::{BoxedClient, BoxedStore, BoxedTransport, ErasedStore, Pending};
-pub use fault::{Certainty, ErrorClass, Fault, FaultDetails};
 pub use figure::{Figure, FigureUnit};
 pub use joined::Joined;
 pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
+pub use request_error::{Certainty, ErrorClass, RequestError, RequestErrorDetails};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
 pub use work::{Work, end_of_log};
 
 /// The answer to one wire request.
-pub type Answer<T> = Result<T, Fault>;
+pub type Answer<T> = Result<T, RequestError>;
 
 /// Which operation of the run a request belongs to; `sim:` logs it with each imperfection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,14 +57,14 @@ pub trait Store: Send + Sync + 'static {
     /// Asks the store what it is and what it promises; reads promises back where it can be asked.
     ///
     /// # Errors
-    /// A [`Fault`] if the store cannot be reached or refuses.
+    /// A [`RequestError`] if the store cannot be reached or refuses.
     fn profile(&self) -> impl Future<Output = Answer<Profile>>;
 
     /// Opens one connection that carries `slots` clients (the pipeline depth; 1 for stores without
     /// pipelining). Called on the worker thread that will use it.
     ///
     /// # Errors
-    /// A [`Fault`] if the store cannot be reached or refuses.
+    /// A [`RequestError`] if the store cannot be reached or refuses.
     fn connect(
         &self,
         slots: usize,
@@ -91,21 +91,21 @@ pub trait Store: Send + Sync + 'static {
     /// to be read back.
     ///
     /// # Errors
-    /// A [`Fault`] if the servers cannot be asked where the copies are.
+    /// A [`RequestError`] if the servers cannot be asked where the copies are.
     fn copies(&self) -> impl Future<Output = Answer<Copies<BoxedStore>>>;
 
     /// A server (`host:port`) has joined while clients go on. A store whose clients decide themselves
     /// which server has a record moves there what is that server's now, and refuses requests meanwhile.
     ///
     /// # Errors
-    /// A [`Fault`] if records could not be moved: some may lie where nobody looks for them.
+    /// A [`RequestError`] if records could not be moved: some may lie where nobody looks for them.
     fn join(&self, server: &str) -> impl Future<Output = Answer<Joined>>;
 
     /// How many of the records at `keys` a server (`host:port`) that has joined has by now, as it says
     /// itself or as clients are sent to it.
     ///
     /// # Errors
-    /// A [`Fault`] if that cannot be told, or not by this driver.
+    /// A [`RequestError`] if that cannot be told, or not by this driver.
     fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> impl Future<Output = Answer<u64>>;
 
     /// What an engine in this process did beside answering requests, as far as that ended since a
@@ -138,7 +138,7 @@ macro_rules! kept_once_in_this_process {
         }
 
         async fn held_by(&self, _: &str, _: &[Vec<u8>]) -> $crate::store::Answer<u64> {
-            Err($crate::store::Fault::unsupported("servers"))
+            Err($crate::store::RequestError::unsupported("servers"))
         }
     };
 }
@@ -198,7 +198,7 @@ pub trait Client {
     /// Reads the record at `key` into `into` (cleared by the caller). `Ok(true)` if it exists.
     ///
     /// # Errors
-    /// Always [`Fault::failed`]: a read changes nothing, so it is never indeterminate.
+    /// Always [`RequestError::failed`]: a read changes nothing, so it is never indeterminate.
     fn get<'a>(
         &'a mut self,
         key: &'a [u8],
@@ -208,7 +208,7 @@ pub trait Client {
     /// Writes a record, or only the fields that `put` holds if [`Put::partial`].
     ///
     /// # Errors
-    /// [`Fault::failed`] if surely not applied, else [`Fault::indeterminate`].
+    /// [`RequestError::failed`] if surely not applied, else [`RequestError::indeterminate`].
     fn put<'a>(&'a mut self, put: Put<'a>) -> impl Future<Output = Answer<()>>;
 
     /// Deletes the record at `key`. `Ok(true)` if there was one.
@@ -229,7 +229,7 @@ pub trait Client {
         into: &mut Rows,
     ) -> impl Future<Output = Answer<()>> {
         let _ = (from, count, into);
-        async { Err(Fault::unsupported("scan")) }
+        async { Err(RequestError::unsupported("scan")) }
     }
 
     /// Reads several records with one wire request; pushes exactly one row for each key, in the
@@ -239,16 +239,16 @@ pub trait Client {
     /// As [`Client::get`].
     fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> impl Future<Output = Answer<()>> {
         let _ = (keys, into);
-        async { Err(Fault::unsupported("get-batch")) }
+        async { Err(RequestError::unsupported("get-batch")) }
     }
 
     /// Writes several records with one wire request. Called only if [`Capabilities::batch_put`].
     ///
     /// # Errors
-    /// As [`Client::put`], for the batch as a whole: [`Fault::failed`] only if none was applied.
+    /// As [`Client::put`], for the batch as a whole: [`RequestError::failed`] only if none was applied.
     fn put_batch(&mut self, puts: &[Put<'_>]) -> impl Future<Output = Answer<()>> {
         let _ = puts;
-        async { Err(Fault::unsupported("put-batch")) }
+        async { Err(RequestError::unsupported("put-batch")) }
     }
 
     /// Told before each operation which one it is. For stores that log what they do, as `sim:`.

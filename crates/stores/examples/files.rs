@@ -11,8 +11,8 @@ use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault, Figure,
-    NoTransport, Profile, Promise, Put, Reading, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Figure,
+    NoTransport, Profile, Promise, Put, Reading, RequestError, Store, Threading, Work,
 };
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::{Entry, StoreError, StoreUrl};
@@ -120,7 +120,7 @@ impl Client for FileClient {
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
             // A read changes nothing, so it always fails surely.
-            Err(e) => Err(Fault::failed(ErrorClass::Unavailable, e.to_string())),
+            Err(e) => Err(RequestError::failed(ErrorClass::Unavailable, e.to_string())),
         }
     }
 
@@ -131,18 +131,18 @@ impl Client for FileClient {
             .and_then(|()| tempfile::NamedTempFile::new_in(folder))
             .and_then(|mut file| file.write_all(put.value.whole()).map(|()| file));
         // Nothing is at the record's place yet: surely not applied.
-        let file = written.map_err(|e| Fault::failed(ErrorClass::Full, e.to_string()))?;
+        let file = written.map_err(|e| RequestError::failed(ErrorClass::Full, e.to_string()))?;
         // Whether a rename that failed has taken effect is not known: indeterminate.
         file.persist(path)
             .map(drop)
-            .map_err(|e| Fault::indeterminate(ErrorClass::Unavailable, e.to_string()))
+            .map_err(|e| RequestError::indeterminate(ErrorClass::Unavailable, e.to_string()))
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
         match fs::remove_file(self.path(key)) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(Fault::indeterminate(ErrorClass::Unavailable, e.to_string())),
+            Err(e) => Err(RequestError::indeterminate(ErrorClass::Unavailable, e.to_string())),
         }
     }
 }

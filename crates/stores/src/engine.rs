@@ -16,7 +16,7 @@ use kvdyno_core::folder::{FolderRoot, OwnedFolder};
 use kvdyno_core::store::Durability;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
 use kvdyno_core::store::{
-    Capabilities, Certainty, Consistency, ErrorClass, Fault, Profile, Promise,
+    Capabilities, Certainty, Consistency, ErrorClass, Profile, Promise, RequestError,
 };
 
 use crate::error::StoreError;
@@ -187,18 +187,18 @@ impl Folder {
     /// The fault for an engine's error. Some engines keep to themselves that the disk had no room, or give
     /// up after that and say no more than so: then the disk is asked.
     #[cfg(any(feature = "embedded", feature = "rocksdb"))]
-    pub(crate) fn fault(
+    pub(crate) fn request_error(
         &self,
         certainty: Certainty,
         class: ErrorClass,
         message: impl fmt::Display,
-    ) -> Fault {
+    ) -> RequestError {
         if class == ErrorClass::Unavailable && is_disk_full(&self.path) {
             let place = self.path.display();
             let message = format!("no space left on the disk of {place} ({message})");
-            return Fault::new(certainty, ErrorClass::Full, message);
+            return RequestError::new(certainty, ErrorClass::Full, message);
         }
-        Fault::new(certainty, class, message.to_string())
+        RequestError::new(certainty, class, message.to_string())
     }
 
     /// What to disclose in a result.

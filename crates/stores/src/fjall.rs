@@ -10,8 +10,8 @@ use fjall::config::{
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport,
-    Profile, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
+    Put, Reading, RequestError, Rows, Store, Threading, Work,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
@@ -315,7 +315,7 @@ fn check_key(key: &[u8]) -> Answer<()> {
     if (1..=usize::from(u16::MAX)).contains(&key.len()) {
         return Ok(());
     }
-    Err(Fault::failed(ErrorClass::Rejected, "fjall takes keys of 1 to 65,535 bytes"))
+    Err(RequestError::failed(ErrorClass::Rejected, "fjall takes keys of 1 to 65,535 bytes"))
 }
 
 fn class(error: &fjall::Error) -> ErrorClass {
@@ -326,11 +326,11 @@ fn class(error: &fjall::Error) -> ErrorClass {
 }
 
 impl Shared {
-    fn failed(&self, error: &fjall::Error) -> Fault {
+    fn failed(&self, error: &fjall::Error) -> RequestError {
         self.folder.fault(Certainty::Failed, class(error), error)
     }
 
-    fn unsure(&self, error: &fjall::Error) -> Fault {
+    fn unsure(&self, error: &fjall::Error) -> RequestError {
         self.folder.fault(Certainty::Indeterminate, class(error), error)
     }
 }

@@ -9,8 +9,8 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport,
-    Profile, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
+    Put, Reading, RequestError, Rows, Store, Threading, Work,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
@@ -190,12 +190,12 @@ impl Store for LmdbStore {
 }
 
 impl Shared {
-    fn failed(&self, error: &heed::Error) -> Fault {
+    fn failed(&self, error: &heed::Error) -> RequestError {
         self.folder.fault(Certainty::Failed, class(error), message(error))
     }
 
     /// A commit that failed.
-    fn unsure(&self, error: &heed::Error) -> Fault {
+    fn unsure(&self, error: &heed::Error) -> RequestError {
         self.folder.fault(Certainty::Indeterminate, class(error), message(error))
     }
 }
@@ -275,7 +275,7 @@ fn check_key(key: &[u8]) -> Answer<()> {
     if (1..=LONGEST_KEY).contains(&key.len()) {
         return Ok(());
     }
-    Err(Fault::failed(ErrorClass::Rejected, "LMDB takes keys of 1 to 511 bytes"))
+    Err(RequestError::failed(ErrorClass::Rejected, "LMDB takes keys of 1 to 511 bytes"))
 }
 
 fn class(error: &heed::Error) -> ErrorClass {

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport,
-    Profile, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
+    Put, Reading, RequestError, Rows, Store, Threading, Work,
 };
 use redb::{
     Database, Error, ReadOnlyTable, ReadableDatabase, StorageError, Table, TableDefinition,
@@ -224,7 +224,7 @@ impl Client for RedbClient {
 }
 
 impl Shared {
-    fn fault(&self, certainty: Certainty, error: &Error) -> Fault {
+    fn request_error(&self, certainty: Certainty, error: &Error) -> RequestError {
         self.folder.fault(certainty, class(error), error)
     }
 }

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, Durability, ErrorClass, Fault, Figure, NoTransport,
-    Profile, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
+    Put, Reading, RequestError, Rows, Store, Threading, Work,
 };
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, Error, ErrorKind, IteratorMode,
@@ -289,12 +289,12 @@ fn class(error: &Error) -> ErrorClass {
 }
 
 impl Shared {
-    fn failed(&self, error: &Error) -> Fault {
+    fn failed(&self, error: &Error) -> RequestError {
         self.folder.fault(Certainty::Failed, class(error), error)
     }
 
     /// The log may have the write though the call failed.
-    fn unsure(&self, error: &Error) -> Fault {
+    fn unsure(&self, error: &Error) -> RequestError {
         self.folder.fault(Certainty::Indeterminate, class(error), error)
     }
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use harness::{Single, drive, drive_all, run, spans, whole};
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Consistency, Durability, ErrorClass, Fault, NoTransport, Promise,
-    Put, Reading, Rows, Store, Value,
+    Answer, Certainty, Client, Consistency, Durability, ErrorClass, NoTransport, Promise, Put,
+    Reading, RequestError, Rows, Store, Value,
 };
 use kvdyno_stores::cache::CacheStore;
 use kvdyno_stores::cassandra::{CassandraClient, CassandraStore};
@@ -47,7 +47,7 @@ async fn connect(url: &str) -> Cassandra {
     Single::new(connection.unwrap_or_else(|fault| panic!("{url}: {fault}")))
 }
 
-async fn refusal(url: &str) -> Fault {
+async fn refusal(url: &str) -> RequestError {
     store(url).connect(1).await.err().unwrap_or_else(|| panic!("{url} was opened"))
 }
 
@@ -283,7 +283,7 @@ async fn eventually_put(cassandra: &mut Cassandra, key: &str) {
 #[derive(Default)]
 struct Written {
     acknowledged: RefCell<Vec<String>>,
-    faults: RefCell<Vec<(String, Fault)>>,
+    faults: RefCell<Vec<(String, RequestError)>>,
     stop: Cell<bool>,
 }
 

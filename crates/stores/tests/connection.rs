@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use harness::{Single, drive, drive_all, run, whole};
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, ErrorClass, Fault, Reading, Store, Transport,
+    Answer, Certainty, Client, Connection, ErrorClass, Reading, RequestError, Store, Transport,
 };
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
@@ -73,7 +73,7 @@ async fn get_and_put(
     (got.unwrap(), put.unwrap())
 }
 
-fn kind(fault: &Fault) -> (ErrorClass, Certainty, bool) {
+fn kind(fault: &RequestError) -> (ErrorClass, Certainty, bool) {
     (fault.class, fault.certainty, fault.connection_lost)
 }
 

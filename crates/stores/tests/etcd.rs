@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use etcd_client::{Certificate, ConnectOptions, TlsOptions};
 use harness::{Single, in_flight, names, run, until, whole};
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Consistency, Durability, ErrorClass, Fault, NoTransport, Promise,
-    Put, Rows, Store,
+    Answer, Certainty, Client, Consistency, Durability, ErrorClass, NoTransport, Promise, Put,
+    RequestError, Rows, Store,
 };
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{Finding, conformance};
@@ -32,7 +32,7 @@ async fn connect(url: &str) -> Etcd {
 }
 
 /// The fault of connecting.
-async fn refusal(url: &str) -> Fault {
+async fn refusal(url: &str) -> RequestError {
     store(url).connect(1).await.err().expect(url)
 }
 

@@ -9,8 +9,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use harness::{Single, in_flight_on_each, run, spans, until, whole};
 use kvdyno_core::store::{
-    Certainty, Client, Consistency, Durability, ErrorClass, Fault, NoTransport, Promise, Put, Rows,
-    Store, Value,
+    Certainty, Client, Consistency, Durability, ErrorClass, NoTransport, Promise, Put,
+    RequestError, Rows, Store, Value,
 };
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{Finding, conformance};
@@ -38,7 +38,7 @@ async fn connect(url: &str) -> Mongo {
     Single::new(store(url).connect(1).await.unwrap())
 }
 
-fn outcome(fault: &Fault) -> (ErrorClass, Certainty) {
+fn outcome(fault: &RequestError) -> (ErrorClass, Certainty) {
     (fault.class, fault.certainty)
 }
 
@@ -252,7 +252,7 @@ fn without_a_primary_nothing_is_sent() {
         mongo.set("k", b"v").await.unwrap();
         set.elect(None);
         let refused = async || mongo.set("k", b"v").await.unwrap_err();
-        let selected = |fault: &Fault| !fault.message.contains("NotWritablePrimary");
+        let selected = |fault: &RequestError| !fault.message.contains("NotWritablePrimary");
         let fault = until("it knows of no primary", refused, selected).await;
         assert_eq!(fault.certainty, Certainty::Failed, "{fault}");
         assert!([ErrorClass::Unavailable, ErrorClass::Timeout].contains(&fault.class), "{fault}");

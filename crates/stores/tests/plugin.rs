@@ -9,8 +9,8 @@ use std::process::Command;
 
 use harness::{drive, run, whole};
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Consistency, Durability, ErrorClass, Fault, Promise, Reading, Rows,
-    Store,
+    Answer, Certainty, Client, Consistency, Durability, ErrorClass, Promise, Reading, RequestError,
+    Rows, Store,
 };
 use kvdyno_stores::conformance::{Finding, conformance, reopening};
 use kvdyno_stores::plugin::PluginStore;
@@ -207,10 +207,10 @@ fn a_breach_of_the_contract_is_an_error_that_says_how() {
 fn what_a_plugin_says_of_an_error_is_passed_on() {
     let (_folder, library) = build("tests/plugin/broken.c", &[]);
     let unsure = ask(&library, "unsure");
-    let timeout = Fault::indeterminate(ErrorClass::Timeout, "it.so says no more");
+    let timeout = RequestError::indeterminate(ErrorClass::Timeout, "it.so says no more");
     assert_eq!(unsure.put, Err(timeout.clone()));
     assert_eq!(unsure.delete, Err(timeout));
     let silent = ask(&library, "silent");
-    let failed = Fault::failed(ErrorClass::Timeout, "it.so says no more");
+    let failed = RequestError::failed(ErrorClass::Timeout, "it.so says no more");
     assert_eq!((silent.get, silent.put), (Err(failed.clone()), Err(failed)));
 }

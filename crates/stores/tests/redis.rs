@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use harness::{Single, binary, drive, drive_all, keeps_answers_apart, run, spans, whole};
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Consistency, Durability, ErrorClass, Fault, Profile, Promise, Put,
-    Reading, Rows, Store, Value,
+    Answer, Certainty, Client, Consistency, Durability, ErrorClass, Profile, Promise, Put, Reading,
+    RequestError, Rows, Store, Value,
 };
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
@@ -362,7 +362,7 @@ fn a_full_server_refuses_and_has_not_applied() {
     run(async {
         let mut redis = connect(&server.url()).await;
         let value = binary(100_000, 1);
-        let mut refused: Option<(String, Fault)> = None;
+        let mut refused: Option<(String, RequestError)> = None;
         for n in 0..100 {
             let key = format!("k{n}");
             if let Err(fault) = redis.set(&key, &value).await {

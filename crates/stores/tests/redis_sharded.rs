@@ -130,7 +130,7 @@ fn a_killed_server_fails_its_own_part_and_no_other() {
         let harm = || testbed.act("redis-2", Action::Kill).unwrap();
         let answers = in_flight(&mut connection, &keys, harm).await;
         assert_only_the_dead_fail(&answers, |n| on_second[n]);
-        let kind = |fault: kvdyno_core::store::Fault| (fault.class, fault.certainty);
+        let kind = |fault: kvdyno_core::store::RequestError| (fault.class, fault.certainty);
         let (mine, others): (Vec<String>, Vec<String>) = keys
             .iter()
             .cloned()

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use harness::{Single, drive, run, whole};
-use kvdyno_core::store::{Certainty, ErrorClass, Fault, Reading, Store};
+use kvdyno_core::store::{Certainty, ErrorClass, Reading, RequestError, Store};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::rest::{RestClient, RestStore, RestTransport};
 
@@ -63,7 +63,7 @@ async fn connect(url: &str) -> Single<RestClient, RestTransport> {
     Single::new(store.connect(1).await.unwrap())
 }
 
-fn kind(fault: &Fault) -> (ErrorClass, Certainty, bool) {
+fn kind(fault: &RequestError) -> (ErrorClass, Certainty, bool) {
     (fault.class, fault.certainty, fault.connection_lost)
 }
 

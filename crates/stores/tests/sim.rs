@@ -281,7 +281,7 @@ fn refuse_fails_and_applies_nothing() {
     let store = open("refuse=20");
     let mut driver = Driver::new(&store, 0);
     let mut seen = BTreeSet::new();
-    let mut refused = |operation, fault: kvdyno_core::store::Fault| {
+    let mut refused = |operation, fault: kvdyno_core::store::RequestError| {
         assert_eq!((fault.certainty, fault.class), (Certainty::Failed, ErrorClass::Rejected));
         seen.insert(operation);
     };

@@ -11,7 +11,9 @@ use super::observer::Observer;
 use super::run::run;
 use super::threads;
 use crate::measure::PhaseMeasure;
-use crate::store::{Answer, BoxedStore, ErasedStore, Fault, Joined, Profile, Store, Threading};
+use crate::store::{
+    Answer, BoxedStore, ErasedStore, Joined, Profile, RequestError, Store, Threading,
+};
 
 /// Implemented for every [`Store`].
 pub trait AnyStore: ErasedStore {
@@ -74,7 +76,7 @@ impl dyn AnyStore + '_ {
     }
 
     fn ask<T>(&self, asked: impl Future<Output = Answer<T>>) -> Result<T, LoadError> {
-        self.wait(asked)?.map_err(|fault: Fault| LoadError::Unavailable(fault))
+        self.wait(asked)?.map_err(|fault: RequestError| LoadError::Unavailable(fault))
     }
 
     fn wait<T>(&self, asked: impl Future<Output = T>) -> Result<T, LoadError> {

@@ -9,7 +9,7 @@ mod batches;
 
 use crate::cache;
 use crate::measure::{Ending, Nanos, Series, Timing};
-use crate::store::{Answer, Certainty, Client, Fault, OperationId, Put, Reading, Rows};
+use crate::store::{Answer, Certainty, Client, OperationId, Put, Reading, RequestError, Rows};
 use crate::verify::{AnsweredRead, ReadTickets, WriteEnd, WriteKind, WriteSlots};
 use crate::workload::{Kind, Operation};
 
@@ -76,7 +76,7 @@ pub(super) struct Ended {
     /// Records that were not there, if nothing failed. Apart from the fault, so that it stays in a
     /// register.
     pub missed: u32,
-    pub fault: Option<Fault>,
+    pub fault: Option<RequestError>,
     /// Records moved if it succeeded.
     records: u64,
     pub sent: Nanos,

@@ -1,6 +1,6 @@
 //! Why a phase could not be run at all.
 
-use crate::store::Fault;
+use crate::store::RequestError;
 use crate::verify::LedgerError;
 use crate::workload::PlanError;
 
@@ -22,7 +22,7 @@ pub enum LoadError {
     },
     /// No connection could be made.
     #[error("cannot reach the store: {0}")]
-    Unavailable(Fault),
+    Unavailable(RequestError),
     /// The system refused a thread, a timer or a runtime.
     #[error("the system refused {what}: {source}; fewer clients or a higher limit may help")]
     System {

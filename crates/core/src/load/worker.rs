@@ -13,7 +13,7 @@ use super::timeouts::Timeouts;
 use crate::measure::{
     Ending, ErrorSummary, Nanos, Recorder, Series, Silences, Timing, latency_histogram,
 };
-use crate::store::{Certainty, ErrorClass, Fault};
+use crate::store::{Certainty, ErrorClass, RequestError};
 use crate::verify::Examiner;
 
 /// Shared by the clients of one thread.
@@ -90,7 +90,7 @@ impl Worker {
         ending: Ending,
         records: u64,
         timing: Timing,
-        fault: Option<&Fault>,
+        fault: Option<&RequestError>,
     ) {
         let mut recorder = self.recorder.borrow_mut();
         while recorder.is_over(timing.done) {
@@ -138,7 +138,7 @@ impl Worker {
     }
 
     #[cold]
-    fn note_error(&self, fault: &Fault, at: Nanos) {
+    fn note_error(&self, fault: &RequestError, at: Nanos) {
         let key = (fault.class, fault.certainty == Certainty::Indeterminate);
         let mut errors = self.errors.borrow_mut();
         let summary = errors.entry(key).or_insert_with(|| ErrorSummary {

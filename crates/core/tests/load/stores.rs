@@ -11,8 +11,9 @@ use std::time::SystemTime;
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Fault, Figure,
-    FigureUnit, NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Figure,
+    FigureUnit, NoTransport, Profile, Promise, Put, Reading, RequestError, Rows, Store, Threading,
+    Work,
 };
 
 /// What the store does beside storing.
@@ -76,7 +77,7 @@ impl MapStore {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let gone = self.behaviour.gone_from.load(Ordering::Relaxed);
         if gone > 0 && begun >= gone {
-            let fault = Fault::failed(ErrorClass::Refused, "nobody there");
+            let fault = RequestError::failed(ErrorClass::Refused, "nobody there");
             return Err(fault.losing_connection());
         }
         if let Some((at, interrupt)) = &*self.behaviour.stopped_at.lock().unwrap()
@@ -93,7 +94,7 @@ impl MapStore {
         }
         if self.behaviour.fail_one_in > 0 && number.is_multiple_of(self.behaviour.fail_one_in) {
             self.failed.fetch_add(1, Ordering::Relaxed);
-            return Err(Fault::failed(ErrorClass::Overloaded, "not now"));
+            return Err(RequestError::failed(ErrorClass::Overloaded, "not now"));
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ impl AerospikeClient {
             Err(_) => Value::Blob(key.to_vec()),
         };
         Key::new(options.namespace.as_str(), options.set.as_str(), value)
-            .map_err(|error| errors::fault(&error, Effect::Read))
+            .map_err(|error| errors::request_error(&error, Effect::Read))
     }
 }
 
@@ -52,7 +52,7 @@ impl Client for AerospikeClient {
             Err(error) if error.server_result_code() == Some(ResultCode::KeyNotFoundError) => {
                 Ok(false)
             }
-            Err(error) => Err(errors::fault(&error, Effect::Read)),
+            Err(error) => Err(errors::request_error(&error, Effect::Read)),
         }
     }
 
@@ -63,13 +63,13 @@ impl Client for AerospikeClient {
         self.write.record_exists_action = action(&put);
         self.write.expiration = record::expiration(put.ttl, put.partial);
         let answer = self.link.client.put(&self.write, &key, &self.bins).await;
-        answer.map_err(|error| errors::fault(&error, Effect::Write))
+        answer.map_err(|error| errors::request_error(&error, Effect::Write))
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
         let key = self.key(key)?;
         let answer = self.link.client.delete(&self.link.write, &key).await;
-        answer.map_err(|error| errors::fault(&error, Effect::Write))
+        answer.map_err(|error| errors::request_error(&error, Effect::Write))
     }
 
     async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
@@ -91,7 +91,7 @@ impl Client for AerospikeClient {
                 {
                     into.push(key, None);
                 }
-                (_, Some(error)) => return Err(errors::fault(error, Effect::Read)),
+                (_, Some(error)) => return Err(errors::request_error(error, Effect::Read)),
                 (None, None) => return Err(errors::unanswered(whole.as_ref(), Effect::Read)),
             }
         }
@@ -115,7 +115,7 @@ impl Client for AerospikeClient {
         let whole = self.link.client.batch(&self.link.batch, &mut rows).await.err();
         let outcome = |row: &BatchOperation| match (row.record(), row.error()) {
             (Some(_), None) => Ok(()),
-            (_, Some(error)) => Err(errors::fault(error, Effect::Row)),
+            (_, Some(error)) => Err(errors::request_error(error, Effect::Row)),
             (None, None) => Err(errors::unanswered(whole.as_ref(), Effect::Row)),
         };
         outcome_of_all(rows.iter().map(outcome))

@@ -9,7 +9,7 @@
 //! not in doubt: the server carries out whole messages only.
 
 use aerospike::{Error, ErrorKind, ResultCode};
-use kvdyno_core::store::{ErrorClass, Fault};
+use kvdyno_core::store::{ErrorClass, RequestError};
 
 /// What a request does if it is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,16 @@ enum Applied {
 }
 
 /// The fault for a request that did not succeed.
-pub(super) fn fault(error: &Error, effect: Effect) -> Fault {
+pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     let (class, applied) = meaning(error);
     let answered_once = error.server_result_code().is_some() && error.iteration() == Some(1);
     let perhaps = perhaps(effect, applied, error.in_doubt(), answered_once);
     let message = message(error);
-    let fault =
-        if perhaps { Fault::indeterminate(class, message) } else { Fault::failed(class, message) };
+    let fault = if perhaps {
+        RequestError::indeterminate(class, message)
+    } else {
+        RequestError::failed(class, message)
+    };
     match class {
         ErrorClass::Refused | ErrorClass::Disconnected => fault.losing_connection(),
         _ => fault,
@@ -62,19 +65,19 @@ fn perhaps(effect: Effect, applied: Applied, in_doubt: bool, answered_once: bool
 }
 
 /// The fault for a row of a batch without any outcome.
-pub(super) fn unanswered(whole: Option<&Error>, effect: Effect) -> Fault {
+pub(super) fn unanswered(whole: Option<&Error>, effect: Effect) -> RequestError {
     if let Some(error) = whole {
-        return fault(error, effect);
+        return request_error(error, effect);
     }
     const MESSAGE: &str = "a record of the batch got no answer";
     match effect {
-        Effect::Read => Fault::failed(ErrorClass::Protocol, MESSAGE),
-        Effect::Write | Effect::Row => Fault::indeterminate(ErrorClass::Protocol, MESSAGE),
+        Effect::Read => RequestError::failed(ErrorClass::Protocol, MESSAGE),
+        Effect::Write | Effect::Row => RequestError::indeterminate(ErrorClass::Protocol, MESSAGE),
     }
 }
 
 /// The fault for a cluster that could not be reached.
-pub(super) fn no_cluster(error: &Error, places: &str) -> Fault {
+pub(super) fn no_cluster(error: &Error, places: &str) -> RequestError {
     let refused = error.server_result_code().map(of_code).map(|(class, _)| class);
     let text = message(error);
     // A server without users has the driver tell so in words only.
@@ -85,10 +88,10 @@ pub(super) fn no_cluster(error: &Error, places: &str) -> Fault {
             false => "check user and password: aerospike://user:password@host/namespace",
         };
         let message = format!("{places}: {text}; {advice}");
-        return Fault::failed(ErrorClass::Rejected, message).losing_connection();
+        return RequestError::failed(ErrorClass::Rejected, message).losing_connection();
     }
     let message = format!("cannot connect to {places}: {text}");
-    Fault::failed(ErrorClass::Refused, message).losing_connection()
+    RequestError::failed(ErrorClass::Refused, message).losing_connection()
 }
 
 /// One line: what the error says, what caused it, and what to do where that is not plain.
@@ -244,12 +247,12 @@ fn of_code(code: ResultCode) -> (ErrorClass, Applied) {
 }
 
 /// What the server would answer to a time to live, sooner and clearer.
-pub(super) fn ttl_refused(namespace: &str) -> Fault {
+pub(super) fn ttl_refused(namespace: &str) -> RequestError {
     let message = format!(
         "namespace `{namespace}` takes no time to live: set `nsup-period` (or \
          `allow-ttl-without-nsup true`) in its configuration"
     );
-    Fault::failed(ErrorClass::Unsupported, message)
+    RequestError::failed(ErrorClass::Unsupported, message)
 }
 
 #[cfg(test)]
@@ -291,7 +294,9 @@ mod tests {
             (Error::client_error("something"), Protocol, Indeterminate, Indeterminate),
         ];
         for (error, class, single, row) in cases {
-            let judged = |effect| (fault(&error, effect).class, fault(&error, effect).certainty);
+            let judged = |effect| {
+                (request_error(&error, effect).class, request_error(&error, effect).certainty)
+            };
             assert_eq!(judged(Effect::Read), (class, Failed), "{error}");
             assert_eq!(judged(Effect::Write), (class, single), "{error}");
             assert_eq!(judged(Effect::Row), (class, row), "{error}");
@@ -306,8 +311,8 @@ mod tests {
         }
         assert_eq!(of_kind(&ErrorKind::Timeout), (ErrorClass::Timeout, Applied::IfInDoubt));
         assert_eq!(of_kind(&ErrorKind::BadResponse), (Protocol, Applied::Perhaps));
-        assert!(fault(&lost(), Effect::Write).connection_lost);
-        let chained = fault(&lost().chain_error("while\n sending"), Effect::Read);
+        assert!(request_error(&lost(), Effect::Write).connection_lost);
+        let chained = request_error(&lost().chain_error("while\n sending"), Effect::Read);
         assert!(chained.message.starts_with("while sending: Error during an I/O"), "{chained}");
     }
 

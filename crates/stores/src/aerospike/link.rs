@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aerospike::{BatchPolicy, Client, ReadPolicy, WritePolicy};
-use kvdyno_core::store::{Answer, ErrorClass, Fault, Put};
+use kvdyno_core::store::{Answer, ErrorClass, Put, RequestError};
 
 use super::errors;
 use super::namespace::{Namespace, ask};
@@ -31,7 +31,7 @@ impl Link {
         let opened = tokio::time::timeout(SET_UP, Link::set_up(options)).await;
         opened.unwrap_or_else(|_| {
             let message = format!("no cluster at {} in {SET_UP:?}", options.places());
-            Err(Fault::failed(ErrorClass::Refused, message).losing_connection())
+            Err(RequestError::failed(ErrorClass::Refused, message).losing_connection())
         })
     }
 
@@ -41,7 +41,7 @@ impl Link {
         let Some(strong) = client.is_strong_consistency(&options.namespace) else {
             let name = &options.namespace;
             let message = format!("the cluster has no namespace `{name}`: name one that it has");
-            return Err(Fault::failed(ErrorClass::Rejected, message).losing_connection());
+            return Err(RequestError::failed(ErrorClass::Rejected, message).losing_connection());
         };
         check_mode(options, strong)?;
         let nodes = ask(&client, options).await?;
@@ -90,7 +90,7 @@ fn check_mode(options: &AerospikeOptions, strong: bool) -> Answer<()> {
         _ => return Ok(()),
     };
     let message = format!("namespace `{}` {advice}", options.namespace);
-    Err(Fault::failed(ErrorClass::Rejected, message))
+    Err(RequestError::failed(ErrorClass::Rejected, message))
 }
 
 impl Drop for Link {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use aerospike::{AdminPolicy, Client};
-use kvdyno_core::store::{Answer, Durability, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, Durability, ErrorClass, RequestError};
 
 use super::errors;
 use super::options::AerospikeOptions;
@@ -29,14 +29,14 @@ pub(super) async fn ask(client: &Client, options: &AerospikeOptions) -> Answer<V
     let mut all = Vec::new();
     for node in client.nodes() {
         let told = node.info(&policy, &["build", &command]).await;
-        let told = told.map_err(|error| errors::fault(&error, errors::Effect::Read))?;
+        let told = told.map_err(|error| errors::request_error(&error, errors::Effect::Read))?;
         let text = told.get(&command).map(String::as_str).unwrap_or_default();
         let build = told.get("build").cloned();
         all.push(Namespace { build, ..Namespace::parse(text) });
     }
     if all.is_empty() {
         let message = format!("no node of {} is known any more", options.places());
-        return Err(Fault::failed(ErrorClass::Refused, message).losing_connection());
+        return Err(RequestError::failed(ErrorClass::Refused, message).losing_connection());
     }
     Ok(all)
 }

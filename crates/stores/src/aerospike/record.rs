@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use aerospike::{Bin, Expiration, Record, Value};
-use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Reading};
+use kvdyno_core::store::{Answer, ErrorClass, Put, Reading, RequestError};
 
 /// The bin of a record of one value.
 const VALUE: &str = "value";
@@ -91,10 +91,10 @@ pub(super) fn read_whole<'r>(record: &'r Record, joined: &'r mut Vec<u8>) -> Ans
     Ok(joined)
 }
 
-fn foreign() -> Fault {
+fn foreign() -> RequestError {
     let message = "a record without the bins of kvdyno, which it did not write: name another set \
                    (`aerospike://host/namespace/set`)";
-    Fault::failed(ErrorClass::Rejected, message)
+    RequestError::failed(ErrorClass::Rejected, message)
 }
 
 /// How long a record lives. The server counts whole seconds; a record never goes sooner than asked.

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::store::{
     Answer, BoxedStore, BoxedTransport, Capabilities, Connection, Consistency, Copies, ErrorClass,
-    Fault, Figure, Joined, Profile, Promise, Store, Threading, Transport, Work,
+    Figure, Joined, Profile, Promise, RequestError, Store, Threading, Transport, Work,
 };
 
 use self::noticed::Noticed;
@@ -124,7 +124,7 @@ fn profile(cache: Profile, store: Profile, settings: Settings) -> Answer<Profile
             "{} keeps no time to live, so it is no cache with one; write `ttl=none`",
             cache.store
         );
-        return Err(Fault::failed(ErrorClass::Unsupported, message));
+        return Err(RequestError::failed(ErrorClass::Unsupported, message));
     }
     let (c, s) = (cache.capabilities, store.capabilities);
     let mode = match settings.mode {

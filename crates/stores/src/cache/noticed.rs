@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
 use kvdyno_core::measure::{LONGEST, Nanos, latency_histogram};
-use kvdyno_core::store::{Fault, Figure, FigureUnit};
+use kvdyno_core::store::{Figure, FigureUnit, RequestError};
 
 /// What one client, or all of them, noticed.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl Counts {
         record(&mut self.store, took);
     }
 
-    pub(super) fn cache_failed(&mut self, fault: &Fault) {
+    pub(super) fn cache_failed(&mut self, fault: &RequestError) {
         self.failed += 1;
         self.first_failure.get_or_insert_with(|| fault.to_string());
     }
@@ -141,7 +141,7 @@ mod tests {
             counts.cache_batch(micros * 1000, 4, Some(1));
             counts.store_get(micros * 10_000);
             counts.cache_get(1, None);
-            counts.cache_failed(&Fault::failed(ErrorClass::Timeout, "too slow"));
+            counts.cache_failed(&RequestError::failed(ErrorClass::Timeout, "too slow"));
             noticed.add(&counts);
         }
         let figures = noticed.take();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading, Rows};
+use kvdyno_core::store::{Answer, Client, ErrorClass, Put, Reading, RequestError, Rows};
 use scylla::deserialize::row::ColumnIterator;
 use scylla::response::query_result::QueryRowsResult;
 use scylla::serialize::row::SerializeRow;
@@ -65,7 +65,7 @@ impl CassandraClient {
         values: impl SerializeRow,
     ) -> Answer<QueryRowsResult> {
         let answer = self.link.session.execute_unpaged(statement, values).await;
-        let answer = answer.map_err(|error| errors::fault(&error, Effect::Read))?;
+        let answer = answer.map_err(|error| errors::request_error(&error, Effect::Read))?;
         answer.into_rows_result().map_err(|error| unexpected(&error))
     }
 
@@ -128,7 +128,7 @@ impl CassandraClient {
 
     async fn write(&self, statement: &PreparedStatement, values: impl SerializeRow) -> Answer<()> {
         let answer = self.link.session.execute_unpaged(statement, values).await;
-        answer.map(drop).map_err(|error| errors::fault(&error, Effect::Write))
+        answer.map(drop).map_err(|error| errors::request_error(&error, Effect::Write))
     }
 
     /// The statement for records of several fields, and how many the table has columns for.
@@ -136,7 +136,7 @@ impl CassandraClient {
         let statement = self.link.statements.put_fields.as_ref();
         statement.map(|statement| (statement, self.link.schema.fields)).ok_or_else(|| {
             let message = "the table has no columns for fields: choose another (`table=NAME`)";
-            Fault::failed(ErrorClass::Rejected, message)
+            RequestError::failed(ErrorClass::Rejected, message)
         })
     }
 
@@ -225,7 +225,7 @@ impl Client for CassandraClient {
                 link.session.batch(batch, rows).await
             }
         };
-        answer.map(drop).map_err(|error| errors::fault(&error, Effect::Batch))
+        answer.map(drop).map_err(|error| errors::request_error(&error, Effect::Batch))
     }
 }
 
@@ -245,12 +245,12 @@ fn other(shape: Shape) -> Shape {
     }
 }
 
-fn unexpected(error: &dyn std::fmt::Display) -> Fault {
-    Fault::failed(ErrorClass::Protocol, format!("the answer is not as asked for: {error}"))
+fn unexpected(error: &dyn std::fmt::Display) -> RequestError {
+    RequestError::failed(ErrorClass::Protocol, format!("the answer is not as asked for: {error}"))
 }
 
-fn empty_row() -> Fault {
+fn empty_row() -> RequestError {
     let message = "a row without a value, which kvdyno did not write: wipe it or choose another \
                    table (`table=NAME`)";
-    Fault::failed(ErrorClass::Rejected, message)
+    RequestError::failed(ErrorClass::Rejected, message)
 }

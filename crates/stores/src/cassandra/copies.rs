@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kvdyno_core::store::{Answer, BoxedStore, Copies, ErrorClass, Fault, NodeCopy};
+use kvdyno_core::store::{Answer, BoxedStore, Copies, ErrorClass, NodeCopy, RequestError};
 use scylla::statement::Consistency;
 
 use super::CassandraStore;
@@ -61,7 +61,7 @@ pub(super) async fn held_by(store: &CassandraStore, server: &str, keys: &[Vec<u8
     let refreshed = link.session.refresh_metadata().await;
     refreshed.map_err(|error| {
         let message = format!("the ring could not be asked for: {error}");
-        Fault::failed(ErrorClass::Unavailable, message)
+        RequestError::failed(ErrorClass::Unavailable, message)
     })?;
     let cluster = link.session.get_cluster_state();
     let (keyspace, table) = (&store.options.keyspace, &store.options.table);

@@ -2,7 +2,7 @@
 //! may have been carried out. Written after the sources of the driver (scylla 1.9) and of Cassandra
 //! (5.0); what is not listed is indeterminate.
 
-use kvdyno_core::store::{ErrorClass, Fault};
+use kvdyno_core::store::{ErrorClass, RequestError};
 use scylla::errors::{DbError, ExecutionError, NewSessionError, RequestAttemptError};
 
 /// What a request does if it is carried out.
@@ -28,15 +28,18 @@ enum Applied {
 }
 
 /// The fault for a request that did not succeed.
-pub(super) fn fault(error: &ExecutionError, effect: Effect) -> Fault {
+pub(super) fn request_error(error: &ExecutionError, effect: Effect) -> RequestError {
     let (class, applied) = meaning(error);
     let sure = match (effect, applied) {
         (Effect::Read, _) | (_, Applied::No) | (Effect::Write, Applied::NotThisRow) => true,
         (Effect::Batch, Applied::NotThisRow) | (_, Applied::Perhaps) => false,
     };
     let message = one_line(error);
-    let fault =
-        if sure { Fault::failed(class, message) } else { Fault::indeterminate(class, message) };
+    let fault = if sure {
+        RequestError::failed(class, message)
+    } else {
+        RequestError::indeterminate(class, message)
+    };
     match class {
         ErrorClass::Refused | ErrorClass::Disconnected => fault.losing_connection(),
         _ => fault,
@@ -44,16 +47,16 @@ pub(super) fn fault(error: &ExecutionError, effect: Effect) -> Fault {
 }
 
 /// The fault for a session that could not be made.
-pub(super) fn no_session(error: &NewSessionError, nodes: &[String]) -> Fault {
+pub(super) fn no_session(error: &NewSessionError, nodes: &[String]) -> RequestError {
     let message = one_line(error);
     let nodes = nodes.join(", ");
     if message.contains("uthenticat") {
         let advice = "give user and password in the URL: cassandra://user:password@host";
         let message = format!("{nodes}: {message}; {advice}");
-        return Fault::failed(ErrorClass::Rejected, message).losing_connection();
+        return RequestError::failed(ErrorClass::Rejected, message).losing_connection();
     }
     let message = format!("cannot connect to {nodes}: {message}");
-    Fault::failed(ErrorClass::Refused, message).losing_connection()
+    RequestError::failed(ErrorClass::Refused, message).losing_connection()
 }
 
 /// The driver's messages have line breaks in them.
@@ -144,10 +147,10 @@ mod tests {
 
     /// Class, and whether a put and a batch are surely failed.
     fn judged(error: &ExecutionError) -> (ErrorClass, bool, bool) {
-        let read = fault(error, Effect::Read);
+        let read = request_error(error, Effect::Read);
         assert_eq!(read.certainty, Certainty::Failed, "{error}");
         assert!(!read.message.contains('\n'), "{read}");
-        let sure = |effect| fault(error, effect).certainty == Certainty::Failed;
+        let sure = |effect| request_error(error, effect).certainty == Certainty::Failed;
         (read.class, sure(Effect::Write), sure(Effect::Batch))
     }
 
@@ -215,8 +218,8 @@ mod tests {
         for (error, expected) in cases {
             assert_eq!(judged(&error), expected, "{error}");
         }
-        assert!(fault(&ExecutionError::EmptyPlan, Effect::Write).connection_lost);
+        assert!(request_error(&ExecutionError::EmptyPlan, Effect::Write).connection_lost);
         let timeout = ExecutionError::RequestTimeout(Duration::from_secs(2));
-        assert!(!fault(&timeout, Effect::Write).connection_lost);
+        assert!(!request_error(&timeout, Effect::Write).connection_lost);
     }
 }

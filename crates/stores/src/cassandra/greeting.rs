@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use crate::wire::{Dialogue, Endpoint, Malformed, Protocol, Stream};
 
@@ -23,7 +23,7 @@ pub(super) async fn greet(nodes: &[Endpoint]) -> Answer<()> {
             Err(fault) => first = first.or(Some(fault)),
         }
     }
-    Err(first.unwrap_or_else(|| Fault::failed(ErrorClass::Refused, "no node is named")))
+    Err(first.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no node is named")))
 }
 
 async fn ask(node: &Endpoint) -> Answer<()> {
@@ -31,7 +31,7 @@ async fn ask(node: &Endpoint) -> Answer<()> {
     let asked = async { Dialogue::open(node).await?.ask::<Frames>(OPTIONS).await };
     let answer = tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| {
         let message = format!("no answer from {} within {patience:?}", node.name());
-        Err(Fault::failed(ErrorClass::Refused, message).losing_connection())
+        Err(RequestError::failed(ErrorClass::Refused, message).losing_connection())
     });
     answer.map(|_| ())
 }
@@ -61,6 +61,6 @@ impl Protocol for Frames {
     }
 
     fn open(&self) -> impl Future<Output = Answer<Stream>> + 'static {
-        std::future::ready(Err(Fault::unsupported("a load of greetings")))
+        std::future::ready(Err(RequestError::unsupported("a load of greetings")))
     }
 }

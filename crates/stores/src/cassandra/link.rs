@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 use scylla::client::PoolSize;
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::{Session, TlsContext};
@@ -56,7 +56,7 @@ impl Link {
         let opened = tokio::time::timeout(SET_UP, Link::set_up(options, shared)).await;
         opened.unwrap_or_else(|_| {
             let message = format!("no session with {} in {SET_UP:?}", options.names().join(", "));
-            Err(Fault::failed(ErrorClass::Refused, message).losing_connection())
+            Err(RequestError::failed(ErrorClass::Refused, message).losing_connection())
         })
     }
 
@@ -69,7 +69,8 @@ impl Link {
             schema::ensure(&session, options).await?
         };
         let statements = Statements::prepare(&session, options, schema.fields).await;
-        let statements = statements.map_err(|error| errors::fault(&error.into(), Effect::Read))?;
+        let statements =
+            statements.map_err(|error| errors::request_error(&error.into(), Effect::Read))?;
         let link = Arc::new(Link { session, statements, schema, shared: Arc::clone(shared) });
         link.resume_clock().await;
         tokio::spawn(keep_marking(Arc::downgrade(&link)));
@@ -158,5 +159,5 @@ fn check_datacenter(session: &Session, options: &CassandraOptions) -> Answer<()>
     known.sort_unstable();
     known.dedup();
     let message = format!("no datacenter {wanted}: choose one of {}", known.join(", "));
-    Err(Fault::failed(ErrorClass::Rejected, message))
+    Err(RequestError::failed(ErrorClass::Rejected, message))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 use scylla::client::session::Session;
 use scylla::deserialize::row::DeserializeRow;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
@@ -71,7 +71,7 @@ async fn make(session: &Session, text: &str) -> Answer<()> {
     let mut statement = Statement::new(text);
     statement.set_request_timeout(Some(MAKING));
     let made = session.query_unpaged(statement, ()).await;
-    made.map(drop).map_err(|error| errors::fault(&error, Effect::Read))
+    made.map(drop).map_err(|error| errors::request_error(&error, Effect::Read))
 }
 
 fn new_keyspace(session: &Session, options: &CassandraOptions) -> String {
@@ -126,12 +126,15 @@ fn check(options: &CassandraOptions, columns: &[(String, String, String)]) -> An
     }
 }
 
-fn rejected(message: String) -> Fault {
-    Fault::failed(ErrorClass::Rejected, message)
+fn rejected(message: String) -> RequestError {
+    RequestError::failed(ErrorClass::Rejected, message)
 }
 
-fn vanished(what: &str) -> Fault {
-    Fault::failed(ErrorClass::Unavailable, format!("the {what} is gone again: try once more"))
+fn vanished(what: &str) -> RequestError {
+    RequestError::failed(
+        ErrorClass::Unavailable,
+        format!("the {what} is gone again: try once more"),
+    )
 }
 
 /// Replication and durable writes of the keyspace, if there is one.
@@ -179,7 +182,7 @@ async fn table(
         | Err(ExecutionError::PrepareError(scylla::errors::PrepareError::AllAttemptsFailed {
             first_attempt: error,
         })) if std::mem::discriminant(&error) == std::mem::discriminant(&unknown) => Vec::new(),
-        asked => decode(asked.map_err(|error| errors::fault(&error, Effect::Read))?)?,
+        asked => decode(asked.map_err(|error| errors::request_error(&error, Effect::Read))?)?,
     };
     Ok((repair.into_iter().next().and_then(|(repair,)| repair), class))
 }
@@ -194,7 +197,7 @@ where
     R: for<'f, 'm> DeserializeRow<'f, 'm>,
 {
     let asked = session.query_unpaged(statement, values).await;
-    decode(asked.map_err(|error| errors::fault(&error, Effect::Read))?)
+    decode(asked.map_err(|error| errors::request_error(&error, Effect::Read))?)
 }
 
 fn decode<R>(result: scylla::response::query_result::QueryResult) -> Answer<Vec<R>>
@@ -202,7 +205,10 @@ where
     R: for<'f, 'm> DeserializeRow<'f, 'm>,
 {
     let protocol = |error: &dyn std::fmt::Display| {
-        Fault::failed(ErrorClass::Protocol, format!("a system table is not as known: {error}"))
+        RequestError::failed(
+            ErrorClass::Protocol,
+            format!("a system table is not as known: {error}"),
+        )
     };
     let result = result.into_rows_result().map_err(|error| protocol(&error))?;
     let rows = result.rows::<R>().map_err(|error| protocol(&error))?;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading};
+use kvdyno_core::store::{Answer, Client, ErrorClass, Put, Reading, RequestError};
 
 use super::codec::{self, Command, Reply};
 use super::errors::{self, NOT_MY_VBUCKET};
@@ -58,7 +58,7 @@ impl Routes {
             (vbucket, Some(server)) => Ok((self.member_of[usize::from(server)], vbucket)),
             (vbucket, None) => {
                 let message = format!("no server holds vBucket {vbucket} now");
-                Err(Fault::failed(ErrorClass::Unavailable, message))
+                Err(RequestError::failed(ErrorClass::Unavailable, message))
             }
         }
     }
@@ -84,7 +84,7 @@ impl CouchbaseClient {
     async fn route(&mut self, key: &[u8]) -> Answer<(usize, u16)> {
         if !(1..=LONGEST_KEY).contains(&key.len()) {
             let message = "Couchbase takes keys of 1 to 250 bytes";
-            return Err(Fault::failed(ErrorClass::Rejected, message));
+            return Err(RequestError::failed(ErrorClass::Rejected, message));
         }
         // Whoever comes first asks; the others go on with what they have.
         if std::mem::take(&mut self.routes.borrow_mut().stale)
@@ -140,7 +140,7 @@ impl Client for CouchbaseClient {
                 Ok(true)
             }
             NOT_FOUND => Ok(false),
-            _ => Err(errors::fault(Effect::Read, reply, answer)),
+            _ => Err(errors::request_error(Effect::Read, reply, answer)),
         };
         self.request(Effect::Read, route, (Command::Get, key), (b"", b""), read).await
     }
@@ -149,7 +149,7 @@ impl Client for CouchbaseClient {
         let route = self.route(put.key).await?;
         let read = |reply: Reply, answer: &[u8]| match reply.status {
             0 => Ok(()),
-            _ => Err(errors::fault(Effect::Write, reply, answer)),
+            _ => Err(errors::request_error(Effect::Write, reply, answer)),
         };
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let extras = codec::set_extras(put.ttl.map_or(0, |ttl| expiry(ttl, now().as_secs())));
@@ -162,7 +162,7 @@ impl Client for CouchbaseClient {
         let read = |reply: Reply, answer: &[u8]| match reply.status {
             0 => Ok(true),
             NOT_FOUND => Ok(false),
-            _ => Err(errors::fault(Effect::Write, reply, answer)),
+            _ => Err(errors::request_error(Effect::Write, reply, answer)),
         };
         self.request(Effect::Write, route, (Command::Delete, key), (b"", b""), read).await
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 use serde_json::Value;
 
 use super::codec::{self, Command, Reply};
@@ -25,7 +25,7 @@ pub(super) async fn describe(cluster: &Cluster) -> Answer<(Map, Value)> {
             Err(fault) => last = Some(fault),
         }
     }
-    Err(last.unwrap_or_else(|| Fault::failed(ErrorClass::Refused, "no server")))
+    Err(last.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no server")))
 }
 
 async fn ask(cluster: &Cluster, seed: Endpoint) -> Answer<(Map, Value)> {
@@ -41,7 +41,7 @@ async fn ask(cluster: &Cluster, seed: Endpoint) -> Answer<(Map, Value)> {
     let refused = |problem: String| {
         let bucket = &cluster.bucket;
         let message = format!("bucket `{bucket}` at {}: {problem}", seed.name());
-        Err(Fault::failed(ErrorClass::Rejected, message).losing_connection())
+        Err(RequestError::failed(ErrorClass::Rejected, message).losing_connection())
     };
     match reply.status {
         200 => {}
@@ -49,7 +49,7 @@ async fn ask(cluster: &Cluster, seed: Endpoint) -> Answer<(Map, Value)> {
         404 => return refused("there is none; make it, or name another".to_owned()),
         status => {
             let message = format!("{} answers {status}", seed.name());
-            return Err(Fault::failed(ErrorClass::Unavailable, message).losing_connection());
+            return Err(RequestError::failed(ErrorClass::Unavailable, message).losing_connection());
         }
     }
     let told: Value =
@@ -84,12 +84,12 @@ pub(super) async fn greet(wire: &Wire) -> Answer<Dialogue> {
     let (reply, answer) = dialogue.ask::<Wire>(&request).await?;
     // A server without authentication does not know the command.
     if !matches!(reply.status, 0 | UNKNOWN_COMMAND | NOT_SUPPORTED) {
-        return Err(errors::fault(Effect::Read, reply, &answer).losing_connection());
+        return Err(errors::request_error(Effect::Read, reply, &answer).losing_connection());
     }
     let request = question(Command::SelectBucket, cluster.bucket.as_bytes(), b"");
     let (reply, answer) = dialogue.ask::<Wire>(&request).await?;
     if !matches!(reply.status, 0 | UNKNOWN_COMMAND | NOT_SUPPORTED) {
-        return Err(errors::fault(Effect::Read, reply, &answer).losing_connection());
+        return Err(errors::request_error(Effect::Read, reply, &answer).losing_connection());
     }
     Ok(dialogue)
 }

@@ -1,6 +1,6 @@
 //! What the statuses of the binary protocol mean (memcached/status.h of Couchbase's kv_engine).
 
-use kvdyno_core::store::{ErrorClass, Fault};
+use kvdyno_core::store::{ErrorClass, RequestError};
 
 use super::codec::Reply;
 use crate::wire::Effect;
@@ -13,7 +13,7 @@ pub(super) const UNKNOWN_COMMAND: u16 = 0x81;
 pub(super) const NOT_SUPPORTED: u16 = 0x83;
 
 /// The fault for a status other than success.
-pub(super) fn fault(effect: Effect, reply: Reply, answer: &[u8]) -> Fault {
+pub(super) fn request_error(effect: Effect, reply: Reply, answer: &[u8]) -> RequestError {
     // (class, surely not applied, in words)
     let (class, surely_not, meaning) = match reply.status {
         0x01 => (ErrorClass::Rejected, true, "no such record"),
@@ -51,8 +51,8 @@ pub(super) fn fault(effect: Effect, reply: Reply, answer: &[u8]) -> Fault {
     };
     let message = format!("status {:#04x}, {meaning}{told}", reply.status);
     match effect {
-        Effect::Write if !surely_not => Fault::indeterminate(class, message),
-        Effect::Write | Effect::Read => Fault::failed(class, message),
+        Effect::Write if !surely_not => RequestError::indeterminate(class, message),
+        Effect::Write | Effect::Read => RequestError::failed(class, message),
     }
 }
 
@@ -75,10 +75,10 @@ mod tests {
             (0xa2, ErrorClass::Unavailable, Indeterminate),
         ] {
             let reply = Reply { status, start: 0, end: 4 };
-            let write = fault(Effect::Write, reply, b"told");
+            let write = request_error(Effect::Write, reply, b"told");
             assert_eq!((write.class, write.certainty), (class, certainty), "{status:#x}");
             assert!(write.message.ends_with(": told"), "{write}");
-            assert_eq!(fault(Effect::Read, reply, b"{\"a\"").certainty, Failed);
+            assert_eq!(request_error(Effect::Read, reply, b"{\"a\"").certainty, Failed);
         }
     }
 }

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Capabilities, Connection, Consistency, Copies, Durability, Fault, Figure,
-    Joined, Profile, Promise, Store, Threading, Transport, Work,
+    Answer, BoxedStore, Capabilities, Connection, Consistency, Copies, Durability, Figure, Joined,
+    Profile, Promise, RequestError, Store, Threading, Transport, Work,
 };
 
 use crate::entry::Entry;
@@ -189,7 +189,7 @@ impl Store for CouchbaseStore {
     }
 
     async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(Fault::unsupported("a way to ask which server has a record"))
+        Err(RequestError::unsupported("a way to ask which server has a record"))
     }
 }
 

@@ -38,7 +38,7 @@ impl EtcdClient {
         let timeout = self.line.options().timeout;
         let fault = match tokio::time::timeout(timeout, request(link)).await {
             Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => errors::fault(&error, effect),
+            Ok(Err(error)) => errors::request_error(&error, effect),
             Err(_) => errors::timed_out(timeout, effect),
         };
         if fault.connection_lost {

@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 use etcd_client::Error;
-use kvdyno_core::store::{Certainty, ErrorClass, Fault};
+use kvdyno_core::store::{Certainty, ErrorClass, RequestError};
 
 use crate::wire::Effect;
 
@@ -25,7 +25,7 @@ const UNAVAILABLE: i32 = 14;
 const UNAUTHENTICATED: i32 = 16;
 
 /// The outcome of a request that ended with `error`.
-pub(super) fn fault(error: &Error, effect: Effect) -> Fault {
+pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     match error {
         Error::GRpcStatus(status) if status.source().is_none() => {
             from_server(status.code() as i32, status.message(), effect)
@@ -33,14 +33,14 @@ pub(super) fn fault(error: &Error, effect: Effect) -> Fault {
         Error::GRpcStatus(status) => broken(status, effect),
         Error::TransportError(error) => broken(error, effect),
         // The driver refused before it sent anything.
-        other => Fault::failed(ErrorClass::Rejected, other.to_string()),
+        other => RequestError::failed(ErrorClass::Rejected, other.to_string()),
     }
 }
 
 /// The server answered with a status that is not OK.
-fn from_server(code: i32, message: &str, effect: Effect) -> Fault {
+fn from_server(code: i32, message: &str, effect: Effect) -> RequestError {
     let unclear = |class| uncertain(class, message.to_owned(), effect);
-    let failed = |class, advice: &str| Fault::failed(class, format!("{message}{advice}"));
+    let failed = |class, advice: &str| RequestError::failed(class, format!("{message}{advice}"));
     match code {
         UNAVAILABLE if message == "etcdserver: no leader" => {
             failed(ErrorClass::Unavailable, "").losing_connection()
@@ -78,7 +78,7 @@ fn from_server(code: i32, message: &str, effect: Effect) -> Fault {
 const TOO_LARGE: &str = "; make values smaller, or raise --max-request-bytes";
 
 /// The connection broke, or could not be made.
-fn broken(error: &(dyn StdError + 'static), effect: Effect) -> Fault {
+fn broken(error: &(dyn StdError + 'static), effect: Effect) -> RequestError {
     let message = described(error);
     if io_kind(error) == Some(io::ErrorKind::ConnectionRefused) {
         return refused(message);
@@ -87,40 +87,40 @@ fn broken(error: &(dyn StdError + 'static), effect: Effect) -> Fault {
 }
 
 /// No answer came in the time allowed.
-pub(super) fn timed_out(timeout: Duration, effect: Effect) -> Fault {
+pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
     uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
         .losing_connection()
 }
 
 /// The server answered another question than was asked.
-pub(super) fn wrong_answer(effect: Effect) -> Fault {
+pub(super) fn wrong_answer(effect: Effect) -> RequestError {
     uncertain(ErrorClass::Protocol, "an answer of the wrong kind".to_owned(), effect)
 }
 
 /// No connection could be made; nothing was sent.
-pub(super) fn refused(message: impl Into<String>) -> Fault {
-    Fault::failed(ErrorClass::Refused, message.into()).losing_connection()
+pub(super) fn refused(message: impl Into<String>) -> RequestError {
+    RequestError::failed(ErrorClass::Refused, message.into()).losing_connection()
 }
 
 /// The member is up, but cut off from the others.
-pub(super) fn no_leader(endpoint: &str) -> Fault {
+pub(super) fn no_leader(endpoint: &str) -> RequestError {
     let message = format!("{endpoint} knows no leader");
-    Fault::failed(ErrorClass::Unavailable, message).losing_connection()
+    RequestError::failed(ErrorClass::Unavailable, message).losing_connection()
 }
 
 /// A client could not be made.
-pub(super) fn of_opening(error: &Error, endpoint: &str) -> Fault {
-    while_opening(fault(error, Effect::Read), endpoint)
+pub(super) fn of_opening(error: &Error, endpoint: &str) -> RequestError {
+    while_opening(request_error(error, Effect::Read), endpoint)
 }
 
 /// A fault of an attempt to connect: nothing of any request was sent.
-pub(super) fn while_opening(fault: Fault, endpoint: &str) -> Fault {
+pub(super) fn while_opening(fault: RequestError, endpoint: &str) -> RequestError {
     let class = match fault.class {
         ErrorClass::Disconnected | ErrorClass::Timeout => ErrorClass::Refused,
         other => other,
     };
     let message = format!("cannot connect to {endpoint}: {}", fault.message);
-    Fault::failed(class, message).losing_connection()
+    RequestError::failed(class, message).losing_connection()
 }
 
 /// The server is up and does not tell this user.
@@ -130,12 +130,12 @@ pub(super) fn is_denied(error: &Error) -> bool {
 }
 
 /// Reads change nothing, so they are never indeterminate.
-fn uncertain(class: ErrorClass, message: String, effect: Effect) -> Fault {
+fn uncertain(class: ErrorClass, message: String, effect: Effect) -> RequestError {
     let certainty = match effect {
         Effect::Read => Certainty::Failed,
         Effect::Write => Certainty::Indeterminate,
     };
-    Fault::new(certainty, class, message)
+    RequestError::new(certainty, class, message)
 }
 
 fn chain<'e>(
@@ -206,9 +206,9 @@ mod tests {
     #[test]
     fn only_a_refused_connection_is_surely_not_applied() {
         let fault = |kind| broken(&io::Error::from(kind), Effect::Write);
-        assert_eq!(fault(io::ErrorKind::ConnectionRefused).certainty, Certainty::Failed);
+        assert_eq!(request_error(io::ErrorKind::ConnectionRefused).certainty, Certainty::Failed);
         for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
-            let fault = fault(kind);
+            let fault = request_error(kind);
             assert_eq!(fault.certainty, Certainty::Indeterminate);
             assert_eq!((fault.class, fault.connection_lost), (ErrorClass::Disconnected, true));
         }

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use etcd_client::{Client, KvClient, LeaseClient, MaintenanceClient};
-use kvdyno_core::store::{Answer, Fault};
+use kvdyno_core::store::{Answer, RequestError};
 use tokio::sync::Mutex;
 
 use super::channel;
@@ -40,7 +40,7 @@ struct State {
     /// Counts attempts.
     generation: u64,
     link: Option<Link>,
-    refusal: Option<Fault>,
+    refusal: Option<RequestError>,
 }
 
 impl Line {
@@ -131,7 +131,7 @@ impl Line {
                 Err(errors::no_leader(endpoint))
             }
             Ok(_) => Ok(()),
-            Err(error) => match errors::fault(&error, Effect::Read) {
+            Err(error) => match errors::request_error(&error, Effect::Read) {
                 // Newer servers show their state to some users only: this one is up.
                 _ if errors::is_denied(&error) => Ok(()),
                 fault => Err(errors::while_opening(fault, endpoint)),

@@ -52,7 +52,7 @@ pub(super) async fn members(line: &Line, options: &EtcdOptions) -> Answer<Vec<(S
     let mut client = line.whole_client().await?;
     let asked = tokio::time::timeout(options.timeout, client.member_list()).await;
     let told = asked.map_err(|_| errors::timed_out(options.timeout, Effect::Read))?;
-    let told = told.map_err(|error| errors::fault(&error, Effect::Read))?;
+    let told = told.map_err(|error| errors::request_error(&error, Effect::Read))?;
     let named = told.members().iter().filter_map(|member| {
         let endpoint = member.client_urls().first()?;
         Some((member.name().to_owned(), endpoint.clone()))

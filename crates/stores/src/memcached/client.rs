@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading, Rows};
+use kvdyno_core::store::{Answer, Client, ErrorClass, Put, Reading, RequestError, Rows};
 
 use super::codec::{self, Token, Tokens};
 use super::{Dialect, Wire, errors};
@@ -118,14 +118,14 @@ fn check_key(key: &[u8]) -> Answer<()> {
     }
     const MESSAGE: &str =
         "Memcached takes keys of 1 to 250 bytes without blanks or control characters";
-    Err(Fault::failed(ErrorClass::Rejected, MESSAGE))
+    Err(RequestError::failed(ErrorClass::Rejected, MESSAGE))
 }
 
 /// A reply that is not the one hoped for. An error reply's line is all of `answer` or its start.
-fn refused(effect: Effect, reply: Token, answer: &[u8]) -> Fault {
+fn refused(effect: Effect, reply: Token, answer: &[u8]) -> RequestError {
     match reply {
-        Token::Error(line) => errors::fault(effect, line.of(answer)),
-        Token::NotStored => Fault::failed(ErrorClass::Rejected, "not stored"),
+        Token::Error(line) => errors::request_error(effect, line.of(answer)),
+        Token::NotStored => RequestError::failed(ErrorClass::Rejected, "not stored"),
         _ => unexpected(effect),
     }
 }

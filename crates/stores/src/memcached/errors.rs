@@ -1,14 +1,14 @@
 //! What an error reply of Memcached means (doc/protocol.txt, "Error strings").
 
-use kvdyno_core::store::{ErrorClass, Fault};
+use kvdyno_core::store::{ErrorClass, RequestError};
 
 use crate::wire::Effect;
 
 /// The fault for an error reply; `line` is the whole line.
-pub(super) fn fault(effect: Effect, line: &[u8]) -> Fault {
+pub(super) fn request_error(effect: Effect, line: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(line).into_owned();
     if text.starts_with("ERROR Too many") {
-        return Fault::failed(ErrorClass::Overloaded, text);
+        return RequestError::failed(ErrorClass::Overloaded, text);
     }
     let Some(problem) = text.strip_prefix("SERVER_ERROR") else {
         // The server did not understand the line. It may take a value for commands, so nothing
@@ -23,20 +23,20 @@ pub(super) fn fault(effect: Effect, line: &[u8]) -> Fault {
             }
             _ => "",
         };
-        let fault = Fault::failed(ErrorClass::Rejected, format!("{text}{advice}"));
+        let fault = RequestError::failed(ErrorClass::Rejected, format!("{text}{advice}"));
         return if effect == Effect::Write { fault.losing_connection() } else { fault };
     };
     if problem.contains("out of memory") {
-        return Fault::failed(ErrorClass::Full, text);
+        return RequestError::failed(ErrorClass::Full, text);
     }
     if problem.contains("object too large") {
         let advice = "; start the server with a larger -I";
-        return Fault::failed(ErrorClass::Rejected, format!("{text}{advice}"));
+        return RequestError::failed(ErrorClass::Rejected, format!("{text}{advice}"));
     }
     // A proxy in front answers so too, and cannot tell what became of a write.
     match effect {
-        Effect::Read => Fault::failed(ErrorClass::Unavailable, text),
-        Effect::Write => Fault::indeterminate(ErrorClass::Unavailable, text),
+        Effect::Read => RequestError::failed(ErrorClass::Unavailable, text),
+        Effect::Write => RequestError::indeterminate(ErrorClass::Unavailable, text),
     }
 }
 
@@ -58,12 +58,12 @@ mod tests {
             ("ERROR Too many open connections", ErrorClass::Overloaded, Failed, false),
         ];
         for (line, class, certainty, lost) in cases {
-            let fault = fault(Effect::Write, line.as_bytes());
+            let fault = request_error(Effect::Write, line.as_bytes());
             let found = (fault.class, fault.certainty, fault.connection_lost);
             assert_eq!(found, (class, certainty, lost), "{line}");
             assert!(fault.message.starts_with(line));
         }
-        let read = fault(Effect::Read, b"SERVER_ERROR backend failure");
+        let read = request_error(Effect::Read, b"SERVER_ERROR backend failure");
         assert_eq!(read.certainty, Failed);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use super::codec::{Token, Tokens};
 use super::{Dialect, Wire, errors};
@@ -55,16 +55,18 @@ async fn probe(wire: &Wire, command: &[u8]) -> Answer<Dialogue> {
 }
 
 /// Whether the connection was closed before there was an answer.
-pub(super) fn is_closed(fault: &Fault) -> bool {
+pub(super) fn is_closed(fault: &RequestError) -> bool {
     fault.class == ErrorClass::Refused && fault.connection_lost
 }
 
 /// The server is there and does not let us in.
-fn refused(answer: &[u8], advice: &str) -> Fault {
+fn refused(answer: &[u8], advice: &str) -> RequestError {
     let (token, line) = Tokens::new(answer).next().unwrap_or((Token::Miss, b""));
     let mut fault = match token {
-        Token::Error(_) => errors::fault(Effect::Read, line),
-        _ => Fault::failed(ErrorClass::Rejected, String::from_utf8_lossy(answer).into_owned()),
+        Token::Error(_) => errors::request_error(Effect::Read, line),
+        _ => {
+            RequestError::failed(ErrorClass::Rejected, String::from_utf8_lossy(answer).into_owned())
+        }
     };
     if !fault.message.contains("in the URL") {
         fault.message.to_mut().push_str(advice);

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant, SystemTime};
 use futures_util::future::join_all;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Copies, Fault, Figure, Joined, Profile, Store, Threading,
-    Transport, Work,
+    Answer, BoxedStore, Connection, Copies, Figure, Joined, Profile, RequestError, Store,
+    Threading, Transport, Work,
 };
 
 use crate::entry::Entry;
@@ -210,7 +210,7 @@ impl Store for MemcachedStore {
     }
 
     async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(Fault::unsupported("a way to ask which server has a record"))
+        Err(RequestError::unsupported("a way to ask which server has a record"))
     }
 }
 

@@ -35,7 +35,7 @@ impl MongoClient {
         request: impl IntoFuture<Output = Result<T, Error>>,
     ) -> Answer<T> {
         match tokio::time::timeout(self.timeout, request).await {
-            Ok(answer) => answer.map_err(|error| errors::fault(&error, effect)),
+            Ok(answer) => answer.map_err(|error| errors::request_error(&error, effect)),
             Err(_) => Err(errors::timed_out(self.timeout, effect)),
         }
     }
@@ -47,7 +47,7 @@ impl MongoClient {
         match tokio::time::timeout(self.timeout, insert).await {
             Ok(Ok(_)) => Ok(true),
             Ok(Err(error)) if errors::is_duplicate(&error) => Ok(false),
-            Ok(Err(error)) => Err(errors::fault(&error, Effect::Write)),
+            Ok(Err(error)) => Err(errors::request_error(&error, Effect::Write)),
             Err(_) => Err(errors::timed_out(self.timeout, Effect::Write)),
         }
     }
@@ -59,7 +59,7 @@ impl MongoClient {
         match tokio::time::timeout(self.timeout, insert).await {
             Ok(Ok(_)) => Ok(true),
             Ok(Err(error)) if errors::is_duplicate(&error) => Ok(false),
-            Ok(Err(error)) => Err(errors::fault(&error, Effect::Write)),
+            Ok(Err(error)) => Err(errors::request_error(&error, Effect::Write)),
             Err(_) => Err(errors::timed_out(self.timeout, Effect::Write)),
         }
     }
@@ -101,7 +101,8 @@ impl MongoClient {
 }
 
 fn raw(document: &Document) -> Answer<RawDocumentBuf> {
-    RawDocumentBuf::try_from(document).map_err(|error| errors::fault(&error.into(), Effect::Read))
+    RawDocumentBuf::try_from(document)
+        .map_err(|error| errors::request_error(&error.into(), Effect::Read))
 }
 
 /// As the driver writes it into its own commands.

@@ -1,7 +1,7 @@
 //! Records as documents: `{_id: key, v: value}`, or `{_id: key, f0: …, f1: …}` where a record has
 //! several fields. Keys are strings, values binary data.
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Reading};
+use kvdyno_core::store::{Answer, ErrorClass, Put, Reading, RequestError};
 use mongodb::bson::raw::{CString, cstr};
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Document, RawBinaryRef, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -12,7 +12,10 @@ const VALUE: &str = "v";
 /// The key as MongoDB's users would write it.
 pub(super) fn id(key: &[u8]) -> Answer<&str> {
     std::str::from_utf8(key).map_err(|_| {
-        Fault::failed(ErrorClass::Rejected, "a key that is not UTF-8 cannot be an `_id` string")
+        RequestError::failed(
+            ErrorClass::Rejected,
+            "a key that is not UTF-8 cannot be an `_id` string",
+        )
     })
 }
 
@@ -70,8 +73,8 @@ pub(super) fn row<'r>(
     Ok((key, reading.bytes()))
 }
 
-fn malformed(what: &str) -> Fault {
-    Fault::failed(ErrorClass::Protocol, format!("a document that cannot be read: {what}"))
+fn malformed(what: &str) -> RequestError {
+    RequestError::failed(ErrorClass::Protocol, format!("a document that cannot be read: {what}"))
 }
 
 fn field_name(number: u16) -> CString {

@@ -8,7 +8,7 @@
 use std::io;
 use std::time::Duration;
 
-use kvdyno_core::store::{Certainty, ErrorClass, Fault};
+use kvdyno_core::store::{Certainty, ErrorClass, RequestError};
 use mongodb::bson::Document;
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 
@@ -30,9 +30,9 @@ const TIMED_OUT: [i32; 5] = [50, 64, 89, 202, 262];
 const FULL: [i32; 2] = [12501, 14031];
 
 /// The outcome of a request that ended with `error`.
-pub(super) fn fault(error: &Error, effect: Effect) -> Fault {
+pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     let unclear = |class| uncertain(class, error.kind.to_string(), effect);
-    let failed = |class| Fault::failed(class, error.kind.to_string());
+    let failed = |class| RequestError::failed(class, error.kind.to_string());
     match &*error.kind {
         ErrorKind::Command(command) => {
             let name = if command.code_name.is_empty() { "error" } else { &command.code_name };
@@ -72,10 +72,10 @@ pub(super) fn fault(error: &Error, effect: Effect) -> Fault {
 }
 
 /// The server answered with this code.
-fn of_code(code: i32, message: String, effect: Effect) -> Fault {
+fn of_code(code: i32, message: String, effect: Effect) -> RequestError {
     match code {
-        _ if NOT_PRIMARY.contains(&code) => Fault::failed(ErrorClass::Unavailable, message),
-        _ if REFUSED.contains(&code) => Fault::failed(ErrorClass::Rejected, message),
+        _ if NOT_PRIMARY.contains(&code) => RequestError::failed(ErrorClass::Unavailable, message),
+        _ if REFUSED.contains(&code) => RequestError::failed(ErrorClass::Rejected, message),
         _ if TIMED_OUT.contains(&code) => uncertain(ErrorClass::Timeout, message, effect),
         _ if FULL.contains(&code) => uncertain(ErrorClass::Full, message, effect),
         // Among them 91, 189, 11600, 11602: interrupted, for the server shuts or steps down.
@@ -84,13 +84,13 @@ fn of_code(code: i32, message: String, effect: Effect) -> Fault {
 }
 
 /// The write is applied on the primary; too few other members have it in time.
-fn concern_not_met(code: i32, message: &str) -> Fault {
+fn concern_not_met(code: i32, message: &str) -> RequestError {
     let class = if code == 64 { ErrorClass::Timeout } else { ErrorClass::Unavailable };
-    Fault::indeterminate(class, format!("write concern not met ({code}): {message}"))
+    RequestError::indeterminate(class, format!("write concern not met ({code}): {message}"))
 }
 
 /// The write of this number in a batch failed; those before it did not.
-fn of_some(index: usize, code: i32, message: &str) -> Fault {
+fn of_some(index: usize, code: i32, message: &str) -> RequestError {
     let mut fault = of_code(code, format!("write error {code}: {message}"), Effect::Write);
     if index > 0 {
         fault.certainty = Certainty::Indeterminate;
@@ -99,7 +99,7 @@ fn of_some(index: usize, code: i32, message: &str) -> Fault {
 }
 
 /// What went wrong by the answer to an `update` command of several writes; `None` if nothing did.
-pub(super) fn of_update(answer: &Document) -> Option<Fault> {
+pub(super) fn of_update(answer: &Document) -> Option<RequestError> {
     let number = |document: &Document, name| {
         document.get(name).and_then(|value| {
             value.as_i32().or_else(|| value.as_i64().and_then(|wide| i32::try_from(wide).ok()))
@@ -132,32 +132,32 @@ pub(super) fn is_duplicate(error: &Error) -> bool {
 }
 
 /// No answer came in the time allowed.
-pub(super) fn timed_out(timeout: Duration, effect: Effect) -> Fault {
+pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
     uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
         .losing_connection()
 }
 
 /// No server could be reached; nothing of any request was sent.
-pub(super) fn while_opening(error: &Error) -> Fault {
-    of_opening(fault(error, Effect::Read))
+pub(super) fn while_opening(error: &Error) -> RequestError {
+    of_opening(request_error(error, Effect::Read))
 }
 
 /// A fault of an attempt to connect.
-pub(super) fn of_opening(fault: Fault) -> Fault {
+pub(super) fn of_opening(fault: RequestError) -> RequestError {
     let class = match fault.class {
         ErrorClass::Rejected => ErrorClass::Rejected,
         _ => ErrorClass::Refused,
     };
-    Fault::failed(class, format!("cannot connect: {}", fault.message)).losing_connection()
+    RequestError::failed(class, format!("cannot connect: {}", fault.message)).losing_connection()
 }
 
 /// Reads change nothing, so they are never indeterminate.
-fn uncertain(class: ErrorClass, message: String, effect: Effect) -> Fault {
+fn uncertain(class: ErrorClass, message: String, effect: Effect) -> RequestError {
     let certainty = match effect {
         Effect::Read => Certainty::Failed,
         Effect::Write => Certainty::Indeterminate,
     };
-    Fault::new(certainty, class, message)
+    RequestError::new(certainty, class, message)
 }
 
 #[cfg(test)]

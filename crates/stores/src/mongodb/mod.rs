@@ -15,8 +15,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Copies, Fault, Figure, Joined, NoTransport, Profile, Store,
-    Threading, Work,
+    Answer, BoxedStore, Connection, Copies, Figure, Joined, NoTransport, Profile, RequestError,
+    Store, Threading, Work,
 };
 use mongodb::options::{
     Acknowledgment, ClientOptions, Credential, ReadConcern, ReadConcernLevel, ReadPreference,
@@ -330,7 +330,7 @@ impl Store for MongoStore {
     }
 
     async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(Fault::unsupported("a way to ask which server has a record"))
+        Err(RequestError::unsupported("a way to ask which server has a record"))
     }
 }
 

@@ -5,7 +5,9 @@
 use std::ffi::c_void;
 use std::path::Path;
 
-use kvdyno_core::store::{Answer, Certainty, Consistency, Durability, ErrorClass, Fault, Rows};
+use kvdyno_core::store::{
+    Answer, Certainty, Consistency, Durability, ErrorClass, RequestError, Rows,
+};
 
 use super::Declared;
 use super::interface::{
@@ -41,7 +43,7 @@ impl Contract {
     }
 
     /// The error that a plug-in has filled in.
-    fn fault(&self, call: &str, certainty: Certainty, error: &RawError) -> Fault {
+    fn request_error(&self, call: &str, certainty: Certainty, error: &RawError) -> RequestError {
         let mut message = text(&error.message);
         if message.is_empty() {
             message = format!("{} says no more", self.file);
@@ -56,8 +58,8 @@ impl Contract {
             ErrorClass::Protocol
         });
         match certainty {
-            Certainty::Failed => Fault::failed(class, message),
-            Certainty::Indeterminate => Fault::indeterminate(class, message),
+            Certainty::Failed => RequestError::failed(class, message),
+            Certainty::Indeterminate => RequestError::indeterminate(class, message),
         }
     }
 
@@ -72,11 +74,13 @@ impl Contract {
         match code {
             OK if made.is_null() => {
                 let message = self.breach(call, "answers OK and makes nothing");
-                Err(Fault::failed(ErrorClass::Protocol, message))
+                Err(RequestError::failed(ErrorClass::Protocol, message))
             }
             OK => Ok(()),
             FAILED => Err(self.fault(call, Certainty::Failed, error)),
-            other => Err(Fault::failed(ErrorClass::Protocol, self.unknown_code(call, other))),
+            other => {
+                Err(RequestError::failed(ErrorClass::Protocol, self.unknown_code(call, other)))
+            }
         }
     }
 
@@ -134,16 +138,18 @@ impl Contract {
             ABSENT if may_be_absent => Ok(false),
             FAILED => Err(self.fault(call, Certainty::Failed, error)),
             INDETERMINATE => Err(self.fault(call, Certainty::Indeterminate, error)),
-            other => {
-                Err(Fault::indeterminate(ErrorClass::Protocol, self.unknown_code(call, other)))
-            }
+            other => Err(RequestError::indeterminate(
+                ErrorClass::Protocol,
+                self.unknown_code(call, other),
+            )),
         }
     }
 
     /// Takes rows apart as `kvdyno_scan` packs them.
     pub(super) fn rows(&self, packed: Option<&[u8]>, count: usize, into: &mut Rows) -> Answer<()> {
-        let wrong =
-            |what: &str| Err(Fault::failed(ErrorClass::Protocol, self.breach("kvdyno_scan", what)));
+        let wrong = |what: &str| {
+            Err(RequestError::failed(ErrorClass::Protocol, self.breach("kvdyno_scan", what)))
+        };
         let Some(mut rest) = packed else {
             return wrong("answers ABSENT, which is none of its answers");
         };
@@ -192,7 +198,7 @@ impl Room {
         if self.0.is_empty() {
             self.grow(FIRST_ROOM);
         }
-        let wrong = |message| Err(Fault::failed(ErrorClass::Protocol, message));
+        let wrong = |message| Err(RequestError::failed(ErrorClass::Protocol, message));
         for _ in 0..TRIES {
             let room = self.0.len() - GUARD.len();
             let mut buffer = Buffer { data: self.0.as_mut_ptr(), room, length: 0 };

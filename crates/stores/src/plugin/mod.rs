@@ -270,7 +270,7 @@ impl Client for PluginClient {
     async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
         let Shared { calls, contract, declared, .. } = &*self.shared;
         let Some(scan) = calls.scan.filter(|_| declared.scan) else {
-            return Err(kvdyno_core::store::Fault::unsupported("scan"));
+            return Err(kvdyno_core::store::RequestError::unsupported("scan"));
         };
         let rows = self.room.read(contract, "kvdyno_scan", |buffer, error| {
             // SAFETY: the client is this thread's alone; key, buffer and error outlive the call.

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kvdyno_core::store::{Answer, Client, Fault, Put, Reading, Rows};
+use kvdyno_core::store::{Answer, Client, Put, Reading, RequestError, Rows};
 
 use super::codec::Token;
 use super::commands::{Writing, push_del, push_get, read_number, read_record};
@@ -83,7 +83,7 @@ impl Client for RedisClient {
 
     async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
         if self.learned.hashes.load(Ordering::Acquire) {
-            return Err(Fault::unsupported("get-batch of records with several fields"));
+            return Err(RequestError::unsupported("get-batch of records with several fields"));
         }
         if keys.is_empty() {
             return Ok(());
@@ -95,7 +95,7 @@ impl Client for RedisClient {
 
     async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
         if puts.iter().any(|put| put.record_fields > 1) {
-            return Err(Fault::unsupported("put-batch of records with several fields"));
+            return Err(RequestError::unsupported("put-batch of records with several fields"));
         }
         if puts.is_empty() {
             return Ok(());

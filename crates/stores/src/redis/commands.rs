@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, Fault, Put, Reading};
+use kvdyno_core::store::{Answer, Put, Reading, RequestError};
 
 use super::codec::{Token, Tokens, push_command, push_number, push_word};
 use super::errors;
@@ -116,7 +116,7 @@ impl Writing {
     fn read_rarer(self, first: Token, answer: &[u8]) -> Answer<()> {
         match (self, first) {
             (Writing::HashAndExpiry, _) => read_transaction(answer),
-            (_, Token::Error(text)) => Err(errors::fault(text.of(answer))),
+            (_, Token::Error(text)) => Err(errors::request_error(text.of(answer))),
             (Writing::String, first) => set_answer(first),
             (Writing::Hash, first) => read_number(first, answer).map(drop),
         }
@@ -179,7 +179,7 @@ fn read_rarer(first: Token, answer: &[u8], into: &mut Reading) -> Answer<bool> {
         // RESP3 answers a map for a hash, RESP2 an array of names and values.
         Token::Nil | Token::Map(0) | Token::Array(0) => return Ok(false),
         Token::Map(_) | Token::Array(_) => read_fields(answer, into)?,
-        Token::Error(text) => return Err(errors::fault(text.of(answer))),
+        Token::Error(text) => return Err(errors::request_error(text.of(answer))),
         _ => return Err(unexpected(Effect::Read)),
     }
     Ok(true)
@@ -201,7 +201,7 @@ fn read_fields(answer: &[u8], into: &mut Reading) -> Answer<()> {
         let index = index.and_then(|index| u16::try_from(index).ok());
         let (Some(index), Some((Token::Bulk(_), value))) = (index, texts.next()) else {
             let name = String::from_utf8_lossy(name);
-            return Err(errors::fault(
+            return Err(errors::request_error(
                 format!("WRONGTYPE the hash has a field `{name}`, which kvdyno did not write")
                     .as_bytes(),
             ));
@@ -214,7 +214,7 @@ fn read_fields(answer: &[u8], into: &mut Reading) -> Answer<()> {
 pub(super) fn read_number(first: Token, answer: &[u8]) -> Answer<i64> {
     match first {
         Token::Integer(number) => Ok(number),
-        Token::Error(text) => Err(errors::fault(text.of(answer))),
+        Token::Error(text) => Err(errors::request_error(text.of(answer))),
         _ => Err(unexpected(Effect::Write)),
     }
 }
@@ -226,13 +226,15 @@ pub(super) fn read_number(first: Token, answer: &[u8]) -> Answer<i64> {
 /// are indeterminate for the write as a whole.
 pub(super) fn read_transaction(answer: &[u8]) -> Answer<()> {
     let mut tokens = Tokens::new(answer);
-    let mut first_error: Option<Fault> = None;
+    let mut first_error: Option<RequestError> = None;
     let mut applied = false;
     let mut done = false;
     let mut position = 0;
     while let Some((token, text)) = tokens.next() {
         match token {
-            Token::Error(_) if first_error.is_none() => first_error = Some(errors::fault(text)),
+            Token::Error(_) if first_error.is_none() => {
+                first_error = Some(errors::request_error(text))
+            }
             Token::Error(_) => {}
             // OK of MULTI, QUEUED of the commands.
             Token::Status(_) if position == 0 || text == b"QUEUED" => {}
@@ -248,7 +250,7 @@ pub(super) fn read_transaction(answer: &[u8]) -> Answer<()> {
         None if done => Ok(()),
         None => Err(unexpected(Effect::Write)),
         Some(fault) if applied || done => {
-            Err(Fault::indeterminate(fault.class, fault.message.clone()))
+            Err(RequestError::indeterminate(fault.class, fault.message.clone()))
         }
         Some(fault) => Err(fault),
     }

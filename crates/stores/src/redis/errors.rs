@@ -7,10 +7,10 @@
 
 use std::borrow::Cow;
 
-use kvdyno_core::store::{ErrorClass, Fault};
+use kvdyno_core::store::{ErrorClass, RequestError};
 
 /// The fault for an error answer; `text` without the leading `-`.
-pub(super) fn fault(text: &[u8]) -> Fault {
+pub(super) fn request_error(text: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(text);
     let code = text.split_ascii_whitespace().next().unwrap_or("");
     let class = match code {
@@ -37,20 +37,20 @@ pub(super) fn fault(text: &[u8]) -> Fault {
         _ => "",
     };
     let message: Cow<'static, str> = format!("{text}{advice}").into();
-    Fault::failed(class, message)
+    RequestError::failed(class, message)
 }
 
 /// The key holds another type of value than the command reads.
-pub(super) fn is_wrong_type(fault: &Fault) -> bool {
+pub(super) fn is_wrong_type(fault: &RequestError) -> bool {
     fault.message.starts_with("WRONGTYPE")
 }
 
 /// The key holds none of the types that records are kept as.
-pub(super) fn of_no_type(fault: Fault) -> Fault {
+pub(super) fn of_no_type(fault: RequestError) -> RequestError {
     if !is_wrong_type(&fault) {
         return fault;
     }
-    self::fault(b"WRONGTYPE neither a string nor a hash lies under this key")
+    self::request_error(b"WRONGTYPE neither a string nor a hash lies under this key")
 }
 
 #[cfg(test)]
@@ -82,11 +82,11 @@ mod tests {
             ("", ErrorClass::Rejected),
         ];
         for (text, class) in cases {
-            let fault = fault(text.as_bytes());
+            let fault = request_error(text.as_bytes());
             assert_eq!((fault.class, fault.certainty), (class, Certainty::Failed), "{text}");
             assert!(!fault.connection_lost);
             assert!(fault.message.contains(text));
         }
-        assert!(fault(b"MOVED 1 h:1").message.contains("Cluster"));
+        assert!(request_error(b"MOVED 1 h:1").message.contains("Cluster"));
     }
 }

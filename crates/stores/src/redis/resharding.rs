@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault, Joined};
+use kvdyno_core::store::{Answer, ErrorClass, Joined, RequestError};
 
 use super::codec::{Token, Tokens};
 use super::sharded::Shards;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Takes a server in; tells how many records were moved.
 ///
 /// # Errors
-/// A [`Fault`] if it cannot be one more, or a server refuses or does not answer. Then clients go on with
+/// A [`RequestError`] if it cannot be one more, or a server refuses or does not answer. Then clients go on with
 /// the servers that they had, without the records that were moved by then.
 pub(super) async fn join(access: &Arc<Access>, shards: &Shards, server: &str) -> Answer<Joined> {
     let (old, new) = (shards.layout(), shards.layout_with(server)?);
@@ -77,7 +77,7 @@ impl<'a> Mover<'a> {
         let asked = tokio::time::timeout(PATIENCE, ask(&mut self.dialogue, words)).await;
         asked.unwrap_or_else(|_| {
             let message = format!("no answer from {} within {PATIENCE:?}", self.from.name());
-            Err(Fault::failed(ErrorClass::Timeout, message).losing_connection())
+            Err(RequestError::failed(ErrorClass::Timeout, message).losing_connection())
         })?
     }
 

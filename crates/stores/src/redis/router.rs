@@ -3,7 +3,7 @@
 
 use std::task::Poll;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
+use kvdyno_core::store::{Answer, ErrorClass, Put, RequestError, Rows};
 
 use super::cluster::View;
 use super::codec::{Token, Tokens, push_command, push_word};
@@ -118,7 +118,7 @@ impl Router {
         let read = |answers: Vec<Answer<(Token, &[u8])>>| {
             let outcomes = answers.into_iter().map(|answer| match answer? {
                 (_, replies) if expiring => read_transaction(replies),
-                (Token::Error(text), replies) => Err(errors::fault(text.of(replies))),
+                (Token::Error(text), replies) => Err(errors::request_error(text.of(replies))),
                 (first, _) => set_answer(first),
             });
             let outcome = outcome_of_all(outcomes);
@@ -138,7 +138,7 @@ fn watched_member(from: ReadFrom, effect: Effect) -> usize {
 /// A primary that has become a replica refuses writes. The connection to it is given up, so that the
 /// next request asks the sentinels for the new one.
 #[cold]
-fn demoted(mut fault: Fault) -> Fault {
+fn demoted(mut fault: RequestError) -> RequestError {
     if !fault.message.starts_with("READONLY") {
         return fault;
     }
@@ -177,7 +177,7 @@ fn read_rows(
             Token::Array(count) if count == split.records(position).count() => {
                 values.push(Tokens::new(bytes).skip(1));
             }
-            Token::Error(text) => return Err(errors::fault(text.of(bytes))),
+            Token::Error(text) => return Err(errors::request_error(text.of(bytes))),
             _ => return Err(unexpected(Effect::Read)),
         }
     }

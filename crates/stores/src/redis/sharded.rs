@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use super::wire::{Access, Wire};
 use crate::error::StoreError;
@@ -78,18 +78,21 @@ impl Shards {
     /// How it would be with one server more.
     ///
     /// # Errors
-    /// A [`Fault`] if `server` is no `host:port`, or belongs to them already.
+    /// A [`RequestError`] if `server` is no `host:port`, or belongs to them already.
     pub(super) fn layout_with(&self, server: &str) -> Answer<Layout> {
         let mut servers = self.layout().servers.clone();
         let place =
             server.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
         let Some((host, port)) = place else {
-            return Err(Fault::failed(ErrorClass::Rejected, format!("{server} is no host:port")));
+            return Err(RequestError::failed(
+                ErrorClass::Rejected,
+                format!("{server} is no host:port"),
+            ));
         };
         let joining = servers[0].beside(host.trim_matches(['[', ']']), port);
         if servers.iter().any(|known| known.name() == joining.name()) {
             let message = format!("{} is one of the servers already", joining.name());
-            return Err(Fault::failed(ErrorClass::Rejected, message));
+            return Err(RequestError::failed(ErrorClass::Rejected, message));
         }
         servers.push(joining);
         Ok(Layout { placement: self.options.over(&servers), servers })
@@ -161,7 +164,7 @@ impl ShardView {
             }
             const MESSAGE: &str = "records are being moved to a server that has joined";
             // As with a lost connection the client waits before it asks again.
-            return Err(Fault::failed(ErrorClass::Unavailable, MESSAGE).losing_connection());
+            return Err(RequestError::failed(ErrorClass::Unavailable, MESSAGE).losing_connection());
         }
         (self.layout, self.version) = (self.shards.layout(), version);
         for server in &self.layout.servers[link.member_count()..] {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 pub(super) use sentinels::Sentinels;
 
@@ -236,7 +236,7 @@ impl Protocol for Wire {
 }
 
 /// Whether the connection was closed before there was an answer.
-pub(super) fn is_closed(fault: &Fault) -> bool {
+pub(super) fn is_closed(fault: &RequestError) -> bool {
     fault.class == ErrorClass::Refused && fault.connection_lost
 }
 
@@ -244,10 +244,10 @@ pub(super) fn is_closed(fault: &Fault) -> bool {
 pub(super) async fn ask(
     dialogue: &mut Dialogue,
     words: &[&[u8]],
-) -> Answer<Result<(Token, Vec<u8>), Fault>> {
+) -> Answer<Result<(Token, Vec<u8>), RequestError>> {
     let (first, bytes) = dialogue.ask::<Wire>(&codec::command(words)).await?;
     Ok(match first {
-        Token::Error(text) => Err(errors::fault(text.of(&bytes))),
+        Token::Error(text) => Err(errors::request_error(text.of(&bytes))),
         _ => Ok((first, bytes)),
     })
 }

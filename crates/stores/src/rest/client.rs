@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading};
+use kvdyno_core::store::{Answer, Client, ErrorClass, Put, Reading, RequestError};
 
 use super::codec::{Body, Chunks, Reply};
 use super::template::{self, Template};
@@ -34,7 +34,7 @@ impl Client for RestClient {
                 Ok(true)
             }
             404 | 410 => Ok(false),
-            _ => Err(errors::fault(Effect::Read, &reply, answer)),
+            _ => Err(errors::request_error(Effect::Read, &reply, answer)),
         };
         link.request(ONLY, Effect::Read, 1, |out| template.push_get(out, key), read).await
     }
@@ -43,13 +43,15 @@ impl Client for RestClient {
         check_key(put.key)?;
         let RestClient { link, template } = self;
         if put.ttl.is_some() && !template.takes_ttl() {
-            return Err(Fault::unsupported("a time to live, without the option `ttl=HEADER`"));
+            return Err(RequestError::unsupported(
+                "a time to live, without the option `ttl=HEADER`",
+            ));
         }
         let encode =
             |out: &mut Vec<u8>| template.push_put(out, put.key, put.value.whole(), put.ttl);
         let read = |reply: Reply, answer: &[u8]| match reply.status {
             200 | 201 | 204 => Ok(()),
-            _ => Err(errors::fault(Effect::Write, &reply, answer)),
+            _ => Err(errors::request_error(Effect::Write, &reply, answer)),
         };
         link.request(ONLY, Effect::Write, 1, encode, read).await
     }
@@ -60,7 +62,7 @@ impl Client for RestClient {
         let read = |reply: Reply, answer: &[u8]| match reply.status {
             200 | 204 => Ok(true),
             404 | 410 => Ok(false),
-            _ => Err(errors::fault(Effect::Write, &reply, answer)),
+            _ => Err(errors::request_error(Effect::Write, &reply, answer)),
         };
         link.request(ONLY, Effect::Write, 1, |out| template.push_delete(out, key), read).await
     }
@@ -81,5 +83,5 @@ fn check_key(key: &[u8]) -> Answer<()> {
         return Ok(());
     }
     const MESSAGE: &str = "an empty key, `.` and `..` cannot be segments of a path";
-    Err(Fault::failed(ErrorClass::Rejected, MESSAGE))
+    Err(RequestError::failed(ErrorClass::Rejected, MESSAGE))
 }

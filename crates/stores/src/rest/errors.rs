@@ -1,6 +1,6 @@
 //! What an answer that is not the one hoped for means for a request (RFC 9110, 15).
 
-use kvdyno_core::store::{ErrorClass, Fault};
+use kvdyno_core::store::{ErrorClass, RequestError};
 
 use super::codec::{self, Reply};
 use crate::wire::Effect;
@@ -9,7 +9,7 @@ use crate::wire::Effect;
 const LONGEST_EXPLANATION: usize = 200;
 
 /// The fault for an answer; `answer` is all of it.
-pub(super) fn fault(effect: Effect, reply: &Reply, answer: &[u8]) -> Fault {
+pub(super) fn request_error(effect: Effect, reply: &Reply, answer: &[u8]) -> RequestError {
     let (class, surely_not) = meaning(reply.status);
     let message = format!(
         "{} {}{}{}",
@@ -19,8 +19,8 @@ pub(super) fn fault(effect: Effect, reply: &Reply, answer: &[u8]) -> Fault {
         advice(reply.status)
     );
     match effect {
-        Effect::Write if !surely_not => Fault::indeterminate(class, message),
-        Effect::Read | Effect::Write => Fault::failed(class, message),
+        Effect::Write if !surely_not => RequestError::indeterminate(class, message),
+        Effect::Read | Effect::Write => RequestError::failed(class, message),
     }
 }
 
@@ -77,12 +77,12 @@ mod tests {
 
     use super::*;
 
-    fn of(effect: Effect, status: u16, body: &str) -> Fault {
+    fn of(effect: Effect, status: u16, body: &str) -> RequestError {
         let answer =
             format!("HTTP/1.1 {status} Why\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         let (reply, _) =
             codec::scan(&mut codec::Progress::default(), answer.as_bytes()).unwrap().unwrap();
-        fault(effect, &reply, answer.as_bytes())
+        request_error(effect, &reply, answer.as_bytes())
     }
 
     #[test]

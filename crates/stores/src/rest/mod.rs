@@ -17,8 +17,8 @@ use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Consistency, Copies, Durability, Fault, Figure, Joined,
-    Profile, Store, Threading, Transport, Work,
+    Answer, BoxedStore, Connection, Consistency, Copies, Durability, Figure, Joined, Profile,
+    RequestError, Store, Threading, Transport, Work,
 };
 
 use crate::entry::Entry;
@@ -258,7 +258,7 @@ impl Store for RestStore {
     }
 
     async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(Fault::unsupported("a way to ask which server has a record"))
+        Err(RequestError::unsupported("a way to ask which server has a record"))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kvdyno_core::store::{
-    Answer, Capabilities, Consistency, Durability, ErrorClass, Fault, Profile, Promise,
+    Answer, Capabilities, Consistency, Durability, ErrorClass, Profile, Promise, RequestError,
 };
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(super) async fn ask_all(options: &RestOptions) -> Answer<Profile> {
     options.template.push_get(&mut probe, b"kvdyno");
     let (reply, answer) = ask(options, &probe).await?;
     if !matches!(reply.status, 200..=299 | 404 | 410) {
-        return Err(errors::fault(Effect::Read, &reply, &answer));
+        return Err(errors::request_error(Effect::Read, &reply, &answer));
     }
     let mut profile = declared(options);
     if let Some(server) = codec::header(&answer, "server") {
@@ -90,7 +90,7 @@ async fn infinispan(options: &RestOptions, cache: &str, profile: &mut Profile) -
             let message = format!(
                 "Infinispan tells nothing of a cache `{cache}` ({status}): make it, or name another"
             );
-            return Err(Fault::failed(ErrorClass::Rejected, message));
+            return Err(RequestError::failed(ErrorClass::Rejected, message));
         }
     }
     let (_, told) = question(options, "/rest/v2/server").await?;

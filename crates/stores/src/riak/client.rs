@@ -1,6 +1,6 @@
 //! The operations of one Riak client: which messages each sends and what their answers mean.
 
-use kvdyno_core::store::{Answer, Client, ErrorClass, Fault, Put, Reading};
+use kvdyno_core::store::{Answer, Client, ErrorClass, Put, Reading, RequestError};
 
 use super::codec::{self, Object, code};
 use super::messages::{RpbContent, RpbDelReq, RpbGetReq, RpbPutReq};
@@ -152,19 +152,19 @@ fn fill(place: &mut Vec<u8>, bytes: &[u8]) {
 fn check_key(key: &[u8]) -> Answer<()> {
     match key.is_empty() {
         false => Ok(()),
-        true => Err(Fault::failed(ErrorClass::Rejected, "Riak takes no empty key")),
+        true => Err(RequestError::failed(ErrorClass::Rejected, "Riak takes no empty key")),
     }
 }
 
 /// An answer that is not the one hoped for.
-fn refused(effect: Effect, reply: u8, answer: &[u8]) -> Fault {
+fn refused(effect: Effect, reply: u8, answer: &[u8]) -> RequestError {
     match reply {
-        code::ERROR => errors::fault(effect, codec::message(answer)),
+        code::ERROR => errors::request_error(effect, codec::message(answer)),
         _ => unexpected(effect),
     }
 }
 
 /// A whole frame with a message that makes no sense, in the answer to a get.
-fn malformed(problem: crate::wire::Malformed) -> Fault {
-    Fault::failed(ErrorClass::Protocol, problem.0).losing_connection()
+fn malformed(problem: crate::wire::Malformed) -> RequestError {
+    RequestError::failed(ErrorClass::Protocol, problem.0).losing_connection()
 }

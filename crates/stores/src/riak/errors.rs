@@ -2,7 +2,7 @@
 //! there are and when each comes is after the sources of riak_kv (`riak_kv_put_fsm`,
 //! `riak_kv_put_core`, `riak_kv_get_fsm`, `riak_kv_pb_object`); any other is indeterminate.
 
-use kvdyno_core::store::{ErrorClass, Fault};
+use kvdyno_core::store::{ErrorClass, RequestError};
 use prost::Message;
 
 use super::messages::RpbErrorResp;
@@ -38,14 +38,14 @@ const MEANINGS: [(&str, ErrorClass, Applied); 13] = [
 ];
 
 /// The fault for an `RpbErrorResp`.
-pub(super) fn fault(effect: Effect, message: &[u8]) -> Fault {
+pub(super) fn request_error(effect: Effect, message: &[u8]) -> RequestError {
     match RpbErrorResp::decode(message) {
         Ok(error) => of_text(effect, &String::from_utf8_lossy(&error.errmsg)),
         Err(_) => of_text(effect, "an error that cannot be read"),
     }
 }
 
-fn of_text(effect: Effect, text: &str) -> Fault {
+fn of_text(effect: Effect, text: &str) -> RequestError {
     let known = MEANINGS.iter().find(|(part, _, _)| text.contains(part));
     let (class, applied) =
         known.map_or((ErrorClass::Unavailable, Applied::Perhaps), |m| (m.1, m.2));
@@ -56,8 +56,8 @@ fn of_text(effect: Effect, text: &str) -> Fault {
     }
     let message = format!("Riak says: {line}");
     match (effect, applied) {
-        (Effect::Write, Applied::Perhaps) => Fault::indeterminate(class, message),
-        _ => Fault::failed(class, message),
+        (Effect::Write, Applied::Perhaps) => RequestError::indeterminate(class, message),
+        _ => RequestError::failed(class, message),
     }
 }
 
@@ -94,13 +94,13 @@ mod tests {
             ("{something,nobody,knows}", Unavailable, Indeterminate),
         ];
         for (text, class, certainty) in cases {
-            let write = fault(Effect::Write, &answer(text));
+            let write = request_error(Effect::Write, &answer(text));
             assert_eq!((write.class, write.certainty), (class, certainty), "{text}");
             assert!(!write.message.contains('\n') && !write.connection_lost, "{write}");
-            let read = fault(Effect::Read, &answer(text));
+            let read = request_error(Effect::Read, &answer(text));
             assert_eq!((read.class, read.certainty), (class, Failed), "{text}");
         }
-        let broken = fault(Effect::Write, &[0xff]);
+        let broken = request_error(Effect::Write, &[0xff]);
         assert_eq!((broken.class, broken.certainty), (Unavailable, Indeterminate));
     }
 }

@@ -19,8 +19,8 @@ use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Copies, ErrorClass, Fault, Figure, Joined, Profile, Store,
-    Threading, Transport, Work,
+    Answer, BoxedStore, Connection, Copies, ErrorClass, Figure, Joined, Profile, RequestError,
+    Store, Threading, Transport, Work,
 };
 
 use crate::entry::Entry;
@@ -136,7 +136,7 @@ impl Store for RiakStore {
     }
 
     async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(Fault::unsupported("a way to ask which server has a record"))
+        Err(RequestError::unsupported("a way to ask which server has a record"))
     }
 }
 
@@ -173,7 +173,7 @@ impl Wire {
                 Err(refusal) => fault = fault.or(Some(refusal)),
             }
         }
-        Err(fault.unwrap_or_else(|| Fault::failed(ErrorClass::Refused, "no node")))
+        Err(fault.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no node")))
     }
 
     /// Connects, and asks with `questions` within the time that a request may take.
@@ -191,7 +191,7 @@ async fn greet(node: &Endpoint) -> Answer<Dialogue> {
     match dialogue.ask::<Wire>(&ping).await? {
         (code::PONG, _) => Ok(dialogue),
         (code::ERROR, answer) => {
-            Err(errors::fault(Effect::Read, codec::message(&answer)).losing_connection())
+            Err(errors::request_error(Effect::Read, codec::message(&answer)).losing_connection())
         }
         _ => Err(unexpected(Effect::Read)),
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kvdyno_core::store::{
-    Answer, Capabilities, Consistency, Durability, ErrorClass, Fault, Profile, Promise,
+    Answer, Capabilities, Consistency, Durability, ErrorClass, Profile, Promise, RequestError,
 };
 use prost::Message;
 
@@ -66,13 +66,13 @@ async fn ask(
 ) -> Answer<Vec<u8>> {
     match dialogue.ask::<Wire>(request).await? {
         (reply, answer) if reply == wanted => Ok(answer),
-        (code::ERROR, answer) => Err(errors::fault(effect, codec::message(&answer))),
+        (code::ERROR, answer) => Err(errors::request_error(effect, codec::message(&answer))),
         _ => Err(unexpected(effect)),
     }
 }
 
-fn not_understood(error: prost::DecodeError) -> Fault {
-    Fault::failed(ErrorClass::Protocol, format!("an answer cannot be read: {error}"))
+fn not_understood(error: prost::DecodeError) -> RequestError {
+    RequestError::failed(ErrorClass::Protocol, format!("an answer cannot be read: {error}"))
         .losing_connection()
 }
 

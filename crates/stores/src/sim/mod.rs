@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, ErrorClass, Fault, Figure, NoTransport, OperationId,
-    Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, ErrorClass, Figure, NoTransport, OperationId,
+    Profile, Promise, Put, Reading, RequestError, Rows, Store, Threading, Work,
 };
 
 use self::cell::Cell;
@@ -215,7 +215,7 @@ impl SimClient {
         wait_until(start + service);
         if chance.hits(Purpose::Refuse, settings.refuse) {
             shared.log.add(Imperfection::Refuse, self.operation, key);
-            return Err(Fault::failed(ErrorClass::Rejected, "refused on purpose"));
+            return Err(RequestError::failed(ErrorClass::Rejected, "refused on purpose"));
         }
         Ok(Request { begun, chance })
     }
@@ -227,7 +227,7 @@ impl SimClient {
         if request.chance.hits(Purpose::Timeout, settings.timeout) {
             wait_until(request.begun + settings.timeout_after);
             self.shared.log.add(Imperfection::TimeoutRead, self.operation, key);
-            return Err(Fault::failed(ErrorClass::Timeout, "timed out on purpose"));
+            return Err(RequestError::failed(ErrorClass::Timeout, "timed out on purpose"));
         }
         Ok(request)
     }
@@ -254,7 +254,7 @@ impl SimClient {
     /// The answer to a write that timed out, when its time is over.
     fn give_up<T>(&self, request: &Request) -> Answer<T> {
         wait_until(request.begun + self.shared.settings.timeout_after);
-        Err(Fault::indeterminate(ErrorClass::Timeout, "timed out on purpose"))
+        Err(RequestError::indeterminate(ErrorClass::Timeout, "timed out on purpose"))
     }
 
     /// Shows a record's cell to `change`, up to date, and forgets it if nothing is left in it.
@@ -302,7 +302,10 @@ impl SimClient {
                 self.put_as(put, Effect::Now);
                 self.shared.log.add(Imperfection::Phantom, self.operation, put.key);
             }
-            return Err(Fault::failed(ErrorClass::Rejected, "refused on purpose, but applied"));
+            return Err(RequestError::failed(
+                ErrorClass::Rejected,
+                "refused on purpose, but applied",
+            ));
         }
         for (at, put) in puts.iter().enumerate() {
             let chance = request.chance.of_record(at);

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kvdyno_core::measure::{Nanos, departure, now};
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use super::deadline::Deadline;
 use super::input::Input;
@@ -49,7 +49,7 @@ enum State<R> {
     Idle,
     Waiting,
     Arrived(Arrived<R>),
-    Failed(Fault),
+    Failed(RequestError),
 }
 
 /// A request whose answer has not come.
@@ -227,19 +227,19 @@ impl<P: Protocol> Connection<P> {
         let message = message.into();
         self.end_with(|effect, left| {
             let fault = match effect {
-                Effect::Write if left => Fault::indeterminate(class, message.clone()),
-                Effect::Write | Effect::Read => Fault::failed(class, message.clone()),
+                Effect::Write if left => RequestError::indeterminate(class, message.clone()),
+                Effect::Write | Effect::Read => RequestError::failed(class, message.clone()),
             };
             fault.losing_connection()
         });
     }
 
-    fn end_with(&mut self, fault: impl Fn(Effect, bool) -> Fault) {
+    fn end_with(&mut self, fault: impl Fn(Effect, bool) -> RequestError) {
         let left = self.written_before + self.written as u64;
         for flight in self.flights.drain(..) {
             let slot = &mut self.slots[flight.slot as usize];
             if slot.ticket == flight.ticket && matches!(slot.state, State::Waiting) {
-                slot.state = State::Failed(fault(flight.effect, flight.begins < left));
+                slot.state = State::Failed(request_error(flight.effect, flight.begins < left));
                 self.failures = true;
             }
         }

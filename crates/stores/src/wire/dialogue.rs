@@ -3,7 +3,7 @@
 
 use std::io;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use super::stream::Stream;
 use super::{Endpoint, LARGEST_ANSWER, Protocol};
@@ -36,7 +36,7 @@ impl Dialogue {
             let found = P::scan(&mut progress, 1, &self.input).map_err(|malformed| {
                 let message =
                     format!("what {} answers cannot be understood: {malformed}", self.peer);
-                Fault::failed(ErrorClass::Protocol, message).losing_connection()
+                RequestError::failed(ErrorClass::Protocol, message).losing_connection()
             })?;
             if let Some((reply, length)) = found {
                 let rest = self.input.split_off(length);
@@ -44,7 +44,7 @@ impl Dialogue {
             }
             if self.input.len() > LARGEST_ANSWER {
                 let message = format!("an answer of {} is too large", self.peer);
-                return Err(Fault::failed(ErrorClass::Protocol, message).losing_connection());
+                return Err(RequestError::failed(ErrorClass::Protocol, message).losing_connection());
             }
             let mut chunk = [0; 4096];
             let read = self.stream.read(&mut chunk).await.map_err(|e| self.lost(&e))?;
@@ -61,14 +61,14 @@ impl Dialogue {
             return Ok(self.stream);
         }
         let message = format!("{} sent more than it was asked for", self.peer);
-        Err(Fault::failed(ErrorClass::Protocol, message).losing_connection())
+        Err(RequestError::failed(ErrorClass::Protocol, message).losing_connection())
     }
 
-    fn lost(&self, error: &io::Error) -> Fault {
+    fn lost(&self, error: &io::Error) -> RequestError {
         let message = match error.kind() {
             io::ErrorKind::UnexpectedEof => format!("{} closed the connection", self.peer),
             _ => format!("the connection to {} is lost: {error}", self.peer),
         };
-        Fault::failed(ErrorClass::Refused, message).losing_connection()
+        RequestError::failed(ErrorClass::Refused, message).losing_connection()
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
@@ -233,7 +233,7 @@ impl Endpoint {
     pub(crate) async fn connect(&self) -> Answer<Stream> {
         let refused = |problem: String| {
             let message = format!("cannot connect to {}: {problem}", self.name());
-            Fault::failed(ErrorClass::Refused, message).losing_connection()
+            RequestError::failed(ErrorClass::Refused, message).losing_connection()
         };
         if self.is_socket() {
             let socket = UnixStream::connect(&self.host).await;
@@ -268,7 +268,7 @@ impl Endpoint {
                 self.name(),
                 self.timeout
             );
-            Err(Fault::failed(ErrorClass::Refused, message).losing_connection())
+            Err(RequestError::failed(ErrorClass::Refused, message).losing_connection())
         })
     }
 }

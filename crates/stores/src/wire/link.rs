@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_util::future::join_all;
-use kvdyno_core::store::{Answer, ErrorClass, Fault, Figure, Transport};
+use kvdyno_core::store::{Answer, ErrorClass, Figure, RequestError, Transport};
 
 use super::Protocol;
 use super::connection::{Connection, Effect};
@@ -336,11 +336,11 @@ impl<P: Protocol, R> Drop for Gather<'_, P, R> {
 
 /// The answer is well-formed, but is none that the request can have: requests and answers may be
 /// out of step, so the connection is given up.
-pub(crate) fn unexpected(effect: Effect) -> Fault {
+pub(crate) fn unexpected(effect: Effect) -> RequestError {
     const MESSAGE: &str = "an answer of a kind that the request cannot have";
     let fault = match effect {
-        Effect::Read => Fault::failed(ErrorClass::Protocol, MESSAGE),
-        Effect::Write => Fault::indeterminate(ErrorClass::Protocol, MESSAGE),
+        Effect::Read => RequestError::failed(ErrorClass::Protocol, MESSAGE),
+        Effect::Write => RequestError::indeterminate(ErrorClass::Protocol, MESSAGE),
     };
     fault.losing_connection()
 }

@@ -1,11 +1,11 @@
 //! What became of a write that travels in several pieces: the caller is told of it as a whole.
 
-use kvdyno_core::store::{Answer, Certainty, Fault};
+use kvdyno_core::store::{Answer, Certainty, RequestError};
 
 /// Applied if every piece was, failed if surely none was, else it is not known. The first fault
 /// gives class and message; a lost connection among the pieces is one of the whole.
 pub(crate) fn outcome_of_all(pieces: impl IntoIterator<Item = Answer<()>>) -> Answer<()> {
-    let mut first: Option<Fault> = None;
+    let mut first: Option<RequestError> = None;
     let (mut perhaps_applied, mut lost) = (false, false);
     for piece in pieces {
         match piece {
@@ -33,8 +33,8 @@ mod tests {
 
     #[test]
     fn a_whole_is_failed_only_if_no_piece_can_have_been_applied() {
-        let full = || Err(Fault::failed(Full, "full"));
-        let unknown = || Err(Fault::indeterminate(Disconnected, "gone").losing_connection());
+        let full = || Err(RequestError::failed(Full, "full"));
+        let unknown = || Err(RequestError::indeterminate(Disconnected, "gone").losing_connection());
         let outcome = |pieces: Vec<Answer<()>>| {
             let fault = outcome_of_all(pieces).unwrap_err();
             (fault.certainty, fault.class, fault.connection_lost)

@@ -8,8 +8,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, ErrorClass, Fault, FieldSpan, Put, Reading, Rows, Store,
-    Transport, Value,
+    Answer, Certainty, Client, Connection, ErrorClass, FieldSpan, Put, Reading, RequestError, Rows,
+    Store, Transport, Value,
 };
 use kvdyno_testbed::{Action, Deployment, Testbed};
 
@@ -275,7 +275,7 @@ impl<C: Client, T: Transport> Single<C, T> {
 }
 
 /// A fault that passes, in an attempt that goes on since `begin`.
-async fn before_another_try(fault: &Fault, begin: Instant) {
+async fn before_another_try(fault: &RequestError, begin: Instant) {
     let transient = [
         ErrorClass::Refused,
         ErrorClass::Disconnected,

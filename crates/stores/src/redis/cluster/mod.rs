@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::select_ok;
 use kvdyno_core::measure::{Nanos, now};
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use super::wire::{Access, ReadFrom, Wire, ask};
 use crate::error::StoreError;
@@ -161,7 +161,8 @@ impl Cluster {
             let mut dialogue = wire.dialogue().await?;
             ask(&mut dialogue, &[b"CLUSTER", b"SLOTS"]).await
         });
-        let failed = |class, message: String| Fault::failed(class, message).losing_connection();
+        let failed =
+            |class, message: String| RequestError::failed(class, message).losing_connection();
         let (_, bytes) = asked.await?.map_err(|fault| {
             failed(fault.class, format!("{}: {}; is it a cluster?", node.name(), fault.message))
         })?;

@@ -1,7 +1,7 @@
 //! `MOVED` and `ASK`: a node says that another one has the slot. Nothing was applied, so that to go
 //! there is not to try a second time.
 
-use kvdyno_core::store::{Certainty, Fault};
+use kvdyno_core::store::{Certainty, RequestError};
 
 /// Where a node sends us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) struct Redirect {
 
 impl Redirect {
     /// Where the refusal of a request sends us; only if nothing of the request was applied.
-    pub(super) fn of(fault: &Fault) -> Option<Redirect> {
+    pub(super) fn of(fault: &RequestError) -> Option<Redirect> {
         if fault.certainty != Certainty::Failed {
             return None;
         }
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(Redirect::parse(b"ASK 0 ::1:7000"), redirect(true, "::1", 7000));
         assert_eq!(Redirect::parse(b"MOVED 3999 :6381"), redirect(false, "", 6381));
         assert_eq!(Redirect::parse(b"MOVED 3999 ?:6381"), redirect(false, "", 6381));
-        let refusal = errors::fault(b"MOVED 1 h:2");
+        let refusal = errors::request_error(b"MOVED 1 h:2");
         assert!(refusal.message.len() > "MOVED 1 h:2".len(), "advice stands after it");
         assert_eq!(Redirect::of(&refusal), redirect(false, "h", 2));
         let transaction = b"+OK\r\n-MOVED 1 h:2\r\n-EXECABORT Transaction discarded\r\n";
@@ -70,7 +70,7 @@ mod tests {
         {
             assert_eq!(Redirect::parse(text), None, "{}", String::from_utf8_lossy(text));
         }
-        let perhaps_applied = Fault::indeterminate(ErrorClass::Rejected, "MOVED 1 h:2");
+        let perhaps_applied = RequestError::indeterminate(ErrorClass::Rejected, "MOVED 1 h:2");
         assert_eq!(Redirect::of(&perhaps_applied), None);
     }
 }

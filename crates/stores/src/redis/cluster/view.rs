@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault, Put, Rows};
+use kvdyno_core::store::{Answer, ErrorClass, Put, RequestError, Rows};
 
 use super::Cluster;
 use super::redirect::Redirect;
@@ -67,7 +67,7 @@ pub(in crate::redis) struct Refused {
     /// The node.
     pub(in crate::redis) member: usize,
     /// What it said.
-    pub(in crate::redis) fault: Fault,
+    pub(in crate::redis) fault: RequestError,
 }
 
 /// What came of a put that may be redirected.
@@ -272,7 +272,7 @@ impl View {
 
     /// A lost connection or a cluster that is down may mean that the slot has another node by now.
     #[cold]
-    fn noted(&self, fault: Fault) -> Fault {
+    fn noted(&self, fault: RequestError) -> RequestError {
         if fault.connection_lost || fault.class == ErrorClass::Unavailable {
             self.cluster.doubt();
         }
@@ -325,7 +325,7 @@ fn read_rows(
             Some((Token::Nil, _)) => into.push(keys[record], None),
             Some((Token::Error(_), text)) => match Redirect::parse(text) {
                 Some(redirect) => redirected.push((record, redirect)),
-                None => return Err(errors::fault(text)),
+                None => return Err(errors::request_error(text)),
             },
             _ => return Err(unexpected(Effect::Read)),
         }
@@ -345,7 +345,7 @@ fn read_puts(hops: &[Hop], split: &Split, answers: Answers<'_>) -> Vec<Answer<Re
         match replies.next() {
             Some((Token::Error(_), text)) => match Redirect::parse(text) {
                 Some(redirect) => Ok(Reached::Redirected(redirect)),
-                None => Err(errors::fault(text)),
+                None => Err(errors::request_error(text)),
             },
             Some((first, _)) => set_answer(first).map(Reached::Answer),
             None => Err(unexpected(Effect::Write)),
@@ -355,11 +355,11 @@ fn read_puts(hops: &[Hop], split: &Split, answers: Answers<'_>) -> Vec<Answer<Re
 }
 
 #[cold]
-fn no_copy() -> Fault {
-    Fault::failed(ErrorClass::Unavailable, "the slot has no such copy")
+fn no_copy() -> RequestError {
+    RequestError::failed(ErrorClass::Unavailable, "the slot has no such copy")
 }
 
-fn lost_on_the_way() -> Fault {
+fn lost_on_the_way() -> RequestError {
     let message = "redirected again and again: the cluster is being changed";
-    Fault::failed(ErrorClass::Unavailable, message)
+    RequestError::failed(ErrorClass::Unavailable, message)
 }

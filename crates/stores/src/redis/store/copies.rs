@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kvdyno_core::store::{Answer, BoxedStore, Copies, ErrorClass, Fault, NodeCopy};
+use kvdyno_core::store::{Answer, BoxedStore, Copies, ErrorClass, NodeCopy, RequestError};
 
 use super::{RedisStore, Topology};
 use crate::redis::cluster::Cluster;
@@ -105,7 +105,7 @@ pub(super) async fn held_by(
     let place = server.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     let (Some(known), Some((host, port))) = (known, place) else {
         let message = format!("{server} is no host:port of a server that can be asked");
-        return Err(Fault::failed(ErrorClass::Rejected, message));
+        return Err(RequestError::failed(ErrorClass::Rejected, message));
     };
     let endpoint = known.beside(host.trim_matches(['[', ']']), port);
     let mut dialogue = endpoint.bounded(Wire::server(access, endpoint.clone()).dialogue()).await?;

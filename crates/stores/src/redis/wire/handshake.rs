@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use super::{Access, Resp, ask, is_closed};
 use crate::wire::{Dialogue, Endpoint};
@@ -95,7 +95,7 @@ async fn authenticate(dialogue: &mut Dialogue, access: &Access) -> Answer<()> {
 }
 
 /// The server is there and does not let us in.
-fn refused(mut fault: Fault) -> Fault {
+fn refused(mut fault: RequestError) -> RequestError {
     if fault.class == ErrorClass::Full {
         fault.class = ErrorClass::Unavailable;
     }

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::select_ok;
-use kvdyno_core::store::{Answer, ErrorClass, Fault};
+use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use super::{Access, ReadFrom, ask, handshake};
 use crate::error::StoreError;
@@ -72,7 +72,7 @@ impl Sentinels {
             return Ok(dialogue);
         }
         let message = format!("{} is not the primary of {} (yet)", primary.name(), self.name);
-        Err(Fault::failed(ErrorClass::Unavailable, message).losing_connection())
+        Err(RequestError::failed(ErrorClass::Unavailable, message).losing_connection())
     }
 
     /// Connects to one of the replicas that are in order, each in turn.
@@ -80,7 +80,7 @@ impl Sentinels {
         let replicas = self.ask_all(|sentinel| Box::pin(self.replicas_by(sentinel, false))).await?;
         if replicas.is_empty() {
             let message = format!("the sentinels know no replica of {} that is up", self.name);
-            return Err(Fault::failed(ErrorClass::Unavailable, message).losing_connection());
+            return Err(RequestError::failed(ErrorClass::Unavailable, message).losing_connection());
         }
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         handshake::open(access, &replicas[turn % replicas.len()]).await
@@ -128,7 +128,7 @@ impl Sentinels {
             }
             _ => {
                 let message = format!("{} knows no primary called {}", sentinel.name(), self.name);
-                Err(Fault::failed(ErrorClass::Unavailable, message))
+                Err(RequestError::failed(ErrorClass::Unavailable, message))
             }
         }
     }

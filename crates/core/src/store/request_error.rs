@@ -75,7 +75,7 @@ impl ErrorClass {
 
 /// What is known of a request that did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FaultDetails {
+pub struct RequestErrorDetails {
     /// Whether the request may have been applied.
     pub certainty: Certainty,
     /// What kind of trouble.
@@ -90,33 +90,33 @@ pub struct FaultDetails {
 /// operation, and nearly all of them are no fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", self.class.name(), self.message)]
-pub struct Fault(Box<FaultDetails>);
+pub struct RequestError(Box<RequestErrorDetails>);
 
-impl Deref for Fault {
-    type Target = FaultDetails;
+impl Deref for RequestError {
+    type Target = RequestErrorDetails;
 
-    fn deref(&self) -> &FaultDetails {
+    fn deref(&self) -> &RequestErrorDetails {
         &self.0
     }
 }
 
-impl DerefMut for Fault {
-    fn deref_mut(&mut self) -> &mut FaultDetails {
+impl DerefMut for RequestError {
+    fn deref_mut(&mut self) -> &mut RequestErrorDetails {
         &mut self.0
     }
 }
 
-impl Fault {
+impl RequestError {
     /// The request was surely not applied.
     #[cold]
     pub fn failed(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
-        Fault::new(Certainty::Failed, class, message)
+        RequestError::new(Certainty::Failed, class, message)
     }
 
     /// The request may have been applied, or may yet be.
     #[cold]
     pub fn indeterminate(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
-        Fault::new(Certainty::Indeterminate, class, message)
+        RequestError::new(Certainty::Indeterminate, class, message)
     }
 
     /// With the certainty that the caller knows.
@@ -131,13 +131,18 @@ impl Fault {
             Cow::Owned(told) => shown::hide(told.into()).into_owned().into(),
             own => own,
         };
-        Fault(Box::new(FaultDetails { certainty, class, message, connection_lost: false }))
+        RequestError(Box::new(RequestErrorDetails {
+            certainty,
+            class,
+            message,
+            connection_lost: false,
+        }))
     }
 
     /// The driver has no such operation.
     #[must_use]
     pub fn unsupported(operation: &'static str) -> Self {
-        Fault::failed(ErrorClass::Unsupported, operation)
+        RequestError::failed(ErrorClass::Unsupported, operation)
     }
 
     /// Marks the connection as lost.
@@ -156,7 +161,7 @@ mod tests {
     fn an_answer_is_small() {
         assert_eq!(size_of::<crate::store::Answer<bool>>(), 2 * size_of::<usize>());
         assert_eq!(size_of::<crate::store::Answer<()>>(), size_of::<usize>());
-        let fault = Fault::failed(ErrorClass::Timeout, "no answer").losing_connection();
+        let fault = RequestError::failed(ErrorClass::Timeout, "no answer").losing_connection();
         assert_eq!(fault.to_string(), "timeout: no answer");
     }
 }
