@@ -5,7 +5,7 @@ use std::future::Future;
 use std::ops::Deref;
 
 use super::backoff::Backoff;
-use super::desk::{Desk, Request, Single};
+use super::operation_runner::{OperationRunner, Request, Single};
 use super::pace::Pace;
 use super::post::Post;
 use super::worker::Worker;
@@ -27,7 +27,7 @@ pub(super) fn run_client<C: Client, P: Pace>(
     async move {
         let (worker, pace, client) = (&*worker, &*pace, &mut client);
         let lane = &worker.lanes()[lane];
-        let mut desk = Desk::new(worker, lane, &post);
+        let mut runner = OperationRunner::new(worker, lane, &post);
         let mut backoff = Backoff::default();
         let mut now = measure::now();
         while let Some(turn) = lane.claim(now, worker.deadline()) {
@@ -38,31 +38,31 @@ pub(super) fn run_client<C: Client, P: Pace>(
                 worker.note_lag(due, now);
             }
             worker.note_start();
-            client.begin(desk.id(&turn));
-            let mut request = desk.open(&turn.operation);
+            client.begin(runner.id(&turn));
+            let mut request = runner.open(&turn.operation);
             let (mut first_sent, mut missed) = (None, 0);
             let after = loop {
                 let mut ended = match request {
                     Request::Single(call) => {
-                        let sent = desk.begin(call, &turn.operation);
+                        let sent = runner.begin(call, &turn.operation);
                         let answer = match call {
-                            Single::Get => client.get(&desk.key, &mut desk.reading).await,
+                            Single::Get => client.get(&runner.key, &mut runner.reading).await,
                             Single::Put => {
-                                client.put(desk.put(&turn.operation)).await.map(|()| true)
+                                client.put(runner.put(&turn.operation)).await.map(|()| true)
                             }
-                            Single::Delete => client.delete(&desk.key).await,
+                            Single::Delete => client.delete(&runner.key).await,
                         };
-                        desk.end(call, &turn, answer, sent)
+                        runner.end(call, &turn, answer, sent)
                     }
-                    Request::Scan => desk.scan(client, &turn).await,
-                    Request::GetBatch => desk.get_batch(client, &turn).await,
-                    Request::PutBatch => desk.put_batch(client, &turn).await,
+                    Request::Scan => runner.scan(client, &turn).await,
+                    Request::GetBatch => runner.get_batch(client, &turn).await,
+                    Request::PutBatch => runner.put_batch(client, &turn).await,
                 };
                 let sent = *first_sent.get_or_insert(ended.sent);
                 ended.missed |= missed;
                 match request.next_of(turn.operation.kind) {
                     Some(next) if ended.fault.is_none() => (request, missed) = (next, ended.missed),
-                    _ => break desk.record(&turn, sent, ended),
+                    _ => break runner.record(&turn, sent, ended),
                 }
             };
             now = after.done;

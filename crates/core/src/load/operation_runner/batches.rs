@@ -1,7 +1,7 @@
 //! Batches: several records read or written with one wire request. What a batch needs is kept from
 //! one to the next, so that none allocates.
 
-use super::{Desk, Ended};
+use super::{Ended, OperationRunner};
 use crate::store::{Client, Put};
 use crate::verify::{ReadTickets, WriteKind};
 
@@ -27,7 +27,7 @@ struct Entry {
     reads: ReadTickets,
 }
 
-impl<P: Post> Desk<'_, P> {
+impl<P: Post> OperationRunner<'_, P> {
     pub async fn get_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
         let count = self.name_batch(turn);
         for entry in &mut self.batch.entries[..count] {

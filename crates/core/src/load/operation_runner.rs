@@ -1,5 +1,5 @@
-//! One client's place of work: its buffers, and how one operation is carried out: built, sent,
-//! timed, recorded, judged. Everything but the request itself lies outside the two clock readings.
+//! Runs the operations of one client, with that client's buffers: each is built, sent, timed,
+//! recorded and judged. Everything but the request itself lies outside the two clock readings.
 //!
 //! Each request of one record is awaited at one place, and what stands around it is no future: the
 //! compiler then keeps it in registers, where nested futures hand structures from one to the next
@@ -96,7 +96,7 @@ impl Ended {
 }
 
 /// The buffers of one client, and whose client it is.
-pub(super) struct Desk<'a, P> {
+pub(super) struct OperationRunner<'a, P> {
     worker: &'a Worker,
     lane: &'a Lane,
     post: &'a P,
@@ -110,9 +110,9 @@ pub(super) struct Desk<'a, P> {
     batch: Box<Batch>,
 }
 
-impl<'a, P: Post> Desk<'a, P> {
+impl<'a, P: Post> OperationRunner<'a, P> {
     pub fn new(worker: &'a Worker, lane: &'a Lane, post: &'a P) -> Self {
-        Desk {
+        OperationRunner {
             worker,
             lane,
             post,
