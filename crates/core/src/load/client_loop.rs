@@ -30,39 +30,39 @@ pub(super) fn run_client<C: Client, P: Pace>(
         let mut runner = OperationRunner::new(worker, lane, &post);
         let mut backoff = Backoff::default();
         let mut now = measure::now();
-        while let Some(turn) = lane.claim(now, worker.deadline()) {
-            if let Some(due) = turn.due {
+        while let Some(issued) = lane.claim(now, worker.deadline()) {
+            if let Some(due) = issued.due {
                 if due > now && !pace.until(due).await {
                     break;
                 }
                 worker.note_lag(due, now);
             }
             worker.note_start();
-            client.begin(runner.id(&turn));
-            let mut request = runner.open(&turn.operation);
+            client.begin(runner.id(&issued));
+            let mut request = runner.open(&issued.operation);
             let (mut first_sent, mut missed) = (None, 0);
             let after = loop {
                 let mut ended = match request {
                     Request::Single(call) => {
-                        let sent = runner.begin(call, &turn.operation);
+                        let sent = runner.begin(call, &issued.operation);
                         let answer = match call {
                             Single::Get => client.get(&runner.key, &mut runner.reading).await,
                             Single::Put => {
-                                client.put(runner.put(&turn.operation)).await.map(|()| true)
+                                client.put(runner.put(&issued.operation)).await.map(|()| true)
                             }
                             Single::Delete => client.delete(&runner.key).await,
                         };
-                        runner.end(call, &turn, answer, sent)
+                        runner.end(call, &issued, answer, sent)
                     }
-                    Request::Scan => runner.scan(client, &turn).await,
-                    Request::GetBatch => runner.get_batch(client, &turn).await,
-                    Request::PutBatch => runner.put_batch(client, &turn).await,
+                    Request::Scan => runner.scan(client, &issued).await,
+                    Request::GetBatch => runner.get_batch(client, &issued).await,
+                    Request::PutBatch => runner.put_batch(client, &issued).await,
                 };
                 let sent = *first_sent.get_or_insert(ended.sent);
                 ended.missed |= missed;
-                match request.next_of(turn.operation.kind) {
+                match request.next_of(issued.operation.kind) {
                     Some(next) if ended.fault.is_none() => (request, missed) = (next, ended.missed),
-                    _ => break runner.record(&turn, sent, ended),
+                    _ => break runner.record(&issued, sent, ended),
                 }
             };
             now = after.done;

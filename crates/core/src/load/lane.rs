@@ -13,7 +13,7 @@ use crate::workload::{Drawer, GroupPlan, Operation, Workload};
 
 /// An operation given to a client.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct IssuedOperation {
     /// Number of the operation in its group.
     pub id: u64,
     /// When it is due; `None` for closed arrivals: now.
@@ -82,7 +82,7 @@ impl Lane {
 
     /// The next operation for a free client, unless the limit or the deadline is reached.
     #[inline(always)]
-    pub fn claim(&self, now: Nanos, deadline: Nanos) -> Option<Turn> {
+    pub fn claim(&self, now: Nanos, deadline: Nanos) -> Option<IssuedOperation> {
         if now >= deadline {
             return None;
         }
@@ -99,13 +99,13 @@ impl Lane {
         queue.dues.advance();
         self.issued.set(id + 1);
         self.claimed.set(self.claimed.get() + 1);
-        Some(Turn { id, due: self.open.then_some(due), operation })
+        Some(IssuedOperation { id, due: self.open.then_some(due), operation })
     }
 
     /// What an operation is called.
     #[inline]
-    pub fn name(&self, turn: &Turn) -> OperationId {
-        OperationId { id: self.first.id + turn.id, ..self.first }
+    pub fn name(&self, issued: &IssuedOperation) -> OperationId {
+        OperationId { id: self.first.id + issued.id, ..self.first }
     }
 
     /// The record of the operation that was drawn last. It is asked for when the next few clients have
@@ -118,8 +118,8 @@ impl Lane {
     }
 
     /// The `i`-th record of a batch.
-    pub fn batch_record(&self, turn: &Turn, i: u32) -> u64 {
-        self.queue.borrow_mut().drawer.batch_record(turn.id, &turn.operation, i)
+    pub fn batch_record(&self, issued: &IssuedOperation, i: u32) -> u64 {
+        self.queue.borrow_mut().drawer.batch_record(issued.id, &issued.operation, i)
     }
 
     /// Operations that fell due before `end` (closed arrivals: were started) and have not been
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn the_record_to_come_is_that_of_the_turns_just_ahead_however_many_are_in_flight() {
         let lane = lane();
-        let claimed = || lane.claim(0, Nanos::MAX).map(|turn| turn.operation.record);
+        let claimed = || lane.claim(0, Nanos::MAX).map(|issued| issued.operation.record);
         for in_flight in 0..10 {
             let soon = lane.soon();
             let ahead: Vec<u64> = (0..AHEAD).filter_map(|_| claimed()).collect();

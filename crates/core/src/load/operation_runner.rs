@@ -15,7 +15,7 @@ use crate::workload::{Kind, Operation};
 
 use self::batches::Batch;
 use super::compose::Composer;
-use super::lane::{Lane, Turn};
+use super::lane::{IssuedOperation, Lane};
 use super::post::{Departure, Post, Touched};
 use super::worker::Worker;
 
@@ -141,9 +141,9 @@ impl<'a, P: Post> OperationRunner<'a, P> {
 
     /// Records the operation, which `ended` has ended and whose first request was sent at `sent`.
     #[inline(always)]
-    pub fn record(&mut self, turn: &Turn, sent: Nanos, ended: Ended) -> After {
-        let series = Series { group: self.lane.group, kind: turn.operation.kind };
-        let timing = Timing { due: turn.due, sent, done: ended.done };
+    pub fn record(&mut self, issued: &IssuedOperation, sent: Nanos, ended: Ended) -> After {
+        let series = Series { group: self.lane.group, kind: issued.operation.kind };
+        let timing = Timing { due: issued.due, sent, done: ended.done };
         let ending = match ended.fault.as_ref().map(|fault| fault.certainty) {
             None => Ending::Ok { missed: ended.missed },
             Some(Certainty::Failed) => Ending::Failed,
@@ -198,7 +198,7 @@ impl<'a, P: Post> OperationRunner<'a, P> {
     pub fn end(
         &mut self,
         call: Single,
-        turn: &Turn,
+        issued: &IssuedOperation,
         answer: Answer<bool>,
         sent: Departure,
     ) -> Ended {
@@ -206,7 +206,7 @@ impl<'a, P: Post> OperationRunner<'a, P> {
         self.expect();
         match call {
             Single::Get => {
-                self.end_get(turn, &ended);
+                self.end_get(issued, &ended);
                 ended
             }
             Single::Put | Single::Delete => self.end_write(ended),
@@ -222,16 +222,16 @@ impl<'a, P: Post> OperationRunner<'a, P> {
     }
 
     #[inline(always)]
-    fn end_get(&mut self, turn: &Turn, ended: &Ended) {
-        let read = self.read_of(turn, turn.operation.record, &self.key, ended);
+    fn end_get(&mut self, issued: &IssuedOperation, ended: &Ended) {
+        let read = self.read_of(issued, issued.operation.record, &self.key, ended);
         let mut examiner = self.worker.examiner();
         let found = (ended.missed == 0).then_some(&self.reading);
-        match (&ended.fault, turn.operation.kind == Kind::GetAbsent) {
+        match (&ended.fault, issued.operation.kind == Kind::GetAbsent) {
             (None, false) => examiner.end_read(&read, &mut self.reads, found),
             (None, true) => examiner.judge_absent(&read, found),
             (Some(_), false) => {
                 examiner.abandon_read(&mut self.reads);
-                self.worker.note_unread(turn.operation.record);
+                self.worker.note_unread(issued.operation.record);
             }
             (Some(_), true) => {}
         }
@@ -277,34 +277,34 @@ impl<'a, P: Post> OperationRunner<'a, P> {
         ended
     }
 
-    pub async fn scan<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
+    pub async fn scan<C: Client>(&mut self, client: &mut C, issued: &IssuedOperation) -> Ended {
         self.rows.clear();
-        let sent = self.leave(turn.operation.record);
-        let answer = client.scan(&self.key, turn.operation.count as usize, &mut self.rows).await;
+        let sent = self.leave(issued.operation.record);
+        let answer = client.scan(&self.key, issued.operation.count as usize, &mut self.rows).await;
         let mut ended = self.ended(answer.map(|()| true), 0, sent);
         ended.records = self.rows.len() as u64;
         ended.missed = u32::from(ended.records == 0);
         if ended.fault.is_none() {
-            let read = self.read_of(turn, turn.operation.record, &self.key, &ended);
+            let read = self.read_of(issued, issued.operation.record, &self.key, &ended);
             self.worker.examiner().judge_scan(&read, self.lane.workload.keys(), &self.rows);
         }
         ended
     }
 
     #[inline]
-    pub fn id(&self, turn: &Turn) -> OperationId {
-        self.lane.name(turn)
+    pub fn id(&self, issued: &IssuedOperation) -> OperationId {
+        self.lane.name(issued)
     }
 
     #[inline]
     fn read_of<'r>(
         &self,
-        turn: &Turn,
+        issued: &IssuedOperation,
         record: u64,
         key: &'r [u8],
         ended: &Ended,
     ) -> AnsweredRead<'r> {
-        let operation = self.id(turn);
+        let operation = self.id(issued);
         AnsweredRead { operation, record, key, sent: ended.sent, answered: ended.done }
     }
 }

@@ -5,7 +5,7 @@ use super::{Ended, OperationRunner};
 use crate::store::{Client, Put};
 use crate::verify::{ReadTickets, WriteKind};
 
-use super::super::lane::Turn;
+use super::super::lane::IssuedOperation;
 use super::super::post::Post;
 
 /// The buffers of a batch.
@@ -28,24 +28,28 @@ struct Entry {
 }
 
 impl<P: Post> OperationRunner<'_, P> {
-    pub async fn get_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
-        let count = self.name_batch(turn);
+    pub async fn get_batch<C: Client>(
+        &mut self,
+        client: &mut C,
+        issued: &IssuedOperation,
+    ) -> Ended {
+        let count = self.name_batch(issued);
         for entry in &mut self.batch.entries[..count] {
             self.worker.examiner().begin_read(entry.record, &mut entry.reads);
         }
         let mut keys = emptied(std::mem::take(&mut self.batch.keys));
         keys.extend(self.batch.entries[..count].iter().map(|entry| entry.key.as_slice()));
         self.rows.clear();
-        let sent = self.leave(turn.operation.record);
+        let sent = self.leave(issued.operation.record);
         let answer = client.get_batch(&keys, &mut self.rows).await;
         let mut ended = self.ended(answer.map(|()| true), count as u64, sent);
         ended.missed = self.rows.iter().filter(|(_, value)| value.is_none()).count() as u32;
         self.batch.keys = emptied(keys);
-        self.judge_batch(turn, &ended);
+        self.judge_batch(issued, &ended);
         ended
     }
 
-    fn judge_batch(&mut self, turn: &Turn, ended: &Ended) {
+    fn judge_batch(&mut self, issued: &IssuedOperation, ended: &Ended) {
         let mut entries = std::mem::take(&mut self.batch.entries);
         let mut examiner = self.worker.examiner();
         let mut rows = self.rows.iter().filter(|_| ended.fault.is_none());
@@ -55,15 +59,19 @@ impl<P: Post> OperationRunner<'_, P> {
                 continue;
             };
             value.iter().for_each(|value| self.reading.set_whole(value));
-            let read = self.read_of(turn, entry.record, &entry.key, ended);
+            let read = self.read_of(issued, entry.record, &entry.key, ended);
             examiner.end_read(&read, &mut entry.reads, value.map(|_| &self.reading));
         }
         drop(rows);
         self.batch.entries = entries;
     }
 
-    pub async fn put_batch<C: Client>(&mut self, client: &mut C, turn: &Turn) -> Ended {
-        let (count, operation) = (self.name_batch(turn), &turn.operation);
+    pub async fn put_batch<C: Client>(
+        &mut self,
+        client: &mut C,
+        issued: &IssuedOperation,
+    ) -> Ended {
+        let (count, operation) = (self.name_batch(issued), &issued.operation);
         self.writes.clear();
         self.composer.clear();
         for entry in &self.batch.entries[..count] {
@@ -87,14 +95,14 @@ impl<P: Post> OperationRunner<'_, P> {
     }
 
     /// Notes the records of the batch and writes their keys; how many there are.
-    fn name_batch(&mut self, turn: &Turn) -> usize {
-        let count = turn.operation.count;
+    fn name_batch(&mut self, issued: &IssuedOperation) -> usize {
+        let count = issued.operation.count;
         let entries = &mut self.batch.entries;
         if entries.len() < count as usize {
             entries.resize_with(count as usize, Entry::default);
         }
         for (i, entry) in (0..count).zip(entries) {
-            entry.record = self.lane.batch_record(turn, i);
+            entry.record = self.lane.batch_record(issued, i);
             self.lane.workload.keys().write(entry.record, &mut entry.key);
         }
         count as usize
