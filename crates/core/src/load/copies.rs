@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::backoff::Backoff;
-use super::crew::Crew;
+use super::connection_tasks::ConnectionTasks;
 use super::error::LoadError;
 use super::job::Context;
 use crate::measure::{Nanos, now};
@@ -293,7 +293,7 @@ impl<S: Store> Reader<S> {
             let reading: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(one(client));
             reading
         });
-        Crew::new(all.collect(), &mut self.transport).await;
+        ConnectionTasks::new(all.collect(), &mut self.transport).await;
     }
 
     /// What this copy of a record is, in words.
@@ -305,7 +305,7 @@ impl<S: Store> Reader<S> {
             *found.borrow_mut() = Some(look(client, key, 0, &mut reading).await);
         };
         let one: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(one);
-        Crew::new(vec![one], &mut self.transport).await;
+        ConnectionTasks::new(vec![one], &mut self.transport).await;
         match found.into_inner() {
             Some(Ok(true)) => value_text(&reading),
             Some(Ok(false)) => "nothing".to_owned(),

@@ -14,8 +14,7 @@ use std::time::Duration;
 use tokio::task::{JoinSet, LocalSet, unconstrained};
 
 use super::client_loop::run_client;
-use super::crew::Crew;
-use super::crews::Crews;
+use super::connection_tasks::ConnectionTasks;
 use super::error::LoadError;
 use super::job::Job;
 use super::lane::Lane;
@@ -25,6 +24,7 @@ use super::post::{Alone, Turning, Turns};
 use super::schedule::Dues;
 use super::timer::Timer;
 use super::worker::{Remains, Worker};
+use super::worker_connections::WorkerConnections;
 use crate::measure::{Batch, Nanos, Recorder, ThreadTime, WorkerUse, now};
 use crate::store::{Connection, Store, Threading};
 use crate::verify::Examiner;
@@ -224,18 +224,20 @@ fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>,
         let job = Arc::clone(&assignment.job);
         let pacing = job.context.conduct.pace;
         let pace = Rc::new(RuntimePace::new(move || job.controls.deadline(), pacing));
-        let crew = |(lane, connection)| crew_of::<S>(&worker, lane, &pace, connection);
-        let mut crews = JoinSet::new();
-        // All crews are one task, whose turns are not to be cut short as if it were one connection.
-        crews.spawn_local(unconstrained(Crews::new(connections.into_iter().map(crew).collect())));
+        let tasks = |(lane, connection)| tasks_of::<S>(&worker, lane, &pace, connection);
+        let mut set = JoinSet::new();
+        // All connections are one task, whose turns are not to be cut short as if it were one connection.
+        set.spawn_local(unconstrained(WorkerConnections::new(
+            connections.into_iter().map(tasks).collect(),
+        )));
         let mut server = JoinSet::new();
         let serving = Rc::clone(&pace);
         server.spawn_local(async move { serving.run(timer).await });
         tokio::select! {
-            () = async { while crews.join_next().await.is_some() {} } => {}
+            () = async { while set.join_next().await.is_some() {} } => {}
             () = abandoned(&worker) => {}
         }
-        crews.shutdown().await;
+        set.shutdown().await;
         server.shutdown().await;
         let took = ThreadTime::now().since(begun);
         let spun = pace.spun();
@@ -247,12 +249,12 @@ fn timer_refused(source: io::Error) -> LoadError {
     LoadError::System { what: "a timer", source }
 }
 
-fn crew_of<S: Store>(
+fn tasks_of<S: Store>(
     worker: &Rc<Worker>,
     lane: usize,
     pace: &Rc<RuntimePace<impl Fn() -> Nanos + 'static>>,
     connection: Connection<S::Client, S::Transport>,
-) -> Crew<'static, Turning<S::Transport>> {
+) -> ConnectionTasks<'static, Turning<S::Transport>> {
     let turns = Turns::of(connection.clients.len());
     let clients = connection.clients.into_iter().enumerate().map(|(number, client)| {
         let (worker, pace) = (Rc::clone(worker), Rc::clone(pace));
@@ -260,7 +262,7 @@ fn crew_of<S: Store>(
         Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>
     });
     let clients = clients.collect();
-    Crew::new(
+    ConnectionTasks::new(
         clients,
         Turning { transport: connection.transport, turns, worker: Rc::clone(worker) },
     )

@@ -12,50 +12,56 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::task::yield_now;
 
-use super::crew::Crew;
+use super::connection_tasks::ConnectionTasks;
 use crate::store::Transport;
 
-/// All crews of a worker; over when every client has ended.
-pub(super) struct Crews<'a, T> {
+/// All connections of a worker; over when every client has ended.
+pub(super) struct WorkerConnections<'a, T> {
     /// `None` once its clients have ended.
-    crews: Vec<Option<Crew<'a, T>>>,
+    connections: Vec<Option<ConnectionTasks<'a, T>>>,
     wakers: Vec<Waker>,
-    bells: Arc<Bells>,
-    /// The crews whose turn it is; a buffer.
+    ready: Arc<ReadySet>,
+    /// The connections whose turn it is; a buffer.
     turn: Vec<usize>,
     left: usize,
 }
 
-impl<'a, T: Transport> Crews<'a, T> {
-    pub fn new(crews: Vec<Crew<'a, T>>) -> Self {
-        let bells = Arc::new(Bells::all_rung(crews.len()));
-        let waker = |number| Waker::from(Arc::new(Bell { bells: Arc::clone(&bells), number }));
-        Crews {
-            wakers: (0..crews.len()).map(waker).collect(),
-            left: crews.len(),
-            turn: Vec::with_capacity(crews.len()),
-            crews: crews.into_iter().map(Some).collect(),
-            bells,
+impl<'a, T: Transport> WorkerConnections<'a, T> {
+    pub fn new(connections: Vec<ConnectionTasks<'a, T>>) -> Self {
+        let ready = Arc::new(ReadySet::all_ready(connections.len()));
+        let waker =
+            |number| Waker::from(Arc::new(ReadyWaker { ready: Arc::clone(&ready), number }));
+        WorkerConnections {
+            wakers: (0..connections.len()).map(waker).collect(),
+            left: connections.len(),
+            turn: Vec::with_capacity(connections.len()),
+            connections: connections.into_iter().map(Some).collect(),
+            ready,
         }
     }
 
-    /// Takes one step of every crew whose turn it is, and tells whether for any of them it is to do again.
-    fn each(&mut self, step: impl Fn(&mut Crew<'a, T>, &mut Context<'_>) -> bool) -> bool {
+    /// Takes one step of every connection whose turn it is, and tells whether for any of them it is to do again.
+    fn each(
+        &mut self,
+        step: impl Fn(&mut ConnectionTasks<'a, T>, &mut Context<'_>) -> bool,
+    ) -> bool {
         let mut again = false;
         for (position, &number) in self.turn.iter().enumerate() {
-            if let Some(Some(next)) = self.turn.get(position + 1).map(|&next| &self.crews[next]) {
+            if let Some(Some(next)) =
+                self.turn.get(position + 1).map(|&next| &self.connections[next])
+            {
                 next.expect(0);
             }
-            let slot = &mut self.crews[number];
-            let Some(crew) = slot else { continue };
+            let slot = &mut self.connections[number];
+            let Some(connection) = slot else { continue };
             let mut context = Context::from_waker(&self.wakers[number]);
             // A driver that panics takes the clients of its connection with it, and no others.
-            let stepped = catch_unwind(AssertUnwindSafe(|| step(crew, &mut context)));
-            if stepped.is_err() || crew.is_over() {
+            let stepped = catch_unwind(AssertUnwindSafe(|| step(connection, &mut context)));
+            if stepped.is_err() || connection.is_over() {
                 *slot = None;
                 self.left -= 1;
             } else if let Ok(true) = stepped {
-                self.bells.ring(number);
+                self.ready.mark(number);
                 again = true;
             }
         }
@@ -63,66 +69,66 @@ impl<'a, T: Transport> Crews<'a, T> {
     }
 }
 
-impl<T: Transport + Unpin> Future for Crews<'_, T> {
+impl<T: Transport + Unpin> Future for WorkerConnections<'_, T> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let crews = &mut *self;
-        crews.bells.rung(context.waker(), &mut crews.turn);
-        crews.each(|crew, context| {
-            crew.receive(context);
+        let connections = &mut *self;
+        connections.ready.take_ready(context.waker(), &mut connections.turn);
+        connections.each(|connection, context| {
+            connection.receive(context);
             false
         });
-        crews.each(|crew, context| {
-            crew.poll_clients(context);
+        connections.each(|connection, context| {
+            connection.poll_clients(context);
             false
         });
-        if crews.each(Crew::send) {
+        if connections.each(ConnectionTasks::send) {
             // A server that answers at once keeps neither timers nor other connections waiting: the runtime
             // looks at them before it polls this again.
             let _ = pin!(yield_now()).poll(context);
         }
-        if crews.left == 0 { Poll::Ready(()) } else { Poll::Pending }
+        if connections.left == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
-/// Which crews have something to do: one bit for each.
-struct Bells {
-    rung: Vec<AtomicU64>,
+/// Which connections have something to do: one bit for each.
+struct ReadySet {
+    words: Vec<AtomicU64>,
     /// The task has been woken since it looked last.
     heard: AtomicBool,
     task: Mutex<Waker>,
 }
 
-impl Bells {
-    fn all_rung(crews: usize) -> Self {
+impl ReadySet {
+    fn all_ready(connections: usize) -> Self {
         let word = |first: usize| {
-            let bits = (crews - first).min(64) as u32;
+            let bits = (connections - first).min(64) as u32;
             AtomicU64::new(u64::MAX >> (64 - bits))
         };
-        Bells {
-            rung: (0..crews).step_by(64).map(word).collect(),
+        ReadySet {
+            words: (0..connections).step_by(64).map(word).collect(),
             heard: AtomicBool::new(false),
             task: Mutex::new(Waker::noop().clone()),
         }
     }
 
-    /// One crew has something to do, whenever the task is polled next.
-    fn ring(&self, number: usize) {
-        self.rung[number / 64].fetch_or(1 << (number % 64), Ordering::SeqCst);
+    /// One connection has something to do, whenever the task is polled next.
+    fn mark(&self, number: usize) {
+        self.words[number / 64].fetch_or(1 << (number % 64), Ordering::SeqCst);
     }
 
-    /// Lists the crews whose bells have rung since this was asked last; the next to ring wakes `task`.
-    fn rung(&self, task: &Waker, into: &mut Vec<usize>) {
+    /// Lists the connections that have become ready since this was asked last; the next one wakes `task`.
+    fn take_ready(&self, task: &Waker, into: &mut Vec<usize>) {
         into.clear();
         let mut woken = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         if !woken.will_wake(task) {
             woken.clone_from(task);
         }
         drop(woken);
-        // First: what rings from here on wakes again.
+        // First: what becomes ready from here on wakes again.
         self.heard.store(false, Ordering::SeqCst);
-        for (word, bits) in self.rung.iter().enumerate() {
+        for (word, bits) in self.words.iter().enumerate() {
             let mut bits = bits.swap(0, Ordering::SeqCst);
             while bits != 0 {
                 into.push(word * 64 + bits.trailing_zeros() as usize);
@@ -132,22 +138,22 @@ impl Bells {
     }
 }
 
-/// Of one crew: given to its connection and its clients as their waker.
-struct Bell {
-    bells: Arc<Bells>,
+/// Of one connection: given to its connection and its clients as their waker.
+struct ReadyWaker {
+    ready: Arc<ReadySet>,
     number: usize,
 }
 
-impl Wake for Bell {
+impl Wake for ReadyWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let bells = &*self.bells;
-        bells.ring(self.number);
-        if !bells.heard.swap(true, Ordering::SeqCst) {
-            bells.task.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
+        let ready = &*self.ready;
+        ready.mark(self.number);
+        if !ready.heard.swap(true, Ordering::SeqCst) {
+            ready.task.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
         }
     }
 }
@@ -182,14 +188,14 @@ mod tests {
     }
 
     /// So many connections of one client each, whose polls do `act`.
-    fn crews(
+    fn connections(
         count: usize,
         answered: fn(usize) -> bool,
         act: fn(usize, usize) -> Poll<()>,
-    ) -> (Crews<'static, Noting>, Log, Wakers) {
+    ) -> (WorkerConnections<'static, Noting>, Log, Wakers) {
         let log = Log::default();
         let wakers = Rc::new(RefCell::new(vec![None; count]));
-        let crew = |number| {
+        let connection = |number| {
             let noted = Rc::clone(&log);
             let mut polls = 0;
             let client = poll_fn(move |_| {
@@ -198,43 +204,43 @@ mod tests {
                 act(number, polls)
             });
             let (log, waker) = (Rc::clone(&log), Rc::clone(&wakers));
-            Crew::new(
+            ConnectionTasks::new(
                 vec![Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>],
                 Noting { number, answered, polls: 0, log, waker },
             )
         };
-        (Crews::new((0..count).map(crew).collect()), log, wakers)
+        (WorkerConnections::new((0..count).map(connection).collect()), log, wakers)
     }
 
-    fn poll(crews: &mut Crews<'_, Noting>, log: &Log) -> (Poll<()>, Vec<String>) {
-        let polled = Pin::new(crews).poll(&mut Context::from_waker(Waker::noop()));
+    fn poll(connections: &mut WorkerConnections<'_, Noting>, log: &Log) -> (Poll<()>, Vec<String>) {
+        let polled = Pin::new(connections).poll(&mut Context::from_waker(Waker::noop()));
         (polled, std::mem::take(&mut log.borrow_mut()))
     }
 
     #[test]
-    fn crews_take_each_step_together_and_only_those_that_were_woken() {
-        let (mut crews, log, wakers) = crews(3, |_| false, |_, _| Poll::Pending);
+    fn connections_take_each_step_together_and_only_those_that_were_woken() {
+        let (mut connections, log, wakers) = connections(3, |_| false, |_, _| Poll::Pending);
         let steps = |steps: &[&str]| steps.iter().map(|&step| step.to_owned()).collect::<Vec<_>>();
         let all = [
             "wire 0", "wire 1", "wire 2", "client 0", "client 1", "client 2", "wire 0", "wire 1",
             "wire 2",
         ];
-        assert_eq!(poll(&mut crews, &log), (Poll::Pending, steps(&all)));
-        assert_eq!(poll(&mut crews, &log), (Poll::Pending, vec![]));
+        assert_eq!(poll(&mut connections, &log), (Poll::Pending, steps(&all)));
+        assert_eq!(poll(&mut connections, &log), (Poll::Pending, vec![]));
         for number in [2, 0, 2] {
             wakers.borrow()[number].as_ref().unwrap().wake_by_ref();
         }
         let woken = ["wire 0", "wire 2", "client 0", "client 2", "wire 0", "wire 2"];
-        assert_eq!(poll(&mut crews, &log), (Poll::Pending, steps(&woken)));
-        assert_eq!(poll(&mut crews, &log), (Poll::Pending, vec![]));
+        assert_eq!(poll(&mut connections, &log), (Poll::Pending, steps(&woken)));
+        assert_eq!(poll(&mut connections, &log), (Poll::Pending, vec![]));
     }
 
     #[test]
     fn an_answer_that_is_there_already_waits_for_the_runtime_and_is_not_forgotten() {
-        let (mut crews, log, _) = crews(1, |polls| polls == 2, |_, _| Poll::Pending);
+        let (mut connections, log, _) = connections(1, |polls| polls == 2, |_, _| Poll::Pending);
         let woken = Arc::new(Woken::default());
         let task = Waker::from(Arc::clone(&woken));
-        let mut polled = || Pin::new(&mut crews).poll(&mut Context::from_waker(&task));
+        let mut polled = || Pin::new(&mut connections).poll(&mut Context::from_waker(&task));
         for (steps, wakes) in
             [(&["wire 0", "client 0", "wire 0"][..], 1), (&["client 0", "wire 0"], 1), (&[], 1)]
         {
@@ -245,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_its_own_crew() {
-        let (mut crews, log, wakers) = crews(
+    fn a_panic_ends_its_own_connection() {
+        let (mut connections, log, wakers) = connections(
             2,
             |_| false,
             |number, polls| match (number, polls) {
@@ -255,29 +261,29 @@ mod tests {
                 _ => Poll::Ready(()),
             },
         );
-        let (polled, steps) = poll(&mut crews, &log);
+        let (polled, steps) = poll(&mut connections, &log);
         assert_eq!((polled, steps.last().unwrap().as_str()), (Poll::Pending, "wire 1"));
         wakers.borrow()[1].as_ref().unwrap().wake_by_ref();
-        assert_eq!(poll(&mut crews, &log).0, Poll::Ready(()));
+        assert_eq!(poll(&mut connections, &log).0, Poll::Ready(()));
     }
 
     #[test]
-    fn each_of_many_bells_wakes_the_task_once() {
+    fn each_of_many_ready_connections_wakes_the_task_once() {
         for count in [1, 63, 64, 65, 130] {
-            let bells = Arc::new(Bells::all_rung(count));
-            let mut rung = Vec::new();
+            let ready = Arc::new(ReadySet::all_ready(count));
+            let mut taken = Vec::new();
             let woken = Arc::new(Woken::default());
             let task = Waker::from(Arc::clone(&woken));
-            bells.rung(&task, &mut rung);
-            assert_eq!(rung, (0..count).collect::<Vec<_>>());
+            ready.take_ready(&task, &mut taken);
+            assert_eq!(taken, (0..count).collect::<Vec<_>>());
             for number in [count - 1, 0, count - 1] {
-                Waker::from(Arc::new(Bell { bells: Arc::clone(&bells), number })).wake();
+                Waker::from(Arc::new(ReadyWaker { ready: Arc::clone(&ready), number })).wake();
             }
-            assert_eq!(woken.0.load(Ordering::SeqCst), 1, "{count} crews");
-            bells.rung(&task, &mut rung);
-            assert_eq!(rung.iter().collect::<std::collections::BTreeSet<_>>().len(), 2.min(count));
-            bells.rung(&task, &mut rung);
-            assert!(rung.is_empty());
+            assert_eq!(woken.0.load(Ordering::SeqCst), 1, "{count} connections");
+            ready.take_ready(&task, &mut taken);
+            assert_eq!(taken.iter().collect::<std::collections::BTreeSet<_>>().len(), 2.min(count));
+            ready.take_ready(&task, &mut taken);
+            assert!(taken.is_empty());
         }
     }
 

@@ -9,7 +9,7 @@ use crate::cache;
 use crate::store::Transport;
 
 /// The clients of one connection.
-pub(super) struct Crew<'a, T> {
+pub(super) struct ConnectionTasks<'a, T> {
     clients: Vec<Option<Pin<Box<dyn Future<Output = ()> + 'a>>>>,
     transport: T,
     /// The transport has handed answers over that no client has looked at.
@@ -17,10 +17,15 @@ pub(super) struct Crew<'a, T> {
     left: usize,
 }
 
-impl<'a, T: Transport> Crew<'a, T> {
+impl<'a, T: Transport> ConnectionTasks<'a, T> {
     pub fn new(clients: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>>, transport: T) -> Self {
         let left = clients.len();
-        Crew { clients: clients.into_iter().map(Some).collect(), transport, answered: false, left }
+        ConnectionTasks {
+            clients: clients.into_iter().map(Some).collect(),
+            transport,
+            answered: false,
+            left,
+        }
     }
 
     /// Asks for a client's state: a kilobyte that was last touched when all others' turns were before it.
@@ -66,7 +71,7 @@ impl<'a, T: Transport> Crew<'a, T> {
     }
 }
 
-impl<T: Transport + Unpin> Future for Crew<'_, T> {
+impl<T: Transport + Unpin> Future for ConnectionTasks<'_, T> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
