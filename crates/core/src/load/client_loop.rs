@@ -7,7 +7,7 @@ use std::ops::Deref;
 use super::backoff::Backoff;
 use super::operation_runner::{OperationRunner, Request, Single};
 use super::pace::Pace;
-use super::post::Post;
+use super::request_clock::RequestClock;
 use super::worker::Worker;
 use crate::measure;
 use crate::store::Client;
@@ -21,13 +21,13 @@ pub(super) fn run_client<C: Client, P: Pace>(
     worker: impl Deref<Target = Worker>,
     lane: usize,
     pace: impl Deref<Target = P>,
-    post: impl Post,
+    clock: impl RequestClock,
     mut client: C,
 ) -> impl Future<Output = ()> {
     async move {
         let (worker, pace, client) = (&*worker, &*pace, &mut client);
         let lane = &worker.lanes()[lane];
-        let mut runner = OperationRunner::new(worker, lane, &post);
+        let mut runner = OperationRunner::new(worker, lane, &clock);
         let mut backoff = Backoff::default();
         let mut now = measure::now();
         while let Some(issued) = lane.claim(now, worker.deadline()) {

@@ -16,7 +16,7 @@ use crate::workload::{Kind, Operation};
 use self::batches::Batch;
 use super::compose::Composer;
 use super::lane::{IssuedOperation, Lane};
-use super::post::{Departure, Post, Touched};
+use super::request_clock::{Departure, RequestClock, Touched};
 use super::worker::Worker;
 
 /// What the loop must know after an operation.
@@ -99,7 +99,7 @@ impl Ended {
 pub(super) struct OperationRunner<'a, P> {
     worker: &'a Worker,
     lane: &'a Lane,
-    post: &'a P,
+    clock: &'a P,
     composer: Composer,
     pub key: Vec<u8>,
     pub reading: Reading,
@@ -110,12 +110,12 @@ pub(super) struct OperationRunner<'a, P> {
     batch: Box<Batch>,
 }
 
-impl<'a, P: Post> OperationRunner<'a, P> {
-    pub fn new(worker: &'a Worker, lane: &'a Lane, post: &'a P) -> Self {
+impl<'a, P: RequestClock> OperationRunner<'a, P> {
+    pub fn new(worker: &'a Worker, lane: &'a Lane, clock: &'a P) -> Self {
         OperationRunner {
             worker,
             lane,
-            post,
+            clock,
             composer: Composer::new(worker.job().dataset(), &lane.workload),
             key: Vec::with_capacity(256),
             reading: Reading::default(),
@@ -136,7 +136,7 @@ impl<'a, P: Post> OperationRunner<'a, P> {
     /// The request that left at `sent` has its answer.
     #[inline(always)]
     fn ended(&self, answer: Answer<bool>, records: u64, sent: Departure) -> Ended {
-        Ended::with(answer, records, sent, self.post.answered(sent))
+        Ended::with(answer, records, sent, self.clock.answered(sent))
     }
 
     /// Records the operation, which `ended` has ended and whose first request was sent at `sent`.
@@ -157,7 +157,7 @@ impl<'a, P: Post> OperationRunner<'a, P> {
     /// A request about `record` is about to be made.
     #[inline(always)]
     fn leave(&self, record: u64) -> Departure {
-        self.post.leave(self.touched(record))
+        self.clock.leave(self.touched(record))
     }
 
     #[inline(always)]
@@ -173,7 +173,7 @@ impl<'a, P: Post> OperationRunner<'a, P> {
     fn expect(&self) {
         let examiner = self.worker.examiner();
         examiner.prefetch(self.lane.soon());
-        if let Some(next) = self.post.next() {
+        if let Some(next) = self.clock.next() {
             cache::prefetch_line(next.key);
             cache::prefetch_line(next.reading);
             cache::prefetch_line(next.reading.wrapping_add(cache::LINE));

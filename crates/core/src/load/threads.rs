@@ -20,7 +20,7 @@ use super::job::Job;
 use super::lane::Lane;
 use super::layout::Seat;
 use super::pace::{RuntimePace, ThreadPace};
-use super::post::{Alone, Turning, Turns};
+use super::request_clock::{ConnectionClock, OwnClock, Ticking};
 use super::schedule::Dues;
 use super::timer::Timer;
 use super::worker::{Remains, Worker};
@@ -198,7 +198,7 @@ async fn carry_in_process<S: Store>(assignment: Assignment<S>) -> Result<Option<
     wait_for_start(start);
     for (lane, connection) in connections.drain(..) {
         for client in connection.clients {
-            run_client(&worker, lane, &pace, Alone, client).await;
+            run_client(&worker, lane, &pace, OwnClock, client).await;
         }
     }
     let (took, spun) = (ThreadTime::now().since(begun), pace.spun.get());
@@ -254,17 +254,17 @@ fn tasks_of<S: Store>(
     lane: usize,
     pace: &Rc<RuntimePace<impl Fn() -> Nanos + 'static>>,
     connection: Connection<S::Client, S::Transport>,
-) -> ConnectionTasks<'static, Turning<S::Transport>> {
-    let turns = Turns::of(connection.clients.len());
+) -> ConnectionTasks<'static, Ticking<S::Transport>> {
+    let turns = ConnectionClock::of(connection.clients.len());
     let clients = connection.clients.into_iter().enumerate().map(|(number, client)| {
         let (worker, pace) = (Rc::clone(worker), Rc::clone(pace));
-        let client = run_client(worker, lane, pace, turns.post(number), client);
+        let client = run_client(worker, lane, pace, turns.of_client(number), client);
         Box::pin(client) as Pin<Box<dyn Future<Output = ()>>>
     });
     let clients = clients.collect();
     ConnectionTasks::new(
         clients,
-        Turning { transport: connection.transport, turns, worker: Rc::clone(worker) },
+        Ticking { transport: connection.transport, turns, worker: Rc::clone(worker) },
     )
 }
 

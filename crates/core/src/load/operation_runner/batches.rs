@@ -6,7 +6,7 @@ use crate::store::{Client, Put};
 use crate::verify::{ReadTickets, WriteKind};
 
 use super::super::lane::IssuedOperation;
-use super::super::post::Post;
+use super::super::request_clock::RequestClock;
 
 /// The buffers of a batch.
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct Entry {
     reads: ReadTickets,
 }
 
-impl<P: Post> OperationRunner<'_, P> {
+impl<P: RequestClock> OperationRunner<'_, P> {
     pub async fn get_batch<C: Client>(
         &mut self,
         client: &mut C,

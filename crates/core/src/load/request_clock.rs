@@ -1,4 +1,4 @@
-//! Where a client works from, and by which readings of the clock its requests are timed.
+//! By which readings of the clock a client's requests are timed.
 //!
 //! A client that has a thread to itself reads the clock before each request and after each answer. The
 //! clients of one connection have their answers from one read and their requests leave in one write:
@@ -22,7 +22,7 @@ use super::worker::Worker;
 pub(super) struct Departure {
     /// Never later than its bytes left.
     pub at: Nanos,
-    /// Number of the crew's turn in which it was.
+    /// Number of the connection's turn in which it was.
     turn: u64,
 }
 
@@ -39,8 +39,8 @@ pub(super) struct Touched {
     pub value: *const u8,
 }
 
-/// A client's place.
-pub(super) trait Post {
+/// Times a client's requests.
+pub(super) trait RequestClock {
     /// A request is about to be made.
     fn leave(&self, touched: Touched) -> Departure;
 
@@ -51,10 +51,10 @@ pub(super) trait Post {
     fn next(&self) -> Option<Touched>;
 }
 
-/// Of a client whose calls do all there is to do.
-pub(super) struct Alone;
+/// The clock of a client whose calls do all there is to do: read before each request and after each answer.
+pub(super) struct OwnClock;
 
-impl Post for Alone {
+impl RequestClock for OwnClock {
     #[inline(always)]
     fn leave(&self, _touched: Touched) -> Departure {
         Departure { at: measure::departure(), turn: 0 }
@@ -73,7 +73,7 @@ impl Post for Alone {
 
 /// What the clients of one connection share: its turns, each of which begins when the transport has
 /// been polled.
-pub(super) struct Turns {
+pub(super) struct ConnectionClock {
     number: Cell<u64>,
     /// When this turn's answers came, if there were any.
     answered: Cell<Option<Nanos>>,
@@ -83,10 +83,10 @@ pub(super) struct Turns {
     touched: Vec<Cell<Option<Touched>>>,
 }
 
-impl Turns {
+impl ConnectionClock {
     /// Of so many clients.
-    pub fn of(clients: usize) -> Rc<Turns> {
-        Rc::new(Turns {
+    pub fn of(clients: usize) -> Rc<ConnectionClock> {
+        Rc::new(ConnectionClock {
             number: Cell::new(0),
             answered: Cell::new(None),
             departure: Cell::new(None),
@@ -107,20 +107,20 @@ impl Turns {
         self.touched.iter().filter_map(|touched| touched.get().map(|touched| touched.record))
     }
 
-    /// The place of one of the clients.
-    pub fn post(self: &Rc<Self>, client: usize) -> CrewPost {
-        CrewPost { turns: Rc::clone(self), client }
+    /// The clock of one of the clients.
+    pub fn of_client(self: &Rc<Self>, client: usize) -> SharedClock {
+        SharedClock { turns: Rc::clone(self), client }
     }
 }
 
 /// A transport whose polls begin the turns.
-pub(super) struct Turning<T> {
+pub(super) struct Ticking<T> {
     pub transport: T,
-    pub turns: Rc<Turns>,
+    pub turns: Rc<ConnectionClock>,
     pub worker: Rc<Worker>,
 }
 
-impl<T: Transport> Transport for Turning<T> {
+impl<T: Transport> Transport for Ticking<T> {
     #[inline]
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let answered = self.transport.poll(context);
@@ -133,13 +133,14 @@ impl<T: Transport> Transport for Turning<T> {
     }
 }
 
-/// Of a client that shares a connection, or whose driver waits by itself.
-pub(super) struct CrewPost {
-    turns: Rc<Turns>,
+/// The clock of a client that shares a connection, or whose driver waits by itself: read once for all that
+/// leave or are answered together.
+pub(super) struct SharedClock {
+    turns: Rc<ConnectionClock>,
     client: usize,
 }
 
-impl Post for CrewPost {
+impl RequestClock for SharedClock {
     #[inline(always)]
     fn leave(&self, touched: Touched) -> Departure {
         let turns = &*self.turns;
@@ -182,8 +183,8 @@ mod tests {
 
     #[test]
     fn answers_of_one_read_came_together_and_the_requests_after_them_leave_together() {
-        let turns = Turns::of(2);
-        let (first, second) = (turns.post(0), turns.post(1));
+        let turns = ConnectionClock::of(2);
+        let (first, second) = (turns.of_client(0), turns.of_client(1));
         let sent = [first.leave(about(7)), second.leave(about(8))];
         assert_eq!(sent[0].at, sent[1].at);
         assert_eq!((first.next(), second.next()), (Some(about(8)), None));
@@ -198,18 +199,18 @@ mod tests {
 
     #[test]
     fn what_a_driver_answers_by_itself_is_timed_by_itself() {
-        let turns = Turns::of(1);
-        let post = turns.post(0);
+        let turns = ConnectionClock::of(1);
+        let clock = turns.of_client(0);
         // Another client's answer came in this turn.
         turns.begin(true);
-        let sent = post.leave(about(7));
-        let answered = post.answered(sent);
+        let sent = clock.leave(about(7));
+        let answered = clock.answered(sent);
         assert!(answered >= sent.at, "at once, and not when that other answer came");
-        assert!(post.leave(about(8)).at >= answered, "the next one leaves later");
+        assert!(clock.leave(about(8)).at >= answered, "the next one leaves later");
         // The driver's own waker, and no transport, brought this turn about.
-        let sent = post.leave(about(9));
+        let sent = clock.leave(about(9));
         turns.begin(false);
         let before = measure::now();
-        assert!(post.answered(sent) >= before);
+        assert!(clock.answered(sent) >= before);
     }
 }
