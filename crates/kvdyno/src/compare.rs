@@ -71,7 +71,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use kvdyno_core::verdict::Standing;
+    use kvdyno_core::verdict::ClaimStatus;
     use kvdyno_report::result::ClaimResult;
 
     use kvdyno_report::compare::Comparison;
@@ -86,7 +86,7 @@ mod tests {
             conditions: Vec::new(),
             reach: String::new(),
         };
-        let report = |standings: &[Standing], invalid| Report {
+        let report = |standings: &[ClaimStatus], invalid| Report {
             comparisons: vec![Comparison {
                 first: "memory".to_owned(),
                 second: "disk".to_owned(),
@@ -102,7 +102,7 @@ mod tests {
             }],
             ..Report::default()
         };
-        use Standing::{Confirmed, Inconclusive, Refuted};
+        use ClaimStatus::{Confirmed, Inconclusive, Refuted};
         assert_eq!(exit(&report(&[], false), false), Exit::Done);
         assert_eq!(exit(&report(&[Confirmed], false), false), Exit::Done);
         assert_eq!(exit(&report(&[Confirmed, Inconclusive], false), false), Exit::Undecided);

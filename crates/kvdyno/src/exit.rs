@@ -5,7 +5,7 @@ use std::fmt;
 use kvdyno_core::load::LoadError;
 use kvdyno_core::shown;
 use kvdyno_core::suite::SuiteError;
-use kvdyno_core::verdict::Standing;
+use kvdyno_core::verdict::ClaimStatus;
 use kvdyno_report::result::ClaimResult;
 use kvdyno_stores::diagnosis;
 
@@ -35,9 +35,9 @@ impl Exit {
     pub fn of_claims<'a>(claims: impl IntoIterator<Item = &'a ClaimResult>) -> Exit {
         claims.into_iter().fold(Exit::Done, |exit, claim| {
             exit.worse(match claim.standing {
-                Standing::Confirmed => Exit::Done,
-                Standing::Inconclusive => Exit::Undecided,
-                Standing::Refuted => Exit::Failed,
+                ClaimStatus::Confirmed => Exit::Done,
+                ClaimStatus::Inconclusive => Exit::Undecided,
+                ClaimStatus::Refuted => Exit::Failed,
             })
         })
     }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use kvdyno_core::ground::numbers;
 use kvdyno_core::load::Interrupt;
 use kvdyno_stores::url;
-use kvdyno_testbed::keeper::{self, Standing};
+use kvdyno_testbed::keeper::{self, RunningTestbed};
 use kvdyno_testbed::{Description, NodeDescription, TestbedError, install, sim};
 
 pub use arguments::{TestbedArguments, TestbedCommand};
@@ -136,8 +136,8 @@ fn counted(count: usize, what: &str, plural: &str) -> String {
 }
 
 fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
-    let standing = keeper::standing().map_err(about)?;
-    let ids: Vec<String> = standing.iter().map(Standing::id).collect();
+    let running = keeper::running().map_err(about)?;
+    let ids: Vec<String> = running.iter().map(RunningTestbed::id).collect();
     let named = |id: &str| wanted.iter().any(|name| id == name || kind_of(id) == name);
     if let Some(absent) =
         wanted.iter().find(|name| !ids.iter().any(|id| id == *name || kind_of(id) == *name))
@@ -150,14 +150,14 @@ fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("no testbed {absent} is up; {advice}")));
     }
     // Without a name there is no doubt if there is but one.
-    let only = wanted.is_empty() && standing.len() == 1;
-    if wanted.is_empty() && !all && standing.len() > 1 {
+    let only = wanted.is_empty() && running.len() == 1;
+    if wanted.is_empty() && !all && running.len() > 1 {
         return Err(Failure::usage(format!(
             "several testbeds are up: name one of {}, or --all",
             ids.join(", ")
         )));
     }
-    for testbed in standing {
+    for testbed in running {
         let id = testbed.id();
         if all || only || named(&id) {
             testbed.end().map_err(about)?;
@@ -168,14 +168,14 @@ fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
 }
 
 /// The testbed of this name, or the only one.
-fn one(name: Option<&str>) -> Result<Standing, Failure> {
-    let standing = keeper::standing().map_err(about)?;
-    let ids: Vec<String> = standing.iter().map(Standing::id).collect();
-    let meant = |testbed: &Standing| {
+fn one(name: Option<&str>) -> Result<RunningTestbed, Failure> {
+    let running = keeper::running().map_err(about)?;
+    let ids: Vec<String> = running.iter().map(RunningTestbed::id).collect();
+    let meant = |testbed: &RunningTestbed| {
         let id = testbed.id();
         name.is_none_or(|name| id == name || kind_of(&id) == name)
     };
-    let mut meant: Vec<Standing> = standing.into_iter().filter(meant).collect();
+    let mut meant: Vec<RunningTestbed> = running.into_iter().filter(meant).collect();
     match (meant.pop(), meant.is_empty()) {
         (Some(only), true) => Ok(only),
         (Some(_), false) => {
@@ -192,13 +192,13 @@ fn kind_of(id: &str) -> &str {
 }
 
 fn list() -> Result<Exit, Failure> {
-    let standing = keeper::standing().map_err(about)?;
-    if standing.is_empty() {
+    let running = keeper::running().map_err(about)?;
+    if running.is_empty() {
         say!(
             "No testbed is up. `kvdyno testbed up NAME` starts one; `kvdyno testbed kinds` lists them."
         );
     }
-    for testbed in standing {
+    for testbed in running {
         match testbed.describe() {
             Ok(description) => {
                 say!("{}  {}  {}", testbed.id(), description.request, url::shown(&description.url));

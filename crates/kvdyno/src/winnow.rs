@@ -9,7 +9,7 @@ use kvdyno_core::measure;
 use kvdyno_core::suite::{EXAMPLE_PRICES, Overrides, Requirements};
 use kvdyno_report::folder::{ResultFolder, new_parent};
 use kvdyno_report::result::RunResult;
-use kvdyno_report::winnow::{self, Column, Standing};
+use kvdyno_report::winnow::{self, Column, RequirementStatus};
 use kvdyno_testbed::is_file;
 
 use crate::args::WinnowArguments;
@@ -73,8 +73,8 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
 fn exit_of(columns: &[Column]) -> Exit {
     let any = |standing| columns.iter().any(|column| column.standing() == standing);
     match () {
-        () if any(Standing::Met) => Exit::Done,
-        () if any(Standing::NotShown) => Exit::Undecided,
+        () if any(RequirementStatus::Met) => Exit::Done,
+        () if any(RequirementStatus::NotShown) => Exit::Undecided,
         () => Exit::Failed,
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{
-    Claim, Condition, ConditionFigure as Figure, Dimension, Level, Measured, Standing,
+    Claim, ClaimStatus, Condition, ConditionFigure as Figure, Dimension, Level, Measured,
 };
 
 use crate::figures;
@@ -40,7 +40,7 @@ impl<'a> Judge<'a> {
         let conditions: Vec<ConditionResult> = judged.into_iter().map(|(c, _)| c).collect();
         ClaimResult {
             says: claim.says.clone(),
-            standing: Standing::of_all(conditions.iter().map(|condition| condition.standing)),
+            standing: ClaimStatus::of_all(conditions.iter().map(|condition| condition.standing)),
             conditions,
             reach: reach(&phases),
         }
@@ -145,7 +145,7 @@ fn told(
     ConditionResult {
         condition: condition.to_string(),
         phase: phase.map(|phase| phase.name.clone()),
-        standing: Standing::of(holds),
+        standing: ClaimStatus::of(holds),
         measured: text,
         why,
     }

@@ -3,8 +3,8 @@
 
 use kvdyno_core::shown::is_unprintable;
 
+use crate::ranking::store_labels;
 use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
-use crate::standing::store_labels;
 use crate::wording::{is_remark, kinds_text, status_text};
 
 /// Cases that belong together.

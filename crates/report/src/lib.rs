@@ -16,12 +16,12 @@ pub mod junit;
 pub mod lines;
 pub mod markdown;
 pub mod objective;
+pub mod ranking;
 pub mod result;
 #[cfg(any(test, feature = "server-tests"))]
 #[doc(hidden)]
 pub mod sample;
 pub mod scorecard;
-pub mod standing;
 pub mod terminal;
 pub mod timeline;
 pub mod trials;

@@ -7,8 +7,8 @@ use crate::account::lines::{
 };
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, findings, report_lines, run_has_misses};
+use crate::ranking::{Ranking, store_labels};
 use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun, moments};
-use crate::standing::{Standing, store_labels};
 use crate::terminal::{condition_text, heading_cells, reach_text, row_cells};
 use crate::view::rows;
 use crate::wording::{
@@ -66,13 +66,13 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("**{}**\n\n", escaped(&stamp)));
     }
-    if let Some(standing) = Standing::of(result)? {
-        for phase in &standing.phases {
+    if let Some(ranking) = Ranking::of(result)? {
+        for phase in &ranking.phases {
             for words in [&phase.rate, &phase.p99] {
                 text.push_str(&format!("- {}: {}\n", escaped(&phase.test), escaped(words)));
             }
         }
-        for caution in &standing.cautions {
+        for caution in &ranking.cautions {
             text.push_str(&format!("- caution: {}\n", escaped(caution)));
         }
     }

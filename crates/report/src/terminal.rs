@@ -6,10 +6,10 @@ pub(crate) mod layout;
 
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, report_lines};
+use crate::ranking::Ranking;
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, RunResult, StoreResult, StoreRun, moments,
 };
-use crate::standing::Standing;
 use crate::view::{Clock, PhaseView, Scope, rows};
 use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_text, histories, is_remark, moment_text,
@@ -66,9 +66,9 @@ pub fn render(result: &RunResult, style: Style) -> Result<String, HistogramError
         text.push('\n');
         text.push_str(&render_store(result, run, style)?);
     }
-    if let Some(standing) = Standing::of(result)? {
+    if let Some(ranking) = Ranking::of(result)? {
         text.push('\n');
-        text.push_str(&render_standing(&standing, style));
+        text.push_str(&render_ranking(&ranking, style));
     }
     Ok(text)
 }
@@ -135,15 +135,15 @@ pub fn render_store(
 
 /// Which store is ahead, as text.
 #[must_use]
-pub fn render_standing(standing: &Standing, style: Style) -> String {
+pub fn render_ranking(ranking: &Ranking, style: Style) -> String {
     let mut text = format!("{}\n", style.bold("Which is ahead"));
-    for phase in &standing.phases {
+    for phase in &ranking.phases {
         for line in [&phase.rate, &phase.p99] {
             let line = format!("{}: {}", printable(&phase.test), printable(line));
             text.push_str(&wrapped(&line, "  ", "    ", style.width));
         }
     }
-    for caution in &standing.cautions {
+    for caution in &ranking.cautions {
         let line = format!("caution: {}", printable(caution));
         text.push_str(&wrapped(&line, "  ", "    ", style.width));
     }

@@ -20,7 +20,7 @@ pub use table::{html, markdown, terminal};
 /// Whether a requirement is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum RequirementStatus {
     /// A run shows that it is.
     Met,
     /// A run shows that it is not, or the store itself says so.
@@ -29,14 +29,14 @@ pub enum Standing {
     NotShown,
 }
 
-impl Standing {
+impl RequirementStatus {
     /// In words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Standing::Met => "met",
-            Standing::NotMet => "not met",
-            Standing::NotShown => "not shown",
+            RequirementStatus::Met => "met",
+            RequirementStatus::NotMet => "not met",
+            RequirementStatus::NotShown => "not shown",
         }
     }
 
@@ -44,9 +44,9 @@ impl Standing {
     #[must_use]
     pub fn level(self) -> Level {
         match self {
-            Standing::Met => Level::Valid,
-            Standing::NotShown => Level::Suspect,
-            Standing::NotMet => Level::Invalid,
+            RequirementStatus::Met => Level::Valid,
+            RequirementStatus::NotShown => Level::Suspect,
+            RequirementStatus::NotMet => Level::Invalid,
         }
     }
 }
@@ -57,7 +57,7 @@ pub struct Cell {
     /// What is required.
     pub requirement: String,
     /// Whether it is met.
-    pub standing: Standing,
+    pub standing: RequirementStatus,
     /// What shows it, or why nothing does.
     pub why: String,
     /// Phase that shows it; empty if none does.
@@ -78,12 +78,12 @@ pub struct Column {
 impl Column {
     /// The worst of its cells: not met, then not shown.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> RequirementStatus {
         let any = |standing| self.cells.iter().any(|cell| cell.standing == standing);
         match () {
-            () if any(Standing::NotMet) => Standing::NotMet,
-            () if any(Standing::NotShown) => Standing::NotShown,
-            () => Standing::Met,
+            () if any(RequirementStatus::NotMet) => RequirementStatus::NotMet,
+            () if any(RequirementStatus::NotShown) => RequirementStatus::NotShown,
+            () => RequirementStatus::Met,
         }
     }
 }
@@ -115,7 +115,7 @@ fn latency_text(latency: &LatencyRequirement) -> String {
 pub fn unrun(required: &Requirements, why: &str) -> Vec<Cell> {
     let cell = |requirement| Cell {
         requirement,
-        standing: Standing::NotShown,
+        standing: RequirementStatus::NotShown,
         why: why.to_owned(),
         phase: String::new(),
     };
@@ -123,12 +123,12 @@ pub fn unrun(required: &Requirements, why: &str) -> Vec<Cell> {
 }
 
 /// What decides a cell: its standing, why, and the phase.
-type Decided = (Standing, String, &'static str);
+type Decided = (RequirementStatus, String, &'static str);
 
 /// Judges a store's run. `month` is what its servers cost a month, where that is stated.
 #[must_use]
 pub fn judge(required: &Requirements, run: &StoreRun, month: Option<f64>) -> Vec<Cell> {
-    let mut decided: Vec<(Standing, String, String)> = Vec::new();
+    let mut decided: Vec<(RequirementStatus, String, String)> = Vec::new();
     for kind in &required.operations {
         let name = format!("{}{}", phases::OPERATION, kind.name());
         let (standing, why) = operation(run, *kind, phase(run, &name));
@@ -163,7 +163,7 @@ fn not_run(run: &StoreRun, phase: &'static str) -> Decided {
         Status::Failed { message } => format!("the run ended before it: {message}"),
         _ => "its phase did not run".to_owned(),
     };
-    (Standing::NotShown, why, phase)
+    (RequirementStatus::NotShown, why, phase)
 }
 
 /// Wrong reads of a phase, but those that the store's consistency allows.
@@ -171,9 +171,13 @@ fn wrong(phase: &PhaseResult) -> u64 {
     phase.tally.as_ref().map_or(0, kvdyno_core::verify::Tally::illegal)
 }
 
-fn operation(run: &StoreRun, kind: Kind, phase: Option<&PhaseResult>) -> (Standing, String) {
+fn operation(
+    run: &StoreRun,
+    kind: Kind,
+    phase: Option<&PhaseResult>,
+) -> (RequirementStatus, String) {
     if !can(&run.store.capabilities, kind) {
-        return (Standing::NotMet, "the store has none such".to_owned());
+        return (RequirementStatus::NotMet, "the store has none such".to_owned());
     }
     let Some(phase) = phase else {
         let (standing, why, _) = not_run(run, "");
@@ -182,8 +186,8 @@ fn operation(run: &StoreRun, kind: Kind, phase: Option<&PhaseResult>) -> (Standi
     let (ok, errors, wrong) = (phase.ok(), phase.unsuccessful(), wrong(phase));
     let told = format!("{} done, {errors} errors, {wrong} wrong reads", grouped(ok as f64));
     match ok > 0 && errors == 0 && wrong == 0 {
-        true => (Standing::Met, told),
-        false => (Standing::NotMet, told),
+        true => (RequirementStatus::Met, told),
+        false => (RequirementStatus::NotMet, told),
     }
 }
 
@@ -191,18 +195,22 @@ fn consistency(required: &Requirements, run: &StoreRun) -> Decided {
     let promise = run.store.consistency;
     let told = promise.level.describe();
     if required.consistency.is_some_and(|level| promise.level < level) {
-        return (Standing::NotMet, format!("the store promises {told}"), "");
+        return (RequirementStatus::NotMet, format!("the store promises {told}"), "");
     }
     let tally = run.tally().unwrap_or_default();
     if tally.illegal() > 0 {
-        return (Standing::NotMet, format!("what was read broke it: {}", kinds_text(&tally)), "");
+        return (
+            RequirementStatus::NotMet,
+            format!("what was read broke it: {}", kinds_text(&tally)),
+            "",
+        );
     }
     let judged = judged_text(&tally);
     match promise.checked && tally.judged > 0 {
-        true => (Standing::Met, format!("{told}, read back; {judged}, none wrong"), ""),
+        true => (RequirementStatus::Met, format!("{told}, read back; {judged}, none wrong"), ""),
         false => {
             let why = format!("{told} is declared, unchecked; {judged}, none wrong");
-            (Standing::NotShown, why, "")
+            (RequirementStatus::NotShown, why, "")
         }
     }
 }
@@ -212,19 +220,19 @@ fn durability(required: &Requirements, run: &StoreRun) -> Decided {
     let told = promise.level.describe();
     match required.durability {
         Some(level) if promise.level < level => {
-            (Standing::NotMet, format!("the store promises: {told}"), "")
+            (RequirementStatus::NotMet, format!("the store promises: {told}"), "")
         }
         Some(Durability::PowerLoss) => {
-            (Standing::NotShown, format!("promised: {told}; no power was taken away"), "")
+            (RequirementStatus::NotShown, format!("promised: {told}; no power was taken away"), "")
         }
         Some(Durability::ProcessKill) => killed(run),
-        Some(Durability::None) | None => (Standing::Met, told.to_owned(), ""),
+        Some(Durability::None) | None => (RequirementStatus::Met, told.to_owned(), ""),
     }
 }
 
 fn time_to_live(run: &StoreRun) -> Decided {
     if !run.store.capabilities.ttl {
-        return (Standing::NotMet, "the store has none".to_owned(), "");
+        return (RequirementStatus::NotMet, "the store has none".to_owned(), "");
     }
     let Some(phase) = phase(run, phases::TTL) else { return not_run(run, phases::TTL) };
     let tally = phase.tally.clone().unwrap_or_default();
@@ -236,10 +244,10 @@ fn time_to_live(run: &StoreRun) -> Decided {
         grouped(tally.illegal() as f64)
     );
     let standing = match (tally.illegal(), tally.legal_misses) {
-        (0, 0) => Standing::NotShown,
-        (0, _) if there > 0 => Standing::Met,
-        (0, _) => Standing::NotShown,
-        _ => Standing::NotMet,
+        (0, 0) => RequirementStatus::NotShown,
+        (0, _) if there > 0 => RequirementStatus::Met,
+        (0, _) => RequirementStatus::NotShown,
+        _ => RequirementStatus::NotMet,
     };
     (standing, told, phases::TTL)
 }
@@ -252,12 +260,18 @@ fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
         reason.level == Level::Invalid && reason.phase.as_deref() == Some(phases::LATENCY)
     });
     match (found.seen, invalid) {
-        (Seen::Meets, Some(reason)) => {
-            (Standing::NotShown, format!("not to be believed: {}", reason.text), phases::LATENCY)
+        (Seen::Meets, Some(reason)) => (
+            RequirementStatus::NotShown,
+            format!("not to be believed: {}", reason.text),
+            phases::LATENCY,
+        ),
+        (Seen::Meets, None) => {
+            (RequirementStatus::Met, "the conditions held".to_owned(), phases::LATENCY)
         }
-        (Seen::Meets, None) => (Standing::Met, "the conditions held".to_owned(), phases::LATENCY),
-        (Seen::Unclear, _) => (Standing::NotShown, found.why, phases::LATENCY),
-        (Seen::Misses | Seen::Overloaded, _) => (Standing::NotMet, found.why, phases::LATENCY),
+        (Seen::Unclear, _) => (RequirementStatus::NotShown, found.why, phases::LATENCY),
+        (Seen::Misses | Seen::Overloaded, _) => {
+            (RequirementStatus::NotMet, found.why, phases::LATENCY)
+        }
     }
 }
 
@@ -266,11 +280,11 @@ fn killed(run: &StoreRun) -> Decided {
     let Some(phase) = phase(run, phases::KILLED) else {
         let nodes = run.testbed.is_some();
         let why = if nodes { not_run(run, "").1 } else { "the store is no testbed".to_owned() };
-        return (Standing::NotShown, why, phases::KILLED);
+        return (RequirementStatus::NotShown, why, phases::KILLED);
     };
     let done = |what: &str| phase.faults.iter().find(|f| f.what == what && f.error.is_none());
     let Some(kill) = done("kill") else {
-        return (Standing::NotShown, "no node was killed".to_owned(), phases::KILLED);
+        return (RequirementStatus::NotShown, "no node was killed".to_owned(), phases::KILLED);
     };
     let back = format!("{}:read-back", phases::KILLED);
     let lost = run.phases.iter().filter(|p| p.name == phases::KILLED || p.name == back).map(wrong);
@@ -288,9 +302,9 @@ fn killed(run: &StoreRun) -> Decided {
     let went_on =
         run.status == Status::Complete && last < phase.wall_ns.saturating_sub(500_000_000);
     let standing = match (lost, read_back, went_on) {
-        (0, true, true) => Standing::Met,
-        (0, false, true) => Standing::NotShown,
-        _ => Standing::NotMet,
+        (0, true, true) => RequirementStatus::Met,
+        (0, false, true) => RequirementStatus::NotShown,
+        _ => RequirementStatus::NotMet,
     };
     (standing, told, phases::KILLED)
 }
@@ -302,16 +316,18 @@ fn added(run: &StoreRun) -> Decided {
             (_, false) => "this build adds no nodes under load".to_owned(),
             (Some(_), true) => not_run(run, "").1,
         };
-        return (Standing::NotShown, why, phases::ADDED);
+        return (RequirementStatus::NotShown, why, phases::ADDED);
     };
     match phase.faults.iter().find(|fault| fault.what == "add") {
-        None => (Standing::NotShown, "no node was added".to_owned(), phases::ADDED),
+        None => (RequirementStatus::NotShown, "no node was added".to_owned(), phases::ADDED),
         Some(fault) => match (&fault.error, phase.unsuccessful(), wrong(phase)) {
-            (Some(error), ..) => (Standing::NotShown, error.clone(), phases::ADDED),
-            (None, 0, 0) => (Standing::Met, "added without an error".to_owned(), phases::ADDED),
+            (Some(error), ..) => (RequirementStatus::NotShown, error.clone(), phases::ADDED),
+            (None, 0, 0) => {
+                (RequirementStatus::Met, "added without an error".to_owned(), phases::ADDED)
+            }
             (None, errors, wrong) => {
                 let why = format!("added with {errors} errors and {wrong} wrong reads");
-                (Standing::NotMet, why, phases::ADDED)
+                (RequirementStatus::NotMet, why, phases::ADDED)
             }
         },
     }
@@ -320,9 +336,11 @@ fn added(run: &StoreRun) -> Decided {
 fn budget(required: &Requirements, month: Option<f64>) -> Decided {
     let most = required.budget.as_ref().map_or(0.0, |budget| budget.month);
     match month {
-        None => (Standing::NotShown, "no servers are stated for this store".to_owned(), ""),
-        Some(month) if month <= most => (Standing::Met, format!("{month:.2} a month"), ""),
-        Some(month) => (Standing::NotMet, format!("{month:.2} a month"), ""),
+        None => {
+            (RequirementStatus::NotShown, "no servers are stated for this store".to_owned(), "")
+        }
+        Some(month) if month <= most => (RequirementStatus::Met, format!("{month:.2} a month"), ""),
+        Some(month) => (RequirementStatus::NotMet, format!("{month:.2} a month"), ""),
     }
 }
 

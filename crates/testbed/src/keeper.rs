@@ -207,7 +207,7 @@ impl Drop for Keeper {
 
 /// A testbed that is up and may be anybody's, by its folder.
 #[derive(Debug)]
-pub struct Standing {
+pub struct RunningTestbed {
     folder: PathBuf,
 }
 
@@ -215,13 +215,13 @@ pub struct Standing {
 ///
 /// # Errors
 /// [`TestbedError::System`] if their folders cannot be listed.
-pub fn standing() -> Result<Vec<Standing>, TestbedError> {
+pub fn running() -> Result<Vec<RunningTestbed>, TestbedError> {
     let folders = crate::folder::living().map_err(TestbedError::system("list", "testbeds"))?;
-    let standing = folders.into_iter().filter(|folder| folder.join(SOCKET).exists());
-    Ok(standing.map(|folder| Standing { folder }).collect())
+    let running = folders.into_iter().filter(|folder| folder.join(SOCKET).exists());
+    Ok(running.map(|folder| RunningTestbed { folder }).collect())
 }
 
-impl Standing {
+impl RunningTestbed {
     /// Name of its folder, which nobody else's has: `redis-x7Bq2w`.
     #[must_use]
     pub fn id(&self) -> String {

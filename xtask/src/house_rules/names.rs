@@ -45,7 +45,6 @@ const SHARED: &[&str] = &[
     "Source",
     "Span",
     "Spread",
-    "Standing",
     "Suite",
     "Target",
     "Token",

@@ -25,7 +25,7 @@ pub struct Claim {
 /// How a claim stands. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum ClaimStatus {
     /// What was measured is as it says.
     Confirmed,
     /// What was measured does not decide it.
@@ -34,30 +34,30 @@ pub enum Standing {
     Refuted,
 }
 
-impl Standing {
+impl ClaimStatus {
     /// The word used in results and on the terminal.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Standing::Confirmed => "confirmed",
-            Standing::Inconclusive => "inconclusive",
-            Standing::Refuted => "refuted",
+            ClaimStatus::Confirmed => "confirmed",
+            ClaimStatus::Inconclusive => "inconclusive",
+            ClaimStatus::Refuted => "refuted",
         }
     }
 
     /// How something stands that holds, does not, or is not decided.
     #[must_use]
-    pub fn of(holds: Option<bool>) -> Standing {
+    pub fn of(holds: Option<bool>) -> ClaimStatus {
         match holds {
-            Some(true) => Standing::Confirmed,
-            Some(false) => Standing::Refuted,
-            None => Standing::Inconclusive,
+            Some(true) => ClaimStatus::Confirmed,
+            Some(false) => ClaimStatus::Refuted,
+            None => ClaimStatus::Inconclusive,
         }
     }
 
     /// How all of them together stand: as the worst does. Nothing at all decides nothing.
-    pub fn of_all(all: impl IntoIterator<Item = Standing>) -> Standing {
-        all.into_iter().max().unwrap_or(Standing::Inconclusive)
+    pub fn of_all(all: impl IntoIterator<Item = ClaimStatus>) -> ClaimStatus {
+        all.into_iter().max().unwrap_or(ClaimStatus::Inconclusive)
     }
 }
 
@@ -67,11 +67,11 @@ mod tests {
 
     #[test]
     fn one_refutation_outweighs_all() {
-        use Standing::{Confirmed, Inconclusive, Refuted};
-        assert_eq!(Standing::of_all([Confirmed, Confirmed]), Confirmed);
-        assert_eq!(Standing::of_all([Confirmed, Inconclusive]), Inconclusive);
-        assert_eq!(Standing::of_all([Inconclusive, Refuted, Confirmed]), Refuted);
-        assert_eq!(Standing::of_all([]), Inconclusive, "nothing was looked at");
-        assert_eq!([None, Some(true)].map(Standing::of), [Inconclusive, Confirmed]);
+        use ClaimStatus::{Confirmed, Inconclusive, Refuted};
+        assert_eq!(ClaimStatus::of_all([Confirmed, Confirmed]), Confirmed);
+        assert_eq!(ClaimStatus::of_all([Confirmed, Inconclusive]), Inconclusive);
+        assert_eq!(ClaimStatus::of_all([Inconclusive, Refuted, Confirmed]), Refuted);
+        assert_eq!(ClaimStatus::of_all([]), Inconclusive, "nothing was looked at");
+        assert_eq!([None, Some(true)].map(ClaimStatus::of), [Inconclusive, Confirmed]);
     }
 }

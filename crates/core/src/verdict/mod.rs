@@ -13,7 +13,7 @@ mod reason;
 
 use serde::{Deserialize, Serialize};
 
-pub use claim::{Claim, Standing};
+pub use claim::{Claim, ClaimStatus};
 pub use condition::{
     Amount, Condition, ConditionError, Dimension, FIGURES, Figure as ConditionFigure, KnownFigure,
     Measured, Operations, Operator, Subject,

@@ -210,7 +210,7 @@ impl Found {
 
 /// What a version of this run is to a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum VersionStatus {
     /// May be current; the tick if it was acknowledged before the read was sent.
     Legal(Option<Tick>),
     /// An acknowledged write took its place before the read was sent.
@@ -224,7 +224,7 @@ pub(super) enum Standing {
 /// What the ledger knows of the moment at which a read was sent, and of what has begun since.
 pub(super) trait Past {
     /// What `version` is to the read.
-    fn standing(&self, version: u32) -> Standing;
+    fn standing(&self, version: u32) -> VersionStatus;
     /// What was there before this run may still be there.
     fn earlier(&self) -> bool;
     /// That nothing was there before this run may still hold.
@@ -276,11 +276,13 @@ impl Rules {
 
     fn judge_version(&self, version: u32, past: &impl Past, times: Times) -> Judgement {
         let kind = match past.standing(version) {
-            Standing::Legal(Some(tick)) if self.must_be_gone(tick, times) => AnomalyKind::Stale,
-            Standing::Legal(_) => return Judgement::Legal,
-            Standing::Failed | Standing::NeverSent => AnomalyKind::Phantom,
-            Standing::Superseded if past.buried(version) => AnomalyKind::Resurrected,
-            Standing::Superseded => AnomalyKind::Stale,
+            VersionStatus::Legal(Some(tick)) if self.must_be_gone(tick, times) => {
+                AnomalyKind::Stale
+            }
+            VersionStatus::Legal(_) => return Judgement::Legal,
+            VersionStatus::Failed | VersionStatus::NeverSent => AnomalyKind::Phantom,
+            VersionStatus::Superseded if past.buried(version) => AnomalyKind::Resurrected,
+            VersionStatus::Superseded => AnomalyKind::Stale,
         };
         illegal(kind, past, times)
     }

@@ -30,7 +30,7 @@
 mod table;
 
 use super::judgement::{
-    Expiry, Past, Presence, Rules, SlotState, Standing, Tick, WriteEnd, WriteKind,
+    Expiry, Past, Presence, Rules, SlotState, Tick, VersionStatus, WriteEnd, WriteKind,
 };
 use super::ledger::word::{Base, MOST_GAP, Word};
 use crate::measure::Nanos;
@@ -481,23 +481,23 @@ impl View<'_> {
 }
 
 impl Past for View<'_> {
-    fn standing(&self, version: u32) -> Standing {
+    fn standing(&self, version: u32) -> VersionStatus {
         if version == 0 || version > self.issued || self.kept(version, WriteKind::Delete).is_some()
         {
-            return Standing::NeverSent;
+            return VersionStatus::NeverSent;
         }
         if self.entry.has_failed(version) {
-            return Standing::Failed;
+            return VersionStatus::Failed;
         }
         if version >= self.read.next {
-            return Standing::Legal(None);
+            return VersionStatus::Legal(None);
         }
         match self.kept(version, WriteKind::Put) {
             Some(v) if self.legal(v) => {
                 let acknowledged = v.state == State::Acknowledged && v.end <= self.read.at;
-                Standing::Legal(acknowledged.then_some(v.tick))
+                VersionStatus::Legal(acknowledged.then_some(v.tick))
             }
-            _ => Standing::Superseded,
+            _ => VersionStatus::Superseded,
         }
     }
 

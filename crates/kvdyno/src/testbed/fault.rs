@@ -1,7 +1,7 @@
 //! `kvdyno testbed fault`: something is done to nodes of a testbed that is up.
 
 use kvdyno_core::workload::{NetworkFault, Way};
-use kvdyno_testbed::keeper::Standing;
+use kvdyno_testbed::keeper::RunningTestbed;
 use kvdyno_testbed::{Action, DESCRIBED, NodeDescription, Trouble};
 
 use super::arguments::{self, FaultArguments, From, Word};
@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 ///
 /// # Errors
 /// [`Failure`] if the testbed cannot, or is the user's own and was not meant to be harmed.
-pub fn carry_out(testbed: &Standing, wanted: &FaultArguments) -> Result<Exit, Failure> {
+pub fn carry_out(testbed: &RunningTestbed, wanted: &FaultArguments) -> Result<Exit, Failure> {
     let described = testbed.describe().map_err(about)?;
     if described.kind == DESCRIBED {
         consent(&described.request, "its nodes are acted on", wanted.yes)?;
@@ -39,7 +39,10 @@ pub fn carry_out(testbed: &Standing, wanted: &FaultArguments) -> Result<Exit, Fa
 }
 
 /// Whatever there is of trouble with the network of nodes is undone.
-fn heal(testbed: &Standing, nodes: &[String]) -> Result<String, kvdyno_testbed::TestbedError> {
+fn heal(
+    testbed: &RunningTestbed,
+    nodes: &[String],
+) -> Result<String, kvdyno_testbed::TestbedError> {
     let all = [Trouble::Partition, Trouble::Lossy, Trouble::Slow];
     let tried = all.map(|trouble| testbed.act_on(nodes.to_vec(), Action::Heal(trouble)));
     let mut used: Vec<String> = Vec::new();

@@ -1,7 +1,7 @@
 //! Claims against results whose figures are known.
 
 use kvdyno_core::suite::{Overrides, Suite};
-use kvdyno_core::verdict::Standing::{Confirmed, Inconclusive, Refuted};
+use kvdyno_core::verdict::ClaimStatus::{Confirmed, Inconclusive, Refuted};
 
 use super::*;
 use crate::result::{
@@ -34,7 +34,7 @@ fn judged(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimResult {
     judge(&plan, &run).remove(0)
 }
 
-fn standing(holds: &str, change: impl FnOnce(&mut StoreRun)) -> Standing {
+fn standing(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimStatus {
     judged(holds, change).standing
 }
 

@@ -2,7 +2,7 @@
 //! interval of what was measured does.
 
 use kvdyno_core::suite::Plan;
-use kvdyno_core::verdict::{Amount, Claim, Condition, Standing};
+use kvdyno_core::verdict::{Amount, Claim, ClaimStatus, Condition};
 
 use crate::claims::is_about;
 use crate::result::{ClaimResult, ConditionResult, StoreRun};
@@ -41,7 +41,7 @@ pub(super) fn of_claim(comparison: &Comparison, claim: &Claim) -> ClaimResult {
     let conditions: Vec<ConditionResult> = conditions.collect();
     ClaimResult {
         says: claim.says.clone(),
-        standing: Standing::of_all(conditions.iter().map(|condition| condition.standing)),
+        standing: ClaimStatus::of_all(conditions.iter().map(|condition| condition.standing)),
         conditions,
         reach: "as far as the two deployments differ in nothing else that matters".to_owned(),
     }
@@ -51,7 +51,7 @@ fn of_condition(comparison: &Comparison, condition: &Condition) -> Vec<Condition
     let undecided = |phase: Option<&PhaseComparison>, why: String| ConditionResult {
         condition: condition.to_string(),
         phase: phase.map(|phase| phase.name.clone()),
-        standing: Standing::Inconclusive,
+        standing: ClaimStatus::Inconclusive,
         measured: String::new(),
         why,
     };
@@ -77,7 +77,9 @@ fn of_condition(comparison: &Comparison, condition: &Condition) -> Vec<Condition
             (false, None) => {
                 ConditionResult { measured, why: "too noisy to tell".to_owned(), ..told }
             }
-            (false, holds) => ConditionResult { measured, standing: Standing::of(holds), ..told },
+            (false, holds) => {
+                ConditionResult { measured, standing: ClaimStatus::of(holds), ..told }
+            }
         }
     };
     phases.iter().map(of_phase).collect()

@@ -1,7 +1,7 @@
 //! The method on trial: simulated results, whose truth is known. Of 200 comparisons of equals hardly
 //! any may report a difference; a true one of 5 % must be found. Every seed is fixed.
 
-use kvdyno_core::verdict::{Claim, Condition, Standing};
+use kvdyno_core::verdict::{Claim, ClaimStatus, Condition};
 use kvdyno_core::workload::{Kind, Random};
 
 use super::claims::of_claim;
@@ -189,25 +189,27 @@ fn a_claim_holds_if_the_whole_interval_does() {
     };
     // A thousand a second less, and as sure as five in twenty thousand.
     for (holds, standing) in [
-        ("rate > -2k/s, rate > -10%", Standing::Confirmed),
-        ("rate > -200/s", Standing::Refuted),
-        ("rate > -2k/s, rate > -1%", Standing::Refuted),
-        ("rate > -1000/s", Standing::Inconclusive),
-        ("rate(insert) > -2k/s", Standing::Inconclusive),
-        ("rate in nowhere > -2k/s", Standing::Inconclusive),
-        ("stale > -5%", Standing::Inconclusive),
+        ("rate > -2k/s, rate > -10%", ClaimStatus::Confirmed),
+        ("rate > -200/s", ClaimStatus::Refuted),
+        ("rate > -2k/s, rate > -1%", ClaimStatus::Refuted),
+        ("rate > -1000/s", ClaimStatus::Inconclusive),
+        ("rate(insert) > -2k/s", ClaimStatus::Inconclusive),
+        ("rate in nowhere > -2k/s", ClaimStatus::Inconclusive),
+        ("stale > -5%", ClaimStatus::Inconclusive),
     ] {
         let judged = of_claim(&comparison, &claim(holds));
         assert_eq!(judged.standing, standing, "{holds}: {judged:?}");
         let told = judged.conditions.iter();
-        assert!(told.clone().all(|c| c.why.is_empty() == (c.standing != Standing::Inconclusive)));
+        assert!(
+            told.clone().all(|c| c.why.is_empty() == (c.standing != ClaimStatus::Inconclusive))
+        );
     }
     let judged = of_claim(&comparison, &claim("rate > -2k/s"));
     let measured = &judged.conditions[0].measured;
     assert!(measured.starts_with("rate ") && measured.contains(", -"), "{measured}");
     comparison.invalid = true;
     let judged = of_claim(&comparison, &claim("rate > -2k/s"));
-    assert_eq!(judged.standing, Standing::Inconclusive);
+    assert_eq!(judged.standing, ClaimStatus::Inconclusive);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::junit::{Case, Ending, Suite};
-use kvdyno_core::verdict::Standing;
+use kvdyno_core::verdict::ClaimStatus;
 
 use crate::markdown::escaped;
 use crate::result::ClaimResult;
@@ -242,9 +242,9 @@ pub fn junit(report: &Report) -> String {
         }
         for claim in &comparison.claims {
             let ending = match claim.standing {
-                Standing::Confirmed => Ending::Passed,
-                Standing::Refuted => Ending::Failed(reasons(claim)),
-                Standing::Inconclusive => Ending::Skipped(reasons(claim)),
+                ClaimStatus::Confirmed => Ending::Passed,
+                ClaimStatus::Refuted => Ending::Failed(reasons(claim)),
+                ClaimStatus::Inconclusive => Ending::Skipped(reasons(claim)),
             };
             cases.push(Case::new("claims", &claim.says, ending));
         }

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::brief::rounded;
 use super::capacity::CapacityCharts;
+use crate::ranking::store_labels;
 use crate::result::{HistogramError, PhaseResult, RunResult, gathered, moments};
-use crate::standing::store_labels;
 use crate::timeline::{
     ALL_KINDS, Percentiles, PhaseTimeline, Point, ProcessTimeline, Timeline, Use,
 };

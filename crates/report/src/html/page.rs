@@ -8,8 +8,8 @@ use kvdyno_core::verify::AnomalyKind;
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
+use crate::ranking::{Ranking, store_labels};
 use crate::result::{AnomalyResult, HistogramError, RunResult, StoreRun, moments};
-use crate::standing::{Standing, store_labels};
 use crate::terminal::row_cells;
 use crate::timeline::Timeline;
 use crate::view::{Scope, rows};
@@ -55,7 +55,7 @@ pub(super) struct Page {
     unit: &'static str,
     columns: &'static [ReportLine],
     stores: Vec<StoreCard>,
-    standing: Option<Standing>,
+    standing: Option<Ranking>,
     claims: Vec<ClaimCard>,
     cost_columns: &'static [AccountLine],
     costs: Vec<Vec<String>>,
@@ -144,7 +144,7 @@ impl Page {
             unit: unit.name(),
             columns: report_lines(has_misses(result)),
             stores,
-            standing: Standing::of(result)?,
+            standing: Ranking::of(result)?,
             claims: claims(result, &labels),
             cost_columns: &ACCOUNT_LINES,
             costs: costs(result, &labels),

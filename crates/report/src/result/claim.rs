@@ -1,6 +1,6 @@
 //! How a suite's claims stand against one store.
 
-use kvdyno_core::verdict::Standing;
+use kvdyno_core::verdict::ClaimStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct ClaimResult {
     pub says: String,
     /// `confirmed`, `inconclusive` or `refuted`: as the worst of its conditions.
     #[schemars(with = "String")]
-    pub standing: Standing,
+    pub standing: ClaimStatus,
     /// Each condition in each phase that it is about.
     pub conditions: Vec<ConditionResult>,
     /// How far it reaches: what was done to the store meanwhile, and what that says nothing of.
@@ -27,7 +27,7 @@ pub struct ConditionResult {
     pub phase: Option<String>,
     /// `confirmed`, `inconclusive` or `refuted`.
     #[schemars(with = "String")]
-    pub standing: Standing,
+    pub standing: ClaimStatus,
     /// What was measured, in words: `3.20 ms`, `at least 12`, `never`.
     pub measured: String,
     /// Why it is not decided; empty if it is.

@@ -1,6 +1,6 @@
 //! On the terminal: how the claims stand, and what each fault cost.
 
-use kvdyno_core::verdict::{Level, Standing};
+use kvdyno_core::verdict::{ClaimStatus, Level};
 
 use crate::account::lines::{ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_text, writes_text};
 use crate::result::{ClaimResult, ConditionResult, FaultAccount, PhaseResult, StoreRun};
@@ -23,11 +23,11 @@ pub(super) fn claims(run: &StoreRun, style: Style) -> String {
     text
 }
 
-fn standing_text(standing: Standing, style: Style) -> String {
+fn standing_text(standing: ClaimStatus, style: Style) -> String {
     let level = match standing {
-        Standing::Confirmed => Level::Valid,
-        Standing::Inconclusive => Level::Suspect,
-        Standing::Refuted => Level::Invalid,
+        ClaimStatus::Confirmed => Level::Valid,
+        ClaimStatus::Inconclusive => Level::Suspect,
+        ClaimStatus::Refuted => Level::Invalid,
     };
     style.rated(level, &standing.name().to_uppercase())
 }
@@ -41,9 +41,9 @@ pub(crate) fn condition_text(condition: &ConditionResult) -> String {
     let measured = if measured.is_empty() { "not known" } else { measured };
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     match standing {
-        Standing::Confirmed => format!("{asked}{place}: {measured}"),
-        Standing::Refuted => format!("{asked}{place}: NO, {measured}"),
-        Standing::Inconclusive => format!("{asked}{place}: {measured}{why}"),
+        ClaimStatus::Confirmed => format!("{asked}{place}: {measured}"),
+        ClaimStatus::Refuted => format!("{asked}{place}: NO, {measured}"),
+        ClaimStatus::Inconclusive => format!("{asked}{place}: {measured}{why}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use askama::Template;
 use kvdyno_core::shown::plain_lines;
 
-use super::{Column, Standing};
+use super::{Column, RequirementStatus};
 use crate::terminal::Style;
 use crate::terminal::layout::printable;
 
@@ -83,11 +83,11 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn class(&self, standing: &Standing) -> &'static str {
+    fn class(&self, standing: &RequirementStatus) -> &'static str {
         match standing {
-            Standing::Met => "valid",
-            Standing::NotMet => "invalid",
-            Standing::NotShown => "suspect",
+            RequirementStatus::Met => "valid",
+            RequirementStatus::NotMet => "invalid",
+            RequirementStatus::NotShown => "suspect",
         }
     }
 }

@@ -55,14 +55,14 @@ fn run() -> StoreRun {
     run
 }
 
-fn standings(run: &StoreRun, month: Option<f64>) -> Vec<Standing> {
+fn standings(run: &StoreRun, month: Option<f64>) -> Vec<RequirementStatus> {
     let cells = judge(&required(), run, month);
     cells.iter().map(|cell| cell.standing).collect()
 }
 
 #[test]
 fn a_run_without_fault_meets_what_it_shows() {
-    use Standing::{Met, NotShown};
+    use RequirementStatus::{Met, NotShown};
     let expected = [Met, Met, Met, Met, Met, Met, Met, NotShown, Met];
     assert_eq!(standings(&run(), Some(99.0)), expected);
     assert_eq!(rows(&required()).len(), expected.len());
@@ -92,7 +92,7 @@ fn each_cell_can_fail() {
         (8, &|_| {}),
     ];
     for (number, change) in cases {
-        assert_eq!(cell(number, change), Standing::NotMet, "{number}");
+        assert_eq!(cell(number, change), RequirementStatus::NotMet, "{number}");
     }
 }
 
@@ -103,9 +103,12 @@ fn nothing_is_met_that_no_run_shows() {
     run.testbed = None;
     run.store.consistency = Promise::declared(Consistency::Linearizable);
     let standings = standings(&run, None);
-    assert!(standings.iter().all(|standing| *standing == Standing::NotShown), "{standings:?}");
+    assert!(
+        standings.iter().all(|standing| *standing == RequirementStatus::NotShown),
+        "{standings:?}"
+    );
     let unrun = unrun(&required(), "it would not start");
-    assert!(unrun.iter().all(|cell| cell.standing == Standing::NotShown));
+    assert!(unrun.iter().all(|cell| cell.standing == RequirementStatus::NotShown));
 }
 
 #[test]
@@ -122,5 +125,5 @@ fn the_table_is_the_same_everywhere_and_outside_text_stays_text() {
     assert!(page.contains("&#60;t&#62;") && !page.contains("<b>|x"), "{page}");
     let terminal = terminal("t", &columns, crate::terminal::Style::PLAIN);
     assert!(terminal.contains("operation scan") && terminal.contains("[killed]"), "{terminal}");
-    assert_eq!(columns[0].standing(), Standing::NotShown);
+    assert_eq!(columns[0].standing(), RequirementStatus::NotShown);
 }

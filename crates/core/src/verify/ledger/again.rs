@@ -13,8 +13,8 @@ use super::word::{Base, Word};
 use super::{load, replace};
 use crate::measure::Nanos;
 use crate::verify::judgement::{
-    Expiry, Found, Judgement, Past, Presence, Rules, SlotState, Standing, Tick, Times, WriteEnd,
-    WriteKind,
+    Expiry, Found, Judgement, Past, Presence, Rules, SlotState, Tick, Times, VersionStatus,
+    WriteEnd, WriteKind,
 };
 
 /// Pristine or found: no put acknowledged. Present: one was, and no delete begun. Deleted: one was
@@ -88,11 +88,11 @@ struct View {
 }
 
 impl Past for View {
-    fn standing(&self, version: u32) -> Standing {
+    fn standing(&self, version: u32) -> VersionStatus {
         if version == 0 || version > self.last.issued() {
-            return Standing::NeverSent;
+            return VersionStatus::NeverSent;
         }
-        Standing::Legal(None)
+        VersionStatus::Legal(None)
     }
 
     fn earlier(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use super::word::{Base, Flight, Word};
 use crate::measure::Nanos;
-use crate::verify::judgement::{Expiry, Past, Standing, Tick, WriteKind};
+use crate::verify::judgement::{Expiry, Past, Tick, VersionStatus, WriteKind};
 use crate::verify::overlap::Entry;
 
 /// What is known of a slot when a read ends.
@@ -40,9 +40,9 @@ impl Snapshot<'_> {
 }
 
 impl Past for Snapshot<'_> {
-    fn standing(&self, version: u32) -> Standing {
+    fn standing(&self, version: u32) -> VersionStatus {
         if version == 0 || version > self.last.issued() {
-            return Standing::NeverSent;
+            return VersionStatus::NeverSent;
         }
         let then = self.then;
         let failed = match self.now {
@@ -50,17 +50,17 @@ impl Past for Snapshot<'_> {
             Now::Entry(entry) => entry.has_failed(version),
         };
         if failed || then.remembers_failed(version) {
-            return Standing::Failed;
+            return VersionStatus::Failed;
         }
         if version >= then.open() {
             let delete = version < then.open() + u32::from(then.in_flight())
                 && then.flight_kind() == Some(WriteKind::Delete);
-            return if delete { Standing::NeverSent } else { Standing::Legal(None) };
+            return if delete { VersionStatus::NeverSent } else { VersionStatus::Legal(None) };
         }
         if version == then.current() && then.base() == Base::Present && !then.observed() {
-            return Standing::Legal(Some(then.tick()));
+            return VersionStatus::Legal(Some(then.tick()));
         }
-        Standing::Superseded
+        VersionStatus::Superseded
     }
 
     fn earlier(&self) -> bool {

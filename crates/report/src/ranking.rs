@@ -13,16 +13,16 @@ const LEVEL: f64 = 1.01;
 
 /// How the stores of a result stand against each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct Ranking {
     /// One entry for each measured phase.
-    pub phases: Vec<PhaseStanding>,
+    pub phases: Vec<PhaseRanking>,
     /// What speaks against a plain comparison.
     pub cautions: Vec<String>,
 }
 
 /// How the stores stand in a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PhaseStanding {
+pub struct PhaseRanking {
     /// First column of the table.
     pub test: String,
     /// By throughput.
@@ -42,12 +42,12 @@ pub fn store_labels(result: &RunResult) -> Vec<String> {
     result.runs.iter().map(label).collect()
 }
 
-impl Standing {
+impl Ranking {
     /// How the stores of a result stand; `None` unless there are two or more.
     ///
     /// # Errors
     /// [`HistogramError`] if a histogram cannot be decoded.
-    pub fn of(result: &RunResult) -> Result<Option<Standing>, HistogramError> {
+    pub fn of(result: &RunResult) -> Result<Option<Ranking>, HistogramError> {
         if result.runs.len() < 2 {
             return Ok(None);
         }
@@ -56,7 +56,7 @@ impl Standing {
         if !result.compare_unequal && is_unequal(result) {
             let mut cautions = cautions(result, &labels);
             cautions.insert(0, "not compared; --allow-unequal compares them".to_owned());
-            return Ok(Some(Standing { phases, cautions }));
+            return Ok(Some(Ranking { phases, cautions }));
         }
         for phase in result.runs[0].phases.iter().filter(|phase| !phase.prepares()) {
             let mut rows = Vec::new();
@@ -69,7 +69,7 @@ impl Standing {
                 phases.push(phase_standing(&phase.label, &rows));
             }
         }
-        Ok(Some(Standing { phases, cautions: cautions(result, &labels) }))
+        Ok(Some(Ranking { phases, cautions: cautions(result, &labels) }))
     }
 }
 
@@ -83,7 +83,7 @@ fn same_phase<'a>(run: &'a StoreRun, phase: &PhaseResult) -> Option<&'a PhaseRes
     run.phases.iter().find(|p| p.index == phase.index && p.name == phase.name)
 }
 
-fn phase_standing(test: &str, rows: &[(&str, PhaseView)]) -> PhaseStanding {
+fn phase_standing(test: &str, rows: &[(&str, PhaseView)]) -> PhaseRanking {
     let mut rates: Vec<(&str, f64)> =
         rows.iter().filter_map(|(label, row)| Some((*label, row.rate?))).collect();
     rates.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -94,7 +94,7 @@ fn phase_standing(test: &str, rows: &[(&str, PhaseView)]) -> PhaseStanding {
         Clock::Service => "service",
         Clock::Response => "response",
     };
-    PhaseStanding {
+    PhaseRanking {
         test: test.to_owned(),
         rate: ranked("throughput", &rates, |rate| format!("{}/s", grouped(rate.round()))),
         p99: ranked(&format!("99 % {clock} time"), &p99s, duration_text),
@@ -190,14 +190,14 @@ mod tests {
         let mut result = sample::two_stores();
         result.runs[0].phases[0].wall_ns = 1_000_000_000;
         result.runs[1].phases[0].wall_ns = 2_000_000_000;
-        let standing = Standing::of(&result).unwrap().unwrap();
+        let standing = Ranking::of(&result).unwrap().unwrap();
         let text = &standing.phases[0].rate;
         assert!(
             text.starts_with("lmdb is ahead by throughput: ") && text.contains("2.00 × fjall"),
             "{text}"
         );
         result.runs.swap(0, 1);
-        let swapped = Standing::of(&result).unwrap().unwrap();
+        let swapped = Ranking::of(&result).unwrap().unwrap();
         assert_eq!(&swapped.phases[0].rate, text);
     }
 
@@ -216,12 +216,7 @@ mod tests {
     fn different_promises_are_a_caution() {
         let mut result = sample::two_stores();
         let told = |result: &RunResult| {
-            Standing::of(result)
-                .unwrap()
-                .unwrap()
-                .cautions
-                .join("\n")
-                .contains("durability differs")
+            Ranking::of(result).unwrap().unwrap().cautions.join("\n").contains("durability differs")
         };
         assert!(!told(&result));
         result.runs[1].store.durability = Promise::declared(Durability::PowerLoss);
@@ -234,6 +229,6 @@ mod tests {
         result.runs[1].store.name = "lmdb".into();
         assert_eq!(store_labels(&result), ["lmdb:/data/lmdb", "fjall:/data/fjall"]);
         result.runs.truncate(1);
-        assert_eq!(Standing::of(&result).unwrap(), None);
+        assert_eq!(Ranking::of(&result).unwrap(), None);
     }
 }
