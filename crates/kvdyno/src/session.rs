@@ -32,7 +32,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::replicas::{self, Origin};
 use crate::setting::Setting;
-use crate::testbed::{Disturbed, Hears, Roster, SharedKeeper};
+use crate::testbed::{Disturbed, Hears, NodeProcesses, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
@@ -55,7 +55,7 @@ pub struct Session<'a> {
     testbed: Option<TestbedResult>,
     keeper: Option<SharedKeeper>,
     /// Which process each of its nodes is.
-    roster: Roster,
+    roster: NodeProcesses,
     context: Context,
     existing: Existing,
     /// Which records are missing, where some are and some are not.
@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
             url,
             testbed: None,
             keeper: None,
-            roster: Roster::default(),
+            roster: NodeProcesses::default(),
             context,
             existing,
             sightings,
@@ -148,7 +148,7 @@ impl<'a> Session<'a> {
 
     /// The store is a testbed's: it is disclosed, its nodes are sampled, and faults befall it.
     pub fn on_testbed(self, testbed: TestbedResult, keeper: SharedKeeper) -> Self {
-        let roster = Roster::of(&testbed.nodes);
+        let roster = NodeProcesses::of(&testbed.nodes);
         Session { testbed: Some(testbed), keeper: Some(keeper), roster, ..self }
     }
 

@@ -12,7 +12,7 @@ mod kinds;
 mod mending;
 mod nemesis;
 mod newcomers;
-mod roster;
+mod node_processes;
 mod shared_keeper;
 
 use std::path::Path;
@@ -30,7 +30,7 @@ pub use consent::consent;
 pub use disclosed::disclosed;
 pub use fitting::{fitted, store_of};
 pub use nemesis::{Disturbed, Hears};
-pub use roster::Roster;
+pub use node_processes::NodeProcesses;
 pub use shared_keeper::SharedKeeper;
 
 use crate::exit::{Exit, Failure};

@@ -17,7 +17,7 @@ use kvdyno_core::workload::{Condition, FaultKind, FaultPlan, PhasePlan, Random};
 use kvdyno_report::result::{FaultResult, Redundancy};
 use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError, Trouble};
 
-use super::Roster;
+use super::NodeProcesses;
 use super::aim::{Aimed, action, choose, few, sides, wanted};
 use super::mending::{Mending, State};
 use super::newcomers::{Newcomers, TAKE_RECORDS};
@@ -164,7 +164,7 @@ struct Hand {
     tells: Sender<String>,
     keeper: SharedKeeper,
     /// Hears of nodes that are other processes now.
-    roster: Roster,
+    roster: NodeProcesses,
     /// Servers that have joined.
     newcomers: Newcomers,
     interrupt: Arc<Interrupt>,

@@ -8,7 +8,7 @@ use kvdyno_core::measure::{Interval, Nanos};
 use kvdyno_core::workload::{Arrival, Dataset, PhasePlan};
 use kvdyno_report::result::{FaultResult, UnaskedNode};
 
-use super::super::Roster;
+use super::super::NodeProcesses;
 use super::super::asked::Asked;
 use super::{Nemesis, News};
 use crate::output::PhaseObserver;
@@ -19,7 +19,7 @@ use crate::testbed::shared_keeper::{SharedKeeper, lock};
 #[derive(Clone, Copy)]
 pub struct Hears<'a> {
     /// Which process each node is.
-    pub roster: &'a Roster,
+    pub roster: &'a NodeProcesses,
     /// Where the load goes.
     pub store: &'a Arc<dyn AnyStore>,
     /// The records in it.

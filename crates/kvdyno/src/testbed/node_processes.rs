@@ -12,7 +12,7 @@ use super::shared_keeper::{SharedKeeper, lock};
 
 /// The nodes of one testbed; its copies are one and the same.
 #[derive(Clone, Debug, Default)]
-pub struct Roster(Arc<Mutex<State>>);
+pub struct NodeProcesses(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -23,11 +23,11 @@ struct State {
     follow: Option<Follow>,
 }
 
-impl Roster {
+impl NodeProcesses {
     /// The nodes as they are disclosed.
-    pub fn of(nodes: &[TestbedNode]) -> Roster {
+    pub fn of(nodes: &[TestbedNode]) -> NodeProcesses {
         let nodes = nodes.iter().filter_map(|node| Some((node.name.clone(), node.pid?))).collect();
-        Roster(Arc::new(Mutex::new(State { nodes, ..State::default() })))
+        NodeProcesses(Arc::new(Mutex::new(State { nodes, ..State::default() })))
     }
 
     /// Begins to sample the nodes as they are now; `None` where this machine tells nothing.
@@ -111,7 +111,7 @@ mod tests {
     fn a_new_process_of_a_node_takes_its_place_and_a_new_node_comes_last() {
         let first = [node("redis-1", Some(7)), node("redis-2", Some(8))];
         let first: Vec<_> = first.iter().map(disclosed::node).collect();
-        let roster = Roster::of(&first);
+        let roster = NodeProcesses::of(&first);
         let take = |now: &[NodeDescription]| roster.with(|state| state.take(now));
         assert!(!take(&[node("redis-1", Some(7)), node("redis-2", None)]));
         assert!(take(&[
