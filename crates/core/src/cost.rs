@@ -1,5 +1,5 @@
 //! What servers cost and what one gets for it: arithmetic over prices that the user states, so that
-//! every figure can be traced to its assumptions. Published costs are recomputed the same way.
+//! every figure can be traced to its assumptions. PublishedSetup costs are recomputed the same way.
 
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ pub fn rate_per_hourly(hourly: f64, rate: f64) -> f64 {
     rate / hourly
 }
 
-/// Published costs and what they are said to rest on.
+/// PublishedSetup costs and what they are said to rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
     /// What it is about.

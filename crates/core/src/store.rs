@@ -19,7 +19,7 @@ use std::path::Path;
 use std::task::Context;
 use std::time::SystemTime;
 
-pub use copies::{Copies, NodeCopy, Place};
+pub use copies::{Copies, CopyPlace, NodeCopy};
 pub use erased::{BoxedClient, BoxedStore, BoxedTransport, ErasedStore, Pending};
 pub use figure::{Figure, FigureUnit};
 pub use joined::Joined;

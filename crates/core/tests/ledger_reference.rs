@@ -4,8 +4,8 @@
 mod register;
 
 use kvdyno_core::verify::{
-    AnomalyKind, Initial, Judgement, Ledger, LedgerConfig, Read, ReadTicket, Session, WriteEnd,
-    WriteKind, WriteTicket,
+    AnomalyKind, Initial, Judgement, Ledger, LedgerConfig, Read, ReadTicket, WriteEnd, WriteKind,
+    WriteTicket, WriterRun,
 };
 use register::{Random, Reference, earlier, ours};
 
@@ -316,7 +316,7 @@ fn a_session_that_cannot_be_seen_accuses_nobody() {
         expiry: None,
         may_apply_again: false,
     };
-    let tiny = |version| Read::Version { version, session: Session::Unseen };
+    let tiny = |version| Read::Version { version, session: WriterRun::Unseen };
     let ledger = Ledger::new(config).unwrap();
     let read = |found| {
         let ticket = ledger.begin_read(0);

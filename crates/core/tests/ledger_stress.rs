@@ -23,7 +23,7 @@ struct Store {
 }
 
 #[derive(Default, Debug)]
-struct Seen {
+struct SeenStamp {
     legal: u64,
     misses: u64,
     unknown: u64,
@@ -59,11 +59,11 @@ struct Worker<'a> {
     store: &'a Store,
     random: Random,
     load: Load,
-    seen: Seen,
+    seen: SeenStamp,
 }
 
 impl Worker<'_> {
-    fn run(mut self) -> Seen {
+    fn run(mut self) -> SeenStamp {
         for _ in 0..self.load.operations {
             let slot = hot_slot(&mut self.random);
             match self.random.below(20) {
@@ -162,7 +162,7 @@ impl Worker<'_> {
     }
 }
 
-fn run(load: Load) -> (Ledger, Store, Seen) {
+fn run(load: Load) -> (Ledger, Store, SeenStamp) {
     let ledger = Ledger::new(LedgerConfig {
         slots: SLOTS,
         linearizable: load.linearizable,
@@ -176,12 +176,12 @@ fn run(load: Load) -> (Ledger, Store, Seen) {
     .unwrap();
     let values = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
     let store = Store { values, late: Mutex::default() };
-    let mut all = Seen::default();
+    let mut all = SeenStamp::default();
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..THREADS)
             .map(|thread| {
                 let random = Random(thread + 1);
-                let (ledger, store, seen) = (&ledger, &store, Seen::default());
+                let (ledger, store, seen) = (&ledger, &store, SeenStamp::default());
                 scope.spawn(move || Worker { ledger, store, random, load, seen }.run())
             })
             .collect();

@@ -6,8 +6,8 @@ mod histories;
 use std::collections::HashSet;
 
 use histories::{FROM, correct, history, mutate, recorded};
-use kvdyno_core::verify::linearizability::{Answer, check, judge};
-use kvdyno_core::verify::{Action, Call, Content, History, RecordHistory, WriteEnd};
+use kvdyno_core::verify::linearizability::{Linearizability, check, judge};
+use kvdyno_core::verify::{Call, CallKind, Content, History, RecordHistory, WriteEnd};
 use kvdyno_core::workload::Random;
 
 /// Whether some order explains the history, found by trying them all. A call may come next if no
@@ -15,11 +15,11 @@ use kvdyno_core::workload::Random;
 fn has_an_order(history: &RecordHistory) -> bool {
     let written = |wanted: Content| {
         let mut writes = history.calls.iter().filter(|call| call.end != WriteEnd::Failed);
-        writes.any(|call| call.action == Action::Write(wanted))
+        writes.any(|call| call.action == CallKind::Write(wanted))
     };
     let read = history.calls.iter().filter_map(|call| match call.action {
-        Action::Read(content) => Some(content),
-        Action::Write(_) => None,
+        CallKind::Read(content) => Some(content),
+        CallKind::Write(_) => None,
     });
     let before = |content: &Content| match content {
         Content::Version(version) => *version < history.first_version && !written(*content),
@@ -31,7 +31,7 @@ fn has_an_order(history: &RecordHistory) -> bool {
     firsts.extend(before.iter().copied().filter(|_| history.settled));
     let mut calls: Vec<Call> = (history.calls.iter())
         .filter(|call| call.end != WriteEnd::Failed)
-        .filter(|call| history.settled || call.action != Action::Read(Content::Nothing))
+        .filter(|call| history.settled || call.action != CallKind::Read(Content::Nothing))
         .copied()
         .collect();
     if !history.settled {
@@ -39,7 +39,7 @@ fn has_an_order(history: &RecordHistory) -> bool {
         calls.extend(late.map(|&content| Call {
             begun: 0,
             ended: u64::MAX,
-            action: Action::Write(content),
+            action: CallKind::Write(content),
             end: WriteEnd::Indeterminate,
         }));
     }
@@ -62,9 +62,9 @@ fn orders(
     left().any(|i| {
         let first = left().all(|other| calls[other].ended >= calls[i].begun);
         let after = match calls[i].action {
-            Action::Write(content) => content,
-            Action::Read(content) if content == register => register,
-            Action::Read(_) => return false,
+            CallKind::Write(content) => content,
+            CallKind::Read(content) if content == register => register,
+            CallKind::Read(_) => return false,
         };
         first && orders(calls, done | 1 << i, after, failed)
     })
@@ -109,11 +109,11 @@ fn what_is_shown_of_a_violation_is_one_and_no_call_of_it_can_be_left_out() {
             let mut rest = shown.clone();
             let left_out = rest.calls.remove(i);
             // Without its write, a read finds what nobody had written.
-            let Action::Write(content) = left_out.action else {
+            let CallKind::Write(content) = left_out.action else {
                 assert!(has_an_order(&rest), "{number}: {violation:?} without {left_out:?}");
                 continue;
             };
-            if rest.calls.iter().all(|call| call.action != Action::Read(content)) {
+            if rest.calls.iter().all(|call| call.action != CallKind::Read(content)) {
                 assert!(has_an_order(&rest), "{number}: {violation:?} without {left_out:?}");
             }
         }
@@ -122,12 +122,12 @@ fn what_is_shown_of_a_violation_is_one_and_no_call_of_it_can_be_left_out() {
 }
 
 fn write(begun: u64, ended: u64, version: u32) -> Call {
-    let action = Action::Write(Content::Version(version));
+    let action = CallKind::Write(Content::Version(version));
     Call { begun: FROM + begun, ended: FROM + ended, action, end: WriteEnd::Acknowledged }
 }
 
 fn read(begun: u64, ended: u64, version: u32) -> Call {
-    let action = Action::Read(Content::Version(version));
+    let action = CallKind::Read(Content::Version(version));
     Call { begun: FROM + begun, ended: FROM + ended, action, end: WriteEnd::Acknowledged }
 }
 
@@ -158,15 +158,15 @@ fn well_known_histories_get_their_answer() {
 }
 
 /// The answer to what a run exported, and what of it shows that.
-fn of_recorded(name: &str) -> Option<Vec<Action>> {
+fn of_recorded(name: &str) -> Option<Vec<CallKind>> {
     let history = History { records: recorded(name) };
     assert!(history.records.iter().map(|record| record.calls.len()).sum::<usize>() > 100);
     match judge(&history) {
-        Answer::Ok => None,
-        Answer::Violated(violation) => {
+        Linearizability::Ok => None,
+        Linearizability::Violated(violation) => {
             Some(violation.calls.into_iter().map(|call| call.action).collect())
         }
-        Answer::Unknown(why) => panic!("{name}: {why}"),
+        Linearizability::Unknown(why) => panic!("{name}: {why}"),
     }
 }
 
@@ -178,9 +178,9 @@ fn recorded_histories_get_their_answer() {
     assert_eq!(of_recorded("timeouts"), None);
     let [first, second] = [1, 2].map(Content::Version);
     let old = of_recorded("stale-reads").unwrap();
-    assert_eq!(old, [Action::Write(first), Action::Write(second), Action::Read(first)]);
+    assert_eq!(old, [CallKind::Write(first), CallKind::Write(second), CallKind::Read(first)]);
     let lost = of_recorded("paused-primary").unwrap();
-    assert!(matches!(lost.last(), Some(Action::Read(_))), "{lost:?}");
+    assert!(matches!(lost.last(), Some(CallKind::Read(_))), "{lost:?}");
 }
 
 #[test]
@@ -219,14 +219,14 @@ fn what_was_in_doubt_before_may_come_later() {
 
 #[test]
 fn of_all_records_the_shortest_violation_is_told_and_no_operations_say_nothing() {
-    assert!(matches!(judge(&History::default()), Answer::Unknown(_)));
+    assert!(matches!(judge(&History::default()), Linearizability::Unknown(_)));
     let good = history(vec![write(0, 1, 8), read(2, 3, 8)]);
     let mut long = history(vec![write(0, 1, 8), write(2, 3, 9), read(4, 5, 8)]);
     let mut short = history(vec![write(0, 1, 8), read(2, 3, 7)]);
     (long.record, short.record) = (1, 2);
-    assert_eq!(judge(&History { records: vec![good.clone()] }), Answer::Ok);
+    assert_eq!(judge(&History { records: vec![good.clone()] }), Linearizability::Ok);
     match judge(&History { records: vec![good, long, short] }) {
-        Answer::Violated(violation) => assert_eq!(violation.record, 2),
+        Linearizability::Violated(violation) => assert_eq!(violation.record, 2),
         answer => panic!("{answer:?}"),
     }
 }

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use histories::{correct, mutate, recorded};
-use kvdyno_core::verify::linearizability::{Answer, judge};
+use kvdyno_core::verify::linearizability::{Linearizability, judge};
 use kvdyno_core::verify::{History, RecordHistory};
 use kvdyno_core::workload::Random;
 
@@ -57,15 +57,15 @@ fn porcupine_agrees_on_every_history() {
         let history = History { records };
         let _ = writeln!(text, "{}---", history.edn());
         ours.push(match judge(&history) {
-            Answer::Ok => "ok",
-            Answer::Violated(_) => "violated",
-            Answer::Unknown(why) => panic!("{number}: {why}"),
+            Linearizability::Ok => "ok",
+            Linearizability::Violated(_) => "violated",
+            Linearizability::Unknown(why) => panic!("{number}: {why}"),
         });
     }
     for name in ["timeouts", "stale-reads", "paused-primary"] {
         let history = History { records: recorded(name) };
         let _ = writeln!(text, "{}---", history.edn());
-        ours.push(if judge(&history) == Answer::Ok { "ok" } else { "violated" });
+        ours.push(if judge(&history) == Linearizability::Ok { "ok" } else { "violated" });
     }
     let theirs = porcupine(&text);
     assert_eq!(theirs.len(), ours.len());

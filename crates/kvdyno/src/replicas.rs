@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::load::{Agreement, AnyStore, Compared, Context, Difference, LoadError};
+use kvdyno_core::load::{Agreement, AnyStore, Compared, Context, CopyDifference, LoadError};
 use kvdyno_core::store::Profile;
 use kvdyno_report::result::{CopiesAccount, DifferingRecord, TestbedResult};
 
@@ -36,7 +36,7 @@ pub fn compare(
 
 fn account(compared: Compared, records: u64, testbed: &Option<TestbedResult>) -> CopiesAccount {
     let all = |texts: Vec<String>| texts.iter().map(|text| named(text, testbed)).collect();
-    let example = |Difference { record, key, found }: Difference| {
+    let example = |CopyDifference { record, key, found }: CopyDifference| {
         let found = found.into_iter().map(|(node, what)| (named(&node, testbed), what));
         DifferingRecord { record, key, found: found.collect() }
     };

@@ -13,7 +13,7 @@ use kvdyno_core::measure::{
 use kvdyno_core::store::{Consistency, ErrorClass, Profile, Threading, Work};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Evidence, Extent, Reason, judge_phase, judge_run};
-use kvdyno_core::verify::linearizability::Answer;
+use kvdyno_core::verify::linearizability::Linearizability;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig, Sightings};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::account::outages;
@@ -430,7 +430,7 @@ impl<'a> Session<'a> {
     fn breaks_linearizability(&self, measure: &PhaseMeasure) -> bool {
         let answer = measure.linearizability.as_ref().map(|examined| &examined.answer);
         self.context.profile.consistency.level == Consistency::Linearizable
-            && matches!(answer, Some(Answer::Violated(_)))
+            && matches!(answer, Some(Linearizability::Violated(_)))
     }
 
     /// Judges the run; `planned` phases were to be run.

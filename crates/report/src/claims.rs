@@ -7,7 +7,7 @@ mod tests;
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{
-    Claim, ClaimStatus, Condition, ConditionFigure as Figure, Dimension, Level, Measured,
+    Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Level, Measured,
 };
 
 use crate::figures;
@@ -168,20 +168,26 @@ fn measured_text(measured: Measured, dimension: Dimension) -> String {
 }
 
 /// It is read off the account of writes, which takes in all phases before.
-fn is_of_writes(figure: &Figure) -> bool {
-    matches!(figure, Figure::Acked | Figure::AckedLost | Figure::Recovered | Figure::CopiesDiffer)
+fn is_of_writes(figure: &ConditionFigure) -> bool {
+    matches!(
+        figure,
+        ConditionFigure::Acked
+            | ConditionFigure::AckedLost
+            | ConditionFigure::Recovered
+            | ConditionFigure::CopiesDiffer
+    )
 }
 
 /// A measurement that is not to be believed decides nothing about it.
-fn is_of_speed(figure: &Figure) -> bool {
+fn is_of_speed(figure: &ConditionFigure) -> bool {
     matches!(
         figure,
-        Figure::Rate
-            | Figure::Percentile(_)
-            | Figure::Max
-            | Figure::Mean
-            | Figure::Recovery(_)
-            | Figure::Calm
+        ConditionFigure::Rate
+            | ConditionFigure::Percentile(_)
+            | ConditionFigure::Max
+            | ConditionFigure::Mean
+            | ConditionFigure::Recovery(_)
+            | ConditionFigure::Calm
     )
 }
 

@@ -4,7 +4,7 @@
 use hdrhistogram::Histogram;
 use kvdyno_core::measure::percentile;
 use kvdyno_core::store::FigureUnit;
-use kvdyno_core::verdict::{ConditionFigure as Figure, Measured, Operations, Subject};
+use kvdyno_core::verdict::{ConditionFigure, Measured, Operations, Subject};
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::result::{
@@ -20,46 +20,51 @@ pub(crate) fn measured(
 ) -> Result<Measured, String> {
     let of = subject.operations;
     match &subject.figure {
-        Figure::Rate => {
+        ConditionFigure::Rate => {
             let ok = sum(phase, of, move |series| counted(series, of))?;
             let rate = rate(ok as u64, phase.wall_ns).ok_or_else(|| "no time passed".to_owned())?;
             Ok(Measured::Exactly(rate))
         }
-        Figure::Percentile(_) | Figure::Max | Figure::Mean => latency(phase, subject),
-        Figure::Operations => sum(phase, of, completed).map(Measured::Exactly),
-        Figure::Errors => sum(phase, of, unsuccessful).map(Measured::Exactly),
-        Figure::Failed => sum(phase, of, |series| series.failed).map(Measured::Exactly),
-        Figure::Indeterminate => {
+        ConditionFigure::Percentile(_) | ConditionFigure::Max | ConditionFigure::Mean => {
+            latency(phase, subject)
+        }
+        ConditionFigure::Operations => sum(phase, of, completed).map(Measured::Exactly),
+        ConditionFigure::Errors => sum(phase, of, unsuccessful).map(Measured::Exactly),
+        ConditionFigure::Failed => sum(phase, of, |series| series.failed).map(Measured::Exactly),
+        ConditionFigure::Indeterminate => {
             sum(phase, of, |series| series.indeterminate).map(Measured::Exactly)
         }
-        Figure::ErrorRatio => {
+        ConditionFigure::ErrorRatio => {
             let all = sum(phase, of, completed)?;
             Ok(Measured::Exactly(sum(phase, of, unsuccessful)? / all.max(1.0)))
         }
-        Figure::Misses => tally(phase, Tally::missed),
-        Figure::HitRatio => hit_ratio(phase, of),
-        Figure::Anomalies => anomalies(phase, &AnomalyKind::ALL),
-        Figure::Stale => anomalies(phase, &[AnomalyKind::Stale]),
-        Figure::Corrupt => anomalies(phase, &[AnomalyKind::Corrupt]),
-        Figure::Phantom => anomalies(phase, &[AnomalyKind::Phantom]),
-        Figure::Resurrected => anomalies(phase, &[AnomalyKind::Resurrected]),
-        Figure::Unknown => {
+        ConditionFigure::Misses => tally(phase, Tally::missed),
+        ConditionFigure::HitRatio => hit_ratio(phase, of),
+        ConditionFigure::Anomalies => anomalies(phase, &AnomalyKind::ALL),
+        ConditionFigure::Stale => anomalies(phase, &[AnomalyKind::Stale]),
+        ConditionFigure::Corrupt => anomalies(phase, &[AnomalyKind::Corrupt]),
+        ConditionFigure::Phantom => anomalies(phase, &[AnomalyKind::Phantom]),
+        ConditionFigure::Resurrected => anomalies(phase, &[AnomalyKind::Resurrected]),
+        ConditionFigure::Unknown => {
             let after = phase.writes.as_ref().map_or(0, |writes| writes.unknown);
             let unknown = |tally: &Tally| tally.unknown.saturating_add(tally.not_read_again);
             tally(phase, |tally| unknown(tally).saturating_add(after))
         }
-        Figure::Acked | Figure::AckedLost | Figure::Recovered => writes(phase, subject, may_forget),
-        Figure::CopiesDiffer => copies_differ(phase),
-        Figure::Unavailable => unavailable(phase, of),
-        Figure::FirstError | Figure::LastError | Figure::Recovery(_) | Figure::Calm => {
-            after_faults(phase, subject)
+        ConditionFigure::Acked | ConditionFigure::AckedLost | ConditionFigure::Recovered => {
+            writes(phase, subject, may_forget)
         }
-        Figure::StaleVersions | Figure::StaleFor => stale(phase, &subject.figure),
-        Figure::Violations => violations(phase),
-        Figure::Cost => {
+        ConditionFigure::CopiesDiffer => copies_differ(phase),
+        ConditionFigure::Unavailable => unavailable(phase, of),
+        ConditionFigure::FirstError
+        | ConditionFigure::LastError
+        | ConditionFigure::Recovery(_)
+        | ConditionFigure::Calm => after_faults(phase, subject),
+        ConditionFigure::StaleVersions | ConditionFigure::StaleFor => stale(phase, &subject.figure),
+        ConditionFigure::Violations => violations(phase),
+        ConditionFigure::Cost => {
             Err("only `kvdyno compare --servers KIND=N` knows what operations cost".to_owned())
         }
-        Figure::Noticed(name) => noticed(phase, name),
+        ConditionFigure::Noticed(name) => noticed(phase, name),
     }
 }
 
@@ -134,8 +139,8 @@ fn latency(phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
     let failed = included.into_iter().map(unsuccessful).fold(0, u64::saturating_add);
     let unstarted = phase.unstarted.as_ref().map_or(0, |unstarted| unstarted.count);
     let share = match &subject.figure {
-        Figure::Percentile(part) => f64::from(*part) / 100_000.0,
-        Figure::Max => 1.0,
+        ConditionFigure::Percentile(part) => f64::from(*part) / 100_000.0,
+        ConditionFigure::Max => 1.0,
         _ if failed > 0 => return Ok(Measured::Exactly(f64::INFINITY)),
         _ => return mean(latencies, phase),
     };
@@ -188,14 +193,14 @@ fn writes(phase: &PhaseResult, subject: &Subject, may_forget: bool) -> Result<Me
     };
     let WriteAccount { acknowledged, lost, recovered, .. } = *writes;
     match subject.figure {
-        Figure::Acked => Ok(Measured::Exactly(acknowledged as f64)),
+        ConditionFigure::Acked => Ok(Measured::Exactly(acknowledged as f64)),
         _ if may_forget => {
             Err("the store may forget records: what is gone need not be lost".to_owned())
         }
-        Figure::AckedLost if writes.exact && writes.unknown == 0 => {
+        ConditionFigure::AckedLost if writes.exact && writes.unknown == 0 => {
             Ok(Measured::Exactly(lost as f64))
         }
-        Figure::AckedLost => Ok(Measured::AtLeast(lost as f64)),
+        ConditionFigure::AckedLost => Ok(Measured::AtLeast(lost as f64)),
         _ if writes.exact => Ok(Measured::Exactly(recovered as f64)),
         _ => Ok(Measured::AtLeast(recovered as f64)),
     }
@@ -258,8 +263,8 @@ fn after_faults(phase: &PhaseResult, subject: &Subject) -> Result<Measured, Stri
     }
     match (worst, &subject.figure) {
         (Some(worst), _) => Ok(worst),
-        (None, Figure::LastError) => Ok(Measured::Exactly(0.0)),
-        (None, Figure::FirstError) => Err("there was no error".to_owned()),
+        (None, ConditionFigure::LastError) => Ok(Measured::Exactly(0.0)),
+        (None, ConditionFigure::FirstError) => Err("there was no error".to_owned()),
         (None, _) => Err(format!("the phase has no {}", of.name())),
     }
 }
@@ -278,23 +283,23 @@ fn worse(a: Measured, b: Measured) -> Measured {
 fn after_fault(
     side: &SideAccount,
     watched: u64,
-    figure: &Figure,
+    figure: &ConditionFigure,
 ) -> Result<Option<Measured>, String> {
     let exactly = |ns: u64| Measured::Exactly(ns as f64);
     let or_longer = |ns: Option<u64>| ns.map_or(Measured::AtLeast(watched as f64), exactly);
     match figure {
-        Figure::FirstError => Ok(side.first_error_ns.map(exactly)),
-        Figure::LastError => Ok(side.last_error_ns.map(exactly)),
-        Figure::Calm if side.former_p99_ns.is_none() => {
+        ConditionFigure::FirstError => Ok(side.first_error_ns.map(exactly)),
+        ConditionFigure::LastError => Ok(side.last_error_ns.map(exactly)),
+        ConditionFigure::Calm if side.former_p99_ns.is_none() => {
             Err("there is no percentile from before the fault: until then it was too short, or the load \
                  was catching up"
                 .to_owned())
         }
-        Figure::Calm => Ok(Some(or_longer(side.calm_ns))),
-        Figure::Recovery(_) if side.recoveries.is_empty() => {
+        ConditionFigure::Calm => Ok(Some(or_longer(side.calm_ns))),
+        ConditionFigure::Recovery(_) if side.recoveries.is_empty() => {
             Err("the time before or after a fault was too short to tell a throughput".to_owned())
         }
-        Figure::Recovery(share) => match side.recovered(*share) {
+        ConditionFigure::Recovery(share) => match side.recovered(*share) {
             Some(after) => Ok(Some(or_longer(after))),
             None => Err("it is told for 50, 80, 90, 95 and 99 %".to_owned()),
         },
@@ -302,17 +307,19 @@ fn after_fault(
     }
 }
 
-fn stale(phase: &PhaseResult, figure: &Figure) -> Result<Measured, String> {
+fn stale(phase: &PhaseResult, figure: &ConditionFigure) -> Result<Measured, String> {
     tally(phase, |_| 0)?;
     let Some(stale) = &phase.stale else { return Ok(Measured::Exactly(0.0)) };
     match (figure, stale.most_behind_ns) {
-        (Figure::StaleVersions, _)
+        (ConditionFigure::StaleVersions, _)
             if stale.examined >= stale.reads && stale.by_versions() == stale.examined =>
         {
             Ok(Measured::Exactly(stale.most_versions as f64))
         }
         // Of what was absent no version tells how many it was behind, and it was one at least.
-        (Figure::StaleVersions, _) => Ok(Measured::AtLeast(stale.most_versions.max(1) as f64)),
+        (ConditionFigure::StaleVersions, _) => {
+            Ok(Measured::AtLeast(stale.most_versions.max(1) as f64))
+        }
         (_, Some(behind)) => Ok(Measured::AtLeast(behind as f64)),
         (_, None) => Err("how far behind they were is not known".to_owned()),
     }

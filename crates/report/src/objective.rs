@@ -2,7 +2,7 @@
 //! answered.
 
 use kvdyno_core::capacity::Seen;
-use kvdyno_core::verdict::{Condition, ConditionFigure as Figure, Dimension, Measured, Subject};
+use kvdyno_core::verdict::{Condition, ConditionFigure, Dimension, Measured, Subject};
 
 use crate::figures;
 use crate::result::PhaseResult;
@@ -85,8 +85,8 @@ fn late(subject: &Subject, measured: &Result<Measured, String>) -> Option<Late> 
     let (&Measured::Exactly(nanos) | &Measured::AtLeast(nanos)) = measured.as_ref().ok()?;
     let share = match subject.figure {
         _ if nanos.is_infinite() => None,
-        Figure::Percentile(part) => Some(1.0 - f64::from(part) / 100_000.0),
-        Figure::Max => Some(0.0),
+        ConditionFigure::Percentile(part) => Some(1.0 - f64::from(part) / 100_000.0),
+        ConditionFigure::Max => Some(0.0),
         _ => None,
     }?;
     Some(Late { share, nanos })

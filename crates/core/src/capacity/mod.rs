@@ -6,6 +6,6 @@ mod probe;
 mod scaling;
 mod search;
 
-pub use probe::{Asked, probe};
+pub use probe::{ProbeLoad, probe};
 pub use scaling::{Fit, Peak, Scaling, TooFewPoints};
-pub use search::{Attempt, Found, Purpose, Search, Seen};
+pub use search::{Attempt, Purpose, Search, SearchOutcome, Seen};

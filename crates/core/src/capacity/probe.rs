@@ -10,7 +10,7 @@ const GRACE: Duration = Duration::from_secs(60);
 
 /// What a probe asks of the store.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Asked {
+pub enum ProbeLoad {
     /// This many clients, each with its next request when the last is answered.
     Clients(u32),
     /// This many requests a second, by all clients of the phase.
@@ -24,7 +24,7 @@ pub fn probe(
     phase: &PhasePlan,
     index: u16,
     name: String,
-    asked: Asked,
+    asked: ProbeLoad,
     length: Duration,
 ) -> PhasePlan {
     let all: f64 = phase.groups.iter().map(|group| f64::from(group.clients)).sum();
@@ -40,14 +40,14 @@ pub fn probe(
     for group in &mut probe.groups {
         let share = f64::from(group.clients) / all;
         match asked {
-            Asked::Clients(clients) => {
+            ProbeLoad::Clients(clients) => {
                 group.clients = ((f64::from(clients) * share).round() as u32).max(1);
                 group.pipeline = group.pipeline.min(group.clients);
                 // Connections are filled: what is left over of the last one goes.
                 group.clients -= group.clients % group.pipeline;
                 group.arrival = Arrival::Closed;
             }
-            Asked::Rate(rate) => {
+            ProbeLoad::Rate(rate) => {
                 let rate = rate * share;
                 group.arrival = match group.arrival {
                     Arrival::Poisson { .. } => Arrival::Poisson { rate },

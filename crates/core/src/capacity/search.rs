@@ -75,7 +75,7 @@ pub struct Attempt {
 
 /// What a search found: the truth lies from `carried` to below `missed`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchOutcome {
     /// Highest rate that met the condition, in a confirmation run if `confirmed`; none if no rate
     /// did.
     pub carried: Option<f64>,
@@ -97,7 +97,10 @@ impl Search {
     ///
     /// # Errors
     /// Whatever `probe` fails with.
-    pub fn run<E>(&self, probe: impl FnMut(f64, Purpose) -> Result<Seen, E>) -> Result<Found, E> {
+    pub fn run<E>(
+        &self,
+        probe: impl FnMut(f64, Purpose) -> Result<Seen, E>,
+    ) -> Result<SearchOutcome, E> {
         let mut walk = Walk { search: *self, probe, attempts: Vec::new() };
         let first = self.place(self.first.clamp(LEAST, self.most));
         let (mut low, mut high) = walk.bracket(first)?;
@@ -120,7 +123,7 @@ impl Search {
             high = Some(met);
             low = Some(met - 1).filter(|place| self.rate(*place) >= LEAST);
         }
-        Ok(Found {
+        Ok(SearchOutcome {
             carried: low.filter(|_| confirmed).map(|place| self.rate(place)),
             missed: high.map(|place| self.rate(place)),
             confirmed,
@@ -212,7 +215,7 @@ mod tests {
 
     const SEARCH: Search = Search { first: 1_000.0, most: 1e7, step: 0.05 };
 
-    fn found(search: Search, mut probe: impl FnMut(f64, Purpose) -> Seen) -> Found {
+    fn found(search: Search, mut probe: impl FnMut(f64, Purpose) -> Seen) -> SearchOutcome {
         let run = search.run(|rate, purpose| Ok::<_, Infallible>(probe(rate, purpose)));
         run.unwrap_or_else(|never| match never {})
     }

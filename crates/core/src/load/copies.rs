@@ -62,12 +62,12 @@ pub struct Compared {
     /// How long it was until all agreed, or until it was given up.
     pub waited: Duration,
     /// Some of the records whose copies differ.
-    pub examples: Vec<Difference>,
+    pub examples: Vec<CopyDifference>,
 }
 
 /// A record whose copies differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Difference {
+pub struct CopyDifference {
     /// Number of the record.
     pub record: u64,
     /// Its key.
@@ -213,14 +213,14 @@ impl<S: Store> Comparison<'_, S> {
     }
 
     /// Which node has what of a record.
-    async fn tell(&mut self, record: u64) -> Difference {
+    async fn tell(&mut self, record: u64) -> CopyDifference {
         let mut key = Vec::new();
         self.keys.write(record, &mut key);
         let mut found = Vec::new();
         for reader in &mut self.readers {
             found.push((reader.copy.place_of(&key), reader.describe(&key).await));
         }
-        Difference { record, key: String::from_utf8_lossy(&key).into_owned(), found }
+        CopyDifference { record, key: String::from_utf8_lossy(&key).into_owned(), found }
     }
 }
 

@@ -29,7 +29,7 @@ mod worker_connections;
 
 pub use any_store::AnyStore;
 pub use controls::Interrupt;
-pub use copies::{Agreement, Compared, DIFFERENCES_SHOWN, Difference};
+pub use copies::{Agreement, Compared, CopyDifference, DIFFERENCES_SHOWN};
 pub use error::LoadError;
 pub use job::{Conduct, Context, Job};
 pub use needs::{Need, supports};

@@ -20,11 +20,11 @@ pub struct NodeCopy<S> {
     /// Reads that copy and never another.
     pub store: S,
     /// Which node has it, of the record at a key, where that differs from record to record.
-    pub place: Option<Place>,
+    pub place: Option<CopyPlace>,
 }
 
 /// Tells the node that has a copy of the record at a key, if it is known.
-pub type Place = Box<dyn Fn(&[u8]) -> Option<String>>;
+pub type CopyPlace = Box<dyn Fn(&[u8]) -> Option<String>>;
 
 impl<S> NodeCopy<S> {
     /// A node's copy of every record.

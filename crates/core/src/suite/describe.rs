@@ -15,7 +15,7 @@ use crate::ground::units::{
 
 /// What a plan will take, as far as the plan alone can tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Estimate {
+pub struct PlanEstimate {
     /// Phases that stop by time, or by time or requests, warm-ups included.
     pub timed: Duration,
     /// Requests of closed groups that stop by requests alone: how long they take is the store's.
@@ -31,8 +31,8 @@ pub struct Estimate {
 impl Plan {
     /// What the plan will take.
     #[must_use]
-    pub fn estimate(&self) -> Estimate {
-        let mut estimate = Estimate::default();
+    pub fn estimate(&self) -> PlanEstimate {
+        let mut estimate = PlanEstimate::default();
         let mut largest = 0.0f64;
         for phase in &self.phases {
             let mut slowest = Duration::ZERO;

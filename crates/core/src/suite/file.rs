@@ -11,7 +11,7 @@ use super::document::{Document, Item, Mark};
 use super::error::{Problem, SuiteError};
 use super::faults;
 use super::models::{self, SizeUnit};
-use super::published::{Published, published};
+use super::published::{PublishedSetup, published};
 use super::reader::{Fields, Value};
 use super::search::{SearchSpec, search};
 use super::shares::{self, Rate};
@@ -114,7 +114,7 @@ pub(super) struct SuiteSpec {
     pub(super) clients: ClientSpec,
     pub(super) sweep: Option<Sweep>,
     pub(super) phases: Vec<PhaseSpec>,
-    pub(super) published: Vec<Published>,
+    pub(super) published: Vec<PublishedSetup>,
     pub(super) scorecard: bool,
     /// Those of the phases first.
     pub(super) claims: Vec<Claim>,
@@ -422,7 +422,7 @@ fn published_of(
     top: &Fields<'_>,
     phases: &[PhaseSpec],
     sweep: Option<&Sweep>,
-) -> Result<Vec<Published>, SuiteError> {
+) -> Result<Vec<PublishedSetup>, SuiteError> {
     let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
     // Any number of clients will do: the command line may have changed the sweep.
     let known = |name: &str| match name.split_once('@') {

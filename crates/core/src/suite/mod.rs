@@ -29,12 +29,12 @@ mod ycsb;
 use std::path::Path;
 
 pub use builtin::{Builtin, builtin, builtins};
-pub use describe::Estimate;
+pub use describe::PlanEstimate;
 pub use error::{Place, Problem, SuiteError};
 pub use overrides::{Overrides, QuickForm};
 pub use plan::{Plan, records_after};
 pub use prices::EXAMPLE_PRICES;
-pub use published::{Published, PublishedRow};
+pub use published::{PublishedRow, PublishedSetup};
 pub use requirements::Requirements;
 pub use search::SearchPlan;
 pub use shares::ShareOfCapacity;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::verdict::Claim;
 use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel, Sizes};
 
-use super::published::Published;
+use super::published::PublishedSetup;
 use super::search::SearchPlan;
 use super::shares::ShareOfCapacity;
 
@@ -37,8 +37,8 @@ pub struct Plan {
     /// The result tells which criteria of a good benchmark the run met.
     #[serde(default)]
     pub scorecard: bool,
-    /// Published figures.
-    pub published: Vec<Published>,
+    /// PublishedSetup figures.
+    pub published: Vec<PublishedSetup>,
     /// Groups whose rate is a share of what an earlier phase will reach: the rate in their arrival is
     /// not known yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -12,7 +12,7 @@ pub(super) const PUBLISHED_KEYS: [&str; 6] =
 
 /// What was published for one store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Published {
+pub struct PublishedSetup {
     /// Name of the system, as in a store's profile: `mongodb`.
     pub store: String,
     /// Version and settings, such as `MongoDB 2.0.0, journaling on`.
@@ -25,7 +25,7 @@ pub struct Published {
     pub notes: Vec<String>,
 }
 
-/// Published figures of one phase; what was not published is absent. Latencies in ms.
+/// PublishedSetup figures of one phase; what was not published is absent. Latencies in ms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PublishedRow {
     /// Name of the phase in the plan.
@@ -88,12 +88,12 @@ pub(super) fn published(
     value: Value<'_>,
     phases: &[&str],
     known: impl Fn(&str) -> bool,
-) -> Result<Published, SuiteError> {
+) -> Result<PublishedSetup, SuiteError> {
     let fields = value.fields("[[published]]", &PUBLISHED_KEYS)?;
     let text = |key| -> Result<String, SuiteError> {
         fields.read(key, |v| v.line()).map(Option::unwrap_or_default)
     };
-    let mut published = Published {
+    let mut published = PublishedSetup {
         store: fields.need("store")?.line()?,
         title: text("title")?,
         machine: text("machine")?,

@@ -1,7 +1,7 @@
 //! Conditions that the plan can never answer, whatever the store does: about an operation that no phase
 //! has, about a fault where none is. They are told before anything is measured.
 
-use crate::verdict::{Claim, Condition, ConditionFigure as Figure, Operations};
+use crate::verdict::{Claim, Condition, ConditionFigure, Operations};
 use crate::workload::PhasePlan;
 
 /// Why none of the phases that `condition` is about can ever answer it; none if one can.
@@ -27,15 +27,18 @@ pub(super) fn why_in(condition: &Condition, phase: &PhasePlan) -> Option<String>
         return Some(format!("phase {name} has no {}", of.name()));
     }
     match subject.figure {
-        Figure::FirstError | Figure::LastError | Figure::Recovery(_) | Figure::Calm
+        ConditionFigure::FirstError
+        | ConditionFigure::LastError
+        | ConditionFigure::Recovery(_)
+        | ConditionFigure::Calm
             if phase.faults.is_empty() =>
         {
             Some(format!("phase {name} has no fault"))
         }
-        Figure::Violations if !phase.groups.iter().any(|group| group.linearizability) => {
+        ConditionFigure::Violations if !phase.groups.iter().any(|group| group.linearizability) => {
             Some(format!("phase {name} asks for no linearizability"))
         }
-        Figure::Cost => {
+        ConditionFigure::Cost => {
             Some("only `kvdyno compare --servers KIND=N` knows what it costs".to_owned())
         }
         _ => None,

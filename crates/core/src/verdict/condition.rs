@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::ground::units;
 use crate::workload::Kind;
 
-pub use figure::{Dimension, FIGURES, Figure, KnownFigure};
+pub use figure::{ConditionFigure, Dimension, FIGURES, KnownFigure};
 pub use parse::ConditionError;
 
 /// A condition on one figure.
@@ -45,7 +45,7 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
     /// The figure.
-    pub figure: Figure,
+    pub figure: ConditionFigure,
     /// Which operations it is about.
     pub operations: Operations,
     /// The phase's name; none: the phase that the condition stands in, or whatever the caller takes.
@@ -223,7 +223,7 @@ impl Condition {
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dimension = self.subject.figure.dimension();
-        if let Figure::Recovery(share) = self.subject.figure {
+        if let ConditionFigure::Recovery(share) = self.subject.figure {
             self.subject.write_with(f, "recovers")?;
             write!(f, " to {}", units::format_share(share))?;
             if self.operator == Operator::AtMost {
@@ -246,7 +246,7 @@ impl Subject {
     fn write_with(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         f.write_str(name)?;
         match (&self.figure, self.operations) {
-            (Figure::Noticed(name), _) => write!(f, "({name})")?,
+            (ConditionFigure::Noticed(name), _) => write!(f, "({name})")?,
             (_, Operations::All) => {}
             (_, operations) => write!(f, "({})", operations.name())?,
         }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 pub use claim::{Claim, ClaimStatus};
 pub use condition::{
-    Amount, Condition, ConditionError, Dimension, FIGURES, Figure as ConditionFigure, KnownFigure,
-    Measured, Operations, Operator, Subject,
+    Amount, Condition, ConditionError, ConditionFigure, Dimension, FIGURES, KnownFigure, Measured,
+    Operations, Operator, Subject,
 };
 pub use judge::{Evidence, judge_phase};
 pub use least::{Basis, Least};

@@ -14,7 +14,7 @@ use super::judgement::{self, Judgement, WriteEnd, WriteKind};
 use super::ledger::{Ledger, WriteTicket};
 use super::missing::{MissedAt, Missing};
 use super::sightings::Sightings;
-use super::stamp::{self, Expected, Seen, Session};
+use super::stamp::{self, Expected, SeenStamp, WriterRun};
 use super::suspects::Suspects;
 use crate::measure::Nanos;
 use crate::store::{FieldSpan, OperationId, Reading};
@@ -391,7 +391,7 @@ impl Examiner {
     }
 
     /// Checks a record that came as one value; `None` if it is unreadable, which is noted.
-    fn check_whole(&mut self, read: &AnsweredRead<'_>, bytes: &[u8]) -> Option<Seen> {
+    fn check_whole(&mut self, read: &AnsweredRead<'_>, bytes: &[u8]) -> Option<SeenStamp> {
         let fields = self.by.dataset.fields;
         if fields <= 1 {
             return self.check_field(read, 0, bytes);
@@ -414,7 +414,7 @@ impl Examiner {
         &mut self,
         read: &AnsweredRead<'_>,
         fields: impl Iterator<Item = (u16, &'a [u8])>,
-    ) -> Option<Seen> {
+    ) -> Option<SeenStamp> {
         let (mut together, mut count) = (None, 0);
         for (field, bytes) in fields {
             let seen = self.check_field(read, field, bytes)?;
@@ -427,7 +427,12 @@ impl Examiner {
     }
 
     #[inline(always)]
-    fn check_field(&mut self, read: &AnsweredRead<'_>, field: u16, bytes: &[u8]) -> Option<Seen> {
+    fn check_field(
+        &mut self,
+        read: &AnsweredRead<'_>,
+        field: u16,
+        bytes: &[u8],
+    ) -> Option<SeenStamp> {
         self.tally.bytes_checked += bytes.len() as u64;
         let expected = Expected {
             dataset: self.by.dataset.id,
@@ -447,7 +452,7 @@ impl Examiner {
         &mut self,
         read: &AnsweredRead<'_>,
         field: u16,
-        seen: Option<Seen>,
+        seen: Option<SeenStamp>,
         judgement: Judgement,
     ) {
         match judgement {
@@ -460,7 +465,7 @@ impl Examiner {
         &mut self,
         read: &AnsweredRead<'_>,
         field: u16,
-        seen: Option<Seen>,
+        seen: Option<SeenStamp>,
         judgement: Judgement,
     ) {
         match judgement {
@@ -494,14 +499,14 @@ impl Examiner {
             Judgement::Illegal { kind, floor, next, behind } => {
                 self.tally.judged += 1;
                 self.missing.demanded();
-                let earlier = seen.is_some_and(|seen| seen.session() == Session::Earlier);
+                let earlier = seen.is_some_and(|seen| seen.session() == WriterRun::Earlier);
                 let detail = match (kind, seen) {
                     (AnomalyKind::Stale, None) => "absent, though a write was acknowledged",
                     _ if earlier => "what an earlier run wrote",
                     _ => "",
                 };
                 let bounds = Bounds { floor, next, behind };
-                let version = seen.map(Seen::version);
+                let version = seen.map(SeenStamp::version);
                 if kind == AnomalyKind::Stale {
                     self.note_behind(version, earlier, bounds);
                 }
@@ -565,13 +570,13 @@ impl Examiner {
 #[derive(Clone, Copy, Debug)]
 enum Sight {
     Absent,
-    Value(Seen),
+    Value(SeenStamp),
     /// Its stamp is wrong; noted already.
     Unreadable,
 }
 
 impl Sight {
-    fn of(seen: Option<Seen>) -> Sight {
+    fn of(seen: Option<SeenStamp>) -> Sight {
         seen.map_or(Sight::Unreadable, Sight::Value)
     }
 }

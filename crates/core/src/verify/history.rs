@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::judgement::WriteEnd;
 use super::ledger::Ledger;
-use super::stamp::{Seen, Session};
+use super::stamp::{SeenStamp, WriterRun};
 use crate::measure::{Nanos, now};
 use crate::workload::{OPERATIONS_KEPT, Sampled};
 
@@ -26,7 +26,7 @@ pub enum Content {
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum CallKind {
     /// A read that found this.
     Read(Content),
     /// A write of this.
@@ -41,7 +41,7 @@ pub struct Call {
     /// When it was answered; [`Nanos::MAX`] for a write of which it is not known how it ended.
     pub ended: Nanos,
     /// What was asked, and found.
-    pub action: Action,
+    pub action: CallKind,
     /// How it ended. Reads that failed are in no history: they say nothing.
     pub end: WriteEnd,
 }
@@ -68,8 +68,8 @@ impl RecordHistory {
     /// What its writes wrote, or may have.
     pub(crate) fn written(&self) -> HashSet<Content> {
         let writes = self.calls.iter().filter_map(|call| match call.action {
-            Action::Write(content) => Some(content),
-            Action::Read(_) => None,
+            CallKind::Write(content) => Some(content),
+            CallKind::Read(_) => None,
         });
         writes.collect()
     }
@@ -86,13 +86,13 @@ impl RecordHistory {
     pub(crate) fn is_mute(&self, call: &Call, written: &HashSet<Content>) -> bool {
         match call.action {
             // A delete from before may have taken effect, or the record's absence from before that.
-            Action::Read(Content::Nothing) => !self.settled,
-            Action::Read(content) => {
+            CallKind::Read(Content::Nothing) => !self.settled,
+            CallKind::Read(content) => {
                 !written.contains(&content)
                     && !self.is_from_before(content)
                     && self.cut.is_some_and(|cut| call.ended >= cut)
             }
-            Action::Write(_) => false,
+            CallKind::Write(_) => false,
         }
     }
 }
@@ -184,7 +184,7 @@ impl Kept {
             State::Writing(content) => Some(Call {
                 begun: self.begun,
                 ended: Nanos::MAX,
-                action: Action::Write(content),
+                action: CallKind::Write(content),
                 end: WriteEnd::Indeterminate,
             }),
             State::Over(call) => Some(call),
@@ -239,15 +239,15 @@ impl Scribe {
     }
 
     /// The read found a value with a sound stamp, or nothing.
-    pub fn end_read(&mut self, noted: Noted, found: Option<Seen>, answered: Nanos) {
+    pub fn end_read(&mut self, noted: Noted, found: Option<SeenStamp>, answered: Nanos) {
         let kept = &mut self.kept[noted.0 as usize];
         let content = match found.map(|seen| (seen.session(), seen.version())) {
             None => Content::Nothing,
-            Some((Session::Earlier, version)) => Content::Earlier(version),
+            Some((WriterRun::Earlier, version)) => Content::Earlier(version),
             // Another run's value: the history is not this run's alone, and the read says nothing.
-            Some((Session::Newer, _)) => return,
+            Some((WriterRun::Newer, _)) => return,
             // Too short a stamp to tell it from a value of an earlier run: the read says nothing.
-            Some((Session::Unseen, _)) if self.sample.records[kept.number].first_version == 1 => {
+            Some((WriterRun::Unseen, _)) if self.sample.records[kept.number].first_version == 1 => {
                 return;
             }
             Some((_, version)) => Content::Version(version),
@@ -255,7 +255,7 @@ impl Scribe {
         kept.state = State::Over(Call {
             begun: kept.begun,
             ended: answered,
-            action: Action::Read(content),
+            action: CallKind::Read(content),
             end: WriteEnd::Acknowledged,
         });
     }
@@ -265,7 +265,7 @@ impl Scribe {
         let kept = &mut self.kept[noted.0 as usize];
         if let State::Writing(content) = kept.state {
             let ended = if end == WriteEnd::Indeterminate { Nanos::MAX } else { answered };
-            let action = Action::Write(content);
+            let action = CallKind::Write(content);
             kept.state = State::Over(Call { begun: kept.begun, ended, action, end });
         }
     }
@@ -309,16 +309,16 @@ mod tests {
         assert_eq!((record.record, record.from, record.first_version), (6, 5, 1));
         assert!(record.settled && record.cut.is_none());
         assert!(record.calls.windows(2).all(|pair| pair[0].begun <= pair[1].begun));
-        let told: Vec<(Action, WriteEnd, bool)> = (record.calls.iter())
+        let told: Vec<(CallKind, WriteEnd, bool)> = (record.calls.iter())
             .map(|call| (call.action, call.end, call.ended == Nanos::MAX))
             .collect();
         assert_eq!(
             told,
             [
-                (Action::Write(Content::Version(1)), WriteEnd::Acknowledged, false),
-                (Action::Read(Content::Nothing), WriteEnd::Acknowledged, false),
-                (Action::Write(Content::Version(2)), WriteEnd::Indeterminate, true),
-                (Action::Write(Content::Version(3)), WriteEnd::Indeterminate, true),
+                (CallKind::Write(Content::Version(1)), WriteEnd::Acknowledged, false),
+                (CallKind::Read(Content::Nothing), WriteEnd::Acknowledged, false),
+                (CallKind::Write(Content::Version(2)), WriteEnd::Indeterminate, true),
+                (CallKind::Write(Content::Version(3)), WriteEnd::Indeterminate, true),
             ]
         );
     }

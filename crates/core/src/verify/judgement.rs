@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::anomaly::AnomalyKind;
-use super::stamp::{Seen, Session};
+use super::stamp::{SeenStamp, WriterRun};
 use crate::measure::Nanos;
 
 /// What a write does to its record.
@@ -37,12 +37,12 @@ pub enum Read {
         /// Version in the stamp.
         version: u32,
         /// Which run wrote it.
-        session: Session,
+        session: WriterRun,
     },
 }
 
-impl From<Seen> for Read {
-    fn from(seen: Seen) -> Read {
+impl From<SeenStamp> for Read {
+    fn from(seen: SeenStamp) -> Read {
         Read::Version { version: seen.version(), session: seen.session() }
     }
 }
@@ -194,16 +194,16 @@ impl Found {
     pub(super) fn of(read: Read, existing_data: bool, issued: u32) -> Found {
         match read {
             Read::Absent => Found::Absent,
-            Read::Version { version, session: Session::Ours } => Found::Ours(version),
-            Read::Version { session: Session::Earlier, .. } => Found::Earlier,
-            Read::Version { session: Session::Newer, .. } => Found::Newer,
-            Read::Version { version, session: Session::Unseen } if !existing_data => {
+            Read::Version { version, session: WriterRun::Ours } => Found::Ours(version),
+            Read::Version { session: WriterRun::Earlier, .. } => Found::Earlier,
+            Read::Version { session: WriterRun::Newer, .. } => Found::Newer,
+            Read::Version { version, session: WriterRun::Unseen } if !existing_data => {
                 Found::Ours(version)
             }
-            Read::Version { version, session: Session::Unseen } if version > issued => {
+            Read::Version { version, session: WriterRun::Unseen } if version > issued => {
                 Found::Earlier
             }
-            Read::Version { version, session: Session::Unseen } => Found::Either(version),
+            Read::Version { version, session: WriterRun::Unseen } => Found::Either(version),
         }
     }
 }

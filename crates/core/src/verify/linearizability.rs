@@ -13,13 +13,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::history::{Action, Call, Content, History, RecordHistory};
+use super::history::{Call, CallKind, Content, History, RecordHistory};
 use super::judgement::WriteEnd;
 use crate::measure::Nanos;
 
 /// What is said of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Linearizability {
     /// Every record's history is linearizable.
     Ok,
     /// One is not.
@@ -45,19 +45,19 @@ pub struct Examined {
     /// What happened.
     pub history: History,
     /// Whether it is linearizable.
-    pub answer: Answer,
+    pub answer: Linearizability,
 }
 
 /// Judges every record; of several violations, one of the fewest requests is told.
 #[must_use]
-pub fn judge(history: &History) -> Answer {
+pub fn judge(history: &History) -> Linearizability {
     if history.records.iter().all(|record| record.calls.is_empty()) {
-        return Answer::Unknown("no operation went to a sampled record".to_owned());
+        return Linearizability::Unknown("no operation went to a sampled record".to_owned());
     }
     let violations = history.records.iter().filter_map(check);
     match violations.min_by_key(|violation| violation.calls.len()) {
-        Some(violation) => Answer::Violated(violation),
-        None => Answer::Ok,
+        Some(violation) => Linearizability::Violated(violation),
+        None => Linearizability::Ok,
     }
 }
 
@@ -154,18 +154,18 @@ fn clusters(history: &RecordHistory, calls: &[usize]) -> Result<HashMap<Content,
     for &index in calls {
         let call = &history.calls[index];
         match (call.action, call.end) {
-            (Action::Write(content), WriteEnd::Failed) => {
+            (CallKind::Write(content), WriteEnd::Failed) => {
                 failed.insert(content, index);
             }
-            (Action::Write(content), WriteEnd::Acknowledged | WriteEnd::Indeterminate) => {
+            (CallKind::Write(content), WriteEnd::Acknowledged | WriteEnd::Indeterminate) => {
                 clusters.insert(content, Cluster::of_write(call, index));
             }
-            (Action::Read(_), _) => {}
+            (CallKind::Read(_), _) => {}
         }
     }
     for &index in calls {
         let call = &history.calls[index];
-        let Action::Read(content) = call.action else { continue };
+        let CallKind::Read(content) = call.action else { continue };
         if let Some(&write) = failed.get(&content) {
             return Err(("a read found what a failed write wrote", vec![write, index]));
         }
@@ -197,9 +197,9 @@ fn shortest(history: &RecordHistory, (mut why, mut calls): Fault) -> Fault {
         let mut rest = calls.clone();
         let left_out = &history.calls[rest.remove(at)];
         let is_read = |content: Content| {
-            rest.iter().any(|&call| history.calls[call].action == Action::Read(content))
+            rest.iter().any(|&call| history.calls[call].action == CallKind::Read(content))
         };
-        let needed = matches!(left_out.action, Action::Write(content) if is_read(content));
+        let needed = matches!(left_out.action, CallKind::Write(content) if is_read(content));
         match find(history, &rest).filter(|_| !needed) {
             Some((still, _)) => {
                 (why, calls) = (still, rest);

@@ -16,10 +16,10 @@ mod suspects;
 
 pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, RIGHT_AGAIN, Tally};
 pub use examiner::{AnsweredRead, Examination, Examiner, Findings, ReadTickets, WriteSlots};
-pub use history::{Action, Call, Content, History, RecordHistory};
+pub use history::{Call, CallKind, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};
 pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, WriteTicket};
 pub use sightings::Sightings;
-pub use stamp::{Expected, SMALLEST, Session};
+pub use stamp::{Expected, SMALLEST, WriterRun};
 pub(crate) use suspects::{Finding, Suspects};

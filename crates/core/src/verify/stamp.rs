@@ -112,7 +112,7 @@ pub struct Expected<'a> {
 
 /// Which run wrote a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Session {
+pub enum WriterRun {
     /// This run.
     Ours,
     /// A run over the same dataset that began before this one.
@@ -126,13 +126,13 @@ pub enum Session {
 /// What a sound stamp told. One word and not three fields: those would be stored one by one and
 /// loaded together, which a processor cannot do before all that came earlier is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Seen(u64);
+pub struct SeenStamp(u64);
 
-impl Seen {
+impl SeenStamp {
     const FABRICATED: u64 = 1 << 34;
 
-    fn of(version: u32, session: Session) -> Seen {
-        Seen(u64::from(version) | (session as u64) << 32)
+    fn of(version: u32, session: WriterRun) -> SeenStamp {
+        SeenStamp(u64::from(version) | (session as u64) << 32)
     }
 
     /// Version of the value.
@@ -145,12 +145,12 @@ impl Seen {
     /// Which run wrote it.
     #[inline]
     #[must_use]
-    pub fn session(self) -> Session {
+    pub fn session(self) -> WriterRun {
         match (self.0 >> 32) & 3 {
-            0 => Session::Ours,
-            1 => Session::Earlier,
-            2 => Session::Unseen,
-            _ => Session::Newer,
+            0 => WriterRun::Ours,
+            1 => WriterRun::Earlier,
+            2 => WriterRun::Unseen,
+            _ => WriterRun::Newer,
         }
     }
 
@@ -158,14 +158,14 @@ impl Seen {
     #[inline]
     #[must_use]
     pub fn is_fabricated(self) -> bool {
-        self.0 & Seen::FABRICATED != 0
+        self.0 & SeenStamp::FABRICATED != 0
     }
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for SeenStamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (version, session, fabricated) = (self.version(), self.session(), self.is_fabricated());
-        f.debug_struct("Seen")
+        f.debug_struct("SeenStamp")
             .field("version", &version)
             .field("session", &session)
             .field("fabricated", &fabricated)
@@ -235,7 +235,7 @@ pub enum StampFault {
 
 /// What a value says of itself to one who does not know which record to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct StampClaim {
     /// The run that wrote it; [`Form::Tiny`] does not say.
     pub session: Option<u32>,
     /// Its version.
@@ -245,12 +245,16 @@ pub struct Claim {
 /// What the stamp in front of a value says, unchecked: for stores that give several values of a
 /// record to choose from. `None` if there is no room for a stamp, or another one's is to be seen.
 #[must_use]
-pub fn claim(bytes: &[u8]) -> Option<Claim> {
+pub fn claim(bytes: &[u8]) -> Option<StampClaim> {
     match Form::of(bytes.len())? {
         Form::Full if get16(bytes, 4) != MAGIC => None,
-        Form::Full => Some(Claim { session: Some(get32(bytes, 24)), version: get32(bytes, 28) }),
-        Form::Short => Some(Claim { session: Some(get32(bytes, 8)), version: get32(bytes, 4) }),
-        Form::Tiny => Some(Claim { session: None, version: get32(bytes, 4) }),
+        Form::Full => {
+            Some(StampClaim { session: Some(get32(bytes, 24)), version: get32(bytes, 28) })
+        }
+        Form::Short => {
+            Some(StampClaim { session: Some(get32(bytes, 8)), version: get32(bytes, 4) })
+        }
+        Form::Tiny => Some(StampClaim { session: None, version: get32(bytes, 4) }),
     }
 }
 
@@ -327,7 +331,7 @@ fn full_words(length: usize, identity: &Identity) -> (u32, [u64; 3]) {
 /// # Errors
 /// What is wrong with it. Another record, field or dataset is named only if the checksum fits.
 #[inline(always)]
-pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
+pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFault> {
     if let Some(key) = expected.fabricated_key {
         return check_fabricated(bytes, key);
     }
@@ -340,7 +344,7 @@ pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> 
 }
 
 #[inline(always)]
-fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
+fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFault> {
     let length = bytes.len();
     if get16(bytes, 4) != MAGIC {
         return Err(StampFault::Missing { length });
@@ -363,10 +367,10 @@ fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault>
         return Err(StampFault::OtherField { field });
     }
     let session = session(get32(bytes, 24), expected);
-    Ok(Seen::of(get32(bytes, 28), session))
+    Ok(SeenStamp::of(get32(bytes, 28), session))
 }
 
-fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
+fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFault> {
     let high = expected.record & !LOW;
     let salt = salt(expected.dataset, high, expected.field, bytes.len());
     let sound = matches_checksum(bytes, crc32c::append(salt, &bytes[4..]));
@@ -376,14 +380,14 @@ fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault
         return Err(StampFault::OtherRecord { record });
     }
     let session = session(get32(bytes, 8), expected);
-    Ok(Seen::of(get32(bytes, 4), session))
+    Ok(SeenStamp::of(get32(bytes, 4), session))
 }
 
-fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<Seen, StampFault> {
+fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFault> {
     let salt = salt(expected.dataset, expected.record, expected.field, bytes.len());
     let sound = matches_checksum(bytes, crc32c::append(salt, &bytes[4..]));
     sound.map_err(|fault| cut(bytes, fault))?;
-    Ok(Seen::of(get32(bytes, 4), Session::Unseen))
+    Ok(SeenStamp::of(get32(bytes, 4), WriterRun::Unseen))
 }
 
 /// A value that was cut to less than a full stamp may still tell the length it once had.
@@ -452,7 +456,7 @@ fn fabricated_checksum(bytes: &[u8]) -> u32 {
 }
 
 #[inline]
-fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<Seen, StampFault> {
+fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<SeenStamp, StampFault> {
     let length = bytes.len();
     if length < SMALLEST {
         return Err(StampFault::Missing { length });
@@ -470,7 +474,7 @@ fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<Seen, StampFault> {
     if get32(bytes, 4) != key_hash(key) {
         return Err(StampFault::OtherKey);
     }
-    Ok(Seen(Seen::FABRICATED))
+    Ok(SeenStamp(SeenStamp::FABRICATED))
 }
 
 /// The fields of a whole record, each with its stamp: see [`split`].
@@ -527,11 +531,11 @@ fn stamped_length(bytes: &[u8]) -> Option<usize> {
 }
 
 #[inline]
-fn session(stamped: u32, expected: &Expected<'_>) -> Session {
+fn session(stamped: u32, expected: &Expected<'_>) -> WriterRun {
     match stamped.wrapping_sub(expected.session) as i32 {
-        0 => Session::Ours,
-        ..0 => Session::Earlier,
-        _ => Session::Newer,
+        0 => WriterRun::Ours,
+        ..0 => WriterRun::Earlier,
+        _ => WriterRun::Newer,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use kvdyno_core::verify::{Action, Call, Content, RecordHistory, WriteEnd};
+use kvdyno_core::verify::{Call, CallKind, Content, RecordHistory, WriteEnd};
 use kvdyno_core::workload::Random;
 
 /// When histories begin.
@@ -16,7 +16,7 @@ const FIRST: u32 = 7;
 /// A request on its way.
 struct Pending {
     begun: u64,
-    action: Action,
+    action: CallKind,
     applied: bool,
 }
 
@@ -38,19 +38,19 @@ pub fn correct(random: &mut Random, clients: usize, requests: usize) -> RecordHi
         match client {
             None => {
                 let action = match random.below(2) {
-                    0 => Action::Read(Content::Nothing),
-                    _ => Action::Write(Content::Version(next)),
+                    0 => CallKind::Read(Content::Nothing),
+                    _ => CallKind::Write(Content::Version(next)),
                 };
-                next += u32::from(action != Action::Read(Content::Nothing));
+                next += u32::from(action != CallKind::Read(Content::Nothing));
                 *client = Some(Pending { begun: time, action, applied: false });
             }
             Some(request) if !request.applied => {
                 request.applied = true;
                 match &mut request.action {
-                    Action::Read(content) => *content = register,
+                    CallKind::Read(content) => *content = register,
                     // An even chance to fail or be in doubt keeps all sorts of ends about.
-                    Action::Write(content) if random.below(8) > 0 => register = *content,
-                    Action::Write(content) => {
+                    CallKind::Write(content) if random.below(8) > 0 => register = *content,
+                    CallKind::Write(content) => {
                         let end = match random.below(2) {
                             0 => WriteEnd::Failed,
                             _ => WriteEnd::Indeterminate,
@@ -78,7 +78,7 @@ pub fn correct(random: &mut Random, clients: usize, requests: usize) -> RecordHi
     }
     // What is on its way at the end stays in doubt.
     let left = pending.into_iter().flatten();
-    calls.extend(left.filter(|request| matches!(request.action, Action::Write(_))).map(
+    calls.extend(left.filter(|request| matches!(request.action, CallKind::Write(_))).map(
         |request| {
             let Pending { begun, action, .. } = request;
             Call { begun, ended: u64::MAX, action, end: WriteEnd::Indeterminate }
@@ -104,12 +104,12 @@ pub fn mutate(random: &mut Random, history: &mut RecordHistory) {
         1 if call.ended < u64::MAX => {
             call.begun = FROM + random.below(call.ended - FROM + 1);
         }
-        2 if matches!(call.action, Action::Write(_)) => {
+        2 if matches!(call.action, CallKind::Write(_)) => {
             call.end = WriteEnd::Failed;
             call.ended = call.ended.min(call.begun + 3);
         }
         _ => {
-            if let Action::Read(content) = &mut call.action {
+            if let CallKind::Read(content) = &mut call.action {
                 *content = match random.below(versions) {
                     0 => Content::Nothing,
                     n => Content::Version(FIRST + n as u32 - 1),
@@ -141,8 +141,8 @@ pub fn recorded(name: &str) -> Vec<RecordHistory> {
             version => Content::Version(version.parse().unwrap()),
         };
         let action = match word(":f") {
-            ":write" => Action::Write(content),
-            _ => Action::Read(content),
+            ":write" => CallKind::Write(content),
+            _ => CallKind::Read(content),
         };
         let time = word(":time").parse().unwrap();
         let of_record = calls.entry(record).or_default();

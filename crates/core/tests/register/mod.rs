@@ -4,7 +4,7 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use kvdyno_core::ground::random::{GOLDEN, mix64};
-use kvdyno_core::verify::{AnomalyKind, Judgement, Read, Session, WriteEnd, WriteKind};
+use kvdyno_core::verify::{AnomalyKind, Judgement, Read, WriteEnd, WriteKind, WriterRun};
 
 /// SplitMix64: good enough to choose, and a seed is one number.
 pub struct Random(pub u64);
@@ -25,11 +25,11 @@ impl Random {
 }
 
 pub fn ours(version: u32) -> Read {
-    Read::Version { version, session: Session::Ours }
+    Read::Version { version, session: WriterRun::Ours }
 }
 
 pub fn earlier() -> Read {
-    Read::Version { version: 9, session: Session::Earlier }
+    Read::Version { version: 9, session: WriterRun::Earlier }
 }
 
 /// One write of the history. Number 0: what was there before, as a put and as a delete.
@@ -155,14 +155,14 @@ impl Reference {
             Read::Absent if blank && self.put_begun() => Judgement::Early,
             Read::Absent if blank => Judgement::LegalMiss,
             Read::Absent => self.illegal(AnomalyKind::Stale, snapshot),
-            Read::Version { session: Session::Earlier, .. } if there && blank => {
+            Read::Version { session: WriterRun::Earlier, .. } if there && blank => {
                 Judgement::StampOnly
             }
-            Read::Version { session: Session::Earlier, .. } if there => Judgement::Legal,
-            Read::Version { session: Session::Earlier, .. } if self.existing_data => {
+            Read::Version { session: WriterRun::Earlier, .. } if there => Judgement::Legal,
+            Read::Version { session: WriterRun::Earlier, .. } if self.existing_data => {
                 self.illegal(self.old(0, snapshot), snapshot)
             }
-            Read::Version { session: Session::Earlier, .. } => {
+            Read::Version { session: WriterRun::Earlier, .. } => {
                 self.illegal(AnomalyKind::Phantom, snapshot)
             }
             Read::Version { version, .. } => {
@@ -210,7 +210,7 @@ impl Reference {
             return;
         }
         match read {
-            Read::Version { session: Session::Earlier, .. } => {
+            Read::Version { session: WriterRun::Earlier, .. } => {
                 let spares: fn(&Write, u32) -> bool =
                     |w, _| w.number > 0 || w.kind == WriteKind::Put;
                 self.superseders.push(Superseder { begin: 1, end: now, spares, number: 0 });

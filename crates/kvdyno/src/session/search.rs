@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kvdyno_core::capacity::{Asked, Fit, Found, Purpose, Search, Seen, probe};
+use kvdyno_core::capacity::{Fit, ProbeLoad, Purpose, Search, SearchOutcome, Seen, probe};
 use kvdyno_core::ground::units;
 use kvdyno_core::measure;
 use kvdyno_core::store::Threading;
@@ -80,7 +80,7 @@ impl Session<'_> {
         for clients in counts(most, self.store.threading()) {
             let name = format!("{}@{clients}", phase.name);
             let label = format!("{} {clients} clients", phase.label);
-            let asked = Asked::Clients(clients);
+            let asked = ProbeLoad::Clients(clients);
             let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
             let (result, _) = self.try_one(&plan, "sweep", output)?;
             found.sweep.push(probe_result(&result, "sweep", None, None));
@@ -124,7 +124,7 @@ impl Session<'_> {
             let shown = units::format_rate(rate);
             let name = format!("{}@{shown}:{}", phase.name, probes.len() + 1);
             let label = format!("{} {shown}", phase.label);
-            let asked = Asked::Rate(rate);
+            let asked = ProbeLoad::Rate(rate);
             let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
             let (result, reasons) = self.try_one(&plan, purpose.name(), output)?;
             let mut met = met(&order.conditions, &result, may_forget);
@@ -139,7 +139,7 @@ impl Session<'_> {
             probes.push((probe_result(&result, purpose.name(), Some(rate), Some(met)), reasons));
             Ok(seen)
         });
-        if let Ok(Found { carried, missed, .. }) = &searched {
+        if let Ok(SearchOutcome { carried, missed, .. }) = &searched {
             (found.carried, found.missed) = (*carried, *missed);
             found.client_limited = spoilt(&probes, *missed);
         }

@@ -1,6 +1,6 @@
 //! Two stores, or one store twice: every figure of each measured phase set against its counterpart.
 
-use kvdyno_core::verdict::{ConditionFigure as Figure, Operations};
+use kvdyno_core::verdict::{ConditionFigure, Operations};
 use kvdyno_core::workload::{Kind, mix64};
 use serde::Serialize;
 
@@ -256,8 +256,8 @@ impl PhaseComparison {
     fn row(&self, scope: Operations) -> Option<RowComparison> {
         // Servers are paid for all that they do, not for one kind of it.
         let priced = scope == Operations::All && self.hourly.is_some();
-        let shown = SHOWN.iter().filter(|figure| priced || **figure != Figure::Cost);
-        let figures: Vec<Figure> = shown.cloned().collect();
+        let shown = SHOWN.iter().filter(|figure| priced || **figure != ConditionFigure::Cost);
+        let figures: Vec<ConditionFigure> = shown.cloned().collect();
         let both = self.both(scope, &figures)?;
         // Where nothing failed there is nothing to be wrong about.
         let errors = both.failed.iter().any(|failed| *failed > 0);
@@ -278,7 +278,7 @@ impl PhaseComparison {
     }
 
     /// Figures of some operations on both sides; none if a side has no such operations.
-    pub(super) fn both(&self, scope: Operations, figures: &[Figure]) -> Option<Both> {
+    pub(super) fn both(&self, scope: Operations, figures: &[ConditionFigure]) -> Option<Both> {
         let side = |trials: &[PhaseSamples]| {
             let slots: Vec<_> =
                 trials.iter().map(|trial| trial.of(|kind| scope.include(kind))).collect();
@@ -287,11 +287,13 @@ impl PhaseComparison {
         let (first, second) = (side(&self.first)?, side(&self.second)?);
         // The sides are resampled apart; equal sides must not get equal resamples.
         let seed = |side: u64| mix64(SEED ^ side);
-        let measured: Vec<Figure> = figures.iter().map(basis).collect();
+        let measured: Vec<ConditionFigure> = figures.iter().map(basis).collect();
         let told = |side: &Side, number: usize| {
             let estimates = side.estimates(&measured, seed(number as u64 + 1));
             let told = figures.iter().zip(estimates).map(|(figure, estimate)| match figure {
-                Figure::Cost => cost(estimate, self.hourly.map_or(f64::NAN, |both| both[number])),
+                ConditionFigure::Cost => {
+                    cost(estimate, self.hourly.map_or(f64::NAN, |both| both[number]))
+                }
                 _ => estimate,
             });
             told.collect()

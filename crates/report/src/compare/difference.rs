@@ -1,6 +1,6 @@
 //! One figure of two sides: their ratio, how far it may be off, and what that says in words.
 
-use kvdyno_core::verdict::{Amount, ConditionFigure as Figure, Operator};
+use kvdyno_core::verdict::{Amount, ConditionFigure, Operator};
 use serde::Serialize;
 
 use super::estimate::{Estimate, is_share};
@@ -54,7 +54,7 @@ pub struct Difference {
     /// Why it is too noisy to tell, where it is.
     pub because: Option<String>,
     #[serde(skip)]
-    pub(super) kind: Figure,
+    pub(super) kind: ConditionFigure,
 }
 
 /// An error with what it is worth.
@@ -67,7 +67,12 @@ struct Margin {
 impl Difference {
     /// The second side against the first, at [`CONFIDENCE`] for `family` figures together (Bonferroni).
     #[must_use]
-    pub fn of(figure: &Figure, first: &Estimate, second: &Estimate, family: usize) -> Difference {
+    pub fn of(
+        figure: &ConditionFigure,
+        first: &Estimate,
+        second: &Estimate,
+        family: usize,
+    ) -> Difference {
         let mut difference = Difference {
             figure: figure.name().into_owned(),
             first: finite(first.value),
@@ -146,7 +151,12 @@ impl Difference {
 }
 
 /// Half the width of the interval on the scale of the error; none where nothing tells it.
-fn half_width(figure: &Figure, first: &Estimate, second: &Estimate, family: usize) -> Option<f64> {
+fn half_width(
+    figure: &ConditionFigure,
+    first: &Estimate,
+    second: &Estimate,
+    family: usize,
+) -> Option<f64> {
     let (a, b) = (margin(figure, first, second)?, margin(figure, second, first)?);
     let variance = a.error.powi(2) + b.error.powi(2);
     // Welch and Satterthwaite (Biometrics Bulletin 2, 1946).
@@ -159,7 +169,7 @@ fn half_width(figure: &Figure, first: &Estimate, second: &Estimate, family: usiz
 
 /// The error of one side. A side of one trial scatters as the other one's trials do; if that has but
 /// one as well, as much as is assumed.
-fn margin(figure: &Figure, side: &Estimate, other: &Estimate) -> Option<Margin> {
+fn margin(figure: &ConditionFigure, side: &Estimate, other: &Estimate) -> Option<Margin> {
     if let Some(between) = side.between {
         return Some(Margin { error: between.max(side.within), freedom: side.trials as f64 - 1.0 });
     }
@@ -184,7 +194,7 @@ fn why_no_margin(first: &Estimate, second: &Estimate) -> String {
 
 /// A figure that surely has no bound on one side (more than 1 % of all operations failed: there is no
 /// p99), or does not exist on both.
-fn without_bound(figure: &Figure, first: &Estimate, second: &Estimate) -> Option<Shown> {
+fn without_bound(figure: &ConditionFigure, first: &Estimate, second: &Estimate) -> Option<Shown> {
     if is_share(figure) {
         return None;
     }
@@ -200,7 +210,7 @@ fn without_bound(figure: &Figure, first: &Estimate, second: &Estimate) -> Option
     }
 }
 
-fn of_sign(figure: &Figure, more: bool) -> Shown {
+fn of_sign(figure: &ConditionFigure, more: bool) -> Shown {
     match figure.lower_is_better().unwrap_or(true) == more {
         true => Shown::Worse,
         false => Shown::Better,
@@ -208,7 +218,7 @@ fn of_sign(figure: &Figure, more: bool) -> Shown {
 }
 
 /// From the scale of the error to the one that is told.
-fn transformed(figure: &Figure, scaled: f64) -> f64 {
+fn transformed(figure: &ConditionFigure, scaled: f64) -> f64 {
     if is_share(figure) { scaled } else { scaled.exp() }
 }
 
@@ -219,7 +229,7 @@ fn finite(value: f64) -> Option<f64> {
 /// The interval of one side's figure alone, in its own unit, at [`CONFIDENCE`]; none where nothing
 /// tells it.
 #[must_use]
-pub fn interval(figure: &Figure, side: &Estimate, other: &Estimate) -> Option<(f64, f64)> {
+pub fn interval(figure: &ConditionFigure, side: &Estimate, other: &Estimate) -> Option<(f64, f64)> {
     if side.boundless && side.value == f64::INFINITY {
         return Some((f64::INFINITY, f64::INFINITY));
     }
@@ -243,7 +253,7 @@ mod tests {
     }
 
     fn rate(first: &Estimate, second: &Estimate) -> Difference {
-        Difference::of(&Figure::Rate, first, second, 1)
+        Difference::of(&ConditionFigure::Rate, first, second, 1)
     }
 
     #[test]
@@ -256,16 +266,16 @@ mod tests {
         assert!((found.high.unwrap() - (1.1f64.ln() + half).exp()).abs() < 1e-4, "{found:?}");
         assert_eq!(found.shown, Shown::Better);
         assert_eq!(rate(&b, &a).shown, Shown::Worse);
-        let time = Difference::of(&Figure::Percentile(99_000), &a, &b, 1);
+        let time = Difference::of(&ConditionFigure::Percentile(99_000), &a, &b, 1);
         assert_eq!(time.shown, Shown::Worse);
-        let wider = Difference::of(&Figure::Rate, &a, &b, 5);
+        let wider = Difference::of(&ConditionFigure::Rate, &a, &b, 5);
         assert!(wider.low < found.low && wider.high > found.high);
     }
 
     #[test]
     fn a_change_holds_if_its_whole_interval_does() {
         let (a, b) = (estimate(1e6, 0.001, Some(0.01)), estimate(1.1e6, 0.001, Some(0.01)));
-        let found = Difference::of(&Figure::Mean, &a, &b, 1);
+        let found = Difference::of(&ConditionFigure::Mean, &a, &b, 1);
         // 0.1 ms more, between 0.065 and 0.135 ms.
         let holds = |bound| found.holds(Operator::Less, bound);
         assert_eq!(holds(Amount::Shift(140_000.0)), Some(true));
@@ -277,7 +287,7 @@ mod tests {
         assert_eq!(holds(Amount::Value(1e9)), None, "no change");
         assert_eq!(found.holds(Operator::More, Amount::Shift(60_000.0)), Some(true));
         let lone = Estimate { blocks: 1.5, ..estimate(1e6, 0.001, None) };
-        let unknown = Difference::of(&Figure::Mean, &lone, &lone, 1);
+        let unknown = Difference::of(&ConditionFigure::Mean, &lone, &lone, 1);
         assert_eq!(unknown.holds(Operator::Less, Amount::Shift(1e9)), None, "no interval");
     }
 
@@ -327,7 +337,7 @@ mod tests {
             boundless: true,
             ..fine
         };
-        let p99 = Figure::Percentile(99_000);
+        let p99 = ConditionFigure::Percentile(99_000);
         let found = Difference::of(&p99, &fine, &broken, 1);
         assert_eq!((found.shown, found.change, found.second), (Shown::Worse, None, None));
         assert_eq!(found.holds(Operator::Less, Amount::Shift(1e9)), Some(false));
@@ -339,9 +349,9 @@ mod tests {
     #[test]
     fn errors_are_compared_by_their_difference() {
         let share = |value: f64| Estimate { scaled: value, ..estimate(value, 1e-5, Some(2e-5)) };
-        let found = Difference::of(&Figure::ErrorRatio, &share(0.0), &share(0.01), 1);
+        let found = Difference::of(&ConditionFigure::ErrorRatio, &share(0.0), &share(0.01), 1);
         assert_eq!((found.shown, found.change), (Shown::Worse, Some(0.01)));
-        let found = Difference::of(&Figure::ErrorRatio, &share(0.0), &share(0.0), 1);
+        let found = Difference::of(&ConditionFigure::ErrorRatio, &share(0.0), &share(0.0), 1);
         assert_eq!(found.shown, Shown::None);
     }
 }

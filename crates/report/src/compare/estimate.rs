@@ -6,7 +6,7 @@
 //! them along; to draw intervals as well would count that twice. Intervals are drawn where there is
 //! but one trial, and as the least that the error can be: few trials may agree by chance.
 
-use kvdyno_core::verdict::ConditionFigure as Figure;
+use kvdyno_core::verdict::ConditionFigure;
 use kvdyno_core::workload::Random;
 
 use super::blocks;
@@ -107,7 +107,7 @@ impl Side {
 
     /// Each figure with its error. The same `seed` gives the same answer.
     #[must_use]
-    pub fn estimates(&self, figures: &[Figure], seed: u64) -> Vec<Estimate> {
+    pub fn estimates(&self, figures: &[ConditionFigure], seed: u64) -> Vec<Estimate> {
         let lengths: Vec<f64> =
             self.trials.iter().map(|trial| self.length(trial, figures)).collect();
         let mut random = Random::new(seed, 1);
@@ -135,7 +135,7 @@ impl Side {
         let blocks =
             self.trials.iter().zip(&lengths).map(|(t, length)| t.slots.len() as f64 / length);
         let blocks = blocks.sum::<f64>() / count;
-        let estimate = |(at, figure): (usize, &Figure)| {
+        let estimate = |(at, figure): (usize, &ConditionFigure)| {
             let value = self.value(figure, &whole);
             let least = self.resolution(figure, value);
             // A bootstrap of n takes the mean for the truth, which costs one of n.
@@ -156,8 +156,8 @@ impl Side {
     }
 
     /// Length of the blocks for a trial: the longest that any figure wants.
-    fn length(&self, trial: &Trial, figures: &[Figure]) -> f64 {
-        let of_figure = |figure: &Figure| {
+    fn length(&self, trial: &Trial, figures: &[ConditionFigure]) -> f64 {
+        let of_figure = |figure: &ConditionFigure| {
             let over_time: Vec<f64> = trial
                 .slots
                 .iter()
@@ -169,22 +169,26 @@ impl Side {
         figures.iter().map(of_figure).fold(1.0, f64::max)
     }
 
-    fn scaled_values(&self, figures: &[Figure], rows: &[(&Row, u32)]) -> Vec<f64> {
+    fn scaled_values(&self, figures: &[ConditionFigure], rows: &[(&Row, u32)]) -> Vec<f64> {
         figures.iter().map(|figure| scaled(figure, self.value(figure, rows))).collect()
     }
 
     /// A figure of some rows, each so many times; NaN for figures that have no error of this kind.
-    fn value(&self, figure: &Figure, rows: &[(&Row, u32)]) -> f64 {
+    fn value(&self, figure: &ConditionFigure, rows: &[(&Row, u32)]) -> f64 {
         let sum = |part: fn(&Row) -> f64| -> f64 {
             rows.iter().map(|(row, times)| part(row) * f64::from(*times)).sum()
         };
         let (ok, failed) = (|row: &Row| row.ok as f64, |row: &Row| row.failed as f64);
         match figure {
-            Figure::Rate => (sum(ok) - sum(|row| row.drained as f64)) / sum(|row| row.length_s),
-            Figure::Mean if sum(failed) > 0.0 => f64::INFINITY,
-            Figure::Mean => sum(|row| row.sum) / sum(|row| row.measured()),
-            Figure::Errors | Figure::ErrorRatio => sum(failed) / (sum(ok) + sum(failed)),
-            Figure::Percentile(part) => self.percentile(f64::from(*part) / 1e5, rows),
+            ConditionFigure::Rate => {
+                (sum(ok) - sum(|row| row.drained as f64)) / sum(|row| row.length_s)
+            }
+            ConditionFigure::Mean if sum(failed) > 0.0 => f64::INFINITY,
+            ConditionFigure::Mean => sum(|row| row.sum) / sum(|row| row.measured()),
+            ConditionFigure::Errors | ConditionFigure::ErrorRatio => {
+                sum(failed) / (sum(ok) + sum(failed))
+            }
+            ConditionFigure::Percentile(part) => self.percentile(f64::from(*part) / 1e5, rows),
             _ => f64::NAN,
         }
     }
@@ -213,11 +217,11 @@ impl Side {
     }
 
     /// What a figure cannot be known better than, on the scale of its error.
-    fn resolution(&self, figure: &Figure, value: f64) -> f64 {
+    fn resolution(&self, figure: &ConditionFigure, value: f64) -> f64 {
         match figure {
             // Two histograms of nanoseconds and three digits may round apart by this much.
-            Figure::Percentile(_) => RESOLUTION.max(1.0 / value.max(1.0)) / 2.0,
-            Figure::Errors | Figure::ErrorRatio => {
+            ConditionFigure::Percentile(_) => RESOLUTION.max(1.0 / value.max(1.0)) / 2.0,
+            ConditionFigure::Errors | ConditionFigure::ErrorRatio => {
                 let all: u64 = self.trials.iter().map(|t| t.total.ok + t.total.failed).sum();
                 let all = all.max(1) as f64;
                 (value * (1.0 - value) / all + 1.0 / (all * all)).sqrt()
@@ -226,10 +230,10 @@ impl Side {
         }
     }
 
-    fn behind(&self, figure: &Figure) -> f64 {
+    fn behind(&self, figure: &ConditionFigure) -> f64 {
         let all: u64 = self.trials.iter().map(|trial| trial.total.ok + trial.total.failed).sum();
         match figure {
-            Figure::Percentile(part) => {
+            ConditionFigure::Percentile(part) => {
                 let part = f64::from(*part) / 1e5;
                 all as f64 * part.min(1.0 - part)
             }
@@ -261,14 +265,14 @@ impl Row {
 }
 
 /// On which scale a figure's error lies.
-fn scaled(figure: &Figure, value: f64) -> f64 {
+fn scaled(figure: &ConditionFigure, value: f64) -> f64 {
     if is_share(figure) { value } else { value.ln() }
 }
 
 /// A share that may be nothing: it has differences, and no ratios.
 #[must_use]
-pub fn is_share(figure: &Figure) -> bool {
-    matches!(figure, Figure::Errors | Figure::ErrorRatio)
+pub fn is_share(figure: &ConditionFigure) -> bool {
+    matches!(figure, ConditionFigure::Errors | ConditionFigure::ErrorRatio)
 }
 
 /// The resamples of each figure.
@@ -310,12 +314,12 @@ mod tests {
         Slot { length_s: 1.0, ok, latencies: latencies.to_vec(), ..Slot::default() }
     }
 
-    fn figures() -> Vec<Figure> {
+    fn figures() -> Vec<ConditionFigure> {
         vec![
-            Figure::Rate,
-            Figure::Percentile(50_000),
-            Figure::Percentile(99_000),
-            Figure::ErrorRatio,
+            ConditionFigure::Rate,
+            ConditionFigure::Percentile(50_000),
+            ConditionFigure::Percentile(99_000),
+            ConditionFigure::ErrorRatio,
         ]
     }
 
@@ -323,7 +327,7 @@ mod tests {
     fn what_ended_after_the_phase_is_in_the_latencies_and_not_in_the_rate() {
         let last = Slot { length_s: 0.5, drained: 10, ..slot(60, &[(10, 50), (900, 10)]) };
         let side = Side::new(&[vec![slot(100, &[(10, 100)]), last]]);
-        let all = side.estimates(&[Figure::Rate, Figure::Percentile(99_000)], 1);
+        let all = side.estimates(&[ConditionFigure::Rate, ConditionFigure::Percentile(99_000)], 1);
         assert_eq!((all[0].value, all[1].value), (100.0, 900.0));
     }
 
@@ -351,12 +355,12 @@ mod tests {
     fn trials_that_differ_have_a_wider_error_than_their_intervals() {
         let trial = |rate: u64| (0..30).map(|n| slot(rate + n % 2, &[(10, rate)])).collect();
         let trials: Vec<Vec<Slot>> = [1_000, 1_050, 980, 1_020].map(trial).to_vec();
-        let rate = Side::new(&trials).estimates(&[Figure::Rate], 1)[0];
+        let rate = Side::new(&trials).estimates(&[ConditionFigure::Rate], 1)[0];
         let between = rate.between.unwrap();
         // The sample deviation of 1000.5, 1050.5, 980.5, 1020.5 is 29.9; half of it is the error.
         assert!((between / (29.9 / 2.0 / 1013.0) - 1.0).abs() < 0.15, "{rate:?}");
         assert!(rate.within < between / 10.0, "{rate:?}");
-        assert_eq!(Side::new(&trials[..1]).estimates(&[Figure::Rate], 1)[0].between, None);
+        assert_eq!(Side::new(&trials[..1]).estimates(&[ConditionFigure::Rate], 1)[0].between, None);
     }
 
     #[test]

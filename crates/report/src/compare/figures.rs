@@ -2,39 +2,41 @@
 //! conditions know have no margin of error.
 
 use kvdyno_core::cost::per_million;
-use kvdyno_core::verdict::ConditionFigure as Figure;
+use kvdyno_core::verdict::ConditionFigure;
 
 use super::estimate::Estimate;
 
 /// Those of a table, in its order. Costs and errors only where there are some.
-pub(super) static SHOWN: [Figure; 7] = [
-    Figure::Rate,
-    Figure::Percentile(50_000),
-    Figure::Percentile(90_000),
-    Figure::Percentile(99_000),
-    Figure::Percentile(99_900),
-    Figure::Cost,
-    Figure::ErrorRatio,
+pub(super) static SHOWN: [ConditionFigure; 7] = [
+    ConditionFigure::Rate,
+    ConditionFigure::Percentile(50_000),
+    ConditionFigure::Percentile(90_000),
+    ConditionFigure::Percentile(99_000),
+    ConditionFigure::Percentile(99_900),
+    ConditionFigure::Cost,
+    ConditionFigure::ErrorRatio,
 ];
 /// Those that are compared when they are asked for, as are all other percentiles.
-static ASKED: [Figure; 2] = [Figure::Mean, Figure::Errors];
+static ASKED: [ConditionFigure; 2] = [ConditionFigure::Mean, ConditionFigure::Errors];
 
 /// It has a margin of error.
-pub(super) fn is_compared(figure: &Figure) -> bool {
-    matches!(figure, Figure::Percentile(_)) || SHOWN.contains(figure) || ASKED.contains(figure)
+pub(super) fn is_compared(figure: &ConditionFigure) -> bool {
+    matches!(figure, ConditionFigure::Percentile(_))
+        || SHOWN.contains(figure)
+        || ASKED.contains(figure)
 }
 
 /// The words for all of them.
 pub(super) fn words() -> String {
-    let known = SHOWN.iter().chain(&ASKED).map(Figure::name);
+    let known = SHOWN.iter().chain(&ASKED).map(ConditionFigure::name);
     let named = known.filter(|name| !name.starts_with('p')).collect::<Vec<_>>().join(", ");
     format!("{named} and percentiles such as p99")
 }
 
 /// The figure that is measured where `figure` is computed from it.
-pub(super) fn basis(figure: &Figure) -> Figure {
+pub(super) fn basis(figure: &ConditionFigure) -> ConditionFigure {
     match figure {
-        Figure::Cost => Figure::Rate,
+        ConditionFigure::Cost => ConditionFigure::Rate,
         other => other.clone(),
     }
 }

@@ -2,7 +2,7 @@
 //! requirements (`--needs`), beside which a difference matters or not.
 
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant, small};
-use kvdyno_core::verdict::{Amount, Condition, ConditionFigure as Figure, Operations, Operator};
+use kvdyno_core::verdict::{Amount, Condition, ConditionFigure, Operations, Operator};
 use serde::Serialize;
 
 use super::comparison::{Both, Comparison, PhaseComparison};
@@ -133,7 +133,7 @@ pub fn need(
     some(results, comparison, condition)
 }
 
-pub(super) fn figure(condition: &Condition) -> &Figure {
+pub(super) fn figure(condition: &Condition) -> &ConditionFigure {
     &condition.subject.figure
 }
 
@@ -147,7 +147,7 @@ pub(super) fn asked<'a>(
         return Err(CompareError::NoMargin { condition, known: figures::words() });
     }
     let priced = comparison.phases.iter().all(PhaseComparison::is_priced);
-    if *figure(condition) == Figure::Cost && !priced {
+    if *figure(condition) == ConditionFigure::Cost && !priced {
         return Err(CompareError::Condition {
             condition: condition.to_string(),
             problem:
@@ -202,14 +202,14 @@ fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Outc
 }
 
 /// The interval of the only figure of one side, in its own unit.
-fn ends(figure: &Figure, both: &Both, side: usize) -> Option<(f64, f64)> {
+fn ends(figure: &ConditionFigure, both: &Both, side: usize) -> Option<(f64, f64)> {
     let (own, other) = match side {
         0 => (&both.first[0], &both.second[0]),
         _ => (&both.second[0], &both.first[0]),
     };
     match figure {
         // A count is what it is.
-        Figure::Errors => Some((both.failed[side] as f64, both.failed[side] as f64)),
+        ConditionFigure::Errors => Some((both.failed[side] as f64, both.failed[side] as f64)),
         _ => interval(figure, own, other),
     }
 }
@@ -282,9 +282,9 @@ pub fn sentence(difference: &Difference) -> String {
 pub fn value_text(difference: &Difference, value: Option<f64>) -> String {
     let Some(value) = value else { return "without bound".to_owned() };
     match difference.kind {
-        Figure::Rate if value >= 1_000.0 => format!("{}/s", grouped(value.round())),
-        Figure::Rate => format!("{}/s", significant(value)),
-        Figure::Cost => format!("{} a million", small(value)),
+        ConditionFigure::Rate if value >= 1_000.0 => format!("{}/s", grouped(value.round())),
+        ConditionFigure::Rate => format!("{}/s", significant(value)),
+        ConditionFigure::Cost => format!("{} a million", small(value)),
         _ if is_share(&difference.kind) => format!("{} %", significant(value * 100.0)),
         _ => duration_text(value),
     }
@@ -324,8 +324,8 @@ pub fn words(difference: &Difference) -> String {
     match difference.shown {
         Shown::Better if share => "fewer errors".to_owned(),
         Shown::Worse if share => "more errors".to_owned(),
-        Shown::Better if difference.kind == Figure::Cost => "cheaper".to_owned(),
-        Shown::Worse if difference.kind == Figure::Cost => "dearer".to_owned(),
+        Shown::Better if difference.kind == ConditionFigure::Cost => "cheaper".to_owned(),
+        Shown::Worse if difference.kind == ConditionFigure::Cost => "dearer".to_owned(),
         Shown::Better => "faster".to_owned(),
         Shown::Worse => "slower".to_owned(),
         Shown::None => "no difference shown".to_owned(),

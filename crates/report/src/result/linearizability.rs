@@ -1,8 +1,8 @@
 //! Whether the sampled records' histories are linearizable, and if not, the requests that show it.
 
 use kvdyno_core::measure::Nanos;
-use kvdyno_core::verify::linearizability::{Answer, Examined, Violation};
-use kvdyno_core::verify::{Action, Call, Content, WriteEnd};
+use kvdyno_core::verify::linearizability::{Examined, Linearizability, Violation};
+use kvdyno_core::verify::{Call, CallKind, Content, WriteEnd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,9 +68,9 @@ impl LinearizabilityResult {
         let calls = || records.iter().flat_map(|record| &record.calls);
         let in_doubt = |call: &&Call| call.end == WriteEnd::Indeterminate;
         let (answer, why, violation) = match &examined.answer {
-            Answer::Ok => (LinearizabilityAnswer::Ok, String::new(), None),
-            Answer::Unknown(why) => (LinearizabilityAnswer::Unknown, why.clone(), None),
-            Answer::Violated(violation) => {
+            Linearizability::Ok => (LinearizabilityAnswer::Ok, String::new(), None),
+            Linearizability::Unknown(why) => (LinearizabilityAnswer::Unknown, why.clone(), None),
+            Linearizability::Violated(violation) => {
                 let shown = ViolationResult::new(violation, start);
                 (LinearizabilityAnswer::Violated, violation.why.to_owned(), Some(shown))
             }
@@ -97,8 +97,8 @@ impl ViolationResult {
 impl RequestResult {
     fn new(call: &Call, start: Nanos) -> RequestResult {
         let (write, content) = match call.action {
-            Action::Write(content) => (true, content),
-            Action::Read(content) => (false, content),
+            CallKind::Write(content) => (true, content),
+            CallKind::Read(content) => (false, content),
         };
         let version = match content {
             Content::Nothing => None,

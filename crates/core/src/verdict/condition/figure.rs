@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// A figure of a report.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Figure {
+pub enum ConditionFigure {
     /// Operations that succeeded, a second; of gets those that found a record.
     Rate,
     /// A percentile of the latencies, in hundred-thousandths: p99.9 is 99,900. Response time where
@@ -97,14 +97,14 @@ pub struct KnownFigure {
     pub dimension: Dimension,
     /// More of it is worse.
     pub lower_is_better: bool,
-    figure: fn() -> Figure,
+    figure: fn() -> ConditionFigure,
 }
 
 const fn known(
     name: &'static str,
     dimension: Dimension,
     lower_is_better: bool,
-    figure: fn() -> Figure,
+    figure: fn() -> ConditionFigure,
     meaning: &'static str,
 ) -> KnownFigure {
     KnownFigure { name, meaning, dimension, lower_is_better, figure }
@@ -117,134 +117,188 @@ pub const FIGURES: [KnownFigure; 28] = [
         "rate",
         Dimension::Rate,
         false,
-        || Figure::Rate,
+        || ConditionFigure::Rate,
         "operations that succeeded, a second; of gets those that found a record",
     ),
-    known("max", Dimension::Time, true, || Figure::Max, "the longest latency"),
-    known("mean", Dimension::Time, true, || Figure::Mean, "the mean latency"),
-    known("operations", Dimension::Count, false, || Figure::Operations, "operations that ended"),
-    known("errors", Dimension::Count, true, || Figure::Errors, "operations without success"),
+    known("max", Dimension::Time, true, || ConditionFigure::Max, "the longest latency"),
+    known("mean", Dimension::Time, true, || ConditionFigure::Mean, "the mean latency"),
+    known(
+        "operations",
+        Dimension::Count,
+        false,
+        || ConditionFigure::Operations,
+        "operations that ended",
+    ),
+    known(
+        "errors",
+        Dimension::Count,
+        true,
+        || ConditionFigure::Errors,
+        "operations without success",
+    ),
     known(
         "failed",
         Dimension::Count,
         true,
-        || Figure::Failed,
+        || ConditionFigure::Failed,
         "errors that surely changed nothing",
     ),
     known(
         "indeterminate",
         Dimension::Count,
         true,
-        || Figure::Indeterminate,
+        || ConditionFigure::Indeterminate,
         "errors that may have been applied",
     ),
-    known("error_ratio", Dimension::Share, true, || Figure::ErrorRatio, "errors per operation"),
+    known(
+        "error_ratio",
+        Dimension::Share,
+        true,
+        || ConditionFigure::ErrorRatio,
+        "errors per operation",
+    ),
     known(
         "misses",
         Dimension::Count,
         true,
-        || Figure::Misses,
+        || ConditionFigure::Misses,
         "reads without a record where one is expected",
     ),
     known(
         "hit_ratio",
         Dimension::Share,
         false,
-        || Figure::HitRatio,
+        || ConditionFigure::HitRatio,
         "share of the records asked for by gets that they found",
     ),
-    known("anomalies", Dimension::Count, true, || Figure::Anomalies, "reads that are wrong"),
-    known("stale", Dimension::Count, true, || Figure::Stale, "reads of something too old"),
-    known("corrupt", Dimension::Count, true, || Figure::Corrupt, "reads of bytes nobody wrote"),
-    known("phantom", Dimension::Count, true, || Figure::Phantom, "reads of what nobody wrote"),
-    known("resurrected", Dimension::Count, true, || Figure::Resurrected, "reads of the deleted"),
-    known("unknown", Dimension::Count, true, || Figure::Unknown, "what cannot be judged"),
-    known("acked", Dimension::Count, false, || Figure::Acked, "writes acknowledged"),
-    known("acked_lost", Dimension::Count, true, || Figure::AckedLost, "acknowledged writes lost"),
+    known(
+        "anomalies",
+        Dimension::Count,
+        true,
+        || ConditionFigure::Anomalies,
+        "reads that are wrong",
+    ),
+    known("stale", Dimension::Count, true, || ConditionFigure::Stale, "reads of something too old"),
+    known(
+        "corrupt",
+        Dimension::Count,
+        true,
+        || ConditionFigure::Corrupt,
+        "reads of bytes nobody wrote",
+    ),
+    known(
+        "phantom",
+        Dimension::Count,
+        true,
+        || ConditionFigure::Phantom,
+        "reads of what nobody wrote",
+    ),
+    known(
+        "resurrected",
+        Dimension::Count,
+        true,
+        || ConditionFigure::Resurrected,
+        "reads of the deleted",
+    ),
+    known("unknown", Dimension::Count, true, || ConditionFigure::Unknown, "what cannot be judged"),
+    known("acked", Dimension::Count, false, || ConditionFigure::Acked, "writes acknowledged"),
+    known(
+        "acked_lost",
+        Dimension::Count,
+        true,
+        || ConditionFigure::AckedLost,
+        "acknowledged writes lost",
+    ),
     known(
         "recovered",
         Dimension::Count,
         false,
-        || Figure::Recovered,
+        || ConditionFigure::Recovered,
         "writes that are there and were not acknowledged",
     ),
     known(
         "copies_differ",
         Dimension::Count,
         true,
-        || Figure::CopiesDiffer,
+        || ConditionFigure::CopiesDiffer,
         "records whose replicas do not agree",
     ),
     known(
         "unavailable",
         Dimension::Time,
         true,
-        || Figure::Unavailable,
+        || ConditionFigure::Unavailable,
         "longest time without success",
     ),
     known(
         "first_error",
         Dimension::Time,
         true,
-        || Figure::FirstError,
+        || ConditionFigure::FirstError,
         "from the fault to the first error",
     ),
     known(
         "last_error",
         Dimension::Time,
         true,
-        || Figure::LastError,
+        || ConditionFigure::LastError,
         "from the fault to the last error",
     ),
-    known("calm", Dimension::Time, true, || Figure::Calm, "until twice the former p99"),
+    known("calm", Dimension::Time, true, || ConditionFigure::Calm, "until twice the former p99"),
     known(
         "stale_versions",
         Dimension::Count,
         true,
-        || Figure::StaleVersions,
+        || ConditionFigure::StaleVersions,
         "versions that the stalest read was behind",
     ),
     known(
         "stale_for",
         Dimension::Time,
         true,
-        || Figure::StaleFor,
+        || ConditionFigure::StaleFor,
         "how long the stalest read was behind",
     ),
     known(
         "violations",
         Dimension::Count,
         true,
-        || Figure::Violations,
+        || ConditionFigure::Violations,
         "histories that are not linearizable",
     ),
-    known("cost", Dimension::Any, true, || Figure::Cost, "of a million operations, in comparisons"),
+    known(
+        "cost",
+        Dimension::Any,
+        true,
+        || ConditionFigure::Cost,
+        "of a million operations, in comparisons",
+    ),
 ];
 
-impl Figure {
+impl ConditionFigure {
     /// The figure of this name; `-` is as good as `_`.
     #[must_use]
-    pub fn of_name(name: &str) -> Option<Figure> {
+    pub fn of_name(name: &str) -> Option<ConditionFigure> {
         let name = name.replace('-', "_");
         if let Some(known) = FIGURES.iter().find(|known| known.name == name) {
             return Some((known.figure)());
         }
-        percentile(name.strip_prefix('p')?).map(Figure::Percentile)
+        percentile(name.strip_prefix('p')?).map(ConditionFigure::Percentile)
     }
 
     /// The word for it.
     #[must_use]
     pub fn name(&self) -> Cow<'static, str> {
         match self {
-            Figure::Percentile(part) => {
+            ConditionFigure::Percentile(part) => {
                 let fraction = format!("{:03}", part % 1_000);
                 match fraction.trim_end_matches('0') {
                     "" => format!("p{}", part / 1_000).into(),
                     digits => format!("p{}.{digits}", part / 1_000).into(),
                 }
             }
-            Figure::Recovery(_) => "recovers".into(),
-            Figure::Noticed(_) => "figure".into(),
+            ConditionFigure::Recovery(_) => "recovers".into(),
+            ConditionFigure::Noticed(_) => "figure".into(),
             _ => self.known().map_or("", |known| known.name).into(),
         }
     }
@@ -253,8 +307,8 @@ impl Figure {
     #[must_use]
     pub fn dimension(&self) -> Dimension {
         match self {
-            Figure::Percentile(_) | Figure::Recovery(_) => Dimension::Time,
-            Figure::Noticed(_) => Dimension::Any,
+            ConditionFigure::Percentile(_) | ConditionFigure::Recovery(_) => Dimension::Time,
+            ConditionFigure::Noticed(_) => Dimension::Any,
             _ => self.known().map_or(Dimension::Any, |known| known.dimension),
         }
     }
@@ -263,8 +317,8 @@ impl Figure {
     #[must_use]
     pub fn lower_is_better(&self) -> Option<bool> {
         match self {
-            Figure::Percentile(_) | Figure::Recovery(_) => Some(true),
-            Figure::Noticed(_) => None,
+            ConditionFigure::Percentile(_) | ConditionFigure::Recovery(_) => Some(true),
+            ConditionFigure::Noticed(_) => None,
             _ => self.known().map(|known| known.lower_is_better),
         }
     }
@@ -274,21 +328,21 @@ impl Figure {
     pub fn is_of_whole_phase(&self) -> bool {
         matches!(
             self,
-            Figure::Misses
-                | Figure::Anomalies
-                | Figure::Stale
-                | Figure::Corrupt
-                | Figure::Phantom
-                | Figure::Resurrected
-                | Figure::Unknown
-                | Figure::Acked
-                | Figure::AckedLost
-                | Figure::Recovered
-                | Figure::CopiesDiffer
-                | Figure::StaleVersions
-                | Figure::StaleFor
-                | Figure::Violations
-                | Figure::Cost
+            ConditionFigure::Misses
+                | ConditionFigure::Anomalies
+                | ConditionFigure::Stale
+                | ConditionFigure::Corrupt
+                | ConditionFigure::Phantom
+                | ConditionFigure::Resurrected
+                | ConditionFigure::Unknown
+                | ConditionFigure::Acked
+                | ConditionFigure::AckedLost
+                | ConditionFigure::Recovered
+                | ConditionFigure::CopiesDiffer
+                | ConditionFigure::StaleVersions
+                | ConditionFigure::StaleFor
+                | ConditionFigure::Violations
+                | ConditionFigure::Cost
         )
     }
 

@@ -5,7 +5,7 @@ use crate::ground::hints::hint;
 use crate::ground::units;
 use crate::workload::Kind;
 
-use super::figure::{Dimension, FIGURES, Figure};
+use super::figure::{ConditionFigure, Dimension, FIGURES};
 use super::{Amount, Condition, Operations, Operator, Subject};
 
 /// Longest text that is read, bytes.
@@ -120,13 +120,13 @@ impl<'a> Reader<'a> {
         if name == "recovers" {
             return self.recovery();
         }
-        let figure = match Figure::of_name(name) {
-            _ if name == "figure" => Figure::Noticed(self.noticed(start)?),
+        let figure = match ConditionFigure::of_name(name) {
+            _ if name == "figure" => ConditionFigure::Noticed(self.noticed(start)?),
             Some(figure) => figure,
             None => return Err(self.unknown_figure(name, start)),
         };
         let operations = match figure {
-            Figure::Noticed(_) => Operations::All,
+            ConditionFigure::Noticed(_) => Operations::All,
             _ => self.operations(&figure)?,
         };
         let phase = self.place()?;
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
 
     /// `recovers(writes) in PHASE to 95% within 10s`, after its first word.
     fn recovery(&mut self) -> Result<Condition, ConditionError> {
-        let operations = self.operations(&Figure::Recovery(1.0))?;
+        let operations = self.operations(&ConditionFigure::Recovery(1.0))?;
         let phase = self.place()?;
         let (to, start) = self.word("");
         if to != "to" {
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
             }
         };
         let bound = self.amount(Dimension::Time)?;
-        let figure = Figure::Recovery(read);
+        let figure = ConditionFigure::Recovery(read);
         Ok(Condition { subject: Subject { figure, operations, phase }, operator, bound })
     }
 
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn operations(&mut self, figure: &Figure) -> Result<Operations, ConditionError> {
+    fn operations(&mut self, figure: &ConditionFigure) -> Result<Operations, ConditionError> {
         let Some((word, start)) = self.parenthesis()? else { return Ok(Operations::All) };
         let span = start..start + word.len();
         let operations = match word {

@@ -87,15 +87,15 @@ fn mistakes_are_told_with_place_and_advice() {
 #[test]
 fn every_known_figure_is_found_by_its_name() {
     for known in FIGURES {
-        let figure = Figure::of_name(known.name).unwrap();
+        let figure = ConditionFigure::of_name(known.name).unwrap();
         assert_eq!(figure.name(), known.name);
         assert_eq!(figure.dimension(), known.dimension);
         assert_eq!(figure.lower_is_better(), Some(known.lower_is_better));
     }
-    assert_eq!(Figure::of_name("p99.99"), Some(Figure::Percentile(99_990)));
-    assert_eq!(Figure::of_name("p50").unwrap().name(), "p50");
+    assert_eq!(ConditionFigure::of_name("p99.99"), Some(ConditionFigure::Percentile(99_990)));
+    assert_eq!(ConditionFigure::of_name("p50").unwrap().name(), "p50");
     for wrong in ["p", "p0", "p100", "p99.", "p9a", "p99.9999", "p+9", "px"] {
-        assert_eq!(Figure::of_name(wrong), None, "{wrong}");
+        assert_eq!(ConditionFigure::of_name(wrong), None, "{wrong}");
     }
 }
 

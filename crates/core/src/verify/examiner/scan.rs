@@ -3,7 +3,7 @@
 use super::{AnsweredRead, Bounds, Examiner};
 use crate::store::Rows;
 use crate::verify::anomaly::AnomalyKind;
-use crate::verify::stamp::{self, Seen};
+use crate::verify::stamp::{self, SeenStamp};
 use crate::workload::KeyWriter;
 
 impl Examiner {
@@ -50,7 +50,7 @@ impl Examiner {
         }
     }
 
-    fn judge_late(&mut self, row: &AnsweredRead<'_>, slot: u64, field: u16, seen: Seen) {
+    fn judge_late(&mut self, row: &AnsweredRead<'_>, slot: u64, field: u16, seen: SeenStamp) {
         if self.is_own(row.record)
             && let Some(ledger) = &self.ledger
         {

@@ -2,7 +2,7 @@
 
 use super::{AnsweredRead, Bounds, Examiner};
 use crate::verify::anomaly::AnomalyKind;
-use crate::verify::stamp::{Seen, StampFault};
+use crate::verify::stamp::{SeenStamp, StampFault};
 
 impl Examiner {
     #[cold]
@@ -12,7 +12,7 @@ impl Examiner {
         field: u16,
         bytes: &[u8],
         fault: &StampFault,
-    ) -> Option<Seen> {
+    ) -> Option<SeenStamp> {
         if let Some(sightings) = &self.by.sightings {
             sightings.wrong(read.record, bytes, fault);
         }
@@ -21,7 +21,7 @@ impl Examiner {
     }
 
     #[cold]
-    pub(super) fn torn(&mut self, read: &AnsweredRead<'_>, field: u16) -> Option<Seen> {
+    pub(super) fn torn(&mut self, read: &AnsweredRead<'_>, field: u16) -> Option<SeenStamp> {
         let detail = "fields that are written together are of different versions".to_owned();
         self.note(read, AnomalyKind::Corrupt, field, None, Bounds::default(), detail);
         None

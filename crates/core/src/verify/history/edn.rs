@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::{Action, Call, Content, History, RecordHistory};
+use super::{Call, CallKind, Content, History, RecordHistory};
 use crate::measure::Nanos;
 use crate::verify::WriteEnd;
 
@@ -78,9 +78,9 @@ fn write_all(operations: &[Operation], events: &[Event]) -> String {
             free.insert(process);
         }
         let (function, value) = match call.action {
-            Action::Write(content) => (":write", value(content)),
-            Action::Read(_) if event.stage == 0 => (":read", "nil".to_owned()),
-            Action::Read(content) => (":read", value(content)),
+            CallKind::Write(content) => (":write", value(content)),
+            CallKind::Read(_) if event.stage == 0 => (":read", "nil".to_owned()),
+            CallKind::Read(content) => (":read", value(content)),
         };
         let _ = writeln!(
             text,
@@ -115,7 +115,7 @@ fn operations(history: &RecordHistory) -> Vec<Operation> {
     let before: BTreeSet<Content> = told
         .iter()
         .filter_map(|call| match call.action {
-            Action::Read(content) if content != Content::Nothing => Some(content),
+            CallKind::Read(content) if content != Content::Nothing => Some(content),
             _ => None,
         })
         .filter(|content| history.is_from_before(*content))
@@ -125,7 +125,7 @@ fn operations(history: &RecordHistory) -> Vec<Operation> {
         false => (Nanos::MAX, WriteEnd::Indeterminate),
     };
     let before = before.into_iter().map(|content| {
-        let action = Action::Write(content);
+        let action = CallKind::Write(content);
         Call { begun: 0, ended, action, end }
     });
     before.chain(told).map(|call| Operation { record: history.record, call }).collect()
@@ -135,13 +135,13 @@ fn operations(history: &RecordHistory) -> Vec<Operation> {
 mod tests {
     use super::*;
 
-    fn call(begun: Nanos, ended: Nanos, action: Action, end: WriteEnd) -> Call {
+    fn call(begun: Nanos, ended: Nanos, action: CallKind, end: WriteEnd) -> Call {
         Call { begun, ended, action, end }
     }
 
     #[test]
     fn the_file_is_what_jepsen_would_have_written() {
-        let (read, write) = (Action::Read, Action::Write);
+        let (read, write) = (CallKind::Read, CallKind::Write);
         let ok = WriteEnd::Acknowledged;
         let calls = vec![
             call(1_000, 1_020, write(Content::Version(2)), ok),
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn reads_that_say_nothing_are_left_out() {
         let read = |begun, ended, content| {
-            call(begun, ended, Action::Read(content), WriteEnd::Acknowledged)
+            call(begun, ended, CallKind::Read(content), WriteEnd::Acknowledged)
         };
         let calls = vec![
             read(10, 20, Content::Nothing),

@@ -10,7 +10,7 @@ use crate::measure::Nanos;
 use crate::verify::anomaly::AnomalyKind;
 use crate::verify::judgement::{Found, Judgement, Past, Read, Tick, Times};
 use crate::verify::overlap::{Entry, Registered, View};
-use crate::verify::stamp::Session;
+use crate::verify::stamp::WriterRun;
 
 /// A read in flight. Give it to [`Ledger::end_read`] or [`Ledger::abandon_read`].
 #[derive(Debug)]
@@ -92,8 +92,8 @@ impl Ledger {
     #[inline(always)]
     fn found_at_rest(&self, then: Word, read: Read) -> bool {
         let at_rest = match read {
-            Read::Version { version, session: Session::Ours } => then.rests_at(version),
-            Read::Version { session: Session::Earlier, .. } => then.rests_as_found(),
+            Read::Version { version, session: WriterRun::Ours } => then.rests_at(version),
+            Read::Version { session: WriterRun::Earlier, .. } => then.rests_as_found(),
             _ => false,
         };
         at_rest && self.rules.expiry.is_none() && !self.may_apply_again
@@ -103,7 +103,7 @@ impl Ledger {
     /// there before the run: entered as found, and not judged, for nobody knows what was there.
     #[inline]
     fn found_first(&self, slot: u64, then: Word, read: Read) -> bool {
-        let earlier = matches!(read, Read::Version { session: Session::Earlier, .. });
+        let earlier = matches!(read, Read::Version { session: WriterRun::Earlier, .. });
         earlier
             && then == Word::UNTOUCHED
             && self.rules.existing_data
@@ -155,7 +155,7 @@ impl Ledger {
         }
         let version = match read {
             Read::Absent if self.deletes.load(Ordering::SeqCst) => None,
-            Read::Absent | Read::Version { session: Session::Earlier, .. } => Some(0),
+            Read::Absent | Read::Version { session: WriterRun::Earlier, .. } => Some(0),
             Read::Version { version, .. } => Some(version),
         };
         let allowed = overwritten.allows(slot, version, behind, times);

@@ -8,7 +8,7 @@ use super::word::{Base, MOST_VERSIONS, Word};
 use super::*;
 use crate::verify::anomaly::AnomalyKind;
 use crate::verify::judgement::{Expiry, Judgement, Presence, Read, Tick};
-use crate::verify::stamp::Session;
+use crate::verify::stamp::WriterRun;
 use WriteEnd::{Acknowledged, Failed, Indeterminate};
 use WriteKind::{Delete, Put};
 
@@ -66,11 +66,11 @@ impl Bench {
 }
 
 fn ours(version: u32) -> Read {
-    Read::Version { version, session: Session::Ours }
+    Read::Version { version, session: WriterRun::Ours }
 }
 
 fn earlier() -> Read {
-    Read::Version { version: 7, session: Session::Earlier }
+    Read::Version { version: 7, session: WriterRun::Earlier }
 }
 
 fn kind(judgement: Judgement) -> Option<AnomalyKind> {

@@ -34,8 +34,8 @@ fn every_length_tells_its_version_and_session() {
             assert_eq!((seen.version(), seen.is_fabricated()), (41, false), "length {length}");
             let later = Expected { session: 78, ..expected(record) };
             let (now, then) = match Form::of(length).unwrap() {
-                Form::Tiny => (Session::Unseen, Session::Unseen),
-                _ => (Session::Ours, Session::Earlier),
+                Form::Tiny => (WriterRun::Unseen, WriterRun::Unseen),
+                _ => (WriterRun::Ours, WriterRun::Earlier),
             };
             assert_eq!(seen.session(), now, "length {length}");
             assert_eq!(check(&bytes, &later).unwrap().session(), then, "length {length}");
@@ -46,11 +46,11 @@ fn every_length_tells_its_version_and_session() {
 #[test]
 fn a_run_that_began_later_is_told_from_an_earlier_one_around_the_end_of_the_number() {
     for (ours, other, told) in [
-        (77, 76, Session::Earlier),
-        (77, 78, Session::Newer),
-        (77, 77 + (1 << 30), Session::Newer),
-        (u32::MAX, 2, Session::Newer),
-        (2, u32::MAX, Session::Earlier),
+        (77, 76, WriterRun::Earlier),
+        (77, 78, WriterRun::Newer),
+        (77, 77 + (1 << 30), WriterRun::Newer),
+        (u32::MAX, 2, WriterRun::Newer),
+        (2, u32::MAX, WriterRun::Earlier),
     ] {
         for length in [16, 31, 32, 100] {
             let bytes = sealed(length, &Identity { session: other, ..identity(5) });
@@ -221,7 +221,7 @@ fn a_value_claims_its_version_and_session() {
     for length in SMALLEST..=200 {
         let claimed = claim(&sealed(length, &identity(9))).unwrap();
         let session = (Form::of(length) != Some(Form::Tiny)).then_some(77);
-        assert_eq!(claimed, Claim { session, version: 41 }, "length {length}");
+        assert_eq!(claimed, StampClaim { session, version: 41 }, "length {length}");
     }
     assert_eq!(claim(&[0; SMALLEST - 1]), None);
     assert_eq!(claim(&[0; 100]), None, "no stamp of ours");
