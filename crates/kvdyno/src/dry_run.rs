@@ -4,7 +4,7 @@
 use kvdyno_core::ground::units;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::{GroupPlan, Kind, Operation, PhasePlan, Workload};
-use kvdyno_stores::{Entry, Request, StoreUrl, registry};
+use kvdyno_stores::{Entry, ShownRequest, StoreUrl, registry};
 
 use crate::exit::{Exit, Failure};
 
@@ -72,7 +72,7 @@ fn requests(
         None => u64::from(fields),
     };
     let value = units::format_bytes(u64::from(operation.size) * written);
-    let request = |kind| Request {
+    let request = |kind| ShownRequest {
         kind,
         key,
         value: &value,

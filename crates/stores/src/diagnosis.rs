@@ -7,7 +7,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use crate::registry;
-use crate::url::{Host, StoreUrl};
+use crate::url::{StoreUrl, UrlHost};
 
 /// Longest wait for a connection and for each answer.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -49,8 +49,8 @@ fn of_url(url: &StoreUrl) -> Vec<String> {
     let tls = url.clone().take("tls").is_some_and(|told| told != "false");
     let spoken = if tls { &[TLS] } else { spoken_by(url.scheme()) };
     let several = url.hosts().len() > 1;
-    let look = |host: &Host| {
-        let address = Host { port: Some(host.port.unwrap_or(port)), ..host.clone() };
+    let look = |host: &UrlHost| {
+        let address = UrlHost { port: Some(host.port.unwrap_or(port)), ..host.clone() };
         let name = address.to_string();
         // Let go at once: some servers serve one connection after the other.
         match reach(&name).map(drop) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kvdyno_core::load::{AnyStore, Need};
 
 use crate::error::StoreError;
-use crate::request::Request;
+use crate::request::ShownRequest;
 use crate::url::StoreUrl;
 
 /// What opening a URL gives.
@@ -33,7 +33,7 @@ pub struct Entry {
     /// What it lacks, whatever its options.
     pub lacks: &'static [Need],
     /// What a request becomes, in the store's own words.
-    pub request: fn(&Request<'_>) -> String,
+    pub request: fn(&ShownRequest<'_>) -> String,
     /// Takes the options from the URL as opening does, and refuses what that would refuse in it. Opens and
     /// makes nothing.
     pub check: fn(&mut StoreUrl) -> Result<(), StoreError>,

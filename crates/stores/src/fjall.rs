@@ -327,11 +327,11 @@ fn class(error: &fjall::Error) -> ErrorClass {
 
 impl Shared {
     fn failed(&self, error: &fjall::Error) -> RequestError {
-        self.folder.fault(Certainty::Failed, class(error), error)
+        self.folder.request_error(Certainty::Failed, class(error), error)
     }
 
     fn unsure(&self, error: &fjall::Error) -> RequestError {
-        self.folder.fault(Certainty::Indeterminate, class(error), error)
+        self.folder.request_error(Certainty::Indeterminate, class(error), error)
     }
 }
 

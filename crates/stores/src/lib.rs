@@ -54,5 +54,5 @@ pub mod wire;
 pub use entry::{Entry, Opened};
 pub use error::StoreError;
 pub use registry::{LeftOut, entry, left_out, open, open_boxed, stores};
-pub use request::Request;
-pub use url::{Host, StoreUrl};
+pub use request::ShownRequest;
+pub use url::{StoreUrl, UrlHost};

@@ -191,12 +191,12 @@ impl Store for LmdbStore {
 
 impl Shared {
     fn failed(&self, error: &heed::Error) -> RequestError {
-        self.folder.fault(Certainty::Failed, class(error), message(error))
+        self.folder.request_error(Certainty::Failed, class(error), message(error))
     }
 
     /// A commit that failed.
     fn unsure(&self, error: &heed::Error) -> RequestError {
-        self.folder.fault(Certainty::Indeterminate, class(error), message(error))
+        self.folder.request_error(Certainty::Indeterminate, class(error), message(error))
     }
 }
 

@@ -154,7 +154,7 @@ impl RedbClient {
             let txn = self.shared.database.begin_read()?;
             Ok(look(txn.open_table(RECORDS)?)?)
         };
-        read().map_err(|e| self.shared.fault(Certainty::Failed, &e))
+        read().map_err(|e| self.shared.request_error(Certainty::Failed, &e))
     }
 
     /// Runs `change` in a write transaction of its own. Before the commit nothing is applied; a
@@ -171,8 +171,9 @@ impl RedbClient {
             let result = change(&mut txn.open_table(RECORDS)?)?;
             Ok((txn, result))
         };
-        let (txn, result) = prepare().map_err(|e| self.shared.fault(Certainty::Failed, &e))?;
-        txn.commit().map_err(|e| self.shared.fault(Certainty::Indeterminate, &e.into()))?;
+        let (txn, result) =
+            prepare().map_err(|e| self.shared.request_error(Certainty::Failed, &e))?;
+        txn.commit().map_err(|e| self.shared.request_error(Certainty::Indeterminate, &e.into()))?;
         Ok(result)
     }
 }
@@ -225,7 +226,7 @@ impl Client for RedbClient {
 
 impl Shared {
     fn request_error(&self, certainty: Certainty, error: &Error) -> RequestError {
-        self.folder.fault(certainty, class(error), error)
+        self.folder.request_error(certainty, class(error), error)
     }
 }
 

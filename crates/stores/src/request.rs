@@ -6,7 +6,7 @@ use kvdyno_core::workload::Kind;
 
 /// A request to be put into words.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct ShownRequest<'a> {
     /// What it does; never one that core composes of two.
     pub kind: Kind,
     /// Key of its (first) record.
@@ -23,11 +23,11 @@ pub struct Request<'a> {
     pub count: u32,
 }
 
-impl Request<'_> {
+impl ShownRequest<'_> {
     /// In the words of a library: `get`, `put`, `delete` and `scan` are the names of its calls.
     #[must_use]
     pub fn calls(&self, get: &str, put: &str, delete: &str, scan: &str) -> String {
-        let Request { key, value, count, .. } = self;
+        let ShownRequest { key, value, count, .. } = self;
         let ttl = self.ttl.map_or(String::new(), |ttl| format!(", gone after {ttl:?}"));
         match self.kind {
             Kind::Delete => format!("{delete} {key}"),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn names_call_key_and_size() {
-        let put = Request {
+        let put = ShownRequest {
             kind: Kind::Insert,
             key: "0001",
             value: "100B",
@@ -64,9 +64,9 @@ mod tests {
             count: 1,
         };
         assert_eq!(put.calls("g", "mdb_put", "d", "s"), "mdb_put 0001 (100B)");
-        let batch = Request { kind: Kind::GetBatch, count: 10, ..put };
+        let batch = ShownRequest { kind: Kind::GetBatch, count: 10, ..put };
         assert_eq!(batch.plain(), "10 × get, the first 0001");
-        let scan = Request { kind: Kind::Scan, count: 7, ..put };
+        let scan = ShownRequest { kind: Kind::Scan, count: 7, ..put };
         assert_eq!(scan.plain(), "scan from 0001, 7 records");
     }
 }

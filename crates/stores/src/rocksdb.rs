@@ -290,12 +290,12 @@ fn class(error: &Error) -> ErrorClass {
 
 impl Shared {
     fn failed(&self, error: &Error) -> RequestError {
-        self.folder.fault(Certainty::Failed, class(error), error)
+        self.folder.request_error(Certainty::Failed, class(error), error)
     }
 
     /// The log may have the write though the call failed.
     fn unsure(&self, error: &Error) -> RequestError {
-        self.folder.fault(Certainty::Indeterminate, class(error), error)
+        self.folder.request_error(Certainty::Indeterminate, class(error), error)
     }
 }
 

@@ -24,14 +24,14 @@ const EXAMPLE: &str = "write it like `redis://host:6379` or `lmdb:PATH`";
 
 /// One server of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct UrlHost {
     /// Name or address; IPv6 addresses without their brackets.
     pub name: String,
     /// Port, where the URL names one.
     pub port: Option<u16>,
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for UrlHost {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.name.contains(':') {
             write!(out, "[{}]", self.name)?;
@@ -57,7 +57,7 @@ pub struct StoreUrl {
     scheme: String,
     user: Option<String>,
     password: Option<String>,
-    hosts: Vec<Host>,
+    hosts: Vec<UrlHost>,
     path: String,
     /// The stores that this one is made of.
     members: Vec<StoreUrl>,
@@ -216,7 +216,7 @@ impl StoreUrl {
 
     /// Servers, in the order written; none for a store in this process.
     #[must_use]
-    pub fn hosts(&self) -> &[Host] {
+    pub fn hosts(&self) -> &[UrlHost] {
         &self.hosts
     }
 
@@ -394,7 +394,7 @@ impl StoreUrl {
             (Some(_), None) => format!("{MASK}@"),
         };
         if !self.hosts.is_empty() || !secret.is_empty() {
-            let hosts: Vec<String> = self.hosts.iter().map(Host::to_string).collect();
+            let hosts: Vec<String> = self.hosts.iter().map(UrlHost::to_string).collect();
             text.push_str(&format!("//{secret}{}", hosts.join(",")));
         }
         let odd = cautious && self.path.contains('@');

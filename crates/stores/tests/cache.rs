@@ -6,7 +6,7 @@ mod harness;
 use harness::{Single, run};
 use kvdyno_core::store::{Certainty, Figure, Store};
 use kvdyno_stores::cache::{CacheClient, CacheStore, CacheTransport};
-use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::{StoreUrl, open_boxed};
 
 type Cached = Single<CacheClient, CacheTransport>;
@@ -35,7 +35,8 @@ fn it_conforms_whatever_it_is_made_of() {
         "cache(sim:?refuse=1, map:)?mode=through",
     ] {
         let report = conformance(&open(url)).unwrap_or_else(|failure| panic!("{url}: {failure}"));
-        let claimed = |promise| !report.findings.contains(&(promise, Finding::NotClaimed));
+        let claimed =
+            |promise| !report.findings.contains(&(promise, ConformanceFinding::NotClaimed));
         assert!(claimed("scan") && claimed("get batch") && claimed("put batch"), "{url}");
         assert!(!claimed("one field") && !claimed("time to live"), "{url}");
     }
@@ -178,7 +179,7 @@ mod servers {
             let not_claimed: Vec<_> = report
                 .findings
                 .iter()
-                .filter(|(_, finding)| *finding == Finding::NotClaimed)
+                .filter(|(_, finding)| *finding == ConformanceFinding::NotClaimed)
                 .map(|(promise, _)| *promise)
                 .collect();
             assert_eq!(not_claimed, ["one field", "scan", "time to live"], "{mode}");

@@ -12,8 +12,8 @@ use kvdyno_core::store::{
 };
 use kvdyno_stores::StoreUrl;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
-use kvdyno_stores::conformance::Report;
-use kvdyno_stores::conformance::{Finding, conformance, reopening};
+use kvdyno_stores::conformance::ConformanceReport;
+use kvdyno_stores::conformance::{ConformanceFinding, conformance, reopening};
 use kvdyno_stores::map::{MapClient, MapStore};
 use kvdyno_stores::sim::SimStore;
 
@@ -26,7 +26,7 @@ fn map() -> MapStore {
 }
 
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
-fn finding<'r>(report: &'r Report, promise: &str) -> &'r Finding {
+fn finding<'r>(report: &'r ConformanceReport, promise: &str) -> &'r ConformanceFinding {
     let found = report.findings.iter().find(|(name, _)| *name == promise);
     &found.unwrap_or_else(|| panic!("`{promise}` was not checked")).1
 }
@@ -36,7 +36,11 @@ fn map_keeps_every_promise() {
     let report = conformance(&map()).unwrap();
     assert_eq!(report.findings.len(), 22, "{report}");
     for (promise, found) in &report.findings {
-        let expected = if *promise == "pipeline" { Finding::NotClaimed } else { Finding::Kept };
+        let expected = if *promise == "pipeline" {
+            ConformanceFinding::NotClaimed
+        } else {
+            ConformanceFinding::Kept
+        };
         assert_eq!(*found, expected, "{promise}");
     }
 }
@@ -105,8 +109,8 @@ mod engines {
     fn lmdb_keeps_every_promise() {
         let store = LmdbStore::open(&mut url("lmdb:?durability=process")).unwrap();
         let report = conformance(&store).unwrap();
-        assert_eq!(*finding(&report, "second delete"), Finding::Kept);
-        assert_eq!(*finding(&report, "scan"), Finding::Kept);
+        assert_eq!(*finding(&report, "second delete"), ConformanceFinding::Kept);
+        assert_eq!(*finding(&report, "scan"), ConformanceFinding::Kept);
         let map = LmdbStore::open(&mut url("lmdb:?durability=none&writemap")).unwrap();
         conformance(&map).unwrap();
     }
@@ -115,16 +119,16 @@ mod engines {
     fn fjall_keeps_every_promise() {
         let store = FjallStore::open(&mut url("fjall:?durability=process")).unwrap();
         let report = conformance(&store).unwrap();
-        assert!(matches!(finding(&report, "second delete"), Finding::KeptWithNote(_)));
-        assert_eq!(*finding(&report, "scan"), Finding::Kept);
+        assert!(matches!(finding(&report, "second delete"), ConformanceFinding::KeptWithNote(_)));
+        assert_eq!(*finding(&report, "scan"), ConformanceFinding::Kept);
     }
 
     #[test]
     fn redb_keeps_every_promise() {
         let store = RedbStore::open(&mut url("redb:?durability=none")).unwrap();
         let report = conformance(&store).unwrap();
-        assert_eq!(*finding(&report, "second delete"), Finding::Kept);
-        assert_eq!(*finding(&report, "scan"), Finding::Kept);
+        assert_eq!(*finding(&report, "second delete"), ConformanceFinding::Kept);
+        assert_eq!(*finding(&report, "scan"), ConformanceFinding::Kept);
     }
 
     #[test]
@@ -142,8 +146,8 @@ fn rocksdb_keeps_every_promise() {
 
     let store = RocksStore::open(&mut url("rocksdb:?durability=process")).unwrap();
     let report = conformance(&store).unwrap();
-    assert!(matches!(finding(&report, "second delete"), Finding::KeptWithNote(_)));
-    assert_eq!(*finding(&report, "get batch"), Finding::Kept);
+    assert!(matches!(finding(&report, "second delete"), ConformanceFinding::KeptWithNote(_)));
+    assert_eq!(*finding(&report, "get batch"), ConformanceFinding::Kept);
     let folder = tempfile::tempdir().unwrap();
     let place = format!("rocksdb:{}?durability=process", folder.path().display());
     reopening(|| RocksStore::open(&mut url(&place)).unwrap()).unwrap();

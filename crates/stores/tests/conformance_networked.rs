@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use kvdyno_core::store::{
     Answer, Client, Connection, Figure, Profile, Put, Reading, Store, Threading, Transport, Work,
 };
-use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::map::{MapClient, MapStore};
 use tokio::time::Sleep;
 
@@ -150,8 +150,12 @@ impl Client for DistantClient {
 fn a_networked_store_conforms() {
     let store = Distant { map: MapStore::default(), mixes_slots: false };
     let report = conformance(&store).unwrap();
-    let not_claimed: Vec<_> =
-        report.findings.iter().filter(|(_, f)| *f == Finding::NotClaimed).map(|f| f.0).collect();
+    let not_claimed: Vec<_> = report
+        .findings
+        .iter()
+        .filter(|(_, f)| *f == ConformanceFinding::NotClaimed)
+        .map(|f| f.0)
+        .collect();
     assert_eq!(not_claimed, ["one field", "scan", "get batch", "put batch", "time to live"]);
 }
 

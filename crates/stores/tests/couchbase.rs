@@ -7,7 +7,7 @@ mod harness;
 use harness::{a_killed_node_leaves_writes_indeterminate, run, testbed};
 use kvdyno_core::store::{Consistency, Durability, ErrorClass, Promise, Store};
 use kvdyno_stores::StoreUrl;
-use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::couchbase::CouchbaseStore;
 use kvdyno_testbed::Testbed;
 
@@ -35,7 +35,7 @@ fn a_bucket_spread_over_servers_is_driven() {
 fn it_conforms(url: &str) {
     let report = conformance(&store(url)).unwrap_or_else(|failure| panic!("{failure}"));
     for promise in ["time to live", "pipeline", "second delete"] {
-        assert!(report.findings.contains(&(promise, Finding::Kept)), "{report}");
+        assert!(report.findings.contains(&(promise, ConformanceFinding::Kept)), "{report}");
     }
 }
 

@@ -7,7 +7,7 @@ mod harness;
 use harness::{Single, a_killed_node_leaves_writes_indeterminate, run, testbed};
 use kvdyno_core::store::{Certainty, Consistency, Durability, ErrorClass, Promise, Store};
 use kvdyno_stores::StoreUrl;
-use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::rest::RestStore;
 
 fn store(url: &str) -> RestStore {
@@ -26,7 +26,7 @@ fn an_ehcache_server_is_driven_over_rest() {
 
 fn it_conforms(url: &str) {
     let report = conformance(&store(url)).unwrap_or_else(|failure| panic!("{failure}"));
-    assert!(report.findings.contains(&("time to live", Finding::Kept)), "{report}");
+    assert!(report.findings.contains(&("time to live", ConformanceFinding::Kept)), "{report}");
 }
 
 fn what_the_server_tells_is_read_back(url: &str) {

@@ -13,7 +13,7 @@ use kvdyno_core::store::{
     RequestError, Rows, Store,
 };
 use kvdyno_stores::StoreUrl;
-use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::etcd::{EtcdClient, EtcdStore};
 use kvdyno_testbed::{Action, Certificates, Deployment, Launch, Server, Testbed};
 
@@ -46,7 +46,8 @@ fn one_member() {
     let server = up("etcd?quota=48MiB");
     let url = server.url();
     let report = conformance(&store(url)).unwrap_or_else(|failure| panic!("{failure}"));
-    let not_claimed = report.findings.iter().filter(|(_, found)| *found == Finding::NotClaimed);
+    let not_claimed =
+        report.findings.iter().filter(|(_, found)| *found == ConformanceFinding::NotClaimed);
     assert_eq!(not_claimed.map(|(promise, _)| *promise).collect::<Vec<_>>(), ["one field"]);
     run(async {
         says_what_it_promises(url).await;

@@ -14,7 +14,7 @@ use kvdyno_core::store::{
 };
 #[cfg(feature = "mongodb")]
 use kvdyno_stores::cache::CacheStore;
-use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
 use kvdyno_stores::rest::RestStore;
@@ -82,7 +82,10 @@ fn every_endpoint_of_infinispan_is_driven() {
 fn conforms<S: Store>(store: &S, kept: &[&'static str]) {
     let report = conformance(store).unwrap_or_else(|failure| panic!("{failure}"));
     for promise in kept {
-        assert!(report.findings.contains(&(promise, Finding::Kept)), "{promise}: {report}");
+        assert!(
+            report.findings.contains(&(promise, ConformanceFinding::Kept)),
+            "{promise}: {report}"
+        );
     }
 }
 

@@ -13,7 +13,7 @@ use kvdyno_core::store::{
     RequestError, Rows, Store, Value,
 };
 use kvdyno_stores::StoreUrl;
-use kvdyno_stores::conformance::{Finding, conformance};
+use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::mongodb::{MongoClient, MongoStore};
 use kvdyno_testbed::{
     Action, Certificates, Deployment, Launch, Role, Server, Testbed, install, registry,
@@ -51,7 +51,8 @@ fn ferretdb() {
     let mut server = up("mongodb");
     let url = server.url().to_owned();
     let report = conformance(&store(&url)).unwrap_or_else(|failure| panic!("{failure}"));
-    let not_claimed = report.findings.iter().filter(|(_, found)| *found == Finding::NotClaimed);
+    let not_claimed =
+        report.findings.iter().filter(|(_, found)| *found == ConformanceFinding::NotClaimed);
     assert_eq!(
         not_claimed.map(|(promise, _)| *promise).collect::<Vec<_>>(),
         ["pipeline", "time to live"]

@@ -12,7 +12,7 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Consistency, Durability, ErrorClass, Promise, Reading, RequestError,
     Rows, Store,
 };
-use kvdyno_stores::conformance::{Finding, conformance, reopening};
+use kvdyno_stores::conformance::{ConformanceFinding, conformance, reopening};
 use kvdyno_stores::plugin::PluginStore;
 use kvdyno_stores::{StoreError, StoreUrl};
 use tempfile::TempDir;
@@ -45,7 +45,7 @@ fn the_example_conforms_and_keeps_its_records() {
     let (folder, library) = build("plugin/sqlite.c", &["-lsqlite3"]);
     let store = open(&library, "durability=none").unwrap();
     let report = conformance(&store).unwrap_or_else(|failure| panic!("{failure}"));
-    assert!(report.findings.contains(&("scan", Finding::Kept)), "{report}");
+    assert!(report.findings.contains(&("scan", ConformanceFinding::Kept)), "{report}");
     let records = folder.path().join("records");
     let options = format!("durability=process&folder={}", records.display());
     reopening(|| open(&library, &options).unwrap()).unwrap_or_else(|failure| panic!("{failure}"));

@@ -20,7 +20,7 @@ use crate::measure::{
     Stalls, StopReason, Watchdog, WorkerUse, now,
 };
 use crate::store::{ErrorClass, Store, Threading};
-use crate::verify::linearizability::{self, Answer, Examined};
+use crate::verify::linearizability::{self, Linearizability, Examined};
 use crate::verify::{Anomaly, Behind, Examiner, Findings, History, Kept, Tally};
 use crate::workload::Marks;
 
@@ -365,13 +365,13 @@ fn examined(job: &Job, start: Nanos, kept: Vec<Vec<Kept>>, complete: bool) -> Op
     }
     let Some(sample) = &job.sample else {
         let why = no_history(&job.plan, &job.context).unwrap_or("there are no records");
-        let answer = Answer::Unknown(why.to_owned());
+        let answer = Linearizability::Unknown(why.to_owned());
         return Some(Examined { history: History::default(), answer });
     };
     let history = sample.history(start, kept);
     let answer = match complete {
         true => linearizability::judge(&history),
-        false => Answer::Unknown("a worker did not come to its end".to_owned()),
+        false => Linearizability::Unknown("a worker did not come to its end".to_owned()),
     };
     Some(Examined { history, answer })
 }

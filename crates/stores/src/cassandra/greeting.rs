@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
-use crate::wire::{Dialogue, Endpoint, Malformed, Protocol, Stream};
+use crate::wire::{Dialogue, Endpoint, MalformedAnswer, Protocol, Stream};
 
 /// Least time for an answer: a node that has just started takes longer for the first one.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,12 +43,12 @@ impl Protocol for Frames {
     type Reply = ();
     type Progress = ();
 
-    fn scan(_: &mut (), _parts: u32, input: &[u8]) -> Result<Option<((), usize)>, Malformed> {
+    fn scan(_: &mut (), _parts: u32, input: &[u8]) -> Result<Option<((), usize)>, MalformedAnswer> {
         match input {
             [] => Ok(None),
             // Bit 7 marks answers; the versions in use are 3 to 5.
             [0x81..=0x8f, ..] => Ok((input.len() >= 9).then_some(((), input.len()))),
-            _ => Err(Malformed("not a frame of Cassandra's protocol")),
+            _ => Err(MalformedAnswer("not a frame of Cassandra's protocol")),
         }
     }
 

@@ -2,11 +2,11 @@
 
 use kvdyno_core::workload::Kind;
 
-use crate::request::Request;
+use crate::request::ShownRequest;
 
 /// The statement of a request.
-pub(super) fn of(request: &Request<'_>) -> String {
-    let Request { key, value, count, fields, .. } = request;
+pub(super) fn of(request: &ShownRequest<'_>) -> String {
+    let ShownRequest { key, value, count, fields, .. } = request;
     let columns = match (request.field, fields) {
         (Some(field), _) => format!("f{field}"),
         (None, 0 | 1) => "value".to_owned(),

@@ -11,7 +11,7 @@ use kvdyno_core::store::{
 };
 use tokio::task::LocalSet;
 
-use super::{Failure, capabilities};
+use super::{ConformanceFailure, capabilities};
 
 /// Runs `check` as the load runs clients: on a single-threaded runtime, as a local task.
 pub(super) fn block_on<T>(check: impl Future<Output = T>) -> T {
@@ -89,8 +89,10 @@ pub(super) struct Bench<'s, S: Store> {
 }
 
 impl<'s, S: Store> Bench<'s, S> {
-    pub(super) async fn open(store: &'s S) -> Result<Self, Failure> {
-        Self::connect(store, 0).await.map_err(|detail| Failure { promise: "connect", detail })
+    pub(super) async fn open(store: &'s S) -> Result<Self, ConformanceFailure> {
+        Self::connect(store, 0)
+            .await
+            .map_err(|detail| ConformanceFailure { promise: "connect", detail })
     }
 
     pub(super) async fn connect(store: &'s S, salt: u64) -> Result<Self, String> {

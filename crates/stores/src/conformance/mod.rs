@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("promise broken: {promise}: {detail}")]
-pub struct Failure {
+pub struct ConformanceFailure {
     /// Name of the promise.
     pub promise: &'static str,
     /// What the store did instead.
@@ -40,7 +40,7 @@ pub struct Failure {
 
 /// What became of one promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum ConformanceFinding {
     /// Kept.
     Kept,
     /// Kept as far as it goes; the text says what the store does not do.
@@ -51,18 +51,18 @@ pub enum Finding {
 
 /// Every promise and what became of it, in the order of the checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ConformanceReport {
     /// (name of the promise, finding).
-    pub findings: Vec<(&'static str, Finding)>,
+    pub findings: Vec<(&'static str, ConformanceFinding)>,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ConformanceReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (promise, finding) in &self.findings {
             match finding {
-                Finding::Kept => writeln!(out, "{promise}: kept")?,
-                Finding::KeptWithNote(note) => writeln!(out, "{promise}: kept; {note}")?,
-                Finding::NotClaimed => writeln!(out, "{promise}: not claimed")?,
+                ConformanceFinding::Kept => writeln!(out, "{promise}: kept")?,
+                ConformanceFinding::KeptWithNote(note) => writeln!(out, "{promise}: kept; {note}")?,
+                ConformanceFinding::NotClaimed => writeln!(out, "{promise}: not claimed")?,
             }
         }
         Ok(())
@@ -70,7 +70,7 @@ impl fmt::Display for Report {
 }
 
 /// What a check says: a finding, or what was wrong.
-type Checked = Result<Finding, String>;
+type Checked = Result<ConformanceFinding, String>;
 
 /// Runs `check` under the name of its promise and adds what it finds to the report.
 macro_rules! check {
@@ -81,7 +81,7 @@ macro_rules! check {
         };
         match checked {
             Ok(finding) => $report.findings.push(($promise, finding)),
-            Err(detail) => return Err(Failure { promise: $promise, detail }),
+            Err(detail) => return Err(ConformanceFailure { promise: $promise, detail }),
         }
     };
 }
@@ -91,9 +91,9 @@ macro_rules! check {
 ///
 /// # Errors
 /// The first promise that the store breaks.
-pub fn conformance<S: Store>(store: &S) -> Result<Report, Failure> {
+pub fn conformance<S: Store>(store: &S) -> Result<ConformanceReport, ConformanceFailure> {
     bench::block_on(async {
-        let mut report = Report::default();
+        let mut report = ConformanceReport::default();
         check!(report, "profile", promises::profile(store));
         check!(report, "connect", promises::connects(store));
         let mut bench = Bench::open(store).await?;
@@ -106,7 +106,10 @@ pub fn conformance<S: Store>(store: &S) -> Result<Report, Failure> {
     })
 }
 
-async fn all<S: Store>(bench: &mut Bench<'_, S>, report: &mut Report) -> Result<(), Failure> {
+async fn all<S: Store>(
+    bench: &mut Bench<'_, S>,
+    report: &mut ConformanceReport,
+) -> Result<(), ConformanceFailure> {
     check!(report, "get of an absent record", promises::get_absent(bench));
     check!(report, "put then get", promises::put_then_get(bench));
     check!(report, "value sizes", promises::value_sizes(bench));
@@ -134,8 +137,8 @@ async fn all<S: Store>(bench: &mut Bench<'_, S>, report: &mut Report) -> Result<
 ///
 /// # Errors
 /// The promise `reopening`, if a record is gone, changed or back.
-pub fn reopening<S: Store>(open: impl Fn() -> S) -> Result<(), Failure> {
-    let failure = |detail| Failure { promise: "reopening", detail };
+pub fn reopening<S: Store>(open: impl Fn() -> S) -> Result<(), ConformanceFailure> {
+    let failure = |detail| ConformanceFailure { promise: "reopening", detail };
     let first = open();
     let keys = bench::block_on(async {
         let mut bench = Bench::open(&first).await?;

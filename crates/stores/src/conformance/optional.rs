@@ -10,7 +10,7 @@ use kvdyno_core::store::{
 };
 
 use super::bench::{Bench, difference, show, value, whole};
-use super::{Checked, Finding};
+use super::{Checked, ConformanceFinding};
 
 /// Time to live that is given, when the record must still be there, when it must be gone. The
 /// others leave room for stores that count whole seconds: of two of them one may be nearly over.
@@ -20,7 +20,7 @@ const TTL: [Duration; 3] =
 /// An operation that is not claimed must be refused as unsupported.
 fn refused<T>(operation: &str, answer: Answer<T>) -> Checked {
     match answer {
-        Err(fault) if fault.class == ErrorClass::Unsupported => Ok(Finding::NotClaimed),
+        Err(fault) if fault.class == ErrorClass::Unsupported => Ok(ConformanceFinding::NotClaimed),
         Err(fault) => Err(format!("{operation} is not claimed, but fails with: {fault}")),
         Ok(_) => Err(format!("{operation} is not claimed, but answers OK")),
     }
@@ -82,12 +82,12 @@ pub(super) async fn several_fields<S: Store>(bench: &mut Bench<'_, S>) -> Checke
     let (bytes, spans) = spans(&fields);
     bench.put_as(put_of(&key, &bytes, &spans, false)).await?;
     expect_fields(bench, &key, &fields).await?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn one_field<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     if !bench.can.fields {
-        return Ok(Finding::NotClaimed);
+        return Ok(ConformanceFinding::NotClaimed);
     }
     let key = bench.keys.next();
     let (one, two, three, new) = (value(40, 1), value(50, 2), value(60, 3), value(70, 4));
@@ -100,7 +100,7 @@ pub(super) async fn one_field<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     let (bytes, all) = spans(&[(0, &three), (1, &one), (2, &two)]);
     bench.put_as(put_of(&key, &bytes, &all, false)).await?;
     expect_fields(bench, &key, &[(0, &three), (1, &one), (2, &two)]).await?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 /// The rows must be `expected`, in order.
@@ -153,7 +153,7 @@ pub(super) async fn scan<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     if rows.len() > 10 || rows.iter().skip(2).any(|(key, _)| key <= keys[19].as_slice()) {
         return Err("a scan across the last record goes on out of order".to_owned());
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn get_batch<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -174,7 +174,7 @@ pub(super) async fn get_batch<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
         .map(|n| (keys[*n].as_slice(), (![2, 4].contains(n)).then(|| values[*n].as_slice())))
         .collect();
     expect_rows(&rows, &expected)?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn put_batch<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -189,14 +189,14 @@ pub(super) async fn put_batch<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     for (key, value) in keys.iter().zip(&values) {
         bench.expect(key, value).await?;
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 /// Several clients of one connection at once: each must get its own answers.
 pub(super) async fn pipeline<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     const SLOTS: usize = 4;
     if !bench.can.pipeline {
-        return Ok(Finding::NotClaimed);
+        return Ok(ConformanceFinding::NotClaimed);
     }
     let mut connection = answered("connect(4)", bench.store.connect(SLOTS).await)?;
     if connection.clients.len() != SLOTS {
@@ -226,7 +226,7 @@ pub(super) async fn pipeline<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
             }
         }
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 /// Polls all requests and then their transport, as the load does, until all are answered.
@@ -259,7 +259,7 @@ async fn all_of<F: Future>(
 
 pub(super) async fn time_to_live<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     if !bench.can.ttl {
-        return Ok(Finding::NotClaimed);
+        return Ok(ConformanceFinding::NotClaimed);
     }
     let [ttl, there, gone] = TTL;
     let (key, forever, renewed) = (bench.keys.next(), bench.keys.next(), bench.keys.next());
@@ -275,5 +275,5 @@ pub(super) async fn time_to_live<S: Store>(bench: &mut Bench<'_, S>) -> Checked 
     bench.expect_absent(&key).await.map_err(|e| format!("after {gone:?} of {ttl:?}: {e}"))?;
     bench.expect(&forever, &value).await.map_err(|e| format!("without a time to live: {e}"))?;
     bench.expect(&renewed, &value).await.map_err(|e| format!("put again without one: {e}"))?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }

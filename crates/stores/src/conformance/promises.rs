@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use kvdyno_core::store::Store;
 
 use super::bench::{Bench, Keys, block_on, difference, show, value};
-use super::{Checked, Finding};
+use super::{Checked, ConformanceFinding};
 
 /// Clients that work at the same time.
 const CLIENTS: usize = 4;
@@ -20,13 +20,13 @@ pub(super) async fn profile<S: Store>(store: &S) -> Checked {
     if profile.timeout.is_zero() {
         return Err("the profile names no timeout: requests could never be answered".to_owned());
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn connects<S: Store>(store: &S) -> Checked {
     let connection = store.connect(1).await.map_err(|fault| fault.to_string())?;
     match connection.clients.len() {
-        1 => Ok(Finding::Kept),
+        1 => Ok(ConformanceFinding::Kept),
         other => Err(format!("connect(1) gave {other} clients")),
     }
 }
@@ -34,7 +34,7 @@ pub(super) async fn connects<S: Store>(store: &S) -> Checked {
 pub(super) async fn get_absent<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     let key = bench.keys.next();
     bench.expect_absent(&key).await?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn put_then_get<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -43,7 +43,7 @@ pub(super) async fn put_then_get<S: Store>(bench: &mut Bench<'_, S>) -> Checked 
     bench.put(&key, &value).await?;
     bench.expect(&key, &value).await?;
     bench.expect(&key, &value).await?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn value_sizes<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -53,7 +53,7 @@ pub(super) async fn value_sizes<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
         bench.put(&key, &value).await.map_err(|e| format!("{size} bytes: {e}"))?;
         bench.expect(&key, &value).await.map_err(|e| format!("{size} bytes: {e}"))?;
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn all_byte_values<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -63,7 +63,7 @@ pub(super) async fn all_byte_values<S: Store>(bench: &mut Bench<'_, S>) -> Check
     value.extend_from_slice(b"\r\n\0\r\nEND\r\n$-1\r\n\0\0");
     bench.put(&key, &value).await?;
     bench.expect(&key, &value).await?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn overwrite<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -73,14 +73,14 @@ pub(super) async fn overwrite<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
         bench.put(&key, &value).await?;
         bench.expect(&key, &value).await.map_err(|e| format!("version {version}: {e}"))?;
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn delete<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     let key = bench.keys.next();
     bench.put(&key, &value(100, 1)).await?;
     if bench.delete(&key).await? {
-        return Ok(Finding::Kept);
+        return Ok(ConformanceFinding::Kept);
     }
     Err(format!("delete said that {} was not there, though its put was answered OK", show(&key)))
 }
@@ -94,7 +94,7 @@ pub(super) async fn get_after_delete<S: Store>(bench: &mut Bench<'_, S>) -> Chec
     bench.expect_absent(&key).await?;
     bench.expect(&other, &kept).await?;
     bench.expect_absent(&key).await?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn second_delete<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -106,9 +106,9 @@ pub(super) async fn second_delete<S: Store>(bench: &mut Bench<'_, S>) -> Checked
     bench.expect_absent(&key).await?;
     bench.expect_absent(&never).await?;
     match (second, absent) {
-        (false, false) => Ok(Finding::Kept),
+        (false, false) => Ok(ConformanceFinding::Kept),
         (true, true) => {
-            Ok(Finding::KeptWithNote("delete does not tell whether there was a record"))
+            Ok(ConformanceFinding::KeptWithNote("delete does not tell whether there was a record"))
         }
         (true, false) => Err(format!("the second delete of {} found it again", show(&key))),
         (false, true) => Err(format!("delete found {}, which was never written", show(&never))),
@@ -122,7 +122,7 @@ pub(super) async fn put_after_delete<S: Store>(bench: &mut Bench<'_, S>) -> Chec
     let again = value(50, 2);
     bench.put(&key, &again).await?;
     bench.expect(&key, &again).await?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn many_records<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -135,7 +135,7 @@ pub(super) async fn many_records<S: Store>(bench: &mut Bench<'_, S>) -> Checked 
     for (number, key) in keys.iter().enumerate() {
         bench.expect(key, &value(100, number as u64)).await?;
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn key_lengths<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -148,7 +148,7 @@ pub(super) async fn key_lengths<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     for key in &keys {
         bench.expect(key, &value(100, key.len() as u64)).await?;
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 pub(super) async fn read_by_another<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
@@ -161,7 +161,7 @@ pub(super) async fn read_by_another<S: Store>(bench: &mut Bench<'_, S>) -> Check
         bench.delete(&key).await?;
         other.expect_absent(&key).await?;
     }
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 /// Several threads, each with a connection of its own, write records of their own, and then read
@@ -204,7 +204,7 @@ pub(super) fn concurrent_clients<S: Store>(store: &S, mut keys: Keys) -> Checked
             thread.join().unwrap_or_else(|_| Err("a client panicked".to_owned()))
         })
     })?;
-    Ok(Finding::Kept)
+    Ok(ConformanceFinding::Kept)
 }
 
 async fn write_all<S: Store>(

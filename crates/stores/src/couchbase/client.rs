@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kvdyno_core::store::{Answer, Client, ErrorClass, Put, Reading, RequestError};
 
-use super::codec::{self, Command, Reply};
+use super::codec::{self, Opcode, Reply};
 use super::errors::{self, NOT_MY_VBUCKET};
 use super::map::Map;
 use super::{Cluster, Wire, cluster};
@@ -108,7 +108,7 @@ impl CouchbaseClient {
         &mut self,
         effect: Effect,
         (member, vbucket): (usize, u16),
-        (command, key): (Command, &[u8]),
+        (command, key): (Opcode, &[u8]),
         (extras, value): (&[u8], &[u8]),
         read: impl FnOnce(Reply, &[u8]) -> Answer<T> + Unpin,
     ) -> Answer<T> {
@@ -142,7 +142,7 @@ impl Client for CouchbaseClient {
             NOT_FOUND => Ok(false),
             _ => Err(errors::request_error(Effect::Read, reply, answer)),
         };
-        self.request(Effect::Read, route, (Command::Get, key), (b"", b""), read).await
+        self.request(Effect::Read, route, (Opcode::Get, key), (b"", b""), read).await
     }
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
@@ -154,7 +154,7 @@ impl Client for CouchbaseClient {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let extras = codec::set_extras(put.ttl.map_or(0, |ttl| expiry(ttl, now().as_secs())));
         let content = (&extras[..], put.value.whole());
-        self.request(Effect::Write, route, (Command::Set, put.key), content, read).await
+        self.request(Effect::Write, route, (Opcode::Set, put.key), content, read).await
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
@@ -164,7 +164,7 @@ impl Client for CouchbaseClient {
             NOT_FOUND => Ok(false),
             _ => Err(errors::request_error(Effect::Write, reply, answer)),
         };
-        self.request(Effect::Write, route, (Command::Delete, key), (b"", b""), read).await
+        self.request(Effect::Write, route, (Opcode::Delete, key), (b"", b""), read).await
     }
 }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 use serde_json::Value;
 
-use super::codec::{self, Command, Reply};
+use super::codec::{self, Opcode, Reply};
 use super::errors::{self, NOT_SUPPORTED, UNKNOWN_COMMAND};
 use super::map::Map;
 use super::{Cluster, Wire};
@@ -80,13 +80,13 @@ pub(super) async fn greet(wire: &Wire) -> Answer<Dialogue> {
     let cluster = &wire.cluster;
     let mut dialogue = Dialogue::open(&wire.endpoint).await?;
     let word = format!("\0{}\0{}", cluster.user, cluster.password);
-    let request = question(Command::Authenticate, b"PLAIN", word.as_bytes());
+    let request = question(Opcode::Authenticate, b"PLAIN", word.as_bytes());
     let (reply, answer) = dialogue.ask::<Wire>(&request).await?;
     // A server without authentication does not know the command.
     if !matches!(reply.status, 0 | UNKNOWN_COMMAND | NOT_SUPPORTED) {
         return Err(errors::request_error(Effect::Read, reply, &answer).losing_connection());
     }
-    let request = question(Command::SelectBucket, cluster.bucket.as_bytes(), b"");
+    let request = question(Opcode::SelectBucket, cluster.bucket.as_bytes(), b"");
     let (reply, answer) = dialogue.ask::<Wire>(&request).await?;
     if !matches!(reply.status, 0 | UNKNOWN_COMMAND | NOT_SUPPORTED) {
         return Err(errors::request_error(Effect::Read, reply, &answer).losing_connection());
@@ -95,7 +95,7 @@ pub(super) async fn greet(wire: &Wire) -> Answer<Dialogue> {
 }
 
 /// A request outside of the load.
-pub(super) fn question(command: Command, key: &[u8], value: &[u8]) -> Vec<u8> {
+pub(super) fn question(command: Opcode, key: &[u8], value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     codec::push(&mut out, command, 0, b"", key, value);
     out
@@ -105,7 +105,7 @@ pub(super) fn question(command: Command, key: &[u8], value: &[u8]) -> Vec<u8> {
 pub(super) async fn version(wire: &Wire) -> Option<String> {
     let asked = wire.endpoint.bounded(async {
         let mut dialogue = greet(wire).await?;
-        dialogue.ask::<Wire>(&question(Command::Version, b"", b"")).await
+        dialogue.ask::<Wire>(&question(Opcode::Version, b"", b"")).await
     });
     let (reply, answer): (Reply, Vec<u8>) = asked.await.ok()?;
     (reply.status == 0).then(|| String::from_utf8_lossy(reply.value(&answer)).into_owned())

@@ -2,7 +2,7 @@
 //! (docs of memcached, "BinaryProtocolRevamped"); the place of the status in a request holds the
 //! number of the key's vBucket.
 
-use crate::wire::{LARGEST_ANSWER, Malformed};
+use crate::wire::{LARGEST_ANSWER, MalformedAnswer};
 
 /// Bytes of a header.
 const HEADER: usize = 24;
@@ -12,7 +12,7 @@ const ANSWER: u8 = 0x81;
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Command {
+pub enum Opcode {
     /// Reads a record.
     Get = 0x00,
     /// Writes a record.
@@ -50,21 +50,21 @@ impl Reply {
 /// while bytes are missing.
 ///
 /// # Errors
-/// [`Malformed`] if this is no answer, or one too large.
+/// [`MalformedAnswer`] if this is no answer, or one too large.
 #[inline]
-pub fn scan(input: &[u8]) -> Result<Option<(Reply, usize)>, Malformed> {
+pub fn scan(input: &[u8]) -> Result<Option<(Reply, usize)>, MalformedAnswer> {
     if input.first().is_some_and(|magic| *magic != ANSWER) {
-        return Err(Malformed("not an answer of the binary protocol"));
+        return Err(MalformedAnswer("not an answer of the binary protocol"));
     }
     let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
     let key = usize::from(u16::from_be_bytes([header[2], header[3]]));
     let extras = usize::from(header[4]);
     let body = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
     if body > LARGEST_ANSWER {
-        return Err(Malformed("an answer that is too large"));
+        return Err(MalformedAnswer("an answer that is too large"));
     }
     if extras + key > body {
-        return Err(Malformed("an answer shorter than its parts"));
+        return Err(MalformedAnswer("an answer shorter than its parts"));
     }
     let end = HEADER + body;
     if input.len() < end {
@@ -77,7 +77,7 @@ pub fn scan(input: &[u8]) -> Result<Option<(Reply, usize)>, Malformed> {
 /// Appends a request.
 pub fn push(
     out: &mut Vec<u8>,
-    command: Command,
+    command: Opcode,
     vbucket: u16,
     extras: &[u8],
     key: &[u8],
@@ -96,7 +96,7 @@ pub fn push(
     out.extend_from_slice(value);
 }
 
-/// Extras of [`Command::Set`]: no flags, and when the record expires (0: never).
+/// Extras of [`Opcode::Set`]: no flags, and when the record expires (0: never).
 #[must_use]
 pub fn set_extras(expiry: u32) -> [u8; 8] {
     let mut extras = [0; 8];
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn requests_are_as_documented() {
         let mut out = Vec::new();
-        push(&mut out, Command::Set, 28, &set_extras(2), b"key1", b"hello");
+        push(&mut out, Opcode::Set, 28, &set_extras(2), b"key1", b"hello");
         assert_eq!(
             out,
             b"\x80\x01\x00\x04\x08\x00\x00\x1c\x00\x00\x00\x11\0\0\0\0\0\0\0\0\0\0\0\0\

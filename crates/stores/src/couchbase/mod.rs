@@ -24,7 +24,7 @@ use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::lives::Lives;
 use crate::url::StoreUrl;
-use crate::wire::{self, Endpoint, Malformed, Protocol, ReachOptions, Stream, WireTransport};
+use crate::wire::{self, Endpoint, MalformedAnswer, Protocol, ReachOptions, Stream, WireTransport};
 
 pub use client::CouchbaseClient;
 use client::Routes;
@@ -219,7 +219,7 @@ impl Protocol for Wire {
         _progress: &mut (),
         _parts: u32,
         input: &[u8],
-    ) -> Result<Option<(Reply, usize)>, Malformed> {
+    ) -> Result<Option<(Reply, usize)>, MalformedAnswer> {
         codec::scan(input)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use etcd_client::{Error, GetOptions, PutOptions, Txn, TxnOp, TxnOpResponse};
 use kvdyno_core::store::{Answer, Client, Put, Reading, Rows};
 
-use super::Read;
+use super::EtcdRead;
 use super::errors;
 use super::line::{Line, Link};
 use crate::wire::Effect;
@@ -59,8 +59,8 @@ impl EtcdClient {
 
     fn range(&self) -> GetOptions {
         match self.line.options().read {
-            Read::Linearizable => GetOptions::new(),
-            Read::Serializable => GetOptions::new().with_serializable(),
+            EtcdRead::Linearizable => GetOptions::new(),
+            EtcdRead::Serializable => GetOptions::new().with_serializable(),
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use super::channel;
 use super::errors;
 use super::leases::Leases;
-use super::{EtcdOptions, Read};
+use super::{EtcdOptions, EtcdRead};
 use crate::wire::{Effect, LARGEST_ANSWER};
 
 /// What requests are sent by. Cheap to clone; each client has its own.
@@ -127,7 +127,7 @@ impl Line {
     /// off from the others.
     async fn check(&self, mut client: MaintenanceClient, endpoint: &str) -> Answer<()> {
         match client.status().await {
-            Ok(status) if status.leader() == 0 && self.options.read == Read::Linearizable => {
+            Ok(status) if status.leader() == 0 && self.options.read == EtcdRead::Linearizable => {
                 Err(errors::no_leader(endpoint))
             }
             Ok(_) => Ok(()),

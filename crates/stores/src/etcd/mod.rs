@@ -68,7 +68,7 @@ const DEFAULT_PORT: u16 = 2379;
 
 /// From where reads are answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Read {
+pub enum EtcdRead {
     /// The member asked makes sure with the leader that it has all that was acknowledged.
     #[default]
     Linearizable,
@@ -99,7 +99,7 @@ pub struct EtcdOptions {
     /// Longest time that a request, or an attempt to connect, may take.
     pub timeout: Duration,
     /// From where reads are answered.
-    pub read: Read,
+    pub read: EtcdRead,
     /// Which leases writes with a time to live are given.
     pub lease: Lease,
 }
@@ -122,7 +122,8 @@ impl EtcdStore {
     /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<EtcdStore, StoreError> {
         let reach = ReachOptions::take(url, "etcds")?;
-        let reads = [("linearizable", Read::Linearizable), ("serializable", Read::Serializable)];
+        let reads =
+            [("linearizable", EtcdRead::Linearizable), ("serializable", EtcdRead::Serializable)];
         let read = url.take_choice("read", &reads)?.unwrap_or_default();
         let leases = [("each", Lease::Each), ("shared", Lease::Shared)];
         let lease = url.take_choice("lease", &leases)?.unwrap_or_default();
@@ -133,7 +134,7 @@ impl EtcdStore {
         let timeout = reach.timeout();
         // A member that knows no leader refuses at once, so that the client can go to another.
         // Serializable reads do not need one.
-        let mut connect = ConnectOptions::new().with_require_leader(read == Read::Linearizable);
+        let mut connect = ConnectOptions::new().with_require_leader(read == EtcdRead::Linearizable);
         if let Some(user) = url.user() {
             let Some(password) = url.password() else {
                 return Err(url.wrong("a user without a password", "write `user:password@`"));
@@ -179,7 +180,7 @@ impl EtcdStore {
             endpoints: vec![endpoint],
             // Without a leader it still answers.
             connect: self.options.connect.clone().with_require_leader(false),
-            read: Read::Serializable,
+            read: EtcdRead::Serializable,
             ..self.options.as_ref().clone()
         })
     }
@@ -217,10 +218,10 @@ impl Store for EtcdStore {
 
     fn stronger(&self) -> Vec<(BoxedStore, String)> {
         match self.options.read {
-            Read::Linearizable => Vec::new(),
-            Read::Serializable => {
+            EtcdRead::Linearizable => Vec::new(),
+            EtcdRead::Serializable => {
                 let options =
-                    EtcdOptions { read: Read::Linearizable, ..self.options.as_ref().clone() };
+                    EtcdOptions { read: EtcdRead::Linearizable, ..self.options.as_ref().clone() };
                 vec![(BoxedStore::new(EtcdStore::new(options)), "linearizable".to_owned())]
             }
         }
@@ -283,10 +284,10 @@ mod tests {
     fn a_url_names_all_members() {
         let plain = open("etcd://a,b:4,[::1]").unwrap();
         assert_eq!(plain.endpoints, ["http://a:2379", "http://b:4", "http://[::1]:2379"]);
-        assert_eq!((plain.read, plain.lease), (Read::Linearizable, Lease::Each));
+        assert_eq!((plain.read, plain.lease), (EtcdRead::Linearizable, Lease::Each));
         assert_eq!(plain.timeout, Duration::from_secs(2));
         let full = open("etcd://u:p@h/?read=serializable&timeout=1s&lease=shared").unwrap();
-        assert_eq!((full.read, full.lease), (Read::Serializable, Lease::Shared));
+        assert_eq!((full.read, full.lease), (EtcdRead::Serializable, Lease::Shared));
         assert_eq!(full.timeout, Duration::from_secs(1));
     }
 

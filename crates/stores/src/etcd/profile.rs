@@ -6,7 +6,7 @@ use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile,
 
 use super::leases::SHARED_FOR;
 use super::line::Line;
-use super::{EtcdOptions, EtcdTls, Lease, Read, errors};
+use super::{EtcdOptions, EtcdRead, EtcdTls, Lease, errors};
 use crate::wire::Effect;
 
 /// What the cluster tells.
@@ -67,8 +67,8 @@ fn profile(facts: Facts, options: &EtcdOptions) -> Profile {
     };
     tell("members", facts.members.map(|members| members.to_string()));
     let read = match options.read {
-        Read::Linearizable => "linearizable",
-        Read::Serializable => "serializable",
+        EtcdRead::Linearizable => "linearizable",
+        EtcdRead::Serializable => "serializable",
     };
     tell("read", Some(read.to_owned()));
     let lease = match options.lease {
@@ -84,8 +84,8 @@ fn profile(facts: Facts, options: &EtcdOptions) -> Profile {
         store: "etcd".to_owned(),
         durability: durability(&facts),
         consistency: Promise::checked(match options.read {
-            Read::Linearizable => Consistency::Linearizable,
-            Read::Serializable => Consistency::Eventual,
+            EtcdRead::Linearizable => Consistency::Linearizable,
+            EtcdRead::Serializable => Consistency::Eventual,
         }),
         version: facts.version,
         capabilities: Capabilities {

@@ -2,11 +2,11 @@
 
 use kvdyno_core::workload::Kind;
 
-use crate::request::Request;
+use crate::request::ShownRequest;
 
 /// The calls of a request.
-pub(super) fn of(request: &Request<'_>) -> String {
-    let Request { key, value, count, .. } = request;
+pub(super) fn of(request: &ShownRequest<'_>) -> String {
+    let ShownRequest { key, value, count, .. } = request;
     let (grant, lease) = match request.ttl {
         None => (String::new(), ""),
         // Leases count whole seconds.

@@ -5,7 +5,7 @@
 //! Reading is a pure function over bytes: [`token`] finds one reply, [`scan`] the end of an answer
 //! of several, whatever the number of reads in which it came.
 
-use crate::wire::{LARGEST_ANSWER, Malformed, parse_decimal, push_decimal};
+use crate::wire::{LARGEST_ANSWER, MalformedAnswer, parse_decimal, push_decimal};
 
 /// Longest line of a reply, without a value.
 const LONGEST_LINE: usize = 8 * 1024;
@@ -60,9 +60,9 @@ pub enum Token {
 /// missing.
 ///
 /// # Errors
-/// [`Malformed`] if this is no reply, or one too large.
+/// [`MalformedAnswer`] if this is no reply, or one too large.
 #[inline]
-pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, MalformedAnswer> {
     let Some(end) = line_end(input)? else { return Ok(None) };
     let after = end + 2;
     let line = Span { start: 0, end };
@@ -84,7 +84,7 @@ pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
         b"MN" => Token::Noop,
         text if is_error(text) => Token::Error(line),
         [b'A'..=b'Z', ..] => Token::Line(line),
-        _ => return Err(Malformed("not a reply of Memcached")),
+        _ => return Err(MalformedAnswer("not a reply of Memcached")),
     };
     Ok(Some((found, after)))
 }
@@ -99,10 +99,10 @@ fn value(
     after: usize,
     end_mark: &[u8],
     input: &[u8],
-) -> Result<Option<(Token, usize)>, Malformed> {
-    let length = parse_decimal(digits).ok_or(Malformed("a length that is not a number"))?;
+) -> Result<Option<(Token, usize)>, MalformedAnswer> {
+    let length = parse_decimal(digits).ok_or(MalformedAnswer("a length that is not a number"))?;
     if length > LARGEST_ANSWER as u64 {
-        return Err(Malformed("a value that is too large"));
+        return Err(MalformedAnswer("a value that is too large"));
     }
     let end = after + length as usize;
     match input.get(end..end + end_mark.len()) {
@@ -110,21 +110,21 @@ fn value(
         Some(mark) if mark == end_mark => {
             Ok(Some((Token::Value(Span { start: after, end }), end + end_mark.len())))
         }
-        Some(_) => Err(Malformed("a value longer than its length")),
+        Some(_) => Err(MalformedAnswer("a value longer than its length")),
     }
 }
 
 /// Position of the CR of the first line's end.
 #[inline]
-fn line_end(input: &[u8]) -> Result<Option<usize>, Malformed> {
+fn line_end(input: &[u8]) -> Result<Option<usize>, MalformedAnswer> {
     let searched = &input[..input.len().min(LONGEST_LINE)];
     match searched.iter().position(|byte| *byte == b'\r') {
         Some(at) => match input.get(at + 1) {
             Some(b'\n') => Ok(Some(at)),
-            Some(_) => Err(Malformed("a line with a stray carriage return")),
+            Some(_) => Err(MalformedAnswer("a line with a stray carriage return")),
             None => Ok(None),
         },
-        None if input.len() > LONGEST_LINE => Err(Malformed("a line that is too long")),
+        None if input.len() > LONGEST_LINE => Err(MalformedAnswer("a line that is too long")),
         None => Ok(None),
     }
 }
@@ -149,7 +149,7 @@ pub fn scan(
     progress: &mut Progress,
     parts: u32,
     input: &[u8],
-) -> Result<Option<(Token, usize)>, Malformed> {
+) -> Result<Option<(Token, usize)>, MalformedAnswer> {
     loop {
         let Some((found, length)) = token(&input[progress.at..])? else { return Ok(None) };
         // The first reply begins at the answer's first byte, so its span needs no shift.

@@ -29,7 +29,7 @@ use crate::lives::{Lives, Told};
 use crate::placement::{Hash, Placement, evenness};
 use crate::url::StoreUrl;
 use crate::wire::{
-    self, Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Sent, Stream, WireTransport,
+    self, Dialogue, Endpoint, MalformedAnswer, Protocol, ReachOptions, Sent, Stream, WireTransport,
     is_of_socket,
 };
 
@@ -280,7 +280,7 @@ impl Protocol for Wire {
         progress: &mut Progress,
         parts: u32,
         input: &[u8],
-    ) -> Result<Option<(Token, usize)>, Malformed> {
+    ) -> Result<Option<(Token, usize)>, MalformedAnswer> {
         codec::scan(progress, parts, input)
     }
 

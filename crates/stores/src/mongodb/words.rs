@@ -3,11 +3,11 @@
 
 use kvdyno_core::workload::Kind;
 
-use crate::request::Request;
+use crate::request::ShownRequest;
 
 /// The command of a request.
-pub(super) fn of(request: &Request<'_>) -> String {
-    let Request { key, value, count, .. } = request;
+pub(super) fn of(request: &ShownRequest<'_>) -> String {
+    let ShownRequest { key, value, count, .. } = request;
     let record = if request.fields > 1 {
         format!("f0 … f{} ({value})", request.fields - 1)
     } else {

@@ -77,7 +77,7 @@ impl Contract {
                 Err(RequestError::failed(ErrorClass::Protocol, message))
             }
             OK => Ok(()),
-            FAILED => Err(self.fault(call, Certainty::Failed, error)),
+            FAILED => Err(self.request_error(call, Certainty::Failed, error)),
             other => {
                 Err(RequestError::failed(ErrorClass::Protocol, self.unknown_code(call, other)))
             }
@@ -136,8 +136,8 @@ impl Contract {
         match code {
             OK => Ok(true),
             ABSENT if may_be_absent => Ok(false),
-            FAILED => Err(self.fault(call, Certainty::Failed, error)),
-            INDETERMINATE => Err(self.fault(call, Certainty::Indeterminate, error)),
+            FAILED => Err(self.request_error(call, Certainty::Failed, error)),
+            INDETERMINATE => Err(self.request_error(call, Certainty::Indeterminate, error)),
             other => Err(RequestError::indeterminate(
                 ErrorClass::Protocol,
                 self.unknown_code(call, other),
@@ -224,7 +224,7 @@ impl Room {
                     let what = format!("asks for {length} bytes of room where it has {room}");
                     return wrong(contract.breach(name, &what));
                 }
-                FAILED => return Err(contract.fault(name, Certainty::Failed, &error)),
+                FAILED => return Err(contract.request_error(name, Certainty::Failed, &error)),
                 other => return wrong(contract.unknown_code(name, other)),
             }
         }

@@ -5,7 +5,7 @@
 //! answer, whatever the number of reads in which it came. Nesting is counted, not followed, so
 //! no answer can exhaust the stack.
 
-use crate::wire::{LARGEST_ANSWER, Malformed, parse_decimal, parse_short_line, push_decimal};
+use crate::wire::{LARGEST_ANSWER, MalformedAnswer, parse_decimal, parse_short_line, push_decimal};
 
 /// Longest line: a simple string, an error or a number.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -88,14 +88,14 @@ impl Token {
 /// missing.
 ///
 /// # Errors
-/// [`Malformed`] if this is no token, one that was not asked for (a push), or one too large.
-pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+/// [`MalformedAnswer`] if this is no token, one that was not asked for (a push), or one too large.
+pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, MalformedAnswer> {
     if let Some(found) = plain(&mut Heading::default(), input) {
         return Ok(Some(found));
     }
     let Some(&kind) = input.first() else { return Ok(None) };
     let Some(end) = line_end(input)? else { return Ok(None) };
-    let Some(line) = input.get(1..end) else { return Err(Malformed("an empty line")) };
+    let Some(line) = input.get(1..end) else { return Err(MalformedAnswer("an empty line")) };
     let span = Span::new(1, end);
     // The line's own end is two bytes: CR LF.
     let after = end + 2;
@@ -109,8 +109,8 @@ pub fn token(input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
         b'*' | b'~' => Token::Array(count(line)?),
         b'%' => Token::Map(count(line)?),
         b',' | b'(' | b'#' => Token::Text(span),
-        b'>' => return Err(Malformed("a push message, though nothing is subscribed")),
-        _ => return Err(Malformed("not a RESP token")),
+        b'>' => return Err(MalformedAnswer("a push message, though nothing is subscribed")),
+        _ => return Err(MalformedAnswer("not a RESP token")),
     };
     Ok(Some((found, after)))
 }
@@ -120,13 +120,13 @@ fn bulk(
     line: &[u8],
     after: usize,
     input: &[u8],
-) -> Result<Option<(Token, usize)>, Malformed> {
+) -> Result<Option<(Token, usize)>, MalformedAnswer> {
     if kind == b'$' && line == b"-1" {
         return Ok(Some((Token::Nil, after)));
     }
-    let length = parse_decimal(line).ok_or(Malformed("a length that is not a number"))?;
+    let length = parse_decimal(line).ok_or(MalformedAnswer("a length that is not a number"))?;
     if length > LARGEST_ANSWER as u64 {
-        return Err(Malformed("a value that is too large"));
+        return Err(MalformedAnswer("a value that is too large"));
     }
     let Some((found, end)) = value(after, length as usize, input)? else { return Ok(None) };
     let found = match (kind, found) {
@@ -135,7 +135,7 @@ fn bulk(
         (b'=', Token::Bulk(Span { start, end })) if length >= 4 => {
             Token::Bulk(Span { start: start + 4, end })
         }
-        (b'=', _) => return Err(Malformed("a verbatim string without its format")),
+        (b'=', _) => return Err(MalformedAnswer("a verbatim string without its format")),
         (_, found) => found,
     };
     Ok(Some((found, end)))
@@ -143,45 +143,50 @@ fn bulk(
 
 /// The `length` bytes from `start` on, with a line end after them.
 #[inline]
-fn value(start: usize, length: usize, input: &[u8]) -> Result<Option<(Token, usize)>, Malformed> {
+fn value(
+    start: usize,
+    length: usize,
+    input: &[u8],
+) -> Result<Option<(Token, usize)>, MalformedAnswer> {
     let end = start + length;
     match input.get(end..end + 2) {
         None => Ok(None),
         Some(b"\r\n") => Ok(Some((Token::Bulk(Span::new(start, end)), end + 2))),
-        Some(_) => Err(Malformed("a value longer than its length")),
+        Some(_) => Err(MalformedAnswer("a value longer than its length")),
     }
 }
 
 /// Position of the CR of the first line's end.
 #[inline]
-fn line_end(input: &[u8]) -> Result<Option<usize>, Malformed> {
+fn line_end(input: &[u8]) -> Result<Option<usize>, MalformedAnswer> {
     let searched = &input[..input.len().min(LONGEST_LINE)];
     match searched.iter().position(|byte| *byte == b'\r') {
         Some(at) => match input.get(at + 1) {
             Some(b'\n') => Ok(Some(at)),
-            Some(_) => Err(Malformed("a line with a stray carriage return")),
+            Some(_) => Err(MalformedAnswer("a line with a stray carriage return")),
             None => Ok(None),
         },
-        None if input.len() > LONGEST_LINE => Err(Malformed("a line that is too long")),
+        None if input.len() > LONGEST_LINE => Err(MalformedAnswer("a line that is too long")),
         None => Ok(None),
     }
 }
 
-fn integer(line: &[u8]) -> Result<i64, Malformed> {
+fn integer(line: &[u8]) -> Result<i64, MalformedAnswer> {
     let (negative, digits) = match line.split_first() {
         Some((b'-', rest)) => (true, rest),
         Some((b'+', rest)) => (false, rest),
         _ => (false, line),
     };
-    let number = parse_decimal(digits).ok_or(Malformed("an integer that is not a number"))? as i64;
+    let number =
+        parse_decimal(digits).ok_or(MalformedAnswer("an integer that is not a number"))? as i64;
     Ok(if negative { -number } else { number })
 }
 
-fn count(line: &[u8]) -> Result<usize, Malformed> {
+fn count(line: &[u8]) -> Result<usize, MalformedAnswer> {
     match parse_decimal(line) {
         Some(number) if number <= MOST_TOKENS as u64 => Ok(number as usize),
-        Some(_) => Err(Malformed("an answer of too many elements")),
-        None => Err(Malformed("a count that is not a number")),
+        Some(_) => Err(MalformedAnswer("an answer of too many elements")),
+        None => Err(MalformedAnswer("a count that is not a number")),
     }
 }
 
@@ -256,7 +261,7 @@ pub fn scan(
     progress: &mut Progress,
     parts: u32,
     input: &[u8],
-) -> Result<Option<(Token, usize)>, Malformed> {
+) -> Result<Option<(Token, usize)>, MalformedAnswer> {
     match plain(&mut progress.heading, input) {
         Some(whole) if parts == 1 && progress.missing == 0 => Ok(Some(whole)),
         _ => scan_on(progress, parts, input),
@@ -288,7 +293,7 @@ fn scan_on(
     progress: &mut Progress,
     parts: u32,
     input: &[u8],
-) -> Result<Option<(Token, usize)>, Malformed> {
+) -> Result<Option<(Token, usize)>, MalformedAnswer> {
     if progress.missing == 0 {
         progress.missing = parts.max(1) as usize;
     }
@@ -302,7 +307,7 @@ fn scan_on(
             return Ok(Some((first, progress.at)));
         }
         if progress.missing > MOST_TOKENS {
-            return Err(Malformed("an answer of too many elements"));
+            return Err(MalformedAnswer("an answer of too many elements"));
         }
     }
 }

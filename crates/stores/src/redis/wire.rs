@@ -15,7 +15,9 @@ use super::codec::{self, Progress, Token};
 use super::errors;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::{Dialogue, Endpoint, Malformed, Protocol, ReachOptions, Stream, is_of_socket};
+use crate::wire::{
+    Dialogue, Endpoint, MalformedAnswer, Protocol, ReachOptions, Stream, is_of_socket,
+};
 
 /// Which version of the protocol to speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,7 +210,7 @@ impl Protocol for Wire {
         progress: &mut Progress,
         parts: u32,
         input: &[u8],
-    ) -> Result<Option<(Token, usize)>, Malformed> {
+    ) -> Result<Option<(Token, usize)>, MalformedAnswer> {
         codec::scan(progress, parts, input)
     }
 

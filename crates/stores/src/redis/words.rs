@@ -2,10 +2,10 @@
 
 use kvdyno_core::workload::Kind;
 
-use crate::request::Request;
+use crate::request::ShownRequest;
 
 /// The commands of a request to servers that each have a part of the records.
-pub(super) fn of_sharded(request: &Request<'_>) -> String {
+pub(super) fn of_sharded(request: &ShownRequest<'_>) -> String {
     match request.kind {
         Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch => {
             format!("to each server, of what it has: {}", of(request))
@@ -15,19 +15,19 @@ pub(super) fn of_sharded(request: &Request<'_>) -> String {
 }
 
 /// The commands of a request to a cluster.
-pub(super) fn of_cluster(request: &Request<'_>) -> String {
+pub(super) fn of_cluster(request: &ShownRequest<'_>) -> String {
     let one = match request.kind {
         Kind::GetBatch => Kind::Get,
         Kind::PutBatch => Kind::Update,
         Kind::InsertBatch => Kind::Insert,
         _ => return of(request),
     };
-    format!("{} × {}", request.count, of(&Request { kind: one, ..*request }))
+    format!("{} × {}", request.count, of(&ShownRequest { kind: one, ..*request }))
 }
 
 /// The commands of a request.
-pub(super) fn of(request: &Request<'_>) -> String {
-    let Request { key, value, count, .. } = request;
+pub(super) fn of(request: &ShownRequest<'_>) -> String {
+    let ShownRequest { key, value, count, .. } = request;
     let expiring = request.ttl.map_or(String::new(), |ttl| format!(" PX {}", ttl.as_millis()));
     let several = request.fields > 1;
     match request.kind {

@@ -5,7 +5,7 @@
 //! reads in which it came. An answer whose body ends with the connection has no end that could be
 //! told from a broken connection, and is refused.
 
-use crate::wire::{LARGEST_ANSWER, Malformed, parse_decimal};
+use crate::wire::{LARGEST_ANSWER, MalformedAnswer, parse_decimal};
 
 /// Longest header, in bytes; the same for what follows a body in chunks.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -69,9 +69,12 @@ struct Framing {
 /// the answer and its length, or `None` while bytes are missing.
 ///
 /// # Errors
-/// [`Malformed`] if this is no answer, one without a length, or one too large.
+/// [`MalformedAnswer`] if this is no answer, one without a length, or one too large.
 #[inline]
-pub fn scan(progress: &mut Progress, input: &[u8]) -> Result<Option<(Reply, usize)>, Malformed> {
+pub fn scan(
+    progress: &mut Progress,
+    input: &[u8],
+) -> Result<Option<(Reply, usize)>, MalformedAnswer> {
     let reply = match progress.found {
         Some(reply) => reply,
         None => match head(progress, input)? {
@@ -87,18 +90,18 @@ pub fn scan(progress: &mut Progress, input: &[u8]) -> Result<Option<(Reply, usiz
 }
 
 /// Reads the header of the answer, after any interim ones.
-fn head(progress: &mut Progress, input: &[u8]) -> Result<Option<Reply>, Malformed> {
+fn head(progress: &mut Progress, input: &[u8]) -> Result<Option<Reply>, MalformedAnswer> {
     loop {
         let begun = &input[progress.head..];
         if !START.starts_with(&begun[..begun.len().min(START.len())]) {
-            return Err(Malformed("not an answer of HTTP/1.1"));
+            return Err(MalformedAnswer("not an answer of HTTP/1.1"));
         }
         // The end may lie across what was searched before.
         let from = progress.searched.max(progress.head + 3) - 3;
         let limit = input.len().min(progress.head + LONGEST_HEAD);
         let Some(end) = blank_line(&input[..limit], from) else {
             if input.len() > limit {
-                return Err(Malformed("a header that is too long"));
+                return Err(MalformedAnswer("a header that is too long"));
             }
             progress.searched = input.len();
             return Ok(None);
@@ -111,7 +114,7 @@ fn head(progress: &mut Progress, input: &[u8]) -> Result<Option<Reply>, Malforme
             return Ok(Some(reply));
         }
         if status == 101 {
-            return Err(Malformed("a change to another protocol, which nobody asked for"));
+            return Err(MalformedAnswer("a change to another protocol, which nobody asked for"));
         }
         (progress.head, progress.searched) = (end, end);
     }
@@ -131,36 +134,36 @@ fn blank_line(input: &[u8], from: usize) -> Option<usize> {
 }
 
 /// `HTTP/1.1 200 OK`: the status code.
-fn status(head: &[u8]) -> Result<u16, Malformed> {
+fn status(head: &[u8]) -> Result<u16, MalformedAnswer> {
     let digits = match head {
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0' | b'1', b' ', digits @ ..] => digits,
-        _ => return Err(Malformed("a version of HTTP other than 1.0 and 1.1")),
+        _ => return Err(MalformedAnswer("a version of HTTP other than 1.0 and 1.1")),
     };
     match digits {
         [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' ' | b'\r', ..] => {
             Ok([a, b, c].iter().fold(0, |code, digit| code * 10 + u16::from(*digit - b'0')))
         }
-        _ => Err(Malformed("a status that is no number of three digits")),
+        _ => Err(MalformedAnswer("a status that is no number of three digits")),
     }
 }
 
 /// `head` is a whole header, of the answer's bytes up to `end`.
-fn reply(status: u16, head: &[u8], end: usize) -> Result<Reply, Malformed> {
+fn reply(status: u16, head: &[u8], end: usize) -> Result<Reply, MalformedAnswer> {
     let Framing { length, chunked, closes } = framing(head)?;
     let whole = |length| Body::Whole { start: end, end: end + length };
     let body = match (length, chunked) {
         // These have no body, whatever the header says (RFC 9112, 6.3).
         _ if status == 204 || status == 304 => whole(0),
-        (Some(_), true) => return Err(Malformed("a body with a length and in chunks")),
+        (Some(_), true) => return Err(MalformedAnswer("a body with a length and in chunks")),
         (None, true) => Body::Chunked { start: end },
         (Some(length), false) if length > LARGEST_ANSWER as u64 => {
-            return Err(Malformed("a body that is too large"));
+            return Err(MalformedAnswer("a body that is too large"));
         }
         (Some(length), false) => whole(length as usize),
         // The reason of a refusal may be lost; the connection ends with it in any case.
         (None, false) if closes && status >= 300 => whole(0),
         (None, false) => {
-            return Err(Malformed(
+            return Err(MalformedAnswer(
                 "a body without a length: the server must keep connections open",
             ));
         }
@@ -177,7 +180,7 @@ fn lines(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-fn framing(head: &[u8]) -> Result<Framing, Malformed> {
+fn framing(head: &[u8]) -> Result<Framing, MalformedAnswer> {
     let old = head.starts_with(b"HTTP/1.0");
     let mut framing = Framing { length: None, chunked: false, closes: old };
     for (name, value) in lines(head) {
@@ -185,15 +188,15 @@ fn framing(head: &[u8]) -> Result<Framing, Malformed> {
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => {
                 let length =
-                    parse_decimal(value).ok_or(Malformed("a length that is not a number"))?;
+                    parse_decimal(value).ok_or(MalformedAnswer("a length that is not a number"))?;
                 if framing.length.is_some_and(|earlier| earlier != length) {
-                    return Err(Malformed("two lengths"));
+                    return Err(MalformedAnswer("two lengths"));
                 }
                 framing.length = Some(length);
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 if !value.eq_ignore_ascii_case(b"chunked") {
-                    return Err(Malformed("a transfer coding other than chunks"));
+                    return Err(MalformedAnswer("a transfer coding other than chunks"));
                 }
                 framing.chunked = true;
             }
@@ -223,11 +226,11 @@ enum Chunk {
 }
 
 /// The chunk that is announced at `at`; `None` while bytes are missing.
-fn chunk(input: &[u8], at: usize) -> Result<Option<Chunk>, Malformed> {
+fn chunk(input: &[u8], at: usize) -> Result<Option<Chunk>, MalformedAnswer> {
     let searched = &input[at..input.len().min(at + LONGEST_CHUNK_LINE)];
     let Some(line) = searched.iter().position(|byte| *byte == b'\n') else {
         return match input.len() > at + LONGEST_CHUNK_LINE {
-            true => Err(Malformed("a line before a chunk that is too long")),
+            true => Err(MalformedAnswer("a line before a chunk that is too long")),
             false => Ok(None),
         };
     };
@@ -240,28 +243,28 @@ fn chunk(input: &[u8], at: usize) -> Result<Option<Chunk>, Malformed> {
     match input.get(end..end + 2) {
         None => Ok(None),
         Some(b"\r\n") => Ok(Some(Chunk::Data { start, end, next: end + 2 })),
-        Some(_) => Err(Malformed("a chunk longer than its length")),
+        Some(_) => Err(MalformedAnswer("a chunk longer than its length")),
     }
 }
 
 /// Hexadecimal digits, perhaps extensions after `;`, and a carriage return.
-fn chunk_size(line: &[u8]) -> Result<usize, Malformed> {
-    let line = line.strip_suffix(b"\r").ok_or(Malformed("a stray end of a line"))?;
+fn chunk_size(line: &[u8]) -> Result<usize, MalformedAnswer> {
+    let line = line.strip_suffix(b"\r").ok_or(MalformedAnswer("a stray end of a line"))?;
     let digits = line.split(|byte| *byte == b';').next().unwrap_or(line).trim_ascii();
     let mut size = 0usize;
     for byte in digits {
         let digit = char::from(*byte).to_digit(16);
-        let digit = digit.ok_or(Malformed("a length of a chunk that is not a number"))?;
+        let digit = digit.ok_or(MalformedAnswer("a length of a chunk that is not a number"))?;
         size = size * 16 + digit as usize;
         if size > LARGEST_ANSWER {
-            return Err(Malformed("a body that is too large"));
+            return Err(MalformedAnswer("a body that is too large"));
         }
     }
-    if digits.is_empty() { Err(Malformed("a chunk without a length")) } else { Ok(size) }
+    if digits.is_empty() { Err(MalformedAnswer("a chunk without a length")) } else { Ok(size) }
 }
 
 /// One past the last byte of an answer in chunks, from where `progress` left off.
-fn chunks_end(progress: &mut Progress, input: &[u8]) -> Result<Option<usize>, Malformed> {
+fn chunks_end(progress: &mut Progress, input: &[u8]) -> Result<Option<usize>, MalformedAnswer> {
     loop {
         match chunk(input, progress.chunk)? {
             None => return Ok(None),
@@ -274,7 +277,9 @@ fn chunks_end(progress: &mut Progress, input: &[u8]) -> Result<Option<usize>, Ma
                 let limit = input.len().min(next + LONGEST_HEAD);
                 let end = blank_line(&input[..limit], next);
                 return match end {
-                    None if input.len() > limit => Err(Malformed("a trailer that is too long")),
+                    None if input.len() > limit => {
+                        Err(MalformedAnswer("a trailer that is too long"))
+                    }
                     end => Ok(end),
                 };
             }

@@ -24,7 +24,7 @@ use kvdyno_core::store::{
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::{self, Endpoint, Malformed, Protocol, ReachOptions, Stream, WireTransport};
+use crate::wire::{self, Endpoint, MalformedAnswer, Protocol, ReachOptions, Stream, WireTransport};
 
 pub use client::RestClient;
 use codec::{Progress, Reply};
@@ -286,7 +286,7 @@ impl Protocol for Wire {
         progress: &mut Progress,
         _parts: u32,
         input: &[u8],
-    ) -> Result<Option<(Reply, usize)>, Malformed> {
+    ) -> Result<Option<(Reply, usize)>, MalformedAnswer> {
         codec::scan(progress, input)
     }
 

@@ -2,11 +2,11 @@
 
 use kvdyno_core::workload::Kind;
 
-use crate::request::Request;
+use crate::request::ShownRequest;
 
 /// The request line and what is worth knowing of the rest; `…` stands for the store's own path.
-pub(super) fn of(request: &Request<'_>) -> String {
-    let Request { key, value, .. } = request;
+pub(super) fn of(request: &ShownRequest<'_>) -> String {
+    let ShownRequest { key, value, .. } = request;
     match request.kind {
         Kind::Delete => format!("DELETE …/{key}"),
         Kind::Scan => "not supported: a REST store has no order of keys".to_owned(),

@@ -165,6 +165,6 @@ fn refused(effect: Effect, reply: u8, answer: &[u8]) -> RequestError {
 }
 
 /// A whole frame with a message that makes no sense, in the answer to a get.
-fn malformed(problem: crate::wire::Malformed) -> RequestError {
+fn malformed(problem: crate::wire::MalformedAnswer) -> RequestError {
     RequestError::failed(ErrorClass::Protocol, problem.0).losing_connection()
 }

@@ -8,7 +8,7 @@
 use prost::Message;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-use crate::wire::{LARGEST_ANSWER, Malformed};
+use crate::wire::{LARGEST_ANSWER, MalformedAnswer};
 
 /// Which message a frame holds (riak_pb_messages.csv).
 pub mod code {
@@ -51,16 +51,16 @@ const HEAD: usize = 5;
 /// bytes are missing.
 ///
 /// # Errors
-/// [`Malformed`] if the frame has no code, or is too large.
+/// [`MalformedAnswer`] if the frame has no code, or is too large.
 #[inline]
-pub fn scan(input: &[u8]) -> Result<Option<(u8, usize)>, Malformed> {
+pub fn scan(input: &[u8]) -> Result<Option<(u8, usize)>, MalformedAnswer> {
     let Some(&[a, b, c, d]) = input.first_chunk() else { return Ok(None) };
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
     if length == 0 {
-        return Err(Malformed("a frame without a message code"));
+        return Err(MalformedAnswer("a frame without a message code"));
     }
     if length > LARGEST_ANSWER {
-        return Err(Malformed("a frame that is too large"));
+        return Err(MalformedAnswer("a frame that is too large"));
     }
     let Some(code) = input.get(4) else { return Ok(None) };
     let end = 4 + length;
@@ -96,8 +96,8 @@ enum Piece<'a> {
 }
 
 /// Takes the first field of a message off its bytes, with its number.
-fn next_field<'a>(rest: &mut &'a [u8]) -> Result<Option<(u32, Piece<'a>)>, Malformed> {
-    const CUT: Malformed = Malformed("a message that is cut or has no such fields");
+fn next_field<'a>(rest: &mut &'a [u8]) -> Result<Option<(u32, Piece<'a>)>, MalformedAnswer> {
+    const CUT: MalformedAnswer = MalformedAnswer("a message that is cut or has no such fields");
     if rest.is_empty() {
         return Ok(None);
     }
@@ -130,14 +130,14 @@ impl<'a> Object<'a> {
     /// Reads a message over, values included.
     ///
     /// # Errors
-    /// [`Malformed`] if it is no `RpbGetResp`.
-    pub fn read(message: &'a [u8]) -> Result<Object<'a>, Malformed> {
+    /// [`MalformedAnswer`] if it is no `RpbGetResp`.
+    pub fn read(message: &'a [u8]) -> Result<Object<'a>, MalformedAnswer> {
         let (mut rest, mut vclock) = (message, None);
         while let Some((number, piece)) = next_field(&mut rest)? {
             match (number, piece) {
-                (1, Piece::Bytes(content)) => drop(Content::read(content)?),
+                (1, Piece::Bytes(content)) => drop(RiakContent::read(content)?),
                 (2, Piece::Bytes(bytes)) => vclock = Some(bytes),
-                (1 | 2, _) => return Err(Malformed("a field of another kind")),
+                (1 | 2, _) => return Err(MalformedAnswer("a field of another kind")),
                 _ => {}
             }
         }
@@ -164,13 +164,13 @@ pub struct Contents<'a> {
 }
 
 impl<'a> Iterator for Contents<'a> {
-    type Item = Content<'a>;
+    type Item = RiakContent<'a>;
 
-    fn next(&mut self) -> Option<Content<'a>> {
+    fn next(&mut self) -> Option<RiakContent<'a>> {
         // The message was read over when the object was made.
         while let Ok(Some((number, piece))) = next_field(&mut self.rest) {
             if let (1, Piece::Bytes(content)) = (number, piece) {
-                return Content::read(content).ok();
+                return RiakContent::read(content).ok();
             }
         }
         None
@@ -179,7 +179,7 @@ impl<'a> Iterator for Contents<'a> {
 
 /// `RpbContent`: one value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Content<'a> {
+pub struct RiakContent<'a> {
     /// The value; empty in a tombstone, and where only the head was asked for.
     pub value: &'a [u8],
     /// When it was written by the clock of a node: seconds since 1970 and microseconds.
@@ -188,16 +188,16 @@ pub struct Content<'a> {
     pub deleted: bool,
 }
 
-impl<'a> Content<'a> {
-    fn read(message: &'a [u8]) -> Result<Content<'a>, Malformed> {
-        let (mut rest, mut content) = (message, Content::default());
+impl<'a> RiakContent<'a> {
+    fn read(message: &'a [u8]) -> Result<RiakContent<'a>, MalformedAnswer> {
+        let (mut rest, mut content) = (message, RiakContent::default());
         while let Some((number, piece)) = next_field(&mut rest)? {
             match (number, piece) {
                 (1, Piece::Bytes(value)) => content.value = value,
                 (7, Piece::Number(seconds)) => content.modified.0 = seconds,
                 (8, Piece::Number(micros)) => content.modified.1 = micros,
                 (11, Piece::Number(flag)) => content.deleted = flag != 0,
-                (1 | 7 | 8 | 11, _) => return Err(Malformed("a field of another kind")),
+                (1 | 7 | 8 | 11, _) => return Err(MalformedAnswer("a field of another kind")),
                 _ => {}
             }
         }

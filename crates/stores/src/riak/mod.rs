@@ -27,7 +27,8 @@ use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::{
-    self, Dialogue, Effect, Endpoint, Malformed, Protocol, Sent, Stream, WireTransport, unexpected,
+    self, Dialogue, Effect, Endpoint, MalformedAnswer, Protocol, Sent, Stream, WireTransport,
+    unexpected,
 };
 
 pub use client::RiakClient;
@@ -203,7 +204,11 @@ impl Protocol for Wire {
 
     /// Every request that kvdyno sends has one frame for an answer.
     #[inline]
-    fn scan((): &mut (), _parts: u32, input: &[u8]) -> Result<Option<(u8, usize)>, Malformed> {
+    fn scan(
+        (): &mut (),
+        _parts: u32,
+        input: &[u8],
+    ) -> Result<Option<(u8, usize)>, MalformedAnswer> {
         codec::scan(input)
     }
 

@@ -13,10 +13,10 @@
 
 use kvdyno_core::verify::stamp::claim;
 
-use super::codec::{Content, Contents};
+use super::codec::{Contents, RiakContent};
 
 /// The value that counts; `None` if there is no such record, or it is deleted.
-pub(super) fn newest<'a>(contents: &Contents<'a>) -> Option<Content<'a>> {
+pub(super) fn newest<'a>(contents: &Contents<'a>) -> Option<RiakContent<'a>> {
     let mut all = contents.clone();
     let first = all.next()?;
     let last =

@@ -2,11 +2,11 @@
 
 use kvdyno_core::workload::Kind;
 
-use crate::request::Request;
+use crate::request::ShownRequest;
 
 /// The messages of a request.
-pub(super) fn of(request: &Request<'_>) -> String {
-    let Request { key, value, count, .. } = request;
+pub(super) fn of(request: &ShownRequest<'_>) -> String {
+    let ShownRequest { key, value, count, .. } = request;
     match request.kind {
         Kind::Delete => format!("RpbDelReq {key}"),
         Kind::Scan => "not supported: Riak keeps no order of keys".to_owned(),

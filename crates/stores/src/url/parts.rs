@@ -3,7 +3,7 @@
 
 use kvdyno_core::shown;
 
-use super::Host;
+use super::UrlHost;
 
 /// What is wrong, and what to do.
 pub(super) type Problem = (&'static str, &'static str);
@@ -13,14 +13,14 @@ pub(super) const ESCAPES: &str = "in a password (and everywhere else that it cut
      `?` as `%3F`, `#` as `%23`, `&` as `%26`, `:` as `%3A`, `%` as `%25`";
 
 /// Reads `host[:port],…`.
-pub(super) fn parse_hosts(text: &str) -> Result<Vec<Host>, Problem> {
+pub(super) fn parse_hosts(text: &str) -> Result<Vec<UrlHost>, Problem> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
     text.split(',').map(parse_host).collect()
 }
 
-fn parse_host(text: &str) -> Result<Host, Problem> {
+fn parse_host(text: &str) -> Result<UrlHost, Problem> {
     const BRACKETS: &str = "write an IPv6 address as `[::1]` or `[::1]:6379`";
     let (name, port) = if let Some(rest) = text.strip_prefix('[') {
         let (name, rest) = rest.split_once(']').ok_or(("`[` without `]`", BRACKETS))?;
@@ -46,7 +46,7 @@ fn parse_host(text: &str) -> Result<Host, Problem> {
         Some(Some(port)) => Some(port),
         Some(None) => return Err(("bad port: it is a number from 1 to 65535", ESCAPES)),
     };
-    Ok(Host { name: name.to_owned(), port })
+    Ok(UrlHost { name: name.to_owned(), port })
 }
 
 /// Whether a text that is no URL can be shown: nothing in it may be a password, wherever it was cut.

@@ -19,7 +19,7 @@ use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 use super::deadline::Deadline;
 use super::input::Input;
 use super::stream::Stream;
-use super::{LARGEST_ANSWER, Malformed, Protocol};
+use super::{LARGEST_ANSWER, MalformedAnswer, Protocol};
 
 /// Whether a request can change the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +239,7 @@ impl<P: Protocol> Connection<P> {
         for flight in self.flights.drain(..) {
             let slot = &mut self.slots[flight.slot as usize];
             if slot.ticket == flight.ticket && matches!(slot.state, State::Waiting) {
-                slot.state = State::Failed(request_error(flight.effect, flight.begins < left));
+                slot.state = State::Failed(fault(flight.effect, flight.begins < left));
                 self.failures = true;
             }
         }
@@ -346,7 +346,10 @@ impl<P: Protocol> Connection<P> {
             let found = P::scan(&mut self.progress, flight.parts, unread);
             let Some((reply, length)) = found.map_err(|e| End::malformed(&self.peer, e))? else {
                 if unread.len() > LARGEST_ANSWER {
-                    return Err(End::malformed(&self.peer, Malformed("an answer is too large")));
+                    return Err(End::malformed(
+                        &self.peer,
+                        MalformedAnswer("an answer is too large"),
+                    ));
                 }
                 return Ok(delivered);
             };
@@ -366,7 +369,7 @@ impl<P: Protocol> Connection<P> {
             }
         }
         if !self.input.unread().is_empty() {
-            return Err(End::malformed(&self.peer, Malformed("bytes that nobody asked for")));
+            return Err(End::malformed(&self.peer, MalformedAnswer("bytes that nobody asked for")));
         }
         Ok(delivered)
     }
@@ -396,7 +399,7 @@ impl End {
         End { class: ErrorClass::Disconnected, message }
     }
 
-    fn malformed(peer: &str, malformed: Malformed) -> Self {
+    fn malformed(peer: &str, malformed: MalformedAnswer) -> Self {
         let message = format!("what {peer} answers cannot be understood: {malformed}");
         End { class: ErrorClass::Protocol, message }
     }

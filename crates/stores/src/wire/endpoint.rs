@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use super::stream::Stream;
 use super::tls::{TlsFiles, Trust, client_config};
 use crate::error::StoreError;
-use crate::url::{Host, StoreUrl};
+use crate::url::{StoreUrl, UrlHost};
 
 /// Time allowed unless the URL has `timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -93,7 +93,7 @@ impl ReachOptions {
             let example = format!("write it like `{}://host1,host2:{default_port}`", url.scheme());
             return Err(url.wrong("no server", example));
         };
-        let port = |host: &Host| host.port.unwrap_or(default_port);
+        let port = |host: &UrlHost| host.port.unwrap_or(default_port);
         let mut all = vec![self.at(url, &first.name, port(first))?];
         for host in rest {
             let next = all[0].beside(host.name.clone(), port(host));

@@ -52,7 +52,7 @@ pub(crate) const LARGEST_ANSWER: usize = 1 << 30;
 /// The bytes are not an answer in the protocol; the connection is of no more use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Malformed(pub &'static str);
+pub struct MalformedAnswer(pub &'static str);
 
 /// A protocol whose answers come in the order of the requests.
 pub(crate) trait Protocol: 'static {
@@ -68,7 +68,7 @@ pub(crate) trait Protocol: 'static {
         progress: &mut Self::Progress,
         parts: u32,
         input: &[u8],
-    ) -> Result<Option<(Self::Reply, usize)>, Malformed>;
+    ) -> Result<Option<(Self::Reply, usize)>, MalformedAnswer>;
 
     /// An answer was found: from here on `progress` is that of the next one.
     fn go_on(progress: &mut Self::Progress) {

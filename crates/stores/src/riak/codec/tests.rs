@@ -37,8 +37,8 @@ fn fetch_object() {
     assert_eq!(frame(code::GET, &request), hex("00 00 00 07 09 0A 01 62 12 01 6B"));
     let answer = hex(GOT);
     let object = Object::read(message_of(&answer, code::GOT)).unwrap();
-    let contents: Vec<Content<'_>> = object.contents().collect();
-    let expected = Content { value: b"v2", modified: (1_271_442_363, 105_696), deleted: false };
+    let contents: Vec<RiakContent<'_>> = object.contents().collect();
+    let expected = RiakContent { value: b"v2", modified: (1_271_442_363, 105_696), deleted: false };
     assert_eq!(contents, [expected]);
     let vclock = object.vclock().unwrap();
     assert_eq!((vclock.len(), &vclock[..4]), (31, &[0x6b, 0xce, 0x61, 0x60][..]));
@@ -108,8 +108,8 @@ fn siblings_and_tombstones_come_one_by_one() {
     // Two contents: "a" of second 1, and a tombstone of second 2; then a vector clock of one byte.
     let message = hex("0A 05 0A 01 61 38 01 0A 06 0A 00 38 02 58 01 12 01 7F");
     let object = Object::read(&message).unwrap();
-    let alive = Content { value: b"a", modified: (1, 0), deleted: false };
-    let tombstone = Content { value: b"", modified: (2, 0), deleted: true };
+    let alive = RiakContent { value: b"a", modified: (1, 0), deleted: false };
+    let tombstone = RiakContent { value: b"", modified: (2, 0), deleted: true };
     assert_eq!(object.contents().collect::<Vec<_>>(), [alive, tombstone]);
     assert_eq!(object.vclock(), Some(&[0x7f][..]));
     // Unknown fields of every wire type are skipped.
