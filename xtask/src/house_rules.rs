@@ -150,7 +150,7 @@ fn has_reason(lines: &[&str]) -> bool {
     lines.iter().rev().take(8).any(|line| says(&line))
 }
 
-/// Source files that no `mod` names, which the compiler never sees.
+/// SoftwareSource files that no `mod` names, which the compiler never sees.
 fn unreached(rust: &[(PathBuf, String)]) -> Vec<Breach> {
     let folder_of = |file: &Path| file.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut breaches = Vec::new();

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use kvdyno_testbed::install::{self, Software, Source};
+use kvdyno_testbed::install::{self, Software, SoftwareSource};
 
 use crate::steps::{self, Failure};
 
@@ -88,7 +88,7 @@ fn testbed_software() -> Vec<&'static Software> {
     let kinds = kvdyno_testbed::registry::kinds().iter();
     let all = kinds.flat_map(|kind| kind.software.iter().copied());
     let all = all.chain(kvdyno_testbed::NETWORK_SOFTWARE);
-    all.filter(|software| !matches!(software.source, Source::Named { .. })).collect()
+    all.filter(|software| !matches!(software.source, SoftwareSource::Named { .. })).collect()
 }
 
 /// Installs what `needs` lack, and `more` packages in the same go.

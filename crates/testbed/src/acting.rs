@@ -7,7 +7,7 @@ use std::time::Instant;
 use kvdyno_core::workload::NetworkFault;
 
 use crate::error::TestbedError;
-use crate::kind::{Changes, Kind};
+use crate::kind::{Changes, TestbedKind};
 use crate::model::{Action, find};
 use crate::network::Network;
 use crate::proof;
@@ -21,7 +21,7 @@ use crate::site::Site;
 /// [`TestbedError::Node`] if there is no such node or it cannot be done to it, else what the system or
 /// the server says.
 pub fn act(
-    kind: &Kind,
+    kind: &TestbedKind,
     site: &mut Site,
     nodes: &[String],
     action: &Action,
@@ -43,7 +43,7 @@ pub fn act(
 ///
 /// # Errors
 /// [`TestbedError::Node`] if this kind cannot grow, else what the system or the server says.
-pub fn add(kind: &Kind, site: &mut Site) -> Result<String, TestbedError> {
+pub fn add(kind: &TestbedKind, site: &mut Site) -> Result<String, TestbedError> {
     let Some(add) = kind.changes.add else {
         return Err(cannot(site, "take another node while it is up"));
     };
@@ -57,7 +57,7 @@ pub fn add(kind: &Kind, site: &mut Site) -> Result<String, TestbedError> {
 /// Whether every node that is up serves, those that were started again for a while already, and has
 /// every copy that it is to have, as far as the servers can tell; if not, what is missing. `None` where
 /// nothing can be told.
-pub fn whole(kind: &Kind, site: &mut Site) -> Option<Result<(), String>> {
+pub fn whole(kind: &TestbedKind, site: &mut Site) -> Option<Result<(), String>> {
     let up: Vec<usize> = (0..site.nodes().len())
         .filter(|place| {
             let server = &mut site.nodes_mut()[*place].server;
@@ -72,7 +72,7 @@ pub fn whole(kind: &Kind, site: &mut Site) -> Option<Result<(), String>> {
 }
 
 /// Looks once more at nodes that were started again, as soon as that is due.
-fn looked_again(kind: &Kind, site: &mut Site, up: &[usize]) -> Result<(), String> {
+fn looked_again(kind: &TestbedKind, site: &mut Site, up: &[usize]) -> Result<(), String> {
     let mut waiting = std::mem::take(site.unproven());
     let place = |site: &Site, name: &str| {
         let names = site.nodes().iter().map(|node| node.server.name());
@@ -103,7 +103,7 @@ fn cannot(site: &Site, what: &str) -> TestbedError {
 }
 
 fn signal(
-    kind: &Kind,
+    kind: &TestbedKind,
     site: &mut Site,
     places: &[usize],
     action: &Action,
@@ -165,7 +165,7 @@ fn signal(
 
 /// What the servers themselves have to do.
 fn tidy_up(
-    kind: &Kind,
+    kind: &TestbedKind,
     site: &Site,
     places: &[usize],
     action: &Action,
@@ -180,7 +180,7 @@ fn tidy_up(
 }
 
 /// Nodes leave, one after the other.
-fn remove(kind: &Kind, site: &mut Site, nodes: &[String]) -> Result<String, TestbedError> {
+fn remove(kind: &TestbedKind, site: &mut Site, nodes: &[String]) -> Result<String, TestbedError> {
     let remove = kind.changes.remove;
     let remove = remove.ok_or_else(|| cannot(site, "give up a node while it is up"))?;
     for node in nodes {

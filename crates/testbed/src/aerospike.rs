@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::error::TestbedError;
-use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind};
+use crate::install::{Software, SoftwareSource};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
 use crate::server::Launch;
@@ -20,14 +20,14 @@ use crate::site::{Served, Site};
 pub static ASD: Software = Software {
     name: "asd",
     version: "",
-    source: Source::Named {
+    source: SoftwareSource::Named {
         variable: "KVDYNO_ASD",
         advice: "get Aerospike Community Edition 8.1 from its vendor and find `asd` in it",
     },
 };
 
 /// One Aerospike or a cluster.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "aerospike",
     summary: "an Aerospike cluster of one namespace, `test`, with mesh heartbeats",
     nodes: 1,

@@ -14,9 +14,9 @@ use std::time::Duration;
 use self::cql::Question;
 use crate::certificates::Certificates;
 use crate::error::TestbedError;
-use crate::install::{JAVA, Software, Source};
+use crate::install::{JAVA, Software, SoftwareSource};
 use crate::java::{JIT, Java};
-use crate::kind::{Changes, Kind};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
 use crate::server::Launch;
@@ -27,7 +27,7 @@ use crate::site::{Served, Site};
 pub static CASSANDRA: Software = Software {
     name: "cassandra",
     version: "5.0.9",
-    source: Source::Maven {
+    source: SoftwareSource::Maven {
         artifacts: &["org.apache.cassandra:cassandra-all:5.0.9"],
         sums: include_str!("install/sums/cassandra.sha256"),
         prepare: None,
@@ -35,7 +35,7 @@ pub static CASSANDRA: Software = Software {
 };
 
 /// A node or a cluster of them.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "cassandra",
     summary: "a Cassandra cluster; its keyspace keeps 3 copies of each record, or one on each node",
     nodes: 1,

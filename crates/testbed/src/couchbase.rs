@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{JAVA, Software, Source};
+use crate::install::{JAVA, Software, SoftwareSource};
 use crate::java::{JIT, Java};
-use crate::kind::{Changes, Kind};
+use crate::kind::{Changes, TestbedKind};
 use crate::network::IP;
 use crate::process;
 use crate::proof::Proof;
@@ -25,7 +25,7 @@ use crate::site::{Served, Site};
 pub static MOCK: Software = Software {
     name: "couchbase-mock",
     version: "1.5.27",
-    source: Source::Maven {
+    source: SoftwareSource::Maven {
         artifacts: &["com.couchbase.mock:CouchbaseMock:1.5.27"],
         sums: include_str!("install/sums/couchbase-mock.sha256"),
         prepare: None,
@@ -33,7 +33,7 @@ pub static MOCK: Software = Software {
 };
 
 /// The cluster that the test server plays.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "couchbase",
     summary: "the test server of Couchbase's vendor, in memory, in one process that plays several \
               servers; needs root, for a network namespace",

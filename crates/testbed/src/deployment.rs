@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::acting;
 use crate::described::{self, Described};
 use crate::error::TestbedError;
-use crate::kind::Kind;
+use crate::kind::TestbedKind;
 use crate::model::{Action, Description, NodeDescription, Testbed};
 use crate::network::Network;
 use crate::proof;
@@ -18,7 +18,7 @@ use crate::site::{Served, Site, Tell};
 
 /// A running testbed.
 pub struct Deployment {
-    kind: &'static Kind,
+    kind: &'static TestbedKind,
     site: Site,
     served: Served,
     ready_after: Duration,

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{JAVA, Software, Source};
+use crate::install::{JAVA, Software, SoftwareSource};
 use crate::java::{JIT, Java};
-use crate::kind::{Changes, Kind};
+use crate::kind::{Changes, TestbedKind};
 use crate::process;
 use crate::proof::Proof;
 use crate::role::Role;
@@ -21,7 +21,7 @@ use crate::site::{Served, Site};
 pub static EHCACHE: Software = Software {
     name: "ehcache-server",
     version: "1.0.0",
-    source: Source::Maven {
+    source: SoftwareSource::Maven {
         artifacts: &[
             "net.sf.ehcache:ehcache-server:1.0.0:war",
             "org.eclipse.jetty:jetty-runner:9.4.58.v20250814",
@@ -37,11 +37,11 @@ pub static EHCACHE: Software = Software {
 static UNZIP: Software = Software {
     name: "unzip",
     version: "",
-    source: Source::Debian { packages: &["unzip"], program: "unzip" },
+    source: SoftwareSource::Debian { packages: &["unzip"], program: "unzip" },
 };
 
 /// One Ehcache server.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "ehcache",
     summary: "the Ehcache server, over REST: a cache in memory, behind Jetty",
     nodes: 1,

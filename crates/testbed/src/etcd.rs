@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind};
+use crate::install::{Software, SoftwareSource};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
 use crate::server::{Launch, Server};
@@ -20,11 +20,11 @@ use crate::site::{Served, Site};
 pub static ETCD: Software = Software {
     name: "etcd",
     version: "",
-    source: Source::Debian { packages: &["etcd-server"], program: "etcd" },
+    source: SoftwareSource::Debian { packages: &["etcd-server"], program: "etcd" },
 };
 
 /// One etcd or a cluster.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "etcd",
     summary: "an etcd cluster; every acknowledged write is on the disks of a majority",
     nodes: 1,

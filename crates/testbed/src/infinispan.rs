@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::certificates::Certificates;
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{JAVA, Software, Source};
+use crate::install::{JAVA, Software, SoftwareSource};
 use crate::java::{JIT, Java};
-use crate::kind::{Changes, Kind};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::redis::exchange::put_and_get;
 use crate::role::Role;
@@ -21,7 +21,7 @@ use crate::site::{Served, Site};
 pub static INFINISPAN: Software = Software {
     name: "infinispan-server",
     version: "15.2.6.Final",
-    source: Source::Maven {
+    source: SoftwareSource::Maven {
         artifacts: &[
             "org.infinispan:infinispan-server-runtime:15.2.6.Final",
             "org.infinispan:infinispan-server-runtime:15.2.6.Final:jar:loader",
@@ -32,7 +32,7 @@ pub static INFINISPAN: Software = Software {
 };
 
 /// One Infinispan server.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "infinispan",
     summary: "an Infinispan server with local caches in memory, over RESP, Memcached's protocol or REST",
     nodes: 1,

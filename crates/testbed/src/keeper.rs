@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-pub use protocol::{Order, Report};
+pub use protocol::{KeeperReport, Order};
 pub use served::serve;
 
 use crate::error::TestbedError;
@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Keeper {
     child: Child,
     orders: Option<ChildStdin>,
-    reports: Receiver<Report>,
+    reports: Receiver<KeeperReport>,
     description: Description,
     detached: bool,
 }
@@ -86,10 +86,15 @@ impl Keeper {
     fn await_up(&mut self, watching: &mut dyn Watching) -> Result<Description, TestbedError> {
         loop {
             match self.reports.recv_timeout(LOOK) {
-                Ok(Report::Step(step)) => watching.step(&step),
-                Ok(Report::Up(description)) => return Ok(*description),
-                Ok(Report::Failed(failed)) => return Err(failed.into()),
-                Ok(Report::Done | Report::Nodes(_) | Report::Whole(_) | Report::Acted(_)) => {}
+                Ok(KeeperReport::Step(step)) => watching.step(&step),
+                Ok(KeeperReport::Up(description)) => return Ok(*description),
+                Ok(KeeperReport::Failed(failed)) => return Err(failed.into()),
+                Ok(
+                    KeeperReport::Done
+                    | KeeperReport::Nodes(_)
+                    | KeeperReport::Whole(_)
+                    | KeeperReport::Acted(_),
+                ) => {}
                 Err(RecvTimeoutError::Timeout) if watching.interrupted() => {
                     return Err(TestbedError::Interrupted);
                 }
@@ -111,7 +116,7 @@ impl Keeper {
     /// [`TestbedError`] if the keeper is gone.
     pub fn nodes(&mut self) -> Result<Vec<NodeDescription>, TestbedError> {
         match self.ask(&Order::Nodes)? {
-            Report::Nodes(nodes) => Ok(nodes),
+            KeeperReport::Nodes(nodes) => Ok(nodes),
             other => Err(unexpected(&other)),
         }
     }
@@ -123,7 +128,7 @@ impl Keeper {
     /// [`TestbedError`] if the keeper is gone.
     pub fn whole(&mut self) -> Result<Option<Result<(), String>>, TestbedError> {
         match self.ask(&Order::Whole)? {
-            Report::Whole(whole) => Ok(whole),
+            KeeperReport::Whole(whole) => Ok(whole),
             other => Err(unexpected(&other)),
         }
     }
@@ -174,13 +179,13 @@ impl Keeper {
         sent.and_then(Result::ok).ok_or_else(gone)
     }
 
-    fn ask(&mut self, order: &Order) -> Result<Report, TestbedError> {
+    fn ask(&mut self, order: &Order) -> Result<KeeperReport, TestbedError> {
         self.send(order)?;
         loop {
             match self.reports.recv() {
                 // Of a node that is added, or leaves: only the end of it is of interest.
-                Ok(Report::Step(_)) => {}
-                Ok(Report::Failed(failed)) => return Err(failed.into()),
+                Ok(KeeperReport::Step(_)) => {}
+                Ok(KeeperReport::Failed(failed)) => return Err(failed.into()),
                 Ok(report) => return Ok(report),
                 Err(_) => return Err(gone()),
             }
@@ -234,7 +239,7 @@ impl RunningTestbed {
     /// [`TestbedError`] if its keeper does not answer.
     pub fn describe(&self) -> Result<Description, TestbedError> {
         match self.ask(&Order::Describe)? {
-            Report::Up(description) => Ok(*description),
+            KeeperReport::Up(description) => Ok(*description),
             other => Err(unexpected(&other)),
         }
     }
@@ -271,14 +276,14 @@ impl RunningTestbed {
         Ok(())
     }
 
-    fn ask(&self, order: &Order) -> Result<Report, TestbedError> {
+    fn ask(&self, order: &Order) -> Result<KeeperReport, TestbedError> {
         let failed = |error| TestbedError::System { what: self.id(), action: "ask", error };
         let mut stream = UnixStream::connect(self.folder.join(SOCKET)).map_err(failed)?;
         stream.write_all(protocol::line(order).as_bytes()).map_err(failed)?;
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).map_err(failed)?;
         match protocol::read(&line) {
-            Some(Report::Failed(failed)) => Err(failed.into()),
+            Some(KeeperReport::Failed(failed)) => Err(failed.into()),
             Some(report) => Ok(report),
             None => Err(gone()),
         }
@@ -286,7 +291,7 @@ impl RunningTestbed {
 }
 
 /// Reads the keeper's reports on a thread, so that waiting for one can be given up.
-fn read_reports(from: Option<impl std::io::Read + Send + 'static>) -> Receiver<Report> {
+fn read_reports(from: Option<impl std::io::Read + Send + 'static>) -> Receiver<KeeperReport> {
     let (send, reports) = channel();
     if let Some(from) = from {
         std::thread::spawn(move || {
@@ -305,13 +310,13 @@ fn gone() -> TestbedError {
     TestbedError::Node("the testbed's keeper is gone, and its servers with it".to_owned())
 }
 
-fn acted(report: Report) -> Result<String, TestbedError> {
+fn acted(report: KeeperReport) -> Result<String, TestbedError> {
     match report {
-        Report::Acted(said) => Ok(said),
+        KeeperReport::Acted(said) => Ok(said),
         other => Err(unexpected(&other)),
     }
 }
 
-fn unexpected(report: &Report) -> TestbedError {
+fn unexpected(report: &KeeperReport) -> TestbedError {
     TestbedError::Node(format!("the testbed's keeper answers something else: {report:?}"))
 }

@@ -14,7 +14,7 @@ use crate::site::{Served, Site};
 
 /// A kind of testbed.
 #[derive(Debug)]
-pub struct Kind {
+pub struct TestbedKind {
     /// The word that names it: `redis-cluster`.
     pub name: &'static str,
     /// What it is, in one sentence without a stop.

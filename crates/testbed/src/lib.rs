@@ -48,7 +48,7 @@ pub use deployment::{Deployment, ready_to_start, start};
 pub use described::{DESCRIBED, is_file};
 pub use error::TestbedError;
 pub use journal::work_of;
-pub use kind::{Changes, Kind};
+pub use kind::{Changes, TestbedKind};
 pub use memcached::{MemcachedServer, MemcachedSettings};
 pub use model::{Action, Description, NodeDescription, Testbed};
 pub use network::{AmongClients, NETWORK, NETWORK_SOFTWARE, OwnNetwork, Trouble};

@@ -9,8 +9,8 @@ use std::path::Path;
 pub use guard::{MemcachedServer, MemcachedSettings};
 
 use crate::error::TestbedError;
-use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind};
+use crate::install::{Software, SoftwareSource};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
 use crate::server::{Launch, conversation};
@@ -21,11 +21,11 @@ use crate::site::{Served, Site};
 pub static MEMCACHED: Software = Software {
     name: "memcached",
     version: "",
-    source: Source::Debian { packages: &["memcached"], program: "memcached" },
+    source: SoftwareSource::Debian { packages: &["memcached"], program: "memcached" },
 };
 
 /// One Memcached or several.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "memcached",
     summary: "Memcached servers; with several, the client divides the keys among them",
     nodes: 1,

@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::error::TestbedError;
-use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind};
+use crate::install::{Software, SoftwareSource};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
 use crate::server::Launch;
@@ -27,7 +27,7 @@ const MONGOD_VARIABLE: &str = "KVDYNO_MONGOD";
 pub static MONGOD: Software = Software {
     name: "mongod",
     version: "",
-    source: Source::Named {
+    source: SoftwareSource::Named {
         variable: MONGOD_VARIABLE,
         advice: "get MongoDB Community Server from https://www.mongodb.com/try/download/community",
     },
@@ -37,7 +37,7 @@ pub static MONGOD: Software = Software {
 pub static FERRETDB: Software = Software {
     name: "ferretdb",
     version: "v1.24.0",
-    source: Source::Go {
+    source: SoftwareSource::Go {
         module: "github.com/FerretDB/FerretDB",
         package: "./cmd/ferretdb",
         sum: "h1:7WJmezL48Bj9bYWnhT/bEJgX5gjT5s7LFdHTqkN25rA=",
@@ -51,7 +51,7 @@ fn write_version(source: &Path) -> io::Result<()> {
 }
 
 /// One FerretDB, or a replica set of MongoDB.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "mongodb",
     summary: "a MongoDB replica set where KVDYNO_MONGOD names a mongod, else one FerretDB over \
               SQLite",

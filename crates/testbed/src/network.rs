@@ -24,28 +24,28 @@ use serde::{Deserialize, Serialize};
 pub use trouble::Trouble;
 
 use crate::error::TestbedError;
-use crate::install::{Software, Source};
+use crate::install::{Software, SoftwareSource};
 use crate::process;
 
 /// Makes devices and addresses.
 pub(crate) static IP: Software = Software {
     name: "ip",
     version: "",
-    source: Source::Debian { packages: &["iproute2"], program: "ip" },
+    source: SoftwareSource::Debian { packages: &["iproute2"], program: "ip" },
 };
 
 /// Drops packets.
 static NFT: Software = Software {
     name: "nft",
     version: "",
-    source: Source::Debian { packages: &["nftables"], program: "nft" },
+    source: SoftwareSource::Debian { packages: &["nftables"], program: "nft" },
 };
 
 /// Limits bandwidth. It comes with `ip`.
 static TC: Software = Software {
     name: "tc",
     version: "",
-    source: Source::Debian { packages: &["iproute2"], program: "tc" },
+    source: SoftwareSource::Debian { packages: &["iproute2"], program: "tc" },
 };
 
 /// What a network of a testbed's own needs. `kvdyno testbed install network` installs it.

@@ -13,8 +13,8 @@ pub use guard::{AppendOnly, RedisServer, RedisSettings};
 pub(crate) use journal::work;
 
 use crate::error::TestbedError;
-use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind};
+use crate::install::{Software, SoftwareSource};
+use crate::kind::{Changes, TestbedKind};
 use crate::process;
 use crate::proof::Proof;
 use crate::role::Role;
@@ -26,7 +26,10 @@ use crate::site::{Served, Site};
 pub static REDIS: Software = Software {
     name: "redis-server",
     version: "",
-    source: Source::Debian { packages: &["redis-server", "redis-tools"], program: "redis-server" },
+    source: SoftwareSource::Debian {
+        packages: &["redis-server", "redis-tools"],
+        program: "redis-server",
+    },
 };
 
 /// Whether data are written to disk, and when.
@@ -77,7 +80,7 @@ pub static SETTINGS: &[Setting] = &[PERSISTENCE, REWRITES, MEMORY, FULL, IO_THRE
 pub const ALONE: Proof = Proof { announced: None, exchange: exchange::alone };
 
 /// One Redis.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "redis",
     summary: "one Redis server",
     nodes: 1,
@@ -90,7 +93,7 @@ pub static KIND: Kind = Kind {
 };
 
 /// Several Redis servers, among which the client divides the keys.
-pub static SHARDED: Kind = Kind {
+pub static SHARDED: TestbedKind = TestbedKind {
     name: "redis-sharded",
     summary: "Redis servers on sequential ports that know nothing of each other; the client divides \
               the keys among them",

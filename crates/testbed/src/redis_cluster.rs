@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::error::TestbedError;
-use crate::kind::{Changes, Kind};
+use crate::kind::{Changes, TestbedKind};
 use crate::process;
 use crate::proof::Proof;
 use crate::redis::{
@@ -21,7 +21,7 @@ use crate::site::{Served, Site};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A cluster.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "redis-cluster",
     summary: "a Redis Cluster of primaries with their replicas",
     nodes: 6,

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::TestbedError;
-use crate::kind::{Changes, Kind};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::redis::{
     FULL, IO_THREADS, MEMORY, PERSISTENCE, REDIS, REWRITES, ask, configuration,
-    exchange::{self, Reply, talk},
+    exchange::{self, RedisReply, talk},
     in_utc, is_linked_replica, options, role, version, work,
 };
 use crate::role::Role;
@@ -26,7 +26,7 @@ const NAME: &str = "mymaster";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A primary with replicas and sentinels.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "redis-sentinel",
     summary: "a Redis primary with replicas (as many servers as are asked for), and three sentinels",
     nodes: 3,
@@ -174,12 +174,12 @@ fn sends_to(sentinel: SocketAddr) -> Option<Vec<SocketAddr>> {
     let commands =
         [vec!["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME], vec!["SENTINEL", "REPLICAS", NAME]];
     let told = talk(sentinel, &commands).ok()?;
-    let [primary, Reply::List(replicas)] = told.as_slice() else { return None };
+    let [primary, RedisReply::List(replicas)] = told.as_slice() else { return None };
     let address = |ip: &str, port: &str| format!("{ip}:{port}").parse::<SocketAddr>().ok();
-    let texts = |reply: &Reply| -> Vec<String> {
-        let Reply::List(all) = reply else { return Vec::new() };
+    let texts = |reply: &RedisReply| -> Vec<String> {
+        let RedisReply::List(all) = reply else { return Vec::new() };
         all.iter()
-            .map(|one| if let Reply::Text(t) = one { t.clone() } else { String::new() })
+            .map(|one| if let RedisReply::Text(t) = one { t.clone() } else { String::new() })
             .collect()
     };
     let primary = texts(primary);

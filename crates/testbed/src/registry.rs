@@ -1,9 +1,9 @@
 //! Which testbeds there are, one line for each. What `kvdyno testbed kinds` prints and
 //! docs/TESTBEDS.md holds comes from here.
 
-use crate::kind::Kind;
+use crate::kind::TestbedKind;
 
-static KINDS: &[&Kind] = &[
+static KINDS: &[&TestbedKind] = &[
     &crate::redis::KIND,
     &crate::redis::SHARDED,
     &crate::redis_cluster::KIND,
@@ -23,13 +23,13 @@ static KINDS: &[&Kind] = &[
 
 /// All kinds of testbeds.
 #[must_use]
-pub fn kinds() -> &'static [&'static Kind] {
+pub fn kinds() -> &'static [&'static TestbedKind] {
     KINDS
 }
 
 /// The kind of this name.
 #[must_use]
-pub fn kind(name: &str) -> Option<&'static Kind> {
+pub fn kind(name: &str) -> Option<&'static TestbedKind> {
     KINDS.iter().copied().find(|kind| kind.name == name)
 }
 

@@ -4,7 +4,7 @@
 use kvdyno_core::ground::hints::hint;
 
 use crate::error::TestbedError;
-use crate::kind::Kind;
+use crate::kind::TestbedKind;
 use crate::registry;
 use crate::settings::TestbedSettings;
 
@@ -12,7 +12,7 @@ use crate::settings::TestbedSettings;
 #[derive(Clone, Debug)]
 pub struct TestbedRequest {
     /// The kind.
-    pub kind: &'static Kind,
+    pub kind: &'static TestbedKind,
     /// Its number of nodes and its settings.
     pub settings: TestbedSettings,
 }

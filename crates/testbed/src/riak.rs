@@ -16,8 +16,8 @@ use serde_json::Value;
 use self::layout::{configuration, lay_out, settings};
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind};
+use crate::install::{Software, SoftwareSource};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
 use crate::server::{Launch, Server};
@@ -28,14 +28,14 @@ use crate::site::{Served, Site};
 pub static RIAK: Software = Software {
     name: "riak",
     version: "",
-    source: Source::Named {
+    source: SoftwareSource::Named {
         variable: "KVDYNO_RIAK",
         advice: "build or get a release of Riak KV 3 (`make rel`) and find `bin/riak` in it",
     },
 };
 
 /// One Riak or a cluster.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "riak",
     summary: "a Riak KV cluster; each record has three replicas, on one node if there are no more",
     nodes: 1,

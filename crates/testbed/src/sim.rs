@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::error::TestbedError;
-use crate::kind::{Changes, Kind};
+use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::redis::exchange::put_and_get;
 use crate::role::Role;
@@ -31,7 +31,7 @@ const NAME: &str = "sim";
 const SHORTEST: Duration = Duration::from_millis(200);
 
 /// A primary with its replicas, each of which could take over.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "sim",
     summary: "a small replicated store that lies when it is told to, and logs the truth: to prove \
               what kvdyno finds",

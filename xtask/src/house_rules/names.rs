@@ -6,31 +6,19 @@ use std::path::Path;
 use super::Breach;
 use super::modules::Crate;
 
-/// Names that several files may give.
+/// Names that several files may give: the first five say at their place which protocol or chore is meant
+/// (`codec::Token`); the others are the result's own form of what the core has.
 const SHARED: &[&str] = &[
-    "Build",
-    "Condition",
-    "Ending",
-    "Kind",
-    "LoadError",
     "Options",
     "Progress",
-    "Ran",
-    "Reason",
     "Reply",
-    "Rows",
-    "Setting",
-    "Side",
-    "Slot",
-    "Source",
-    "Span",
-    "Spread",
-    "Suite",
-    "Target",
     "Token",
     "Tokens",
-    "Unit",
+    "Span",
+    "Reason",
     "Verdict",
+    "Condition",
+    "Setting",
     "Way",
 ];
 

@@ -20,7 +20,7 @@ use crate::measure::{
     Stalls, StopReason, Watchdog, WorkerUse, now,
 };
 use crate::store::{ErrorClass, Store, Threading};
-use crate::verify::linearizability::{self, Linearizability, Examined};
+use crate::verify::linearizability::{self, Examined, Linearizability};
 use crate::verify::{Anomaly, Behind, Examiner, Findings, History, Kept, Tally};
 use crate::workload::Marks;
 

@@ -2,7 +2,7 @@
 
 use kvdyno_core::ground::hints::hint;
 use kvdyno_testbed::install::Software;
-use kvdyno_testbed::{Kind, NETWORK, NETWORK_SOFTWARE, SHARED, Setting, registry};
+use kvdyno_testbed::{NETWORK, NETWORK_SOFTWARE, SHARED, Setting, TestbedKind, registry};
 
 use crate::exit::{Exit, Failure};
 
@@ -36,7 +36,7 @@ pub fn list() -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn nodes(kind: &Kind) -> String {
+fn nodes(kind: &TestbedKind) -> String {
     match (kind.allowed.start(), kind.allowed.end()) {
         (least, most) if least == most => least.to_string(),
         (least, most) => format!("{} ({least} to {most})", kind.nodes),

@@ -26,8 +26,8 @@ const HEADER: usize = 9;
 /// Longest answer that is read.
 const LONGEST: usize = 16 << 20;
 
-/// Rows of text; `None` where a column is null.
-pub type Rows = Vec<Vec<Option<String>>>;
+/// CqlRows of text; `None` where a column is null.
+pub type CqlRows = Vec<Vec<Option<String>>>;
 
 /// The node takes requests of clients.
 pub fn listens(probe: &Probe<'_>) -> bool {
@@ -47,7 +47,7 @@ pub struct Question<'a> {
 
 impl Question<'_> {
     /// The answer; `None` if there is none, or another one.
-    pub fn ask(&self) -> Option<Rows> {
+    pub fn ask(&self) -> Option<CqlRows> {
         let patience = Duration::from_secs(5);
         let mut stream = TcpStream::connect_timeout(&self.address, patience).ok()?;
         stream.set_read_timeout(Some(patience)).ok()?;
@@ -70,7 +70,7 @@ impl Question<'_> {
         // Consistency ONE; no flags: no values, no pages.
         query.extend_from_slice(&[0, 1, 0]);
         match exchange(&mut stream, QUERY, &query)? {
-            (RESULT, body) if body.starts_with(&VOID) => Some(Rows::new()),
+            (RESULT, body) if body.starts_with(&VOID) => Some(CqlRows::new()),
             (RESULT, body) => rows(&body),
             _ => None,
         }
@@ -123,8 +123,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The rows of a RESULT of kind Rows, all of whose columns are of plain types.
-fn rows(body: &[u8]) -> Option<Rows> {
+/// The rows of a RESULT of kind CqlRows, all of whose columns are of plain types.
+fn rows(body: &[u8]) -> Option<CqlRows> {
     const ROWS: i32 = 2;
     const ONE_TABLE: i32 = 1;
     // Types after this one are made of others.

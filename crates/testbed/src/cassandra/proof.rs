@@ -6,14 +6,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde_json::Value;
 
-use super::cql::{Question, Rows};
+use super::cql::{CqlRows, Question};
 use super::login;
 use crate::site::Site;
 
 /// The table that takes the key: of requests that were traced, kept on two nodes.
 const TABLE: &str = "system_traces.sessions";
 
-fn ask(site: &Site, place: usize, asked: &str) -> Result<Rows, String> {
+fn ask(site: &Site, place: usize, asked: &str) -> Result<CqlRows, String> {
     let server = &site.nodes()[place].server;
     let question = Question { address: server.address(), login: login(site), asked };
     question.ask().ok_or_else(|| format!("{} does not answer `{asked}`", server.name()))

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Software, Source};
+use super::{Software, SoftwareSource};
 use crate::error::TestbedError;
 use crate::process;
 
@@ -12,7 +12,7 @@ use crate::process;
 pub static CARGO: Software = Software {
     name: "cargo",
     version: "",
-    source: Source::Debian { packages: &["cargo"], program: "cargo" },
+    source: SoftwareSource::Debian { packages: &["cargo"], program: "cargo" },
 };
 
 /// Builds the programs of `package` into `folder/bin`.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{Software, Source};
+use super::{Software, SoftwareSource};
 use crate::error::TestbedError;
 use crate::process;
 
@@ -10,7 +10,7 @@ use crate::process;
 pub fn missing(wanted: &[&'static Software]) -> Vec<&'static str> {
     let mut packages: Vec<&'static str> = Vec::new();
     for software in wanted.iter().filter(|software| software.find().is_none()) {
-        if let Source::Debian { packages: more, .. } = &software.source {
+        if let SoftwareSource::Debian { packages: more, .. } = &software.source {
             for package in *more {
                 if !packages.contains(package) {
                     packages.push(package);

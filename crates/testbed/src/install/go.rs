@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Prepare, Software, Source};
+use super::{Prepare, Software, SoftwareSource};
 use crate::error::TestbedError;
 use crate::process;
 
@@ -12,7 +12,7 @@ use crate::process;
 pub static GO: Software = Software {
     name: "go",
     version: "",
-    source: Source::Debian { packages: &["golang-go"], program: "go" },
+    source: SoftwareSource::Debian { packages: &["golang-go"], program: "go" },
 };
 
 /// Which command of which module.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Prepare, Software, Source};
+use super::{Prepare, Software, SoftwareSource};
 use crate::error::TestbedError;
 use crate::process;
 
@@ -15,14 +15,14 @@ use crate::process;
 pub static JAVA: Software = Software {
     name: "java",
     version: "",
-    source: Source::Debian { packages: &["default-jre-headless"], program: "java" },
+    source: SoftwareSource::Debian { packages: &["default-jre-headless"], program: "java" },
 };
 
 /// What fetches.
 pub static MAVEN: Software = Software {
     name: "maven",
     version: "",
-    source: Source::Debian { packages: &["maven"], program: "mvn" },
+    source: SoftwareSource::Debian { packages: &["maven"], program: "mvn" },
 };
 
 /// The goal, pinned: what it does must not change with the day.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::{Software, Source};
+use super::{Software, SoftwareSource};
 use crate::error::TestbedError;
 use crate::process;
 
@@ -14,7 +14,7 @@ use crate::process;
 pub static PYTHON: Software = Software {
     name: "pip",
     version: "",
-    source: Source::Debian { packages: &["python3-pip"], program: "pip3" },
+    source: SoftwareSource::Debian { packages: &["python3-pip"], program: "pip3" },
 };
 
 /// Which wheel.

@@ -7,7 +7,7 @@ use crate::error::TestbedError;
 use crate::model::{Action, Description, NodeDescription};
 use crate::site::Step;
 
-/// What a keeper is told. Each order is answered with one [`Report`], [`Order::Deploy`] with one for
+/// What a keeper is told. Each order is answered with one [`KeeperReport`], [`Order::Deploy`] with one for
 /// each step before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -41,7 +41,7 @@ pub enum Order {
 /// What a keeper says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Report {
+pub enum KeeperReport {
     /// A step of the set-up is done.
     Step(Step),
     /// The testbed is up.
@@ -106,8 +106,10 @@ mod tests {
         }
         assert_eq!(line(&Order::End), "\"end\"\n");
         let error = TestbedError::Node("no such node".to_owned());
-        let report = Report::Failed(Failed::from(&error));
-        let Some(Report::Failed(failed)) = read(&line(&report)) else { panic!("another report") };
+        let report = KeeperReport::Failed(Failed::from(&error));
+        let Some(KeeperReport::Failed(failed)) = read(&line(&report)) else {
+            panic!("another report")
+        };
         let again = TestbedError::from(failed);
         assert_eq!((again.to_string(), again.is_usage()), (error.to_string(), true));
         assert_eq!(read::<Order>("nonsense"), None);

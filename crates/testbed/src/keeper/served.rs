@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use super::protocol::{self, Failed, Order, Report};
+use super::protocol::{self, Failed, KeeperReport, Order};
 use super::{END_WITHIN, SOCKET};
 use crate::error::TestbedError;
 use crate::model::Testbed;
 
 /// Where the answer to an order goes.
-type Answer = Box<dyn FnMut(&Report) + Send>;
+type Answer = Box<dyn FnMut(&KeeperReport) + Send>;
 
 /// What the keeper hears.
 enum Heard {
@@ -34,25 +34,25 @@ pub fn serve() {
     let steps = std::sync::Mutex::new(());
     let told = Box::new(move |step: &crate::site::Step| {
         let _one_line = steps.lock();
-        report_to_starter(&Report::Step(step.clone()));
+        report_to_starter(&KeeperReport::Step(step.clone()));
     });
     let mut testbed = match crate::deployment::start(&words, told, &abort) {
         Ok(testbed) => testbed,
-        Err(error) => return answer(&Report::Failed(Failed::from(&error))),
+        Err(error) => return answer(&KeeperReport::Failed(Failed::from(&error))),
     };
     if detached {
         leave_starter();
     }
     if let Err(error) = listen_on_socket(testbed.root(), tell) {
-        return answer(&Report::Failed(Failed::from(&error)));
+        return answer(&KeeperReport::Failed(Failed::from(&error)));
     }
-    answer(&Report::Up(Box::new(testbed.describe())));
+    answer(&KeeperReport::Up(Box::new(testbed.describe())));
     while let Ok(heard) = heard.recv() {
         match heard {
             Heard::Closed if detached => {}
             Heard::Closed => break,
             Heard::Order(Order::End, mut answer) => {
-                answer(&Report::Done);
+                answer(&KeeperReport::Done);
                 break;
             }
             Heard::Order(order, mut answer) => answer(&carry_out(testbed.as_mut(), &order)),
@@ -70,21 +70,21 @@ fn first_order(heard: &Receiver<Heard>) -> Option<(String, Answer, bool)> {
     }
 }
 
-fn carry_out(testbed: &mut dyn Testbed, order: &Order) -> Report {
+fn carry_out(testbed: &mut dyn Testbed, order: &Order) -> KeeperReport {
     let done = match order {
-        Order::Describe => return Report::Up(Box::new(testbed.describe())),
-        Order::Nodes => return Report::Nodes(testbed.nodes()),
-        Order::Whole => return Report::Whole(testbed.whole()),
+        Order::Describe => return KeeperReport::Up(Box::new(testbed.describe())),
+        Order::Nodes => return KeeperReport::Nodes(testbed.nodes()),
+        Order::Whole => return KeeperReport::Whole(testbed.whole()),
         Order::Act { nodes, action } => testbed.act_on(nodes, action),
         Order::AddNode => testbed.add_node(),
         Order::Deploy { .. } | Order::End => {
             Err(TestbedError::Node("the testbed is up already".to_owned()))
         }
     };
-    done.map_or_else(|error| Report::Failed(Failed::from(&error)), Report::Acted)
+    done.map_or_else(|error| KeeperReport::Failed(Failed::from(&error)), KeeperReport::Acted)
 }
 
-fn report_to_starter(report: &Report) {
+fn report_to_starter(report: &KeeperReport) {
     // A starter that is gone is noticed where it is listened to.
     let _ = std::io::stdout().lock().write_all(protocol::line(report).as_bytes());
 }
@@ -143,7 +143,7 @@ fn take_orders(stream: UnixStream, tell: &Sender<Heard>) {
         else {
             return;
         };
-        let answer = move |report: &Report| {
+        let answer = move |report: &KeeperReport| {
             // Who asked may be gone; the order is carried out all the same.
             let _ = to.write_all(protocol::line(report).as_bytes());
         };

@@ -22,7 +22,7 @@ const FULL: [&str; 2] = ["OOM", "MISCONF"];
 
 /// An answer, as far as it is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum RedisReply {
     /// `+OK`, a number, a text.
     Text(String),
     /// There is none.
@@ -30,14 +30,14 @@ pub enum Reply {
     /// `-MOVED …`
     Error(String),
     /// Several.
-    List(Vec<Reply>),
+    List(Vec<RedisReply>),
 }
 
 /// Sends commands in one go and reads their answers.
 ///
 /// # Errors
 /// In words, if a server does not answer, or not so.
-pub fn talk(address: SocketAddr, commands: &[Vec<&str>]) -> Result<Vec<Reply>, String> {
+pub fn talk(address: SocketAddr, commands: &[Vec<&str>]) -> Result<Vec<RedisReply>, String> {
     let failed = |error: std::io::Error| format!("{address}: {error}");
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -51,7 +51,7 @@ pub fn talk(address: SocketAddr, commands: &[Vec<&str>]) -> Result<Vec<Reply>, S
     commands.iter().map(|_| read(&mut from).map_err(failed)).collect()
 }
 
-fn read(from: &mut impl BufRead) -> std::io::Result<Reply> {
+fn read(from: &mut impl BufRead) -> std::io::Result<RedisReply> {
     let nonsense = || std::io::Error::from(std::io::ErrorKind::InvalidData);
     let mut line = String::new();
     if from.read_line(&mut line)? == 0 {
@@ -60,10 +60,10 @@ fn read(from: &mut impl BufRead) -> std::io::Result<Reply> {
     let rest = line.get(1..).ok_or_else(nonsense)?.trim_end();
     let length = || rest.parse::<i64>().map_err(|_| nonsense());
     match line.as_bytes()[0] {
-        b'+' | b':' => Ok(Reply::Text(rest.to_owned())),
-        b'-' => Ok(Reply::Error(rest.to_owned())),
-        b'_' => Ok(Reply::Nothing),
-        b'$' | b'*' if length()? < 0 => Ok(Reply::Nothing),
+        b'+' | b':' => Ok(RedisReply::Text(rest.to_owned())),
+        b'-' => Ok(RedisReply::Error(rest.to_owned())),
+        b'_' => Ok(RedisReply::Nothing),
+        b'$' | b'*' if length()? < 0 => Ok(RedisReply::Nothing),
         b'$' => {
             let length = usize::try_from(length()?).map_err(|_| nonsense())?;
             if length > LONGEST {
@@ -72,9 +72,9 @@ fn read(from: &mut impl BufRead) -> std::io::Result<Reply> {
             let mut text = vec![0; length + 2];
             from.read_exact(&mut text)?;
             text.truncate(length);
-            Ok(Reply::Text(String::from_utf8_lossy(&text).into_owned()))
+            Ok(RedisReply::Text(String::from_utf8_lossy(&text).into_owned()))
         }
-        b'*' => (0..length()?).map(|_| read(from)).collect::<Result<_, _>>().map(Reply::List),
+        b'*' => (0..length()?).map(|_| read(from)).collect::<Result<_, _>>().map(RedisReply::List),
         _ => Err(nonsense()),
     }
 }
@@ -87,8 +87,8 @@ pub fn put_and_get(address: SocketAddr, key: &str) -> Result<(), String> {
     let commands = [vec!["SET", key, "ready"], vec!["GET", key], vec!["DEL", key]];
     let replies = talk(address, &commands)?;
     match replies.as_slice() {
-        [Reply::Error(error), ..] if FULL.iter().any(|full| error.starts_with(full)) => Ok(()),
-        [Reply::Text(ok), Reply::Text(got), _] if ok == "OK" && got == "ready" => Ok(()),
+        [RedisReply::Error(error), ..] if FULL.iter().any(|full| error.starts_with(full)) => Ok(()),
+        [RedisReply::Text(ok), RedisReply::Text(got), _] if ok == "OK" && got == "ready" => Ok(()),
         _ => Err(format!("a put and a get are answered with {replies:?}")),
     }
 }
@@ -110,7 +110,7 @@ pub fn by_role(site: &Site, place: usize, key: &str) -> Result<(), String> {
     match role(server) {
         Some(Role::Primary) => put_and_get(server.address(), key),
         Some(_) => match talk(server.address(), &[vec!["GET", key]])?.first() {
-            Some(Reply::Text(_) | Reply::Nothing) => Ok(()),
+            Some(RedisReply::Text(_) | RedisReply::Nothing) => Ok(()),
             other => Err(format!("a get is answered with {other:?}")),
         },
         None => Err("it does not tell its role".to_owned()),
@@ -140,12 +140,12 @@ pub fn of_slots(site: &Site, place: usize, key: &str) -> Result<(), String> {
     }
     let replies = talk(server.address(), &commands)?;
     let got = &replies[sets..sets + keys.len()];
-    let ready = |reply: &Reply| match reply {
-        Reply::Text(text) => text == "ready",
-        Reply::Nothing => !primary,
+    let ready = |reply: &RedisReply| match reply {
+        RedisReply::Text(text) => text == "ready",
+        RedisReply::Nothing => !primary,
         _ => false,
     };
-    let full = |reply: &Reply| matches!(reply, Reply::Error(error) if FULL.iter().any(|full| error.starts_with(full)));
+    let full = |reply: &RedisReply| matches!(reply, RedisReply::Error(error) if FULL.iter().any(|full| error.starts_with(full)));
     match got.iter().any(ready) || replies[..sets].iter().any(full) {
         true => Ok(()),
         false => Err(format!("none of {KEYS} keys is there, as in {:?}", got[0])),
@@ -158,7 +158,7 @@ pub fn of_slots(site: &Site, place: usize, key: &str) -> Result<(), String> {
 /// In words.
 pub fn of_cluster(address: SocketAddr) -> Result<Vec<SocketAddr>, String> {
     let told = talk(address, &[vec!["CLUSTER", "NODES"]])?;
-    let [Reply::Text(told)] = told.as_slice() else {
+    let [RedisReply::Text(told)] = told.as_slice() else {
         return Err(format!("{address} does not tell its cluster: {told:?}"));
     };
     Ok(told.lines().filter_map(announced).collect())
@@ -208,7 +208,7 @@ pub fn replica_is_whole(site: &Site, place: usize, primaries: &[SocketAddr]) -> 
 
 fn info(address: SocketAddr) -> Result<String, String> {
     match talk(address, &[vec!["INFO", "replication"]])?.pop() {
-        Some(Reply::Text(told)) => Ok(told),
+        Some(RedisReply::Text(told)) => Ok(told),
         other => Err(format!("{address} does not tell of its replication: {other:?}")),
     }
 }
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(announced(&line("noaddr")), None);
         let list = "*2\r\n$1\r\na\r\n*1\r\n$-1\r\n".as_bytes();
         let read = read(&mut &list[..]).unwrap();
-        let inner = Reply::List(vec![Reply::Nothing]);
-        assert_eq!(read, Reply::List(vec![Reply::Text("a".to_owned()), inner]));
+        let inner = RedisReply::List(vec![RedisReply::Nothing]);
+        assert_eq!(read, RedisReply::List(vec![RedisReply::Text("a".to_owned()), inner]));
     }
 }

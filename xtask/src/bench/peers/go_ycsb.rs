@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use kvdyno_testbed::install::{Software, Source};
+use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
@@ -16,7 +16,7 @@ use crate::steps::Failure;
 static SOFTWARE: Software = Software {
     name: "go-ycsb",
     version: "v1.0.1",
-    source: Source::Go {
+    source: SoftwareSource::Go {
         module: "github.com/pingcap/go-ycsb",
         sum: "h1:OGIUjQjtC22KDHPCqg4+ScWYFZrHQjJnt3Gmf4N8UOw=",
         package: "./cmd/go-ycsb",

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use kvdyno_testbed::install::{Software, Source};
+use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
@@ -13,7 +13,7 @@ use crate::steps::Failure;
 static SOFTWARE: Software = Software {
     name: "latte",
     version: "0.29.0",
-    source: Source::CratesIo { package: "latte-cli" },
+    source: SoftwareSource::CratesIo { package: "latte-cli" },
 };
 
 /// What it does.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use kvdyno_testbed::install::{Software, Source};
+use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
@@ -12,7 +12,7 @@ use crate::steps::Failure;
 static SOFTWARE: Software = Software {
     name: "memaslap",
     version: "",
-    source: Source::Debian { packages: &["libmemcached-tools"], program: "memcaslap" },
+    source: SoftwareSource::Debian { packages: &["libmemcached-tools"], program: "memcaslap" },
 };
 
 pub(super) struct Memaslap;

@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use kvdyno_testbed::install::{Software, Source};
+use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
@@ -13,7 +13,10 @@ use crate::steps::Failure;
 static SOFTWARE: Software = Software {
     name: "memtier_benchmark",
     version: "",
-    source: Source::Debian { packages: &["memtier-benchmark"], program: "memtier_benchmark" },
+    source: SoftwareSource::Debian {
+        packages: &["memtier-benchmark"],
+        program: "memtier_benchmark",
+    },
 };
 
 pub(super) struct Memtier {

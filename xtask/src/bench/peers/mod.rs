@@ -16,7 +16,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use kvdyno_testbed::install::{self, Software, Source};
+use kvdyno_testbed::install::{self, Software, SoftwareSource};
 
 use self::table::Row;
 use super::load::{CONNECTIONS, LOADS, Load, RECORDS};
@@ -263,7 +263,9 @@ fn installed(peer: &'static dyn Peer) -> Result<Present, String> {
     let got = install::install(&wanted, &tell).map_err(|error| one_line(&error));
     // One that was found needs no installing.
     let found = software.find().ok_or_else(|| match (got, &software.source) {
-        (Err(why), Source::Debian { .. }) => format!("it is not in the search path, and {why}"),
+        (Err(why), SoftwareSource::Debian { .. }) => {
+            format!("it is not in the search path, and {why}")
+        }
         (Err(why), _) => why,
         (Ok(()), _) => "it is not where it was installed".to_owned(),
     })?;

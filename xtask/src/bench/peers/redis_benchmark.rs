@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use kvdyno_testbed::install::{Software, Source};
+use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
@@ -12,7 +12,7 @@ use crate::steps::Failure;
 static SOFTWARE: Software = Software {
     name: "redis-benchmark",
     version: "",
-    source: Source::Debian { packages: &["redis-tools"], program: "redis-benchmark" },
+    source: SoftwareSource::Debian { packages: &["redis-tools"], program: "redis-benchmark" },
 };
 
 pub(super) struct RedisBenchmark;

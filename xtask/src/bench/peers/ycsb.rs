@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use kvdyno_testbed::install::{Software, Source};
+use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
@@ -16,7 +16,7 @@ use crate::steps::{self, Failure};
 static SOFTWARE: Software = Software {
     name: "ycsb",
     version: "0.17.0",
-    source: Source::Maven {
+    source: SoftwareSource::Maven {
         // Jedis is the version that YCSB's own binding is built with.
         artifacts: &["site.ycsb:core:0.17.0", "redis.clients:jedis:2.9.0"],
         sums: include_str!("ycsb.sha256"),
@@ -28,7 +28,7 @@ static SOFTWARE: Software = Software {
 static JDK: Software = Software {
     name: "javac",
     version: "",
-    source: Source::Debian { packages: &["default-jdk-headless"], program: "javac" },
+    source: SoftwareSource::Debian { packages: &["default-jdk-headless"], program: "javac" },
 };
 
 /// Between YCSB and Redis.
