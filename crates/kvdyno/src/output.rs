@@ -9,7 +9,7 @@ use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict;
 use kvdyno_core::workload::PhasePlan;
-use kvdyno_report::files::{Place, REPORT_FILE};
+use kvdyno_report::files::{IntervalPlace, REPORT_FILE};
 use kvdyno_report::folder::{FolderError, ResultFolder};
 use kvdyno_report::result::{
     CapacityResult, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun, TestbedNode, Verdict,
@@ -83,7 +83,7 @@ impl Output {
         self.watched = Watched::default();
         PhaseObserver {
             folder: &mut self.folder,
-            place: Place::new(run, store, phase),
+            place: IntervalPlace::new(run, store, phase),
             line,
             trouble: &mut self.trouble,
             watched: &mut self.watched,
@@ -106,7 +106,7 @@ impl Output {
         let Some(run) = self.result.runs.last_mut() else { return };
         run.phases.push(result);
         let name = run.store.name.clone();
-        let place = Place::new(number, &name, phase);
+        let place = IntervalPlace::new(number, &name, phase);
         self.trouble.tell(self.folder.add_anomalies(place, measure));
         self.trouble.tell(self.folder.add_history(place, measure));
         self.save();
@@ -130,7 +130,7 @@ impl Output {
     pub fn add_resources(&mut self, phase: &PhasePlan, resources: &Resources, nodes: &[String]) {
         let number = self.result.runs.len().saturating_sub(1);
         let Some(run) = self.result.runs.last() else { return };
-        let place = Place::new(number, &run.store.name, phase);
+        let place = IntervalPlace::new(number, &run.store.name, phase);
         self.trouble.tell(self.folder.add_resources(place, resources, nodes));
     }
 
@@ -231,7 +231,7 @@ impl Output {
 /// Watches one phase.
 pub struct PhaseObserver<'a> {
     folder: &'a mut ResultFolder,
-    place: Place<'a>,
+    place: IntervalPlace<'a>,
     line: ProgressLine,
     trouble: &'a mut Trouble,
     watched: &'a mut Watched,

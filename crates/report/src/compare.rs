@@ -23,7 +23,7 @@ pub use difference::{
     ASSUMED_SCATTER, CONFIDENCE, Difference, FEWEST_BEHIND, OF_INTEREST, OF_INTEREST_ERRORS, Shown,
 };
 pub use gates::{GateResult, NeedResult, Outcome, gate, need, sentence, words};
-pub use samples::{PhaseSamples, Samples, Slot};
+pub use samples::{PhaseSamples, SampleSlot, Samples};
 pub use source::{CompareError, Source, pairs, result_folders, sources, sources_of, store_key};
 pub(crate) use text::{PageTables, page_tables};
 pub use text::{Report, junit, markdown, terminal};

@@ -22,7 +22,7 @@ pub const REPORT_FILE: &str = "report.html";
 
 /// What an interval belongs to.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct IntervalPlace<'a> {
     /// Number of the store's run, from 0.
     pub run: usize,
     /// Name of the store.
@@ -33,11 +33,11 @@ pub struct Place<'a> {
     pub phase_name: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> IntervalPlace<'a> {
     /// The place of a phase's figures.
     #[must_use]
-    pub fn new(run: usize, store: &'a str, plan: &'a PhasePlan) -> Place<'a> {
-        Place { run, store, phase: plan.index, phase_name: &plan.name }
+    pub fn new(run: usize, store: &'a str, plan: &'a PhasePlan) -> IntervalPlace<'a> {
+        IntervalPlace { run, store, phase: plan.index, phase_name: &plan.name }
     }
 }
 

@@ -10,7 +10,7 @@ use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use serde::Serialize;
 
 use crate::files::{
-    ANOMALIES_FILE, HISTORY_FILE, INTERVALS_FILE, Place, REPORT_FILE, RESOURCES_FILE,
+    ANOMALIES_FILE, HISTORY_FILE, INTERVALS_FILE, IntervalPlace, REPORT_FILE, RESOURCES_FILE,
     TIMELINE_FILE, interval_log, plain_name, resources_csv, rows, timeline_csv,
 };
 use crate::html;
@@ -150,7 +150,7 @@ impl ResultFolder {
     /// alone and this answers `Ok`.
     pub fn add_interval(
         &mut self,
-        place: Place<'_>,
+        place: IntervalPlace<'_>,
         interval: &Interval,
     ) -> Result<(), FolderError> {
         self.buffer.clear();
@@ -168,7 +168,7 @@ impl ResultFolder {
     /// As [`ResultFolder::add_interval`].
     pub fn add_resources(
         &mut self,
-        place: Place<'_>,
+        place: IntervalPlace<'_>,
         resources: &Resources,
         nodes: &[String],
     ) -> Result<(), FolderError> {
@@ -183,7 +183,7 @@ impl ResultFolder {
     /// As [`ResultFolder::add_interval`].
     pub fn add_anomalies(
         &mut self,
-        place: Place<'_>,
+        place: IntervalPlace<'_>,
         measure: &PhaseMeasure,
     ) -> Result<(), FolderError> {
         self.buffer.clear();
@@ -207,7 +207,7 @@ impl ResultFolder {
     /// [`FolderError`] if it cannot be written.
     pub fn add_history(
         &mut self,
-        place: Place<'_>,
+        place: IntervalPlace<'_>,
         measure: &PhaseMeasure,
     ) -> Result<(), FolderError> {
         let kept = measure.linearizability.as_ref().map(|examined| &examined.history);

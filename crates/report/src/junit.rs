@@ -9,7 +9,7 @@ use crate::wording::{is_remark, kinds_text, status_text};
 
 /// Cases that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suite {
+pub struct JunitSuite {
     /// Its name.
     pub name: String,
     /// What may fail.
@@ -26,12 +26,12 @@ pub struct Case {
     /// What.
     pub name: String,
     /// How it went.
-    pub ending: Ending,
+    pub ending: CaseOutcome,
 }
 
 /// How a case went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum CaseOutcome {
     /// Well.
     Passed,
     /// Not well, and why.
@@ -43,7 +43,7 @@ pub enum Ending {
 impl Case {
     /// A case.
     #[must_use]
-    pub fn new(class: &str, name: &str, ending: Ending) -> Case {
+    pub fn new(class: &str, name: &str, ending: CaseOutcome) -> Case {
         Case { class: class.to_owned(), name: name.to_owned(), ending }
     }
 }
@@ -53,29 +53,30 @@ impl Case {
 #[must_use]
 pub fn of_result(result: &RunResult) -> String {
     let stores = result.runs.iter().zip(store_labels(result));
-    let mut suites: Vec<Suite> = stores.map(|(run, label)| of_store(result, run, &label)).collect();
+    let mut suites: Vec<JunitSuite> =
+        stores.map(|(run, label)| of_store(result, run, &label)).collect();
     suites.extend(of_what_no_store_tells(result));
     render(&suites)
 }
 
 /// A store that could not be opened has no run of its own; the whole result tells of it.
-fn of_what_no_store_tells(result: &RunResult) -> Option<Suite> {
+fn of_what_no_store_tells(result: &RunResult) -> Option<JunitSuite> {
     let told = result.runs.iter().any(|run| run.status == result.status);
     let ended = ending(&result.status);
-    (ended != Ending::Passed && !told).then(|| {
+    (ended != CaseOutcome::Passed && !told).then(|| {
         let case = Case::new("run", "every store came to its end", ended);
-        Suite { name: result.suite.name.clone(), cases: vec![case], output: String::new() }
+        JunitSuite { name: result.suite.name.clone(), cases: vec![case], output: String::new() }
     })
 }
 
-fn ending(status: &Status) -> Ending {
+fn ending(status: &Status) -> CaseOutcome {
     match status_text(status) {
-        None => Ending::Passed,
-        Some(text) => Ending::Failed(format!("the run {text}")),
+        None => CaseOutcome::Passed,
+        Some(text) => CaseOutcome::Failed(format!("the run {text}")),
     }
 }
 
-fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> Suite {
+fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> JunitSuite {
     let mut cases = vec![Case::new("run", "came to its end", ending(&run.status))];
     cases.push(Case::new("run", "may be believed", believed(run, None)));
     for phase in &run.phases {
@@ -84,57 +85,60 @@ fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> Suite {
     }
     let skipped = run.skipped.iter();
     cases.extend(
-        skipped.map(|phase| Case::new(&phase.name, "was run", Ending::Skipped(phase.why.clone()))),
+        skipped.map(|phase| {
+            Case::new(&phase.name, "was run", CaseOutcome::Skipped(phase.why.clone()))
+        }),
     );
     let style = crate::terminal::Style::PLAIN;
     let output = crate::terminal::render_store(result, run, style).unwrap_or_default();
-    Suite { name: format!("{} {label}", result.suite.name), cases, output }
+    JunitSuite { name: format!("{} {label}", result.suite.name), cases, output }
 }
 
 /// Fails on what makes the figures invalid; suspect ones are told in the output.
-fn believed(run: &StoreRun, phase: Option<&str>) -> Ending {
-    let Some(verdict) = &run.verdict else { return Ending::Skipped("not judged".to_owned()) };
+fn believed(run: &StoreRun, phase: Option<&str>) -> CaseOutcome {
+    let Some(verdict) = &run.verdict else { return CaseOutcome::Skipped("not judged".to_owned()) };
     let invalid = verdict.reasons.iter().filter(|reason| {
         reason.level == Level::Invalid && reason.phase.as_deref() == phase && !is_remark(reason)
     });
     let told: Vec<String> =
         invalid.map(|reason| format!("{} → {}", reason.text, reason.advice)).collect();
-    if told.is_empty() { Ending::Passed } else { Ending::Failed(told.join("; ")) }
+    if told.is_empty() { CaseOutcome::Passed } else { CaseOutcome::Failed(told.join("; ")) }
 }
 
-fn verified(phase: &PhaseResult) -> Ending {
+fn verified(phase: &PhaseResult) -> CaseOutcome {
     match &phase.tally {
-        None => Ending::Skipped("verification was off".to_owned()),
+        None => CaseOutcome::Skipped("verification was off".to_owned()),
         Some(tally) if tally.illegal() > 0 => {
-            Ending::Failed(format!("anomalies: {}", kinds_text(tally)))
+            CaseOutcome::Failed(format!("anomalies: {}", kinds_text(tally)))
         }
-        Some(_) => Ending::Passed,
+        Some(_) => CaseOutcome::Passed,
     }
 }
 
 /// Suites as one document.
 #[must_use]
-pub fn render(suites: &[Suite]) -> String {
+pub fn render(suites: &[JunitSuite]) -> String {
     let mut text =
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"kvdyno\">\n".to_owned();
     for suite in suites {
-        let count = |is: fn(&Ending) -> bool| suite.cases.iter().filter(|c| is(&c.ending)).count();
+        let count =
+            |is: fn(&CaseOutcome) -> bool| suite.cases.iter().filter(|c| is(&c.ending)).count();
         text.push_str(&format!(
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n",
             escaped(&suite.name),
             suite.cases.len(),
-            count(|ending| matches!(ending, Ending::Failed(_))),
-            count(|ending| matches!(ending, Ending::Skipped(_))),
+            count(|ending| matches!(ending, CaseOutcome::Failed(_))),
+            count(|ending| matches!(ending, CaseOutcome::Skipped(_))),
         ));
         for case in &suite.cases {
             let (class, name) = (escaped(&case.class), escaped(&case.name));
             let open = format!("    <testcase classname=\"{class}\" name=\"{name}\"");
             text.push_str(&match &case.ending {
-                Ending::Passed => format!("{open}/>\n"),
-                Ending::Failed(why) => {
+                CaseOutcome::Passed => format!("{open}/>\n"),
+                CaseOutcome::Failed(why) => {
                     format!("{open}><failure message=\"{}\"/></testcase>\n", escaped(why))
                 }
-                Ending::Skipped(why) => {
+                CaseOutcome::Skipped(why) => {
                     format!("{open}><skipped message=\"{}\"/></testcase>\n", escaped(why))
                 }
             });
@@ -193,8 +197,8 @@ mod tests {
 
     #[test]
     fn outside_text_stays_text() {
-        let case = Case::new("a\"b", "<c> & \u{1b}[d", Ending::Skipped("\u{0}".into()));
-        let suite = Suite { name: "s".into(), cases: vec![case], output: "]]>".into() };
+        let case = Case::new("a\"b", "<c> & \u{1b}[d", CaseOutcome::Skipped("\u{0}".into()));
+        let suite = JunitSuite { name: "s".into(), cases: vec![case], output: "]]>".into() };
         let text = render(&[suite]);
         assert!(text.contains("classname=\"a&quot;b\" name=\"&lt;c&gt; &amp; \\u001b[d\""));
         assert!(text.contains("skipped=\"1\"") && text.contains("]]&gt;"));

@@ -22,7 +22,7 @@ pub enum Better {
 
 /// What a value is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum LineUnit {
     /// Operations a second.
     PerSecond,
     /// Milliseconds, whole.
@@ -45,7 +45,7 @@ pub struct ReportLine {
     /// What it is, for the page's hints and comparisons.
     pub meaning: &'static str,
     /// What the value is counted in.
-    pub unit: Unit,
+    pub unit: LineUnit,
     /// Which direction is better.
     pub better: Better,
     /// The value; `None` where a row has none.
@@ -57,14 +57,14 @@ const fn latency(
     meaning: &'static str,
     value: fn(&PhaseView) -> Option<f64>,
 ) -> ReportLine {
-    ReportLine { label, meaning, unit: Unit::Latency, better: Better::Lower, value }
+    ReportLine { label, meaning, unit: LineUnit::Latency, better: Better::Lower, value }
 }
 
 /// The column that stands behind the others in a table of which some row has a miss.
 const HIT: ReportLine = ReportLine {
     label: "Hit",
     meaning: "share of the records asked for by gets that they found; rates and latencies are of those",
-    unit: Unit::Share,
+    unit: LineUnit::Share,
     better: Better::Higher,
     value: |view| view.hit_ratio,
 };
@@ -103,14 +103,14 @@ pub const REPORT_LINES: [ReportLine; 13] = [
     ReportLine {
         label: "Req/Sec",
         meaning: "successful operations a second; gets that found nothing stand in rows of their own",
-        unit: Unit::PerSecond,
+        unit: LineUnit::PerSecond,
         better: Better::Higher,
         value: |view| view.rate,
     },
     ReportLine {
         label: "Millis",
         meaning: "duration of the phase in ms",
-        unit: Unit::Milliseconds,
+        unit: LineUnit::Milliseconds,
         better: Better::Neither,
         value: |view| view.wall_ms,
     },
@@ -124,28 +124,28 @@ pub const REPORT_LINES: [ReportLine; 13] = [
     ReportLine {
         label: "Err",
         meaning: "operations that ended in an error",
-        unit: Unit::Count,
+        unit: LineUnit::Count,
         better: Better::Lower,
         value: |view| view.errors.map(|n| n as f64),
     },
     ReportLine {
         label: "Fail",
         meaning: "reads that failed verification, and unexpected misses",
-        unit: Unit::Count,
+        unit: LineUnit::Count,
         better: Better::Lower,
         value: |view| view.failures.map(|n| n as f64),
     },
     ReportLine {
         label: "Thr",
         meaning: "clients: requests in flight at most",
-        unit: Unit::Count,
+        unit: LineUnit::Count,
         better: Better::Neither,
         value: |view| view.clients.map(f64::from),
     },
     ReportLine {
         label: "ValSeed",
         meaning: "seed of the value sizes, where they have their own",
-        unit: Unit::Name,
+        unit: LineUnit::Name,
         better: Better::Neither,
         value: |view| view.value_seed.map(|seed| seed as f64),
     },
@@ -165,17 +165,17 @@ impl ReportLine {
     #[must_use]
     pub fn value_text(&self, value: f64, unit: LatencyUnit) -> String {
         match self.unit {
-            Unit::Latency => unit.text(value),
-            Unit::PerSecond => significant(value),
-            Unit::Milliseconds | Unit::Count => grouped(value.round()),
-            Unit::Name => format!("{value:.0}"),
+            LineUnit::Latency => unit.text(value),
+            LineUnit::PerSecond => significant(value),
+            LineUnit::Milliseconds | LineUnit::Count => grouped(value.round()),
+            LineUnit::Name => format!("{value:.0}"),
             // All of them is all of them: 99.996 % is not 100.
-            Unit::Share => format!("{:.2}%", (value * 1e4).floor() / 1e2),
+            LineUnit::Share => format!("{:.2}%", (value * 1e4).floor() / 1e2),
         }
     }
 }
 
-/// Unit of the latencies in a table.
+/// LineUnit of the latencies in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatencyUnit {
     /// Microseconds.

@@ -45,7 +45,7 @@ pub use latency::{HistogramError, Latency};
 pub use linearizability::{
     LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
 };
-pub use load::{LoadError, RESULT_FILE};
+pub use load::{RESULT_FILE, ResultFileError};
 pub use merge::{Absent, MergeError, merge};
 pub use phase::{
     ANOMALIES_SHOWN, AnomalyResult, DrainedGets, ErrorResult, GroupResult, PhaseResult, Published,

@@ -18,7 +18,7 @@ use kvdyno_core::workload::{
     Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel, ValueModel,
 };
 
-use crate::files::Place;
+use crate::files::IntervalPlace;
 use crate::folder::ResultFolder;
 use crate::result::{
     Build, CapacityResult, FitResult, Host, Latency, Level, PhaseResult, ProbeResult, Published,
@@ -148,7 +148,7 @@ pub fn written(path: &Path) -> RunResult {
     let mut folder = ResultFolder::create(Some(path), "quick", started(), ORIGIN).unwrap();
     for (number, run) in result.runs.iter().enumerate() {
         for recording in recordings(number) {
-            let place = Place::new(number, &run.store.name, &recording.plan);
+            let place = IntervalPlace::new(number, &run.store.name, &recording.plan);
             for interval in &recording.intervals {
                 folder.add_interval(place, interval).unwrap();
             }

@@ -77,14 +77,14 @@ pub struct SpreadRow {
     /// First column.
     pub test: String,
     /// Each figure that the row has.
-    pub figures: Vec<Spread>,
+    pub figures: Vec<TrialSpread>,
     #[serde(skip)]
     scope: Scope,
 }
 
 /// A figure over all trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Spread {
+pub struct TrialSpread {
     /// Heading of its column.
     pub label: &'static str,
     /// Its value in each trial: ns, ms, operations a second or a count.
@@ -304,7 +304,7 @@ impl SpreadRow {
     fn of(scope: Scope, views: &[PhaseView]) -> SpreadRow {
         let spread = |column: &ReportLine| {
             let values = views.iter().filter_map(|view| (column.value)(view));
-            Spread::of(column.label, values.filter(|value| value.is_finite()).collect())
+            TrialSpread::of(column.label, values.filter(|value| value.is_finite()).collect())
         };
         SpreadRow {
             test: views.first().map_or(String::new(), |view| view.test.clone()),
@@ -313,7 +313,7 @@ impl SpreadRow {
         }
     }
 
-    fn figure(&self, column: &ReportLine) -> Option<&Spread> {
+    fn figure(&self, column: &ReportLine) -> Option<&TrialSpread> {
         self.figures.iter().find(|figure| figure.label == column.label)
     }
 
@@ -346,8 +346,8 @@ impl SpreadRow {
     }
 }
 
-impl Spread {
-    fn of(label: &'static str, trials: Vec<f64>) -> Option<Spread> {
+impl TrialSpread {
+    fn of(label: &'static str, trials: Vec<f64>) -> Option<TrialSpread> {
         let mut sorted = trials.clone();
         sorted.sort_by(f64::total_cmp);
         let (&least, &greatest) = (sorted.first()?, sorted.last()?);
@@ -355,7 +355,7 @@ impl Spread {
         let spread = (greatest - least) / 2.0 / median;
         // What is the same in every trial, and what is nothing, has no spread worth a word.
         let spread = Some(spread).filter(|s| s.is_finite() && greatest > least);
-        Some(Spread { label, trials, median, spread })
+        Some(TrialSpread { label, trials, median, spread })
     }
 }
 

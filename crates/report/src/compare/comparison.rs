@@ -8,7 +8,7 @@ use crate::result::{ClaimResult, CostResult, TrialNumber};
 
 use super::difference::{ASSUMED_SCATTER, Difference, Shown};
 use super::equality::{Differences, is_invalid, is_suspect};
-use super::estimate::{Estimate, Side};
+use super::estimate::{ComparedSide, Estimate};
 use super::figures::{SHOWN, basis, cost};
 use super::samples::PhaseSamples;
 use super::source::{CompareError, Source};
@@ -282,13 +282,13 @@ impl PhaseComparison {
         let side = |trials: &[PhaseSamples]| {
             let slots: Vec<_> =
                 trials.iter().map(|trial| trial.of(|kind| scope.include(kind))).collect();
-            Some(Side::new(&slots)).filter(|side| side.trials() > 0)
+            Some(ComparedSide::new(&slots)).filter(|side| side.trials() > 0)
         };
         let (first, second) = (side(&self.first)?, side(&self.second)?);
         // The sides are resampled apart; equal sides must not get equal resamples.
         let seed = |side: u64| mix64(SEED ^ side);
         let measured: Vec<ConditionFigure> = figures.iter().map(basis).collect();
-        let told = |side: &Side, number: usize| {
+        let told = |side: &ComparedSide, number: usize| {
             let estimates = side.estimates(&measured, seed(number as u64 + 1));
             let told = figures.iter().zip(estimates).map(|(figure, estimate)| match figure {
                 ConditionFigure::Cost => {

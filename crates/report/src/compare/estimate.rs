@@ -10,7 +10,7 @@ use kvdyno_core::verdict::ConditionFigure;
 use kvdyno_core::workload::Random;
 
 use super::blocks;
-use super::samples::Slot;
+use super::samples::SampleSlot;
 
 /// Resamples of a side.
 const RESAMPLES: u32 = 400;
@@ -19,7 +19,7 @@ const RESOLUTION: f64 = 0.001;
 
 /// Some operations of one phase on one side: each trial's intervals.
 #[derive(Clone, Debug, Default)]
-pub struct Side {
+pub struct ComparedSide {
     trials: Vec<Trial>,
     /// Every latency that occurs, ns, ascending.
     values: Vec<u64>,
@@ -40,7 +40,7 @@ struct Row {
     failed: u64,
     /// Sum of the latencies, ns.
     sum: f64,
-    /// Latencies up to each of [`Side::values`].
+    /// Latencies up to each of [`ComparedSide::values`].
     up_to: Vec<u64>,
 }
 
@@ -67,15 +67,15 @@ pub struct Estimate {
     pub boundless: bool,
 }
 
-impl Side {
+impl ComparedSide {
     /// Trials of some operations of a phase. Trials without intervals are left out.
     #[must_use]
-    pub fn new(trials: &[Vec<Slot>]) -> Side {
+    pub fn new(trials: &[Vec<SampleSlot>]) -> ComparedSide {
         let slots = || trials.iter().flatten();
         let mut values: Vec<u64> = slots().flat_map(|s| &s.latencies).map(|cell| cell.0).collect();
         values.sort_unstable();
         values.dedup();
-        let row = |slot: &Slot| {
+        let row = |slot: &SampleSlot| {
             let mut up_to = Vec::with_capacity(values.len());
             let (mut cells, mut sum) = (slot.latencies.iter().peekable(), 0);
             for value in &values {
@@ -85,12 +85,12 @@ impl Side {
                 up_to.push(sum);
             }
             let times = slot.latencies.iter().map(|&(value, count)| value as f64 * count as f64);
-            let Slot { length_s, ok, drained, failed, .. } = *slot;
+            let SampleSlot { length_s, ok, drained, failed, .. } = *slot;
             Row { length_s, ok, drained, failed, sum: times.sum(), up_to }
         };
         let trials = trials.iter().filter(|slots| !slots.is_empty());
         let trials = trials.map(|slots| Trial::new(slots.iter().map(row).collect())).collect();
-        Side { trials, values }
+        ComparedSide { trials, values }
     }
 
     /// How many trials there are.
@@ -310,8 +310,8 @@ impl Scatter {
 mod tests {
     use super::*;
 
-    fn slot(ok: u64, latencies: &[(u64, u64)]) -> Slot {
-        Slot { length_s: 1.0, ok, latencies: latencies.to_vec(), ..Slot::default() }
+    fn slot(ok: u64, latencies: &[(u64, u64)]) -> SampleSlot {
+        SampleSlot { length_s: 1.0, ok, latencies: latencies.to_vec(), ..SampleSlot::default() }
     }
 
     fn figures() -> Vec<ConditionFigure> {
@@ -325,15 +325,15 @@ mod tests {
 
     #[test]
     fn what_ended_after_the_phase_is_in_the_latencies_and_not_in_the_rate() {
-        let last = Slot { length_s: 0.5, drained: 10, ..slot(60, &[(10, 50), (900, 10)]) };
-        let side = Side::new(&[vec![slot(100, &[(10, 100)]), last]]);
+        let last = SampleSlot { length_s: 0.5, drained: 10, ..slot(60, &[(10, 50), (900, 10)]) };
+        let side = ComparedSide::new(&[vec![slot(100, &[(10, 100)]), last]]);
         let all = side.estimates(&[ConditionFigure::Rate, ConditionFigure::Percentile(99_000)], 1);
         assert_eq!((all[0].value, all[1].value), (100.0, 900.0));
     }
 
     #[test]
     fn figures_are_of_all_trials_together() {
-        let side = Side::new(&[
+        let side = ComparedSide::new(&[
             vec![slot(100, &[(10, 100)]), slot(100, &[(10, 50), (20, 50)])],
             vec![slot(200, &[(20, 190), (500, 10)])],
         ]);
@@ -343,8 +343,8 @@ mod tests {
 
     #[test]
     fn operations_that_failed_took_for_ever() {
-        let broken = Slot { failed: 5, ..slot(95, &[(10, 95)]) };
-        let side = Side::new(&[vec![broken.clone(), broken]]);
+        let broken = SampleSlot { failed: 5, ..slot(95, &[(10, 95)]) };
+        let side = ComparedSide::new(&[vec![broken.clone(), broken]]);
         let found = side.estimates(&figures(), 1);
         assert_eq!((found[1].value, found[2].value), (10.0, f64::INFINITY));
         assert!(found[2].boundless && !found[1].boundless);
@@ -354,19 +354,23 @@ mod tests {
     #[test]
     fn trials_that_differ_have_a_wider_error_than_their_intervals() {
         let trial = |rate: u64| (0..30).map(|n| slot(rate + n % 2, &[(10, rate)])).collect();
-        let trials: Vec<Vec<Slot>> = [1_000, 1_050, 980, 1_020].map(trial).to_vec();
-        let rate = Side::new(&trials).estimates(&[ConditionFigure::Rate], 1)[0];
+        let trials: Vec<Vec<SampleSlot>> = [1_000, 1_050, 980, 1_020].map(trial).to_vec();
+        let rate = ComparedSide::new(&trials).estimates(&[ConditionFigure::Rate], 1)[0];
         let between = rate.between.unwrap();
         // The sample deviation of 1000.5, 1050.5, 980.5, 1020.5 is 29.9; half of it is the error.
         assert!((between / (29.9 / 2.0 / 1013.0) - 1.0).abs() < 0.15, "{rate:?}");
         assert!(rate.within < between / 10.0, "{rate:?}");
-        assert_eq!(Side::new(&trials[..1]).estimates(&[ConditionFigure::Rate], 1)[0].between, None);
+        assert_eq!(
+            ComparedSide::new(&trials[..1]).estimates(&[ConditionFigure::Rate], 1)[0].between,
+            None
+        );
     }
 
     #[test]
     fn the_same_seed_gives_the_same_answer() {
-        let trial: Vec<Slot> = (0..20).map(|n| slot(100 + n * n % 7, &[(10 + n, 100)])).collect();
-        let side = Side::new(&[trial.clone(), trial]);
+        let trial: Vec<SampleSlot> =
+            (0..20).map(|n| slot(100 + n * n % 7, &[(10 + n, 100)])).collect();
+        let side = ComparedSide::new(&[trial.clone(), trial]);
         assert_eq!(side.estimates(&figures(), 5), side.estimates(&figures(), 5));
     }
 }

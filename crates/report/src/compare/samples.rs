@@ -21,7 +21,7 @@ const MOST_SLOTS: usize = 240;
 
 /// A stretch of a phase and what happened to some operations in it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Slot {
+pub struct SampleSlot {
     /// Length, s.
     pub length_s: f64,
     /// Operations that succeeded, without gets that found nothing; or nothing but those.
@@ -35,8 +35,8 @@ pub struct Slot {
     pub latencies: Vec<(u64, u64)>,
 }
 
-impl Slot {
-    fn add(&mut self, other: &Slot) {
+impl SampleSlot {
+    fn add(&mut self, other: &SampleSlot) {
         self.ok = self.ok.saturating_add(other.ok);
         self.drained = self.drained.saturating_add(other.drained);
         self.failed = self.failed.saturating_add(other.failed);
@@ -47,7 +47,7 @@ impl Slot {
         self.latencies = sum.into_iter().collect();
     }
 
-    fn follow(&mut self, next: &Slot) {
+    fn follow(&mut self, next: &SampleSlot) {
         self.length_s += next.length_s;
         self.add(next);
     }
@@ -56,21 +56,21 @@ impl Slot {
 /// A phase of one trial: its intervals in order, for each kind of operation.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseSamples {
-    kinds: BTreeMap<Kind, Vec<Slot>>,
+    kinds: BTreeMap<Kind, Vec<SampleSlot>>,
 }
 
 impl PhaseSamples {
     /// A phase of one kind of operation.
     #[must_use]
-    pub fn of_kind(kind: Kind, slots: Vec<Slot>) -> PhaseSamples {
+    pub fn of_kind(kind: Kind, slots: Vec<SampleSlot>) -> PhaseSamples {
         PhaseSamples { kinds: BTreeMap::from([(kind, slots)]) }
     }
 
     /// The intervals with the operations of which `include` is true, all together; none if there are
     /// no such operations.
     #[must_use]
-    pub fn of(&self, include: impl Fn(Kind) -> bool) -> Vec<Slot> {
-        let mut sum: Vec<Slot> = Vec::new();
+    pub fn of(&self, include: impl Fn(Kind) -> bool) -> Vec<SampleSlot> {
+        let mut sum: Vec<SampleSlot> = Vec::new();
         for (_, slots) in self.kinds.iter().filter(|(kind, _)| include(**kind)) {
             match sum.is_empty() {
                 true => sum.clone_from(slots),
@@ -82,7 +82,7 @@ impl PhaseSamples {
 }
 
 /// Without slivers at the end, and no more than [`MOST_SLOTS`].
-fn merged(mut slots: Vec<Slot>) -> Vec<Slot> {
+fn merged(mut slots: Vec<SampleSlot>) -> Vec<SampleSlot> {
     let longest = slots.iter().map(|slot| slot.length_s).fold(0.0, f64::max);
     if slots.len() > 1
         && let Some(last) = slots.pop_if(|last| last.length_s < longest * SLIVER)
@@ -94,7 +94,7 @@ fn merged(mut slots: Vec<Slot>) -> Vec<Slot> {
     if factor == 1 {
         return slots;
     }
-    let joined = |slots: &[Slot]| {
+    let joined = |slots: &[SampleSlot]| {
         let mut first = slots[0].clone();
         slots[1..].iter().for_each(|slot| first.follow(slot));
         first
@@ -113,7 +113,7 @@ pub struct Samples {
 struct Reading {
     starts: Vec<f64>,
     lengths: Vec<f64>,
-    kinds: BTreeMap<Kind, Vec<Slot>>,
+    kinds: BTreeMap<Kind, Vec<SampleSlot>>,
     clocks: BTreeMap<Kind, Measured>,
 }
 
@@ -168,10 +168,10 @@ impl Samples {
                 continue;
             };
             let slots = reading.kinds.entry(kind).or_default();
-            slots.resize_with(reading.starts.len(), Slot::default);
+            slots.resize_with(reading.starts.len(), SampleSlot::default);
             let cells = logged.histogram.iter_recorded();
             let latencies = cells.map(|c| (c.value_iterated_to(), c.count_at_value())).collect();
-            slots[at].add(&Slot { latencies, ..Slot::default() });
+            slots[at].add(&SampleSlot { latencies, ..SampleSlot::default() });
         }
     }
 }
@@ -208,7 +208,7 @@ impl Reading {
         }
         let Some(&kind) = self.clocks.keys().find(|kind| kind.name() == row.kind) else { return };
         let slots = self.kinds.entry(kind).or_default();
-        slots.resize_with(self.starts.len(), Slot::default);
+        slots.resize_with(self.starts.len(), SampleSlot::default);
         let slot = slots.last_mut().expect("there is an interval");
         let clock = self.clocks.get(&kind);
         slot.ok = slot.ok.saturating_add(if misses(clock) { row.ok } else { row.found() });
@@ -221,7 +221,7 @@ impl Reading {
     /// Every interval has its length. Where histograms are missing, the phase's own are all there is.
     fn complete(&mut self, phase: &PhaseResult) -> Result<(), HistogramError> {
         for slots in self.kinds.values_mut() {
-            slots.resize_with(self.starts.len(), Slot::default);
+            slots.resize_with(self.starts.len(), SampleSlot::default);
             slots.iter_mut().zip(&self.lengths).for_each(|(slot, &length)| slot.length_s = length);
         }
         let logged = |kind: &Kind| {
@@ -241,7 +241,7 @@ impl Reading {
         if let (Some(unstarted), Some(slots)) = (&phase.unstarted, self.kinds.values_mut().next()) {
             // They waited until the phase was over, so they belong to its end.
             let last = slots.last_mut().expect("each kind has an interval");
-            last.add(&Slot { latencies: cells(unstarted)?, ..Slot::default() });
+            last.add(&SampleSlot { latencies: cells(unstarted)?, ..SampleSlot::default() });
         }
         Ok(())
     }
@@ -253,8 +253,8 @@ fn misses(clock: Option<&Measured>) -> bool {
 }
 
 /// One kind of a phase as one interval.
-fn whole(phase: &PhaseResult, kind: Kind, clock: Measured) -> Result<Slot, HistogramError> {
-    let mut slot = Slot { length_s: phase.wall_ns as f64 / 1e9, ..Slot::default() };
+fn whole(phase: &PhaseResult, kind: Kind, clock: Measured) -> Result<SampleSlot, HistogramError> {
+    let mut slot = SampleSlot { length_s: phase.wall_ns as f64 / 1e9, ..SampleSlot::default() };
     for series in phase.series.iter().filter(|series| series.kind == kind) {
         let latency = match clock {
             Measured::Response => &series.response,
@@ -268,7 +268,7 @@ fn whole(phase: &PhaseResult, kind: Kind, clock: Measured) -> Result<Slot, Histo
         };
         let latencies = latency.as_ref().map(cells).transpose()?.unwrap_or_default();
         let (failed, drained) = (series.unsuccessful(), ok.saturating_sub(in_time));
-        slot.add(&Slot { ok, drained, failed, latencies, length_s: 0.0 });
+        slot.add(&SampleSlot { ok, drained, failed, latencies, length_s: 0.0 });
     }
     Ok(slot)
 }
@@ -326,8 +326,12 @@ mod tests {
 
     #[test]
     fn slivers_join_their_neighbour_and_long_runs_are_merged() {
-        let slot =
-            |length_s, ok| Slot { length_s, ok, latencies: vec![(5, ok)], ..Slot::default() };
+        let slot = |length_s, ok| SampleSlot {
+            length_s,
+            ok,
+            latencies: vec![(5, ok)],
+            ..SampleSlot::default()
+        };
         let joined = merged(vec![slot(1.0, 10), slot(1.0, 10), slot(0.1, 1)]);
         assert_eq!(joined.len(), 2);
         assert_eq!(joined[1], slot(1.1, 11));

@@ -7,7 +7,7 @@ use kvdyno_core::workload::{Kind, Random};
 use super::claims::of_claim;
 use super::comparison::{Comparison, PhaseComparison};
 use super::difference::Shown;
-use super::samples::{PhaseSamples, Slot};
+use super::samples::{PhaseSamples, SampleSlot};
 
 /// As many trials as the documentation recommends.
 const TRIALS: u32 = 8;
@@ -55,7 +55,7 @@ fn trial(store: Store, noise: &mut Noise) -> PhaseSamples {
         let ok = (store.rate * pace) as u64;
         let stalled = if noise.0.below(30) == 0 { 2.0 } else { 1.0 };
         let latencies = latencies(ok, 1.0 / pace, stalled, noise);
-        Slot { length_s: 1.0, ok, latencies, ..Slot::default() }
+        SampleSlot { length_s: 1.0, ok, latencies, ..SampleSlot::default() }
     });
     PhaseSamples::of_kind(Kind::Get, slots.collect())
 }

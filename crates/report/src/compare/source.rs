@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::result::{HistogramError, LoadError, RESULT_FILE, RunResult, StoreRun};
+use crate::result::{HistogramError, RESULT_FILE, ResultFileError, RunResult, StoreRun};
 
 use super::samples::Samples;
 
@@ -18,7 +18,7 @@ const MOST_TRIALS: usize = 1_000;
 pub enum CompareError {
     /// A result cannot be read.
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Load(#[from] ResultFileError),
     /// A histogram in a result cannot be decoded.
     #[error(transparent)]
     Histogram(#[from] HistogramError),

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::junit::{Case, Ending, Suite};
+use crate::junit::{Case, CaseOutcome, JunitSuite};
 use kvdyno_core::verdict::ClaimStatus;
 
 use crate::markdown::escaped;
@@ -227,24 +227,24 @@ pub fn junit(report: &Report) -> String {
     for comparison in &report.comparisons {
         let sides = format!("{} against {}", comparison.second, comparison.first);
         let believed = match comparison.invalid {
-            true => Ending::Failed(comparison.cautions.join("; ")),
-            false => Ending::Passed,
+            true => CaseOutcome::Failed(comparison.cautions.join("; ")),
+            false => CaseOutcome::Passed,
         };
         let mut cases = vec![Case::new("measurement", "may be believed", believed)];
         for gate in report.gates.iter().filter(|gate| gate.sides == sides) {
             let told = format!("{}: {}", gate.condition, gate.text);
             let ending = match gate.outcome {
-                Outcome::Passed => Ending::Passed,
-                Outcome::Failed => Ending::Failed(told),
-                Outcome::NotShown => Ending::Skipped(told),
+                Outcome::Passed => CaseOutcome::Passed,
+                Outcome::Failed => CaseOutcome::Failed(told),
+                Outcome::NotShown => CaseOutcome::Skipped(told),
             };
             cases.push(Case::new(&gate.phase, &format!("not {}", gate.condition), ending));
         }
         for claim in &comparison.claims {
             let ending = match claim.standing {
-                ClaimStatus::Confirmed => Ending::Passed,
-                ClaimStatus::Refuted => Ending::Failed(reasons(claim)),
-                ClaimStatus::Inconclusive => Ending::Skipped(reasons(claim)),
+                ClaimStatus::Confirmed => CaseOutcome::Passed,
+                ClaimStatus::Refuted => CaseOutcome::Failed(reasons(claim)),
+                ClaimStatus::Inconclusive => CaseOutcome::Skipped(reasons(claim)),
             };
             cases.push(Case::new("claims", &claim.says, ending));
         }
@@ -253,7 +253,7 @@ pub fn junit(report: &Report) -> String {
             needs: report.needs.clone(),
             gates: Vec::new(),
         };
-        suites.push(Suite { name: sides, cases, output: terminal(&alone, Style::PLAIN) });
+        suites.push(JunitSuite { name: sides, cases, output: terminal(&alone, Style::PLAIN) });
     }
     crate::junit::render(&suites)
 }

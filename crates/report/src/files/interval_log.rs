@@ -13,7 +13,7 @@ use hdrhistogram::serialization::interval_log::{
 };
 use kvdyno_core::measure::{Interval, Nanos};
 
-use super::{Place, plain_name};
+use super::{IntervalPlace, plain_name};
 use crate::result::decode;
 
 /// Longest line of a log that is read, bytes.
@@ -83,7 +83,12 @@ pub(crate) fn header(started: SystemTime) -> Vec<u8> {
 }
 
 /// Adds an interval's histograms, tagged `store/phase/group/kind/what`.
-pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
+pub(crate) fn write(
+    to: &mut Vec<u8>,
+    place: IntervalPlace<'_>,
+    interval: &Interval,
+    origin: Nanos,
+) {
     let start = Duration::from_nanos(interval.start.saturating_sub(origin));
     let length = Duration::from_nanos(interval.end.saturating_sub(interval.start));
     let mut serializer = V2DeflateSerializer::new();
@@ -108,7 +113,7 @@ pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, ori
     }
 }
 
-fn tag(place: Place<'_>, group: u16, kind: &str, measured: Measured) -> String {
+fn tag(place: IntervalPlace<'_>, group: u16, kind: &str, measured: Measured) -> String {
     let (store, phase) = (plain_name(place.store), plain_name(place.phase_name));
     let (run, number, what) = (place.run, place.phase, measured.name());
     format!("{run}-{store}/{number}-{phase}/{group}/{kind}/{what}")

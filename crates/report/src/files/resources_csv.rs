@@ -6,7 +6,7 @@ use std::time::Duration;
 use kvdyno_core::measure::{Nanos, ProcessCounters, Resources, Sample};
 use serde::{Deserialize, Serialize};
 
-use super::{Place, rows};
+use super::{IntervalPlace, rows};
 
 /// Name of the rows about the whole machine.
 pub(crate) const MACHINE: &str = "machine";
@@ -41,7 +41,7 @@ pub(crate) struct ResourceRow {
 /// Adds the rows of a phase. `nodes` are the names of the sampled servers, in their order.
 pub(crate) fn write(
     to: &mut Vec<u8>,
-    place: Place<'_>,
+    place: IntervalPlace<'_>,
     resources: &Resources,
     nodes: &[String],
     origin: Nanos,

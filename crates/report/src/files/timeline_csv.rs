@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use kvdyno_core::measure::{Interval, KindMeasure, Nanos, Series};
 use serde::{Deserialize, Serialize};
 
-use super::{Place, rows};
+use super::{IntervalPlace, rows};
 
 /// A row. Latencies are ns, times are seconds since the run began; columns from `offered` to
 /// `backlog`, and `drained`, are about the interval as a whole and the same in each of its rows.
@@ -76,7 +76,12 @@ impl TimelineRow {
 }
 
 /// Adds the rows of an interval.
-pub(crate) fn write(to: &mut Vec<u8>, place: Place<'_>, interval: &Interval, origin: Nanos) {
+pub(crate) fn write(
+    to: &mut Vec<u8>,
+    place: IntervalPlace<'_>,
+    interval: &Interval,
+    origin: Nanos,
+) {
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     let whole = TimelineRow {
         run: place.run,

@@ -94,7 +94,7 @@ fn a_full_disk_is_told_once_and_the_rest_goes_on() {
 
     let path = tempfile::tempdir().unwrap();
     let recording = &sample::recordings(0)[0];
-    let place = Place::new(0, "lmdb", &recording.plan);
+    let place = IntervalPlace::new(0, "lmdb", &recording.plan);
     let mut folder =
         ResultFolder::create(Some(path.path()), "quick", sample::started(), 0).unwrap();
     folder.intervals = AppendedFile {

@@ -20,7 +20,7 @@ const MOST_COUNTED: u64 = 1 << 53;
 
 /// A result that cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadError {
+pub enum ResultFileError {
     /// The file cannot be opened or read.
     #[error("cannot read {path}: {source}; name a result folder or its result.json")]
     Unreadable {
@@ -88,8 +88,8 @@ impl RunResult {
     /// Reads a result from its folder or its file.
     ///
     /// # Errors
-    /// [`LoadError`] if it is not a whole result of this version.
-    pub fn load(path: impl AsRef<Path>) -> Result<RunResult, LoadError> {
+    /// [`ResultFileError`] if it is not a whole result of this version.
+    pub fn load(path: impl AsRef<Path>) -> Result<RunResult, ResultFileError> {
         let mut path = path.as_ref().to_owned();
         if path.is_dir() {
             path.push(RESULT_FILE);
@@ -101,9 +101,9 @@ impl RunResult {
     /// Reads a result from memory; `path` is named in errors.
     ///
     /// # Errors
-    /// [`LoadError`] as [`RunResult::load`].
-    pub fn parse(bytes: &[u8], path: &Path) -> Result<RunResult, LoadError> {
-        let malformed = |error: serde_json::Error| LoadError::Malformed {
+    /// [`ResultFileError`] as [`RunResult::load`].
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<RunResult, ResultFileError> {
+        let malformed = |error: serde_json::Error| ResultFileError::Malformed {
             path: path.to_owned(),
             line: error.line(),
             column: error.column(),
@@ -111,7 +111,7 @@ impl RunResult {
         };
         let version: Versioned = serde_json::from_slice(bytes).map_err(malformed)?;
         if version.schema_version != u64::from(SCHEMA_VERSION) {
-            return Err(LoadError::OtherVersion {
+            return Err(ResultFileError::OtherVersion {
                 path: path.to_owned(),
                 found: version.schema_version,
             });
@@ -119,9 +119,12 @@ impl RunResult {
         let result: RunResult = serde_json::from_slice(bytes).map_err(malformed)?;
         for phase in result.runs.iter().flat_map(|run| &run.phases) {
             if phase.tally.as_ref().is_some_and(|tally| largest_count(tally) > MOST_COUNTED) {
-                return Err(LoadError::Count { path: path.to_owned(), phase: phase.name.clone() });
+                return Err(ResultFileError::Count {
+                    path: path.to_owned(),
+                    phase: phase.name.clone(),
+                });
             }
-            check_histograms(phase).map_err(|source| LoadError::Histogram {
+            check_histograms(phase).map_err(|source| ResultFileError::Histogram {
                 path: path.to_owned(),
                 phase: phase.name.clone(),
                 source,
@@ -131,13 +134,13 @@ impl RunResult {
     }
 }
 
-fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
+fn read_bounded(path: &Path) -> Result<Vec<u8>, ResultFileError> {
+    let unreadable = |source| ResultFileError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(LoadError::TooLarge { path: path.to_owned() });
+        return Err(ResultFileError::TooLarge { path: path.to_owned() });
     }
     Ok(bytes)
 }
@@ -181,7 +184,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    fn parse(text: &str) -> Result<RunResult, LoadError> {
+    fn parse(text: &str) -> Result<RunResult, ResultFileError> {
         RunResult::parse(text.as_bytes(), Path::new("r/result.json"))
     }
 
@@ -197,7 +200,7 @@ mod tests {
         let text = serde_json::to_string_pretty(&sample::two_stores()).unwrap();
         for cut in (0..text.len() - 1).step_by(997) {
             let error = parse(&text[..cut]).unwrap_err();
-            let LoadError::Malformed { line, .. } = &error else { panic!("{error}") };
+            let ResultFileError::Malformed { line, .. } = &error else { panic!("{error}") };
             assert!(*line >= 1 || cut == 0);
             assert!(!error.to_string().contains('\n'));
         }
@@ -210,7 +213,7 @@ mod tests {
         let error = parse("ops: 12").unwrap_err();
         assert!(error.to_string().contains("line 1, column 1"), "{error}");
         let deep = format!("{{\"schema_version\":1,\"x\":{}", "[".repeat(100_000));
-        assert!(matches!(parse(&deep), Err(LoadError::Malformed { .. })));
+        assert!(matches!(parse(&deep), Err(ResultFileError::Malformed { .. })));
     }
 
     #[test]
