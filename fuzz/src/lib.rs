@@ -22,7 +22,7 @@ const PASSWORD: &str = "pA55w0rd";
 
 /// A parser under test.
 #[derive(Clone, Copy)]
-pub struct Target {
+pub struct FuzzTarget {
     /// Name, also of the libFuzzer program.
     pub name: &'static str,
     /// Feeds it one input; panics if something does not hold.
@@ -32,18 +32,18 @@ pub struct Target {
 }
 
 /// Every parser that reads what kvdyno did not write itself.
-pub const TARGETS: [Target; 11] = [
-    Target { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
-    Target { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
-    Target { name: "rest_reply", run: rest_reply, seeds: seeds::rest_replies },
-    Target { name: "couchbase_reply", run: couchbase_reply, seeds: seeds::couchbase_replies },
-    Target { name: "riak_reply", run: riak_reply, seeds: seeds::riak_replies },
-    Target { name: "suite_file", run: suite_file, seeds: seeds::suites },
-    Target { name: "requirements_file", run: requirements_file, seeds: seeds::requirements },
-    Target { name: "prices_file", run: prices_file, seeds: seeds::prices },
-    Target { name: "ycsb_file", run: ycsb_file, seeds: seeds::ycsb_files },
-    Target { name: "result_file", run: result_file, seeds: seeds::results },
-    Target { name: "store_url", run: store_url, seeds: seeds::store_urls },
+pub const TARGETS: [FuzzTarget; 11] = [
+    FuzzTarget { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
+    FuzzTarget { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
+    FuzzTarget { name: "rest_reply", run: rest_reply, seeds: seeds::rest_replies },
+    FuzzTarget { name: "couchbase_reply", run: couchbase_reply, seeds: seeds::couchbase_replies },
+    FuzzTarget { name: "riak_reply", run: riak_reply, seeds: seeds::riak_replies },
+    FuzzTarget { name: "suite_file", run: suite_file, seeds: seeds::suites },
+    FuzzTarget { name: "requirements_file", run: requirements_file, seeds: seeds::requirements },
+    FuzzTarget { name: "prices_file", run: prices_file, seeds: seeds::prices },
+    FuzzTarget { name: "ycsb_file", run: ycsb_file, seeds: seeds::ycsb_files },
+    FuzzTarget { name: "result_file", run: result_file, seeds: seeds::results },
+    FuzzTarget { name: "store_url", run: store_url, seeds: seeds::store_urls },
 ];
 
 /// An answer of Redis: the end that is found does not depend on the pieces in which it came, and all

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::bench::Section;
 use crate::bench::page;
-use crate::steps::{self, Failure, root};
+use crate::steps::{self, StepFailure, root};
 
 /// What to run, and how often.
 #[derive(Debug, Args)]
@@ -78,11 +78,11 @@ struct Sum {
 ///
 /// # Errors
 /// If a build or a run fails, and if anything was said against a testbed.
-pub fn alarms(options: &Options) -> Result<(), Failure> {
+pub fn alarms(options: &Options) -> Result<(), StepFailure> {
     let folder = root().join("target/alarms");
-    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
     let suite = folder.join("healthy.toml");
-    std::fs::write(&suite, SUITE).map_err(Failure::file(&suite))?;
+    std::fs::write(&suite, SUITE).map_err(StepFailure::file(&suite))?;
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => {
@@ -108,9 +108,9 @@ pub fn alarms(options: &Options) -> Result<(), Failure> {
         page::write(&root().join("docs/FAILOVER.md"), &[Section { name: "alarms", text }])?;
     }
     match sums.iter().find(|(_, sum)| sum.alarms + sum.unknown + sum.differ > 0) {
-        Some((testbed, _)) => {
-            Err(Failure::Found(format!("something was said against {testbed}, which is healthy")))
-        }
+        Some((testbed, _)) => Err(StepFailure::Found(format!(
+            "something was said against {testbed}, which is healthy"
+        ))),
         None => Ok(()),
     }
 }
@@ -122,7 +122,7 @@ struct Up {
 }
 
 impl Up {
-    fn start(binary: &Path, testbed: &str) -> Result<Up, Failure> {
+    fn start(binary: &Path, testbed: &str) -> Result<Up, StepFailure> {
         let mut command = Command::new(binary);
         command.args(["testbed", "up", testbed]).stdin(Stdio::null()).stdout(Stdio::piped());
         let child = command.spawn().map_err(|source| steps::start_failure(&command, source))?;
@@ -149,10 +149,10 @@ impl Drop for Up {
 }
 
 /// One run; its result.
-fn healthy(binary: &Path, suite: &Path, folder: &Path, url: &str) -> Result<Value, Failure> {
+fn healthy(binary: &Path, suite: &Path, folder: &Path, url: &str) -> Result<Value, StepFailure> {
     let out = folder.join("result");
     if out.exists() {
-        std::fs::remove_dir_all(&out).map_err(Failure::file(&out))?;
+        std::fs::remove_dir_all(&out).map_err(StepFailure::file(&out))?;
     }
     let mut run = Command::new(binary);
     run.arg("run")

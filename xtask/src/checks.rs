@@ -1,6 +1,6 @@
 //! `cargo xtask lint`: what must hold before any test is worth running.
 
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 use crate::{house_rules, servers, testing};
 
 /// Formatting, clippy with warnings denied, house rules. Clippy sees the code as a user builds it
@@ -8,7 +8,7 @@ use crate::{house_rules, servers, testing};
 ///
 /// # Errors
 /// If one of them is broken; what and where is printed.
-pub fn lint() -> Result<(), Failure> {
+pub fn lint() -> Result<(), StepFailure> {
     steps::run(steps::cargo().args(["fmt", "--all", "--check"]))?;
     steps::run(steps::cargo().args(["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"]))?;
     println!("\nhouse rules");
@@ -17,7 +17,7 @@ pub fn lint() -> Result<(), Failure> {
         for breach in &breaches {
             println!("{breach}");
         }
-        return Err(Failure::Found(format!("{} breaches of the house rules", breaches.len())));
+        return Err(StepFailure::Found(format!("{} breaches of the house rules", breaches.len())));
     }
     servers::ensure_libraries()?;
     let denied = ["--all-targets", "--", "-D", "warnings"];

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 
 /// How hard to try.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub struct Options {
 ///
 /// # Errors
 /// If a parser panics.
-pub fn fuzz(options: &Options) -> Result<(), Failure> {
+pub fn fuzz(options: &Options) -> Result<(), StepFailure> {
     let mut tests = steps::cargo();
     let target = steps::root().join("target");
     tests.args(["test", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(target);

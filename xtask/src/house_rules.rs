@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use modules::Crate;
 
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 /// Lines in a source file at most.
 const LINES_MOST: usize = 600;
@@ -54,7 +54,7 @@ impl fmt::Display for Breach {
 ///
 /// # Errors
 /// If a file cannot be read.
-pub fn check(root: &Path) -> Result<Vec<Breach>, Failure> {
+pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
     let mut files = Vec::new();
     walk(root, &mut files)?;
     files.sort();
@@ -67,7 +67,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, Failure> {
         if !relevant {
             continue;
         }
-        let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
+        let text = std::fs::read_to_string(&path).map_err(StepFailure::file(&path))?;
         breaches.extend(in_any_text(&file, &text));
         match ending {
             "md" => breaches.extend(broken_links(root, &file, &text)),
@@ -84,9 +84,9 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, Failure> {
     Ok(breaches)
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    for entry in std::fs::read_dir(folder).map_err(Failure::file(folder))? {
-        let path = entry.map_err(Failure::file(folder))?.path();
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), StepFailure> {
+    for entry in std::fs::read_dir(folder).map_err(StepFailure::file(folder))? {
+        let path = entry.map_err(StepFailure::file(folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if path.is_symlink() || NOT_OURS.contains(&name) {
             continue;

@@ -11,4 +11,4 @@ pub mod servers;
 pub mod steps;
 pub mod testing;
 
-pub use steps::Failure;
+pub use steps::StepFailure;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{Failure, alarms, bench, checks, fuzz, readme, real, testing};
+use xtask::{StepFailure, alarms, bench, checks, fuzz, readme, real, testing};
 
 /// Developer chores.
 #[derive(Debug, Parser)]
@@ -36,7 +36,7 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    let done: Result<(), Failure> = match Arguments::parse().chore {
+    let done: Result<(), StepFailure> = match Arguments::parse().chore {
         Chore::Test(options) => testing::test(&options),
         Chore::Lint => checks::lint(),
         Chore::Bench(options) => bench::bench(&options),

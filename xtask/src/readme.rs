@@ -7,7 +7,7 @@ use std::process::Command;
 use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
 
 use crate::servers;
-use crate::steps::{self, Failure, root};
+use crate::steps::{self, StepFailure, root};
 
 /// Where README.md has its Redis and its Memcached.
 const REDIS: &str = "127.0.0.1:6379";
@@ -26,17 +26,17 @@ cargo() { command cargo "$@" || [ $? = 2 ]; }
 ///
 /// # Errors
 /// If a command fails.
-pub fn run() -> Result<(), Failure> {
+pub fn run() -> Result<(), StepFailure> {
     let path = root().join("README.md");
-    let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
+    let text = std::fs::read_to_string(&path).map_err(StepFailure::file(&path))?;
     let scripts = scripts(&text);
     if scripts.is_empty() {
-        return Err(Failure::Found("README.md shows no command to run".to_owned()));
+        return Err(StepFailure::Found("README.md shows no command to run".to_owned()));
     }
     servers::ensure_all()?;
     let results = root().join(RESULTS);
     if results.exists() {
-        std::fs::remove_dir_all(&results).map_err(Failure::file(&results))?;
+        std::fs::remove_dir_all(&results).map_err(StepFailure::file(&results))?;
     }
     steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
     let redis = RedisServer::start(RedisSettings::default())?;
@@ -44,7 +44,7 @@ pub fn run() -> Result<(), Failure> {
     let search = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = vec![root().join("target/release")];
     folders.extend(std::env::split_paths(&search));
-    let search = std::env::join_paths(folders).map_err(|e| Failure::Found(e.to_string()))?;
+    let search = std::env::join_paths(folders).map_err(|e| StepFailure::Found(e.to_string()))?;
     for script in scripts {
         let script = script
             .replace(REDIS, &redis.address().to_string())

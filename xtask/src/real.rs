@@ -10,7 +10,7 @@ use kvdyno_core::suite::builtins;
 use serde_json::Value;
 
 use crate::servers;
-use crate::steps::{self, Failure, root};
+use crate::steps::{self, StepFailure, root};
 
 /// Against what, and how much of it.
 #[derive(Debug, Args)]
@@ -63,11 +63,11 @@ impl RealStore {
 ///
 /// # Errors
 /// If no program is named, a test fails, or a suite ends otherwise than with a judgement.
-pub fn real(options: &Options) -> Result<(), Failure> {
+pub fn real(options: &Options) -> Result<(), StepFailure> {
     let (name, variable) = (options.store.name(), options.store.variable());
     if !std::env::var_os(variable).is_some_and(|path| Path::new(&path).is_file()) {
         let message = format!("{variable} does not name the program of a real {name}");
-        return Err(Failure::Found(message));
+        return Err(StepFailure::Found(message));
     }
     if options.suite.is_empty() {
         tests(name)?;
@@ -83,7 +83,7 @@ pub fn real(options: &Options) -> Result<(), Failure> {
         }
     };
     let folder = root().join("target/real").join(name);
-    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
     let mut failed = Vec::new();
     println!(
         "\n| suite | testbed | ended | verdict | errors | acknowledged | lost | time to full redundancy |"
@@ -98,12 +98,14 @@ pub fn real(options: &Options) -> Result<(), Failure> {
     }
     match failed.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Found(format!("{} did not come to a judgement", failed.join(", ")))),
+        false => {
+            Err(StepFailure::Found(format!("{} did not come to a judgement", failed.join(", "))))
+        }
     }
 }
 
 /// The tests of driver and testbed, which run against the real server where it is named.
-fn tests(name: &str) -> Result<(), Failure> {
+fn tests(name: &str) -> Result<(), StepFailure> {
     let features = format!("kvdyno-stores/{name},kvdyno-stores/server-tests");
     let driver = ["test", "-p", "kvdyno-stores", "--features", &features, "--test", name];
     steps::run(steps::cargo().args(driver))?;
@@ -113,10 +115,10 @@ fn tests(name: &str) -> Result<(), Failure> {
 }
 
 /// Names of the suites that come with kvdyno: all, or those that were asked for.
-fn suites(asked: &[String]) -> Result<Vec<String>, Failure> {
+fn suites(asked: &[String]) -> Result<Vec<String>, StepFailure> {
     let all = || builtins().iter().map(|suite| suite.name);
     if let Some(unknown) = asked.iter().find(|asked| all().all(|name| name != *asked)) {
-        return Err(Failure::Found(format!("no suite is called {unknown}")));
+        return Err(StepFailure::Found(format!("no suite is called {unknown}")));
     }
     let wanted = |name: &&str| asked.is_empty() || asked.iter().any(|asked| asked == name);
     Ok(all().filter(wanted).map(str::to_owned).collect())
@@ -140,12 +142,17 @@ struct Row {
 }
 
 impl Row {
-    fn run(options: &Options, binary: &Path, suite: &str, folder: &Path) -> Result<Row, Failure> {
+    fn run(
+        options: &Options,
+        binary: &Path,
+        suite: &str,
+        folder: &Path,
+    ) -> Result<Row, StepFailure> {
         let name = options.store.name();
         let testbed = if disturbs(suite) { format!("{name}:3") } else { name.to_owned() };
         let out = folder.join(suite);
         if out.exists() {
-            std::fs::remove_dir_all(&out).map_err(Failure::file(&out))?;
+            std::fs::remove_dir_all(&out).map_err(StepFailure::file(&out))?;
         }
         let mut run = Command::new(binary);
         run.args(["run", suite, "--testbed", &testbed, "--quiet", "--out"]).arg(&out);

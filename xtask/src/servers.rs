@@ -5,7 +5,7 @@ use std::process::Command;
 
 use kvdyno_testbed::install::{self, Software, SoftwareSource};
 
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 
 /// Something that the tests need.
 struct Need {
@@ -60,7 +60,7 @@ pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 ///
 /// # Errors
 /// As [`ensure_all`].
-pub fn ensure_libraries() -> Result<(), Failure> {
+pub fn ensure_libraries() -> Result<(), StepFailure> {
     ensure(&LIBRARIES, &[])
 }
 
@@ -68,7 +68,7 @@ pub fn ensure_libraries() -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`ensure_all`].
-pub fn ensure_valgrind() -> Result<(), Failure> {
+pub fn ensure_valgrind() -> Result<(), StepFailure> {
     ensure(&VALGRIND, &[])
 }
 
@@ -76,7 +76,7 @@ pub fn ensure_valgrind() -> Result<(), Failure> {
 ///
 /// # Errors
 /// If something is missing and cannot be installed; the message is the command that installs it.
-pub fn ensure_all() -> Result<(), Failure> {
+pub fn ensure_all() -> Result<(), StepFailure> {
     let software = testbed_software();
     let all: Vec<Need> = PROGRAMS.into_iter().chain(LIBRARIES).collect();
     ensure(&all, &install::missing_packages(&software))?;
@@ -92,7 +92,7 @@ fn testbed_software() -> Vec<&'static Software> {
 }
 
 /// Installs what `needs` lack, and `more` packages in the same go.
-fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), Failure> {
+fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), StepFailure> {
     let mut missing = missing(needs);
     missing.extend(more);
     if missing.is_empty() {
@@ -102,7 +102,7 @@ fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), Failure> {
     // SAFETY: the call has no preconditions and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     if !is_root || !steps::succeeds(Command::new("apt-get").arg("--version")) {
-        return Err(Failure::Found(format!("more programs are needed; as root: {install}")));
+        return Err(StepFailure::Found(format!("more programs are needed; as root: {install}")));
     }
     let apt = |words: &str| {
         let mut command = Command::new("apt-get");
@@ -116,7 +116,7 @@ fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), Failure> {
         Ok(())
     } else {
         let missing = missing.join(" ");
-        Err(Failure::Found(format!("installed and still not usable: {missing}")))
+        Err(StepFailure::Found(format!("installed and still not usable: {missing}")))
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// Why a chore ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum StepFailure {
     /// A command ended with an error; its own words are above.
     #[error("`{command}` failed ({status})")]
     Command {
@@ -40,11 +40,11 @@ pub enum Failure {
     Found(String),
 }
 
-impl Failure {
+impl StepFailure {
     /// For `map_err` on anything done to a file.
-    pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Failure {
+    pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> StepFailure {
         let path = path.into();
-        move |source| Failure::File { path, source }
+        move |source| StepFailure::File { path, source }
     }
 }
 
@@ -88,7 +88,7 @@ pub fn shown(command: &Command) -> String {
 ///
 /// # Errors
 /// If it cannot be started or does not succeed.
-pub fn run(command: &mut Command) -> Result<(), Failure> {
+pub fn run(command: &mut Command) -> Result<(), StepFailure> {
     println!("\n$ {}", shown(command));
     let status = command.status().map_err(|source| start_failure(command, source))?;
     if status.success() { Ok(()) } else { Err(failure(command, &status.to_string())) }
@@ -98,7 +98,7 @@ pub fn run(command: &mut Command) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If it cannot be started or does not succeed; its standard error goes to this process's.
-pub fn output(command: &mut Command) -> Result<String, Failure> {
+pub fn output(command: &mut Command) -> Result<String, StepFailure> {
     let output = command
         .stderr(Stdio::inherit())
         .output()
@@ -115,7 +115,7 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
 ///
 /// # Errors
 /// If it cannot be started or fails otherwise; its standard error goes to this process's.
-pub fn measure(command: &mut Command) -> Result<(), Failure> {
+pub fn measure(command: &mut Command) -> Result<(), StepFailure> {
     let status =
         command.stdout(Stdio::null()).status().map_err(|source| start_failure(command, source))?;
     match status.code() {
@@ -133,14 +133,14 @@ pub fn succeeds(command: &mut Command) -> bool {
 
 /// A failure of this command.
 #[must_use]
-pub fn failure(command: &Command, status: &str) -> Failure {
-    Failure::Command { command: shown(command), status: status.to_owned() }
+pub fn failure(command: &Command, status: &str) -> StepFailure {
+    StepFailure::Command { command: shown(command), status: status.to_owned() }
 }
 
 /// This command could not be started.
 #[must_use]
-pub fn start_failure(command: &Command, source: io::Error) -> Failure {
-    Failure::Start { command: shown(command), source }
+pub fn start_failure(command: &Command, source: io::Error) -> StepFailure {
+    StepFailure::Start { command: shown(command), source }
 }
 
 #[cfg(test)]

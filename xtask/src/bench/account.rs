@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::pairs::Median;
 use super::{Options, Section, kvdyno};
-use crate::steps::{Failure, root};
+use crate::steps::{StepFailure, root};
 
 /// Records inserted.
 const RECORDS: u64 = 1_000_000;
@@ -42,20 +42,20 @@ struct Shown {
     ratio: f64,
 }
 
-pub(super) fn run(options: &Options) -> Result<Section, Failure> {
+pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     let folder = root().join("target/bench");
-    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
     let suite = folder.join("account.toml");
     let records = options.scaled(RECORDS);
     std::fs::write(&suite, SUITE.replace("RECORDS", &records.to_string()))
-        .map_err(Failure::file(&suite))?;
+        .map_err(StepFailure::file(&suite))?;
     let out = folder.join("account");
     let (mut rates, mut ratios) = (Vec::new(), Vec::new());
     for pass in 0..options.pairs {
         let mut command = kvdyno::command(&out, &[]);
         command.arg(&suite).args(["--store", "sim:"]);
         let shown = shown(&kvdyno::result(&out, &mut command)?, records).ok_or_else(|| {
-            Failure::Found(
+            StepFailure::Found(
                 "an insert into `sim:` was not acknowledged, or not accounted for".to_owned(),
             )
         })?;

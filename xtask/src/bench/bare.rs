@@ -7,23 +7,24 @@ use serde_json::Value;
 
 use super::load::{CONNECTIONS, Load, Mix, RECORDS};
 use super::target::Target;
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 
 /// The built program.
 pub(super) struct Bare(PathBuf);
 
 impl Bare {
     /// Builds it.
-    pub(super) fn build() -> Result<Bare, Failure> {
+    pub(super) fn build() -> Result<Bare, StepFailure> {
         let mut cargo = steps::cargo();
         cargo.args(["bench", "--no-run", "--message-format=json", "--package", "kvdyno-stores"]);
         let messages = steps::output(cargo.args(["--bench", "wire_bare"]))?;
         let path = messages.lines().find_map(executable);
-        path.map(Bare).ok_or_else(|| Failure::Found("cargo names no bench wire_bare".to_owned()))
+        path.map(Bare)
+            .ok_or_else(|| StepFailure::Found("cargo names no bench wire_bare".to_owned()))
     }
 
     /// Writes the records that it will read.
-    pub(super) fn fill(&self, target: &Target, protocol: &str) -> Result<(), Failure> {
+    pub(super) fn fill(&self, target: &Target, protocol: &str) -> Result<(), StepFailure> {
         self.run(target, protocol, (16, "fill", RECORDS)).map(drop)
     }
 
@@ -33,7 +34,7 @@ impl Bare {
         target: &Target,
         protocol: &str,
         load: &Load,
-    ) -> Result<f64, Failure> {
+    ) -> Result<f64, StepFailure> {
         let mix = match load.mix {
             Mix::Get => "get",
             Mix::Half => "half",
@@ -46,7 +47,7 @@ impl Bare {
         target: &Target,
         protocol: &str,
         (pipeline, mix, requests): (u64, &str, u64),
-    ) -> Result<f64, Failure> {
+    ) -> Result<f64, StepFailure> {
         let mut command = target.client(&self.0);
         command.args([protocol, &target.address().to_string()]);
         command.args([RECORDS, CONNECTIONS, pipeline].map(|number| number.to_string()));
@@ -54,7 +55,7 @@ impl Bare {
         let time = said.lines().find_map(|line| line.strip_prefix("CPU ns per operation: "));
         let ns: Option<f64> = time.and_then(|time| time.parse().ok());
         ns.map(|ns| ns / 1e3)
-            .ok_or_else(|| Failure::Found("the bare loop did not tell its time".to_owned()))
+            .ok_or_else(|| StepFailure::Found("the bare loop did not tell its time".to_owned()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 
 /// How often the memory of a process is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ pub(super) struct Used {
 
 /// Runs the command to its end. What it prints is shown only if it fails.
 #[allow(clippy::zombie_processes)] // wait4 below waits for it, and tells what it used.
-pub(super) fn run(command: &mut Command) -> Result<Used, Failure> {
+pub(super) fn run(command: &mut Command) -> Result<Used, StepFailure> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::pairs::{Median, Pairs};
 use super::{Options, Section, kvdyno};
 use crate::servers;
-use crate::steps::{self, Failure, root};
+use crate::steps::{self, StepFailure, root};
 
 /// Records of the database, and bytes of each value.
 const RECORDS: u64 = 1_000_000;
@@ -30,14 +30,14 @@ pub(super) const ROCKSDB: Engine =
 const ASKED: f64 = 1.05;
 
 impl Engine {
-    pub(super) fn run(&self, options: &Options) -> Result<Section, Failure> {
+    pub(super) fn run(&self, options: &Options) -> Result<Section, StepFailure> {
         self.build()?;
         let folder = root().join("target/bench").join(self.name);
         if folder.exists() {
-            std::fs::remove_dir_all(&folder).map_err(Failure::file(&folder))?;
+            std::fs::remove_dir_all(&folder).map_err(StepFailure::file(&folder))?;
         }
         let (data, out) = (folder.join("data"), folder.join("result"));
-        std::fs::create_dir_all(&data).map_err(Failure::file(&data))?;
+        std::fs::create_dir_all(&data).map_err(StepFailure::file(&data))?;
         let gets = options.scaled(self.gets).to_string();
         let records = options.scaled(RECORDS).to_string();
         let store = format!("{}:{}?durability=none", self.name, data.display());
@@ -62,7 +62,7 @@ impl Engine {
     }
 
     /// Builds kvdyno with the engine in it, where it is not by default.
-    fn build(&self) -> Result<(), Failure> {
+    fn build(&self) -> Result<(), StepFailure> {
         if self.feature.is_none() {
             return Ok(());
         }
@@ -71,13 +71,13 @@ impl Engine {
     }
 
     /// One run of the bare loop: processor time for each get, ns.
-    fn bare(&self, data: &Path, records: &str, gets: &str) -> Result<f64, Failure> {
+    fn bare(&self, data: &Path, records: &str, gets: &str) -> Result<f64, StepFailure> {
         let mut cargo = self.cargo(&["bench", "--quiet", "--package", "kvdyno-stores"]);
         cargo.args(["--bench", "engine_bare", "--", self.name]).arg(data);
         let said = steps::output(cargo.args([records, gets]))?;
         let found =
             said.lines().find_map(|line| line.strip_prefix("CPU ns per get: ")?.parse().ok());
-        found.ok_or_else(|| Failure::Found("the bare loop did not tell its time".to_owned()))
+        found.ok_or_else(|| StepFailure::Found("the bare loop did not tell its time".to_owned()))
     }
 
     /// cargo with the engine's feature.

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::servers;
-use crate::steps::{self, Failure, root};
+use crate::steps::{self, StepFailure, root};
 
 /// Share by which a figure may rise above the accepted one.
 const ALLOWED: f64 = 0.05;
@@ -60,7 +60,7 @@ struct Figures {
 ///
 /// # Errors
 /// If a figure rose by more than 5 %, or if valgrind or the benchmark could not be run.
-pub fn instructions(options: Options) -> Result<(), Failure> {
+pub fn instructions(options: Options) -> Result<(), StepFailure> {
     servers::ensure_valgrind()?;
     let program = program()?;
     let mut each = BTreeMap::new();
@@ -72,50 +72,50 @@ pub fn instructions(options: Options) -> Result<(), Failure> {
     let found = Figures { conditions: conditions()?, each };
     let path = root().join(ACCEPTED);
     if options.accept {
-        std::fs::write(&path, found.to_json()).map_err(Failure::file(&path))?;
+        std::fs::write(&path, found.to_json()).map_err(StepFailure::file(&path))?;
         println!("accepted in {ACCEPTED}");
     }
-    let text = read_to_string(&path).map_err(Failure::file(&path))?;
+    let text = read_to_string(&path).map_err(StepFailure::file(&path))?;
     let accepted = Figures::from_json(&text)
-        .ok_or_else(|| Failure::Found(format!("{ACCEPTED} holds no figures")))?;
+        .ok_or_else(|| StepFailure::Found(format!("{ACCEPTED} holds no figures")))?;
     judge(&found, &accepted)
 }
 
 /// Builds `crates/stores/benches/hot_path.rs` as it is shipped, and tells where it is.
-fn program() -> Result<PathBuf, Failure> {
+fn program() -> Result<PathBuf, StepFailure> {
     let mut cargo = steps::cargo();
     cargo.args(["bench", "--no-run", "--package", "kvdyno-stores", "--bench", "hot_path"]);
     let told = steps::output(cargo.arg("--message-format=json-render-diagnostics"))?;
     let built = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut paths = built.filter(|message| message["target"]["name"] == "hot_path");
     let path = paths.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
-    path.ok_or_else(|| Failure::Found("cargo did not tell where hot_path is".to_owned()))
+    path.ok_or_else(|| StepFailure::Found("cargo did not tell where hot_path is".to_owned()))
 }
 
 /// Instructions of every thread but the first, which makes the plan and looks after the others: those
 /// that carried the load. Phases follow each other, and valgrind gives a new thread the number of one
 /// that has ended, so none of them is singled out.
-fn count(program: &Path, load: &Load, operations: u64) -> Result<u64, Failure> {
+fn count(program: &Path, load: &Load, operations: u64) -> Result<u64, StepFailure> {
     let folder = root().join("target/bench/instructions");
     if folder.exists() {
-        std::fs::remove_dir_all(&folder).map_err(Failure::file(&folder))?;
+        std::fs::remove_dir_all(&folder).map_err(StepFailure::file(&folder))?;
     }
-    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--tool=callgrind", "--separate-threads=yes"]);
     command.arg(format!("--callgrind-out-file={}", folder.join("threads").display()));
     command.arg(program).args([load.store, &load.updates.to_string(), &load.verify.to_string()]);
     steps::output(command.arg(operations.to_string()))?;
     let workers = of_workers(&folder)?;
-    workers.ok_or_else(|| Failure::Found("valgrind counted no thread but the first".to_owned()))
+    workers.ok_or_else(|| StepFailure::Found("valgrind counted no thread but the first".to_owned()))
 }
 
 /// The totals in callgrind's files, one for each thread, added up but for the first thread's.
-fn of_workers(folder: &Path) -> Result<Option<u64>, Failure> {
+fn of_workers(folder: &Path) -> Result<Option<u64>, StepFailure> {
     let mut sum = None;
-    for entry in std::fs::read_dir(folder).map_err(Failure::file(folder))? {
-        let path = entry.map_err(Failure::file(folder))?.path();
-        let text = read_to_string(&path).map_err(Failure::file(&path))?;
+    for entry in std::fs::read_dir(folder).map_err(StepFailure::file(folder))? {
+        let path = entry.map_err(StepFailure::file(folder))?.path();
+        let text = read_to_string(&path).map_err(StepFailure::file(&path))?;
         if let Some(total) = total(&text) {
             sum = Some(sum.unwrap_or(0) + total);
         }
@@ -133,12 +133,12 @@ fn total(profile: &str) -> Option<u64> {
 
 /// What figures depend on beside kvdyno itself. Valgrind's own processor has no counter that kvdyno
 /// takes for a clock, so that the clock is the same everywhere.
-fn conditions() -> Result<String, Failure> {
+fn conditions() -> Result<String, StepFailure> {
     Ok(steps::output(Command::new("rustc").arg("--version"))?.trim().to_owned())
 }
 
 /// Shows both, and fails where one rose too far.
-fn judge(found: &Figures, accepted: &Figures) -> Result<(), Failure> {
+fn judge(found: &Figures, accepted: &Figures) -> Result<(), StepFailure> {
     let same = found.conditions == accepted.conditions;
     let allowed = if same { ALLOWED } else { ALLOWED_BY_ANOTHER };
     let mut risen = Vec::new();
@@ -162,7 +162,7 @@ fn judge(found: &Figures, accepted: &Figures) -> Result<(), Failure> {
         return Ok(());
     }
     let risen = risen.join(", ");
-    Err(Failure::Found(format!(
+    Err(StepFailure::Found(format!(
         "an operation takes more instructions than was accepted: {risen}; if that is worth it, run \
          `cargo xtask instructions --accept`"
     )))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::steps::{self, Failure, root};
+use crate::steps::{self, StepFailure, root};
 
 /// Base command on the release binary, writing its result to `out`.
 pub(super) fn command(out: &Path, prefix: &[&str]) -> Command {
@@ -46,31 +46,31 @@ impl Ran {
 }
 
 /// Runs it and reads what its measured phase did; the folder is emptied first.
-pub(super) fn run(out: &Path, command: &mut Command) -> Result<Ran, Failure> {
+pub(super) fn run(out: &Path, command: &mut Command) -> Result<Ran, StepFailure> {
     measured(&result(out, command)?).ok_or_else(|| {
         let path = out.join("result.json");
-        Failure::Found(format!("{} does not tell what was done", path.display()))
+        StepFailure::Found(format!("{} does not tell what was done", path.display()))
     })
 }
 
 /// Runs it and reads its result; the folder is emptied first.
-pub(super) fn result(out: &Path, command: &mut Command) -> Result<Value, Failure> {
+pub(super) fn result(out: &Path, command: &mut Command) -> Result<Value, StepFailure> {
     if out.exists() {
-        std::fs::remove_dir_all(out).map_err(Failure::file(out))?;
+        std::fs::remove_dir_all(out).map_err(StepFailure::file(out))?;
     }
     // What it prints is of no use here: the result says all.
     steps::measure(command)?;
     let path = out.join("result.json");
-    let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
+    let text = std::fs::read_to_string(&path).map_err(StepFailure::file(&path))?;
     serde_json::from_str(&text)
-        .map_err(|error| Failure::Found(format!("{} is no JSON: {error}", path.display())))
+        .map_err(|error| StepFailure::Found(format!("{} is no JSON: {error}", path.display())))
 }
 
 /// As [`run`]: all that the result says of the measured phase.
-pub(super) fn phase(out: &Path, command: &mut Command) -> Result<Value, Failure> {
+pub(super) fn phase(out: &Path, command: &mut Command) -> Result<Value, StepFailure> {
     let result = result(out, command)?;
     let phase = measured_phase(&result).cloned();
-    phase.ok_or_else(|| Failure::Found(format!("{} has no phase `run`", out.display())))
+    phase.ok_or_else(|| StepFailure::Found(format!("{} has no phase `run`", out.display())))
 }
 
 /// The phase called `run`: what goes before it loads or warms up, what follows reads back.

@@ -1,14 +1,14 @@
 //! Memory of the client over runs of different lengths: flat, and little.
 
 use super::{Options, Section, kvdyno};
-use crate::steps::{Failure, root};
+use crate::steps::{StepFailure, root};
 
 /// Seconds of the runs.
 const SECONDS: [u32; 3] = [5, 20, 60];
 /// Asked for, MiB.
 const MOST: f64 = 64.0;
 
-pub(super) fn run(options: &Options) -> Result<Section, Failure> {
+pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     let out = root().join("target/bench/memory");
     let mut text = String::from(
         "| store | clients | length | operations | most memory held, MiB |\n\

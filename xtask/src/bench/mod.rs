@@ -20,7 +20,7 @@ mod wire;
 
 use clap::{Args, ValueEnum};
 
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 
 /// What to run, and how often.
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(crate) struct Section {
 ///
 /// # Errors
 /// If a build, a run, or a server fails.
-pub fn bench(options: &Options) -> Result<(), Failure> {
+pub fn bench(options: &Options) -> Result<(), StepFailure> {
     options.check()?;
     steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
     let all = Subject::value_variants();
@@ -103,9 +103,11 @@ pub fn bench(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), StepFailure> {
         if self.pairs == 0 || !(self.scale > 0.0 && self.scale <= 1.0) {
-            return Err(Failure::Found("--pairs is from 1, --scale from above 0 to 1".to_owned()));
+            return Err(StepFailure::Found(
+                "--pairs is from 1, --scale from above 0 to 1".to_owned(),
+            ));
         }
         Ok(())
     }

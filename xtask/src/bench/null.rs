@@ -2,7 +2,7 @@
 
 use super::pairs::Median;
 use super::{Options, Section, kvdyno};
-use crate::steps::{Failure, root};
+use crate::steps::{StepFailure, root};
 
 /// Requests of each client.
 const REQUESTS: u64 = 20_000_000;
@@ -59,7 +59,7 @@ const LOADS: [Load; 4] = [
     },
 ];
 
-pub(super) fn run(options: &Options) -> Result<Section, Failure> {
+pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     // In turns, so that what changes on the machine meets all of them.
     let mut each = LOADS.map(|_| Vec::new());
     for pass in 0..options.pairs {
@@ -94,7 +94,7 @@ pub(super) fn run(options: &Options) -> Result<Section, Failure> {
     Ok(Section { name: "null", text })
 }
 
-fn cpu_ns(load: &Load, options: &Options) -> Result<f64, Failure> {
+fn cpu_ns(load: &Load, options: &Options) -> Result<f64, StepFailure> {
     let out = root().join("target/bench/null");
     let mut command = kvdyno::command(&out, &[]);
     command.args(["--store", "null:", "--value", "100B", "--mix", "get=100"]);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::pairs::Median;
 use super::{Options, Section, kvdyno};
-use crate::steps::{Failure, root};
+use crate::steps::{StepFailure, root};
 
 /// Requests a second against a store that answers at once.
 const NULL_RATE: f64 = 100_000.0;
@@ -47,10 +47,11 @@ struct Line {
     runs: Vec<Sent>,
 }
 
-pub(super) fn run(options: &Options) -> Result<Section, Failure> {
+pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     let mut server = Deployment::up("redis?pin=servers")?;
     let pinned = server.describe().pinned;
-    let pinned = pinned.ok_or_else(|| Failure::Found("two processors are needed".to_owned()))?;
+    let pinned =
+        pinned.ok_or_else(|| StepFailure::Found("two processors are needed".to_owned()))?;
     let clients: Vec<_> = pinned.clients.iter().map(ToString::to_string).collect();
     let (url, client_cpus) = (server.url().to_owned(), clients.join(","));
     let run = |store: &str, data: &str, load: &[&str]| {
@@ -82,7 +83,7 @@ pub(super) fn run(options: &Options) -> Result<Section, Failure> {
             let phase = run(store, "reuse", &[&load[..], &["--pace", line.pace]].concat())?;
             let sent = Sent::of(&phase);
             line.runs.push(sent.ok_or_else(|| {
-                Failure::Found("a result does not tell how late requests left".to_owned())
+                StepFailure::Found("a result does not tell how late requests left".to_owned())
             })?);
         }
         println!("pass {} of {}", pass + 1, options.pairs);

@@ -3,18 +3,20 @@
 use std::path::Path;
 
 use super::Section;
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 /// Puts each section in its place.
-pub(crate) fn write(path: &Path, sections: &[Section]) -> Result<(), Failure> {
-    let mut page = std::fs::read_to_string(path).map_err(Failure::file(path))?;
+pub(crate) fn write(path: &Path, sections: &[Section]) -> Result<(), StepFailure> {
+    let mut page = std::fs::read_to_string(path).map_err(StepFailure::file(path))?;
     for section in sections {
         page = replaced(&page, section.name, &section.text).ok_or_else(|| {
             let (path, name) = (path.display(), section.name);
-            Failure::Found(format!("{path} has no place `<!-- bench:{name} -->`, or it has no end"))
+            StepFailure::Found(format!(
+                "{path} has no place `<!-- bench:{name} -->`, or it has no end"
+            ))
         })?;
     }
-    std::fs::write(path, page).map_err(Failure::file(path))?;
+    std::fs::write(path, page).map_err(StepFailure::file(path))?;
     println!("wrote {}", path.display());
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 /// Probability that an interval holds the true median, at least.
 const CONFIDENCE: f64 = 0.95;
@@ -78,9 +78,9 @@ impl Pairs {
     /// Runs both once without counting, then in turns, the order changed from pair to pair.
     pub(super) fn measure(
         count: usize,
-        mut ours: impl FnMut() -> Result<f64, Failure>,
-        mut theirs: impl FnMut() -> Result<f64, Failure>,
-    ) -> Result<Pairs, Failure> {
+        mut ours: impl FnMut() -> Result<f64, StepFailure>,
+        mut theirs: impl FnMut() -> Result<f64, StepFailure>,
+    ) -> Result<Pairs, StepFailure> {
         ours()?;
         theirs()?;
         let mut pairs = Pairs::default();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use kvdyno_testbed::{Deployment, Description, Testbed};
 
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 /// A server of one node that is up until this is dropped, for so many records of each program.
 pub(super) struct Target {
@@ -19,13 +19,13 @@ pub(super) struct Target {
 
 impl Target {
     /// Starts a testbed by the words that ask for it, such as `memcached?memory=4GiB`.
-    pub(super) fn start(words: &str, records: u64) -> Result<Target, Failure> {
+    pub(super) fn start(words: &str, records: u64) -> Result<Target, StepFailure> {
         let separator = if words.contains('?') { '&' } else { '?' };
         let mut deployment = Deployment::up(&format!("{words}{separator}pin=servers"))?;
         let description = deployment.describe();
         let address = description.nodes.first().and_then(|node| node.address.parse().ok());
-        let address =
-            address.ok_or_else(|| Failure::Found(format!("{words} does not tell its address")))?;
+        let address = address
+            .ok_or_else(|| StepFailure::Found(format!("{words} does not tell its address")))?;
         Ok(Target { deployment, description, address, records })
     }
 

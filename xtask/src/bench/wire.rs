@@ -9,7 +9,7 @@ use super::load::{CONNECTIONS, LOADS, Load, Mix, RECORDS};
 use super::pairs::{Median, Pairs};
 use super::target::Target;
 use super::{Options, Section};
-use crate::steps::{Failure, root};
+use crate::steps::{StepFailure, root};
 
 /// Clients that load the records. A Cassandra node on one processor that is given 50 batches of 100
 /// records at once stands still beyond its own timeout, and the load ends there.
@@ -21,7 +21,11 @@ fn asked(load: &Load) -> f64 {
 }
 
 /// `name` is the bare loop's protocol and the section's name; `words` ask for the testbed.
-pub(super) fn run(name: &'static str, words: &str, options: &Options) -> Result<Section, Failure> {
+pub(super) fn run(
+    name: &'static str,
+    words: &str,
+    options: &Options,
+) -> Result<Section, StepFailure> {
     let bare = Bare::build()?;
     let target = Target::start(words, RECORDS)?;
     load_records(&target, name)?;
@@ -53,7 +57,7 @@ pub(super) fn run(name: &'static str, words: &str, options: &Options) -> Result<
 }
 
 /// Writes kvdyno's records, with patience: a server of one processor that has just begun takes its time.
-pub(super) fn load_records(target: &Target, folder: &str) -> Result<(), Failure> {
+pub(super) fn load_records(target: &Target, folder: &str) -> Result<(), StepFailure> {
     let load = Load { requests: 1_000, ..LOADS[0] };
     let out = root().join("target/bench").join(folder);
     let separator = if target.url().contains('?') { '&' } else { '?' };
@@ -63,7 +67,7 @@ pub(super) fn load_records(target: &Target, folder: &str) -> Result<(), Failure>
 }
 
 /// Carries the load with kvdyno, over the records that are there.
-pub(super) fn carry(target: &Target, folder: &str, load: &Load) -> Result<Ran, Failure> {
+pub(super) fn carry(target: &Target, folder: &str, load: &Load) -> Result<Ran, StepFailure> {
     carry_with(target, folder, load, 1)
 }
 
@@ -73,7 +77,7 @@ pub(super) fn carry_with(
     folder: &str,
     load: &Load,
     threads: u32,
-) -> Result<Ran, Failure> {
+) -> Result<Ran, StepFailure> {
     let out = root().join("target/bench").join(folder);
     let clients = CONNECTIONS * load.pipeline;
     let mut command = command(target, target.url(), folder, load, clients);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::servers;
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 
 /// Feature of each crate whose tests need programs from outside.
 const SERVER_TESTS: &str = "server-tests";
@@ -12,21 +12,21 @@ const SERVER_TESTS: &str = "server-tests";
 ///
 /// # Errors
 /// If a crate's manifest cannot be read.
-pub fn all() -> Result<String, Failure> {
+pub fn all() -> Result<String, StepFailure> {
     let mut features = server_test_features(&steps::root().join("crates"))?;
     features.extend(servers::DRIVER_FEATURES.map(str::to_owned));
     Ok(features.join(","))
 }
 
 /// `CRATE/server-tests` for each crate that has the feature.
-fn server_test_features(crates: &Path) -> Result<Vec<String>, Failure> {
+fn server_test_features(crates: &Path) -> Result<Vec<String>, StepFailure> {
     let mut features = Vec::new();
-    for entry in std::fs::read_dir(crates).map_err(Failure::file(crates))? {
-        let manifest = entry.map_err(Failure::file(crates))?.path().join("Cargo.toml");
+    for entry in std::fs::read_dir(crates).map_err(StepFailure::file(crates))? {
+        let manifest = entry.map_err(StepFailure::file(crates))?.path().join("Cargo.toml");
         if !manifest.exists() {
             continue;
         }
-        let text = std::fs::read_to_string(&manifest).map_err(Failure::file(&manifest))?;
+        let text = std::fs::read_to_string(&manifest).map_err(StepFailure::file(&manifest))?;
         let value = |key: &str| {
             let of_key = |line: &str| {
                 Some(line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim().to_owned())

@@ -12,9 +12,9 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::servers;
-use crate::steps::{self, Failure};
-use programs::{Build, Program};
-use running::Ran;
+use crate::steps::{self, StepFailure};
+use programs::{Program, ProgramBuild};
+use running::ProgramRun;
 use stages::{Done, STAGES, Stage};
 
 /// How many stages.
@@ -29,11 +29,11 @@ pub struct Options {
 ///
 /// # Errors
 /// If something is missing, does not build, or a test fails.
-pub fn test(options: &Options) -> Result<(), Failure> {
+pub fn test(options: &Options) -> Result<(), StepFailure> {
     let mut ran = BTreeSet::new();
     let each = |stage: Stage| match stage {
         Stage::WithoutServers => without_servers(&mut ran),
-        Stage::MutatedInputs => carry(&programs::build(&Build::fuzz())?, |_, _| true),
+        Stage::MutatedInputs => carry(&programs::build(&ProgramBuild::fuzz())?, |_, _| true),
         Stage::Servers => with_servers(&ran),
     };
     stages::run(&STAGES, options.quick, each, |line| println!("\n{line}"))
@@ -47,8 +47,8 @@ fn named(program: &Program, test: &str) -> Test {
 }
 
 /// Runs what needs nothing but Rust, and little time; `ran` gets its tests.
-fn without_servers(ran: &mut BTreeSet<Test>) -> Result<Done, Failure> {
-    let programs = programs::build(&Build::default())?;
+fn without_servers(ran: &mut BTreeSet<Test>) -> Result<Done, StepFailure> {
+    let programs = programs::build(&ProgramBuild::default())?;
     let short = |program: &Program, test: &str| {
         let short = !program.is_long(test);
         if short {
@@ -66,9 +66,9 @@ fn without_servers(ran: &mut BTreeSet<Test>) -> Result<Done, Failure> {
 }
 
 /// Runs the rest, and again what every driver may change.
-fn with_servers(ran: &BTreeSet<Test>) -> Result<Done, Failure> {
+fn with_servers(ran: &BTreeSet<Test>) -> Result<Done, StepFailure> {
     servers::ensure_all()?;
-    carry(&programs::build(&Build::everything()?)?, |program, test| {
+    carry(&programs::build(&ProgramBuild::everything()?)?, |program, test| {
         program.depends_on_drivers(test) || !ran.contains(&named(program, test))
     })
 }
@@ -77,7 +77,7 @@ fn with_servers(ran: &BTreeSet<Test>) -> Result<Done, Failure> {
 fn carry(
     programs: &[Program],
     mut wanted: impl FnMut(&Program, &str) -> bool,
-) -> Result<Done, Failure> {
+) -> Result<Done, StepFailure> {
     let (mut beside, mut alone) = (Vec::new(), Vec::new());
     for program in programs {
         let all = program.tests()?;
@@ -101,7 +101,7 @@ fn carry(
 }
 
 /// What is told of a stage.
-fn told(ran: &[Ran]) -> Done {
+fn told(ran: &[ProgramRun]) -> Done {
     let failed = ran.iter().filter(|ran| !ran.passed);
     Done {
         tests: ran.iter().map(|ran| ran.tests).sum(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::features;
 use crate::servers;
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 
 /// Tests of the command that are about the drivers that are built in. The others use stores that are always
 /// there.
@@ -28,26 +28,26 @@ const LONG: [(&str, &str); 9] = [
 
 /// What to build tests of.
 #[derive(Debug, Default)]
-pub struct Build {
+pub struct ProgramBuild {
     /// Cargo's arguments besides those that are always the same.
     arguments: Vec<String>,
 }
 
-impl Build {
+impl ProgramBuild {
     /// The fuzz targets' workspace.
     #[must_use]
-    pub fn fuzz() -> Build {
+    pub fn fuzz() -> ProgramBuild {
         let target = steps::root().join("target").display().to_string();
         let arguments = ["--manifest-path", "fuzz/Cargo.toml", "--target-dir", &target];
-        Build { arguments: arguments.map(str::to_owned).to_vec() }
+        ProgramBuild { arguments: arguments.map(str::to_owned).to_vec() }
     }
 
     /// All drivers and all tests.
     ///
     /// # Errors
     /// If a crate's manifest cannot be read.
-    pub fn everything() -> Result<Build, Failure> {
-        Ok(Build { arguments: vec!["--features".to_owned(), features::all()?] })
+    pub fn everything() -> Result<ProgramBuild, StepFailure> {
+        Ok(ProgramBuild { arguments: vec!["--features".to_owned(), features::all()?] })
     }
 }
 
@@ -76,7 +76,7 @@ pub struct Program {
 ///
 /// # Errors
 /// If cargo cannot build them.
-pub fn build(build: &Build) -> Result<Vec<Program>, Failure> {
+pub fn build(build: &ProgramBuild) -> Result<Vec<Program>, StepFailure> {
     let mut cargo = steps::cargo();
     cargo.args(["test", "--workspace", "--no-run"]).args(&build.arguments);
     cargo.arg("--message-format=json-render-diagnostics");
@@ -85,7 +85,7 @@ pub fn build(build: &Build) -> Result<Vec<Program>, Failure> {
     let mut programs = programs(&steps::output(&mut cargo)?);
     programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
     if programs.is_empty() {
-        return Err(Failure::Found("cargo named no program of tests".to_owned()));
+        return Err(StepFailure::Found("cargo named no program of tests".to_owned()));
     }
     Ok(programs)
 }
@@ -131,7 +131,7 @@ impl Program {
     ///
     /// # Errors
     /// If it cannot be run.
-    pub fn tests(&self) -> Result<Vec<String>, Failure> {
+    pub fn tests(&self) -> Result<Vec<String>, StepFailure> {
         let list = steps::output(self.command().args(["--list", "--format", "terse"]))?;
         Ok(list.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }

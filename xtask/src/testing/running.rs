@@ -13,7 +13,7 @@ const LONGEST: [&str; 1] = ["test cli"];
 
 /// A program of tests that ended.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ProgramRun {
     /// Package, kind and name.
     pub title: String,
     /// Whether all tests passed.
@@ -28,7 +28,7 @@ pub fn run(
     parts: Vec<(&Program, Vec<String>)>,
     at_a_time: usize,
     tell: &mut dyn FnMut(&str),
-) -> Vec<Ran> {
+) -> Vec<ProgramRun> {
     let mut waiting = parts;
     // Taken from the end.
     waiting.reverse();
@@ -56,7 +56,7 @@ pub fn run(
 }
 
 /// Runs one program to its end. What it printed under a heading such as cargo's, and what came of it.
-fn run_one(program: &Program, tests: &[String]) -> (String, Ran) {
+fn run_one(program: &Program, tests: &[String]) -> (String, ProgramRun) {
     let begun = Instant::now();
     let (said, passed) = match output(program, tests) {
         Ok(ended) => ended,
@@ -67,7 +67,7 @@ fn run_one(program: &Program, tests: &[String]) -> (String, Ran) {
     let end = if passed { "" } else { "FAILED: " };
     let text = format!("\n     Running {title}\n{said}{end}{title} took {took:.1} s");
     let tests = tests_passed(&said);
-    (text, Ran { title, passed, tests })
+    (text, ProgramRun { title, passed, tests })
 }
 
 /// What it prints, errors in their place among the rest, and whether it succeeds. A file takes it: the end of

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 /// A part of the tests that tells its own result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +46,9 @@ impl Stage {
 pub fn run(
     stages: &[Stage],
     quick: bool,
-    mut carry: impl FnMut(Stage) -> Result<Done, Failure>,
+    mut carry: impl FnMut(Stage) -> Result<Done, StepFailure>,
     tell: impl Fn(&str),
-) -> Result<(), Failure> {
+) -> Result<(), StepFailure> {
     let count = stages.len();
     let head = |at: usize| format!("stage {} of {count}, {}", at + 1, stages[at].title());
     let mut results: Vec<(String, bool)> = Vec::new();
@@ -87,7 +87,7 @@ pub fn run(
     }
     match results.iter().filter(|(_, passed)| !passed).count() {
         0 => Ok(()),
-        failed => Err(Failure::Found(format!("{failed} of {count} stages failed"))),
+        failed => Err(StepFailure::Found(format!("{failed} of {count} stages failed"))),
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
     fn staged(
         quick: bool,
         at: usize,
-        result: fn() -> Result<Done, Failure>,
+        result: fn() -> Result<Done, StepFailure>,
     ) -> (Vec<Stage>, String, bool) {
         let told = RefCell::new(String::new());
         let mut ran = Vec::new();
@@ -115,12 +115,12 @@ mod tests {
         (ran, told.into_inner(), ok)
     }
 
-    fn fails() -> Result<Done, Failure> {
+    fn fails() -> Result<Done, StepFailure> {
         Ok(Done { tests: 3, failed: vec!["core tests/load".to_owned(), "core lib".to_owned()] })
     }
 
-    fn breaks() -> Result<Done, Failure> {
-        Err(Failure::Found("it does not build".to_owned()))
+    fn breaks() -> Result<Done, StepFailure> {
+        Err(StepFailure::Found("it does not build".to_owned()))
     }
 
     #[test]

@@ -379,7 +379,7 @@ impl PhaseResult {
         if !plan.as_published() {
             return;
         }
-        let of_store = |published: &&suite::Published| published.store == store;
+        let of_store = |published: &&suite::PublishedSetup| published.store == store;
         let own = plan.published.iter().any(|published| of_store(&published));
         for published in plan.published.iter().filter(|p| !own || of_store(p)) {
             let rows = published.rows.iter().filter(|row| row.phase == self.name);

@@ -206,9 +206,9 @@ mod tests {
     #[test]
     fn only_a_refused_connection_is_surely_not_applied() {
         let fault = |kind| broken(&io::Error::from(kind), Effect::Write);
-        assert_eq!(request_error(io::ErrorKind::ConnectionRefused).certainty, Certainty::Failed);
+        assert_eq!(fault(io::ErrorKind::ConnectionRefused).certainty, Certainty::Failed);
         for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
-            let fault = request_error(kind);
+            let fault = fault(kind);
             assert_eq!(fault.certainty, Certainty::Indeterminate);
             assert_eq!((fault.class, fault.connection_lost), (ErrorClass::Disconnected, true));
         }

@@ -8,7 +8,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
 use super::{Peer, Told, folder, milliseconds, write};
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
     name: "latte",
@@ -31,7 +31,11 @@ impl Peer for Latte {
          among their requests. Its processor time is what it tells of the load itself."
     }
 
-    fn fill(&self, target: &Target, tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
+    fn fill(
+        &self,
+        target: &Target,
+        tool: &dyn Fn() -> Command,
+    ) -> Result<Vec<Command>, StepFailure> {
         let (mut schema, mut load) = (tool(), tool());
         begin(&mut schema, "schema")?;
         begin(&mut load, "load")?.args(["--quiet", "--concurrency", "128"]);
@@ -42,7 +46,12 @@ impl Peer for Latte {
         Ok(vec![schema, load])
     }
 
-    fn carry(&self, target: &Target, mut tool: Command, load: &Load) -> Result<Command, Failure> {
+    fn carry(
+        &self,
+        target: &Target,
+        mut tool: Command,
+        load: &Load,
+    ) -> Result<Command, StepFailure> {
         let functions = match load.mix {
             Mix::Get => "get",
             Mix::Half => "get:1,update:1",
@@ -77,11 +86,11 @@ impl Peer for Latte {
 }
 
 /// Its words come before the files that it is told, its logs beside them.
-fn begin<'a>(tool: &'a mut Command, what: &str) -> Result<&'a mut Command, Failure> {
+fn begin<'a>(tool: &'a mut Command, what: &str) -> Result<&'a mut Command, StepFailure> {
     Ok(tool.arg("--log-dir").arg(folder("latte")?).arg(what))
 }
 
-fn end(tool: &mut Command, target: &Target) -> Result<(), Failure> {
+fn end(tool: &mut Command, target: &Target) -> Result<(), StepFailure> {
     let script = folder("latte")?.join("records.rn");
     write(&script, SCRIPT)?;
     tool.arg(script).arg(target.address().to_string());

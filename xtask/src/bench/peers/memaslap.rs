@@ -7,7 +7,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
 use super::{Peer, Told, folder, write};
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
     name: "memaslap",
@@ -35,7 +35,12 @@ impl Peer for Memaslap {
         load.pipeline == 1
     }
 
-    fn carry(&self, target: &Target, mut tool: Command, load: &Load) -> Result<Command, Failure> {
+    fn carry(
+        &self,
+        target: &Target,
+        mut tool: Command,
+        load: &Load,
+    ) -> Result<Command, StepFailure> {
         let (name, sets, gets) = match load.mix {
             Mix::Get => ("gets.cnf", "0", "1"),
             Mix::Half => ("half.cnf", "0.5", "0.5"),

@@ -8,7 +8,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
 use super::{Peer, Told, milliseconds};
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
     name: "memtier_benchmark",
@@ -37,14 +37,18 @@ impl Peer for Memtier {
          it averages the seconds and the microseconds of its connections' ends apart."
     }
 
-    fn fill(&self, target: &Target, tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
+    fn fill(
+        &self,
+        target: &Target,
+        tool: &dyn Fn() -> Command,
+    ) -> Result<Vec<Command>, StepFailure> {
         let mut command = self.command(target, tool());
         // Each connection writes its own share of the keys, once.
         command.args(["--pipeline=16", "--ratio=1:0", "--key-pattern=P:P", "--requests=allkeys"]);
         Ok(vec![command])
     }
 
-    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, Failure> {
+    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, StepFailure> {
         let ratio = match load.mix {
             Mix::Get => "--ratio=0:1",
             Mix::Half => "--ratio=1:1",

@@ -23,7 +23,7 @@ use super::load::{CONNECTIONS, LOADS, Load, RECORDS};
 use super::target::Target;
 use super::wire;
 use super::{Options as Extent, Section, child, machine, page};
-use crate::steps::{self, Failure, root};
+use crate::steps::{self, StepFailure, root};
 
 /// What to run, and how often.
 #[derive(Debug, Args)]
@@ -163,12 +163,16 @@ trait Peer {
     }
 
     /// What writes the records that it will read, where `tool` is the peer on the clients' processors.
-    fn fill(&self, _target: &Target, _tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
+    fn fill(
+        &self,
+        _target: &Target,
+        _tool: &dyn Fn() -> Command,
+    ) -> Result<Vec<Command>, StepFailure> {
         Ok(Vec::new())
     }
 
     /// What carries the load.
-    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, Failure>;
+    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, StepFailure>;
 
     /// What it told, out of its output.
     fn told(&self, said: &str, load: &Load) -> Option<Told>;
@@ -185,7 +189,7 @@ struct Present {
 ///
 /// # Errors
 /// If a build, a run, or a server fails. A peer that cannot be installed is no error: the page says so.
-pub fn bench_peers(options: &Options) -> Result<(), Failure> {
+pub fn bench_peers(options: &Options) -> Result<(), StepFailure> {
     let Options { only, pairs, scale } = options;
     let extent = Extent { only: Vec::new(), pairs: *pairs, scale: *scale };
     extent.check()?;
@@ -204,7 +208,7 @@ pub fn bench_peers(options: &Options) -> Result<(), Failure> {
     page::write(&root().join("docs/PERFORMANCE.md"), &sections)
 }
 
-fn one_server(system: System, extent: &Extent) -> Result<String, Failure> {
+fn one_server(system: System, extent: &Extent) -> Result<String, StepFailure> {
     let mut build = steps::cargo();
     build.args(["build", "--release", "--package", "kvdyno"]);
     if let Some(feature) = system.feature() {
@@ -289,7 +293,7 @@ fn in_turns(
     present: &[Present],
     load: &Load,
     turns: usize,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<Row>, StepFailure> {
     let able: Vec<&Present> = present.iter().filter(|present| present.peer.can(load)).collect();
     let mut rows = vec![Row::new("kvdyno")];
     rows.extend(able.iter().map(|present| Row::new(present.peer.software().name)));
@@ -309,12 +313,16 @@ fn in_turns(
     Ok(rows)
 }
 
-fn of_peer(present: &Present, target: &Target, load: &Load) -> Result<table::Figures, Failure> {
+fn of_peer(present: &Present, target: &Target, load: &Load) -> Result<table::Figures, StepFailure> {
     let Present { peer, program, .. } = present;
     let mut command = peer.carry(target, target.client(program), load)?;
     let used = child::run(&mut command)?;
     let told = peer.told(&used.said, load).ok_or_else(|| {
-        Failure::Found(format!("{} does not tell what it did: {}", program.display(), used.said))
+        StepFailure::Found(format!(
+            "{} does not tell what it did: {}",
+            program.display(),
+            used.said
+        ))
     })?;
     let (operations, cpu) =
         (told.operations.unwrap_or(load.requests), told.cpu.unwrap_or(used.cpu));
@@ -327,22 +335,26 @@ fn of_peer(present: &Present, target: &Target, load: &Load) -> Result<table::Fig
 }
 
 /// MiB of a run with two worker threads.
-fn peak_with_two_workers(system: System, target: &Target, extent: &Extent) -> Result<f64, Failure> {
+fn peak_with_two_workers(
+    system: System,
+    target: &Target,
+    extent: &Extent,
+) -> Result<f64, StepFailure> {
     let load = system.loads(extent)[0];
     let ran = wire::carry_with(target, system.section(), &load, 2)?;
     Ok(ran.peak_rss as f64 / f64::from(1 << 20))
 }
 
 /// Folder for what a peer is told in files.
-fn folder(peer: &str) -> Result<PathBuf, Failure> {
+fn folder(peer: &str) -> Result<PathBuf, StepFailure> {
     let folder = root().join("target/bench/peers").join(peer);
-    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
     Ok(folder)
 }
 
 /// Writes a file that a peer reads.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(Failure::file(path))
+fn write(path: &Path, text: &str) -> Result<(), StepFailure> {
+    std::fs::write(path, text).map_err(StepFailure::file(path))
 }
 
 /// So many milliseconds, as most programs print latencies.

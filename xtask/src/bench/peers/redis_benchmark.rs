@@ -7,7 +7,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
 use super::{Peer, Told, milliseconds};
-use crate::steps::Failure;
+use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
     name: "redis-benchmark",
@@ -27,12 +27,16 @@ impl Peer for RedisBenchmark {
          requests are of one kind."
     }
 
-    fn fill(&self, target: &Target, tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
+    fn fill(
+        &self,
+        target: &Target,
+        tool: &dyn Fn() -> Command,
+    ) -> Result<Vec<Command>, StepFailure> {
         // It draws what it writes at random: 95 % of the keys are there after three times as many.
         Ok(vec![command(target, tool(), &["set"], 16, 3 * target.records())])
     }
 
-    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, Failure> {
+    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, StepFailure> {
         let tests: &[&str] = match load.mix {
             Mix::Get => &["get"],
             Mix::Half => &["get", "set"],

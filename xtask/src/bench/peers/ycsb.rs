@@ -11,7 +11,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
 use super::{Peer, Told};
-use crate::steps::{self, Failure};
+use crate::steps::{self, StepFailure};
 
 static SOFTWARE: Software = Software {
     name: "ycsb",
@@ -70,11 +70,15 @@ impl Peer for Ycsb {
         load.pipeline == 1
     }
 
-    fn fill(&self, target: &Target, tool: &dyn Fn() -> Command) -> Result<Vec<Command>, Failure> {
+    fn fill(
+        &self,
+        target: &Target,
+        tool: &dyn Fn() -> Command,
+    ) -> Result<Vec<Command>, StepFailure> {
         Ok(vec![command(target, tool(), "-load", &[])])
     }
 
-    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, Failure> {
+    fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, StepFailure> {
         let (reads, updates) = match load.mix {
             Mix::Get => ("readproportion=1", "updateproportion=0"),
             Mix::Half => ("readproportion=0.5", "updateproportion=0.5"),
