@@ -13,7 +13,7 @@ use kvdyno_report::files::{IntervalPlace, REPORT_FILE};
 use kvdyno_report::folder::{FolderError, ResultFolder};
 use kvdyno_report::result::{
     CapacityResult, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun, TestbedNode, Verdict,
-    Watched, WriteAccount, rfc3339,
+    WriteAccount, rfc3339,
 };
 
 use crate::exit::Exit;
@@ -27,8 +27,6 @@ pub struct Output {
     quiet: bool,
     strict: bool,
     trouble: Trouble,
-    /// The phase that ran last, or runs.
-    watched: Watched,
     /// Why stores could not be run at all.
     failures: Vec<String>,
 }
@@ -53,9 +51,8 @@ impl Output {
         strict: bool,
     ) -> Self {
         let (trouble, failures) = (Trouble::default(), Vec::new());
-        let watched = Watched::default();
         let mut output =
-            Output { folder, result, origin, quiet, strict, trouble, watched, failures };
+            Output { folder, result, origin, quiet, strict, trouble, failures };
         output.save();
         output
     }
@@ -80,19 +77,12 @@ impl Output {
     pub fn observer<'a>(&'a mut self, store: &'a str, phase: &'a PhasePlan) -> PhaseObserver<'a> {
         let line = ProgressLine::new(store, phase, self.quiet);
         let run = self.result.runs.len().saturating_sub(1);
-        self.watched = Watched::default();
         PhaseObserver {
             folder: &mut self.folder,
             place: IntervalPlace::new(run, store, phase),
             line,
             trouble: &mut self.trouble,
-            watched: &mut self.watched,
         }
-    }
-
-    /// How the phase went that was observed last.
-    pub fn watched(&self) -> &Watched {
-        &self.watched
     }
 
     /// Processors of this machine.
@@ -234,7 +224,6 @@ pub struct PhaseObserver<'a> {
     place: IntervalPlace<'a>,
     line: ProgressLine,
     trouble: &'a mut Trouble,
-    watched: &'a mut Watched,
 }
 
 impl PhaseObserver<'_> {
@@ -247,7 +236,6 @@ impl PhaseObserver<'_> {
 impl Observer for PhaseObserver<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.line.interval(interval);
-        self.watched.add(interval);
         self.trouble.tell(self.folder.add_interval(self.place, interval));
     }
 

@@ -18,7 +18,7 @@ use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerC
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::account::outages;
 use kvdyno_report::result::{
-    EventResult, FaultResult, Known, PhaseResult, SkippedPhase, Status, StoreResult, StoreRun,
+    CourseResult, EventResult, FaultResult, Known, PhaseResult, SkippedPhase, Status, StoreResult, StoreRun,
     TestbedResult, UnaskedNode, WriteAccount,
 };
 use kvdyno_testbed::work_of;
@@ -306,7 +306,7 @@ impl<'a> Session<'a> {
         let (resources, work) = (resources.as_ref(), self.work(&measure));
         let (faults, stalls) = (&result.faults, &measure.stalls);
         let known = Known { faults, resources, nodes: &nodes, work: &work, stalls };
-        result.course = output.watched().course(measure.start, result.open(), known);
+        result.course = CourseResult::of(&measure.timeline, result.open(), known);
         result.limit = summary.and_then(|used| self.limit(&measure, used, output.processors()));
         result.publish(self.setting.plan, &self.context.profile.store);
         output.add_phase(phase, &measure, result);

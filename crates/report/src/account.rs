@@ -1,4 +1,4 @@
-//! Reads off a phase's course what each fault cost: errors, time without success, time until the load
+//! Reads off a phase's timeline what each fault cost: errors, time without success, time until the load
 //! goes as it did before. Reads and writes apart; docs/FAILOVER.md says what each figure means.
 
 pub(crate) mod lines;
@@ -7,7 +7,7 @@ mod schedule;
 mod tests;
 
 use kvdyno_core::ground::median;
-use kvdyno_core::measure::{Course, Nanos, PhaseMeasure, Side, Slot, Stretch};
+use kvdyno_core::measure::{Nanos, PhaseMeasure, Side, Slot, Stretch, Timeline, TimelinePoint};
 use kvdyno_core::verify::AnomalyKind;
 use kvdyno_core::workload::PhasePlan;
 
@@ -35,7 +35,7 @@ const AT_ONCE: u64 = 1_000_000_000;
 
 /// The longest stretches without success of a phase; `None` if nothing was recorded.
 pub(crate) fn unavailable(measure: &PhaseMeasure) -> Option<Unavailable> {
-    let [reads, writes] = measure.course.silences.as_ref()?;
+    let [reads, writes] = measure.timeline.silences.as_ref()?;
     let longest = |silences: &kvdyno_core::measure::Silences| {
         let stretch = silences.longest(measure.start, measure.end);
         let from_ns = stretch.from.saturating_sub(measure.start);
@@ -128,8 +128,8 @@ pub(crate) fn of_faults(
         let span = Stretch { from: account.began_ns, to: account.until_ns };
         let of = |side| {
             let has = measure.series.iter().any(|(series, _)| Side::of(series.kind) == side);
-            let (course, schedule) = (&measure.course, schedule.as_ref());
-            has.then(|| Sight { course, schedule, side, first, span, wall }.account())
+            let (timeline, schedule) = (&measure.timeline, schedule.as_ref());
+            has.then(|| Sight { timeline, schedule, side, first, span, wall }.account())
         };
         (account.reads, account.writes) = (of(Side::Reads), of(Side::Writes));
         account.backlog = waiting.as_ref().map(|waiting| waiting.after(span));
@@ -140,7 +140,7 @@ pub(crate) fn of_faults(
 /// What is looked at: one side of a phase from a fault to whatever came next. Times count from the
 /// begin of the phase.
 struct Sight<'a> {
-    course: &'a Course,
+    timeline: &'a Timeline,
     /// What falls due, where all arrivals are open.
     schedule: Option<&'a Schedule>,
     side: Side,
@@ -165,7 +165,7 @@ impl Sight<'_> {
         let silence = self.silence();
         let long_enough = self.span.length() >= WINDOW;
         let former = self.former().filter(|_| long_enough);
-        let former_p99_ns = self.course.former_p99[self.side as usize].filter(|p| p.is_finite());
+        let former_p99_ns = self.timeline.former_p99[self.side as usize].filter(|p| p.is_finite());
         SideAccount {
             ok: sum(|slot| slot.ok),
             failed: sum(|slot| slot.failed),
@@ -188,7 +188,7 @@ impl Sight<'_> {
     /// Until when operations count that followed: what ends after the phase followed the last fault.
     fn ended_by(&self) -> u64 {
         match self.span.to == self.wall {
-            true => self.wall.max(self.course.slots.len() as u64 * self.course.slot),
+            true => self.wall.max(self.timeline.slots.len() as u64 * self.timeline.slot),
             false => self.span.to,
         }
     }
@@ -216,9 +216,9 @@ impl Sight<'_> {
 
     /// The slots that begin in `from..to`, and the one in which `from` lies.
     fn slots(&self, from: u64, to: u64) -> Vec<Slot> {
-        let width = self.course.slot.max(1);
+        let width = self.timeline.slot.max(1);
         let range = (from / width) as usize..to.div_ceil(width) as usize;
-        let slots = self.course.slots.iter().map(|slot| slot[self.side as usize]);
+        let slots = self.timeline.slots.iter().map(|slot| slot[self.side as usize]);
         let known: Vec<Slot> = slots.skip(range.start).take(range.len()).collect();
         // Nothing ended in those behind the last one that is known.
         let missing = range.len() - known.len();
@@ -228,7 +228,7 @@ impl Sight<'_> {
     /// First and last error, since the fault.
     fn errors(&self) -> (Option<u64>, Option<u64>) {
         let (from, to) = (self.span.from, self.ended_by());
-        let since = |at: Nanos| at.saturating_sub(self.course.start);
+        let since = |at: Nanos| at.saturating_sub(self.timeline.start);
         let slots = self.slots(from, to);
         let errors = slots.iter().filter_map(|slot| slot.errors);
         let within: Vec<(u64, u64)> = errors
@@ -241,8 +241,8 @@ impl Sight<'_> {
 
     /// The longest stretch without success that reaches into the span.
     fn silence(&self) -> Stretch {
-        let Some(silences) = &self.course.silences else { return Stretch { from: 0, to: 0 } };
-        let start = self.course.start;
+        let Some(silences) = &self.timeline.silences else { return Stretch { from: 0, to: 0 } };
+        let start = self.timeline.start;
         let (from, to) = (start + self.span.from, start + self.wall);
         // A stretch may last beyond the next thing that was done.
         let begun: Vec<Stretch> = silences[self.side as usize]
@@ -259,7 +259,7 @@ impl Sight<'_> {
 
     fn former(&self) -> Option<Former> {
         // A load that works off what had piled up at its begin shows what the store can do, not what it does.
-        let level = self.course.level_from?.saturating_sub(self.course.start);
+        let level = self.timeline.level_from?.saturating_sub(self.timeline.start);
         let begin = GETTING_GOING.min(self.first / 2).max(level);
         if begin >= self.first {
             return None;
@@ -267,12 +267,12 @@ impl Sight<'_> {
         let slots = self.slots(begin, self.first);
         let end = slots.len().saturating_sub(1);
         let whole = &slots[end.min(1)..end];
-        let seconds = whole.len() as f64 * self.course.slot as f64 / 1e9;
+        let seconds = whole.len() as f64 * self.timeline.slot as f64 / 1e9;
         let rate = whole.iter().map(|slot| slot.ok).sum::<u64>() as f64 / seconds;
         if !(seconds >= 0.5 && rate >= FEWEST) {
             return None;
         }
-        let width = (WINDOW / self.course.slot.max(1)).max(1) as usize;
+        let width = (WINDOW / self.timeline.slot.max(1)).max(1) as usize;
         let windows: Vec<f64> = whole
             .chunks_exact(width)
             .map(|window| window.iter().map(|slot| slot.ok).sum::<u64>() as f64)
@@ -294,7 +294,7 @@ impl Sight<'_> {
     }
 
     fn recoveries(&self, former: Option<&Former>) -> Vec<Recovery> {
-        let width = self.course.slot.max(1);
+        let width = self.timeline.slot.max(1);
         // The slot in which the phase ends is cut, and has what ended later.
         let slots = self.slots(self.span.from, self.span.to / width * width);
         let (window, head) = ((WINDOW / width).max(1) as usize, (HEAD / width).max(1) as usize);
@@ -335,19 +335,19 @@ impl Sight<'_> {
 
     /// Until the 99th percentile stayed below `most`.
     fn calm(&self, most: f64) -> Option<u64> {
-        let since = |at: Nanos| at.saturating_sub(self.course.start);
-        let within: Vec<_> = (self.course.calm.iter())
-            .filter(|c| {
-                since(c.stretch.to) > self.span.from && since(c.stretch.from) < self.span.to
+        let since = |at: Nanos| at.saturating_sub(self.timeline.start);
+        let within: Vec<_> = (self.timeline.points.iter())
+            .filter(|TimelinePoint { interval, .. }| {
+                since(interval.end) > self.span.from && since(interval.start) < self.span.to
             })
             .collect();
         let restless = |p99: Option<f64>| p99.is_none_or(|p99| p99 > most);
         let side = self.side as usize;
-        match within.iter().rposition(|calm| restless(calm.p99[side])) {
+        match within.iter().rposition(|point| restless(point.sides_p99[side])) {
             None if within.is_empty() => None,
             None => Some(0),
             Some(last) if last + 1 == within.len() => None,
-            Some(last) => Some(since(within[last].stretch.to) - self.span.from),
+            Some(last) => Some(since(within[last].interval.end) - self.span.from),
         }
     }
 }

@@ -36,7 +36,7 @@ pub use capacity::{CapacityResult, FitResult, ProbeResult};
 pub use claim::{ClaimResult, ConditionResult};
 pub use cost::{CostResult, PricedServers};
 pub(crate) use course::gathered;
-pub use course::{CourseResult, EventResult, ExcursionResult, Known, Watched};
+pub use course::{CourseResult, EventResult, ExcursionResult, Known};
 pub use fault::{FaultResult, Redundancy, UnaskedNode, moments, several};
 pub use figure::FigureResult;
 pub use host::Host;

@@ -57,7 +57,7 @@ fn a_phase_holds_no_more_after_hundreds_of_intervals() {
         interval: Duration::from_millis(2),
     };
     let measure = load.run(&mut scales).unwrap();
-    assert_eq!(measure.timeline.len(), scales.0.len());
+    assert_eq!(measure.timeline.points.len(), scales.0.len());
     // The least of each end: on a busy machine intervals wait to be looked at.
     let (first, last) = (&scales.0[..50], &scales.0[scales.0.len() - 50..]);
     let (first, last) = (first.iter().min().unwrap(), last.iter().min().unwrap());

@@ -16,8 +16,8 @@ use super::observer::{Observer, Progress};
 use super::threads::{self, Assignment, Ended, Gate, Report};
 use super::timeouts::Timeouts;
 use crate::measure::{
-    self, Batch, Chronicle, Collector, ErrorSummary, Interval, Nanos, OldRecords, PhaseMeasure,
-    Stalls, StopReason, Watchdog, WorkerUse, now,
+    self, Batch, Collector, ErrorSummary, Interval, Nanos, OldRecords, PhaseMeasure,
+    Stalls, StopReason, TimelineBuilder, Watchdog, WorkerUse, now,
 };
 use crate::store::{ErrorClass, Store, Threading};
 use crate::verify::linearizability::{self, Examined, Linearizability};
@@ -149,8 +149,7 @@ fn start_time(asked: Option<SystemTime>) -> (Nanos, SystemTime) {
 struct Watch {
     started: Started,
     collector: Collector,
-    chronicle: Chronicle,
-    timeline: Vec<Interval>,
+    timeline: TimelineBuilder,
     ended: Vec<Ended>,
     stopped: Option<StopReason>,
     silence: Silence,
@@ -187,11 +186,10 @@ impl Watch {
     fn new(started: Started, job: &Job) -> Self {
         let collector =
             Collector::new(started.start, job.interval(), started.workers, job.is_open());
-        let faults = !job.plan.faults.is_empty();
-        let chronicle = Chronicle::new(started.start, job.is_open(), faults);
+        let timeline = TimelineBuilder::new(started.start, job.is_open());
         let (end, silence) = (started.start, Silence::new(started.start));
-        let (timeline, ended, stopped, in_time) = (Vec::new(), Vec::new(), None, false);
-        Watch { started, collector, chronicle, timeline, ended, stopped, silence, end, in_time }
+        let (ended, stopped, in_time) = (Vec::new(), None, false);
+        Watch { started, collector, timeline, ended, stopped, silence, end, in_time }
     }
 
     fn until_the_end(&mut self, job: &Job, observer: &mut dyn Observer) {
@@ -219,7 +217,7 @@ impl Watch {
 
     fn collect(&mut self, job: &Job, observer: &mut dyn Observer) {
         for batch in self.started.batches.try_iter() {
-            self.chronicle.add(&batch);
+            self.timeline.add(&batch);
             self.collector.add(batch);
         }
         for ended in &self.ended {
@@ -236,12 +234,9 @@ impl Watch {
     }
 
     fn tell(&mut self, intervals: Vec<Interval>, observer: &mut dyn Observer) {
-        for mut interval in intervals {
+        for interval in intervals {
             observer.interval(&interval);
-            self.chronicle.interval(&interval, observer.first_fault());
-            // Its histograms were handed over; nothing of them stays, however long the phase lasts.
-            interval.series = Vec::new();
-            self.timeline.push(interval);
+            self.timeline.interval(interval, observer.first_fault());
         }
     }
 
@@ -308,7 +303,7 @@ impl Watch {
 
     fn into_measure(self, job: &Job, stalls: Stalls) -> PhaseMeasure {
         let by_plan = if self.in_time { StopReason::Duration } else { StopReason::Requests };
-        let Watch { started, collector, mut chronicle, timeline, mut ended, stopped, end, .. } =
+        let Watch { started, collector, mut timeline, mut ended, stopped, end, .. } =
             self;
         ended.sort_by_key(|ended| ended.worker);
         let (offered, begun) = collector.offered_and_started();
@@ -316,7 +311,7 @@ impl Watch {
         let complete = ended.len() == started.workers;
         let mut sum = Sum::new(job);
         for worker in ended {
-            chronicle.ended(&worker.remains.silences);
+            timeline.ended(&worker.remains.silences);
             sum.add(worker, &collector);
         }
         sum.tell_timeouts_of_the_client(&stalls, job.context.profile.timeout);
@@ -328,11 +323,10 @@ impl Watch {
             stopped: stopped.unwrap_or(by_plan),
             profile: job.context.profile.clone(),
             series: collector.totals(),
-            timeline,
+            timeline: timeline.finish(),
             offered,
             started: begun,
             unstarted: sum.unstarted,
-            course: chronicle.finish(),
             stalls: stalls.within(started.start, end),
             send_lag: sum.lag,
             errors: sum.errors,

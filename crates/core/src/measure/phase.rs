@@ -6,10 +6,9 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
-use super::course::Course;
-use super::interval::Interval;
 use super::series::{KindMeasure, Series};
 use super::stalls::Stalls;
+use super::timeline::Timeline;
 use super::worker_use::WorkerUse;
 use crate::store::{Certainty, ErrorClass, Figure, Profile};
 use crate::verify::linearizability::Examined;
@@ -80,8 +79,8 @@ pub struct PhaseMeasure {
     pub profile: Profile,
     /// Totals of each series.
     pub series: Vec<(Series, KindMeasure<u64>)>,
-    /// The timeline, without histograms (those were handed over as they came).
-    pub timeline: Vec<Interval>,
+    /// How it went over its time.
+    pub timeline: Timeline,
     /// Operations that fell due (open arrivals) or were started (closed).
     pub offered: u64,
     /// Operations started.
@@ -91,8 +90,6 @@ pub struct PhaseMeasure {
     pub unstarted: Option<Histogram<u64>>,
     /// How much later than due requests were sent although a client was free, ns; open only.
     pub send_lag: Option<Histogram<u64>>,
-    /// How success and failure went over its time.
-    pub course: Course,
     /// When kvdyno itself stood still.
     pub stalls: Stalls,
     /// Errors by class, most frequent first.

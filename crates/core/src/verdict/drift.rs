@@ -2,7 +2,7 @@
 //! halves are compared by rank and by median, not by mean.
 
 use crate::ground::median;
-use crate::measure::Interval;
+use crate::measure::{Interval, Timeline};
 
 /// Fewest whole intervals in a half: with three, no order of theirs would be rare enough.
 const FEWEST: usize = 4;
@@ -14,7 +14,7 @@ const RARE: f64 = 2.576;
 const SEPARATED: f64 = 1.0;
 
 /// Median throughput of both halves, in operations a second, if they surely differ.
-pub(super) fn halves_that_differ(timeline: &[Interval]) -> Option<(f64, f64)> {
+pub(super) fn halves_that_differ(timeline: &Timeline) -> Option<(f64, f64)> {
     let rates = whole_interval_rates(timeline);
     let half = rates.len() / 2;
     if half < FEWEST {
@@ -25,10 +25,10 @@ pub(super) fn halves_that_differ(timeline: &[Interval]) -> Option<(f64, f64)> {
 }
 
 /// Operations a second in each interval but the last one, if that was cut.
-pub(super) fn whole_interval_rates(timeline: &[Interval]) -> Vec<f64> {
-    let whole = timeline.iter().map(Interval::length).max().unwrap_or_default();
+pub(super) fn whole_interval_rates(timeline: &Timeline) -> Vec<f64> {
+    let whole = timeline.intervals().map(Interval::length).max().unwrap_or_default();
     timeline
-        .iter()
+        .intervals()
         .filter(|interval| interval.length() > 0 && interval.length() * 100 >= whole * 95)
         .map(Interval::rate)
         .collect()
@@ -59,8 +59,8 @@ fn differ(first: &[f64], second: &[f64]) -> bool {
 mod tests {
     use super::*;
 
-    fn timeline(rates: &[u64]) -> Vec<Interval> {
-        (rates.iter().enumerate())
+    fn timeline(rates: &[u64]) -> Timeline {
+        let intervals = (rates.iter().enumerate())
             .map(|(index, &completed)| Interval {
                 index: index as u32,
                 start: index as u64 * 1_000_000_000,
@@ -69,8 +69,8 @@ mod tests {
                 started: completed,
                 completed,
                 ..Interval::default()
-            })
-            .collect()
+            });
+        intervals.collect()
     }
 
     #[test]
@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn a_cut_last_interval_is_left_out() {
         let mut cut = timeline(&[100, 100, 100, 100, 100, 100, 100, 100, 7]);
-        cut[8].end = cut[8].start + 70_000_000;
+        let last = &mut cut.points[8].interval;
+        last.end = last.start + 70_000_000;
         assert_eq!(whole_interval_rates(&cut), [100.0; 8]);
     }
 }

@@ -121,7 +121,7 @@ impl Evidence<'_> {
 
     /// Requests that fell due while kvdyno itself stood still: those of each interval lie evenly in it.
     fn due_in_gaps(&self) -> u64 {
-        let due = self.measure.timeline.iter().map(|interval| {
+        let due = self.measure.timeline.intervals().map(|interval| {
             let still = self.measure.stalls.between(interval.start, interval.end) as f64;
             let length = interval.end.saturating_sub(interval.start).max(1) as f64;
             interval.offered as f64 * still / length
@@ -304,8 +304,8 @@ fn beside(evidence: &Evidence<'_>) -> Gets {
     };
     let timed = measure.missed_at.iter().filter(|(at, _)| undisturbed(*at, SLOT));
     let mut gets = Gets { unexpected: timed.map(|(_, count)| count).sum(), ..Gets::default() };
-    let (begin, width) = (measure.course.start, measure.course.slot);
-    for (slots, at) in measure.course.slots.iter().zip((begin..).step_by(width.max(1) as usize)) {
+    let (begin, width) = (measure.timeline.start, measure.timeline.slot);
+    for (slots, at) in measure.timeline.slots.iter().zip((begin..).step_by(width.max(1) as usize)) {
         if undisturbed(at, width) {
             gets.hits += slots[0].hits + slots[1].hits;
             gets.misses += slots[0].misses + slots[1].misses;

@@ -101,7 +101,7 @@ fn a_phase_with_faults_tells_when_records_were_missed() {
     assert!(measure.missed_at.is_sorted_by(|a, b| a.0 < b.0));
     let within = |at: u64| at + 20_000_000 > measure.start && at <= measure.end;
     assert!(measure.missed_at.iter().all(|(at, _)| within(*at)));
-    let slots = measure.course.slots.iter().flatten();
+    let slots = measure.timeline.slots.iter().flatten();
     let (hits, misses) = slots.fold((0, 0), |sum, s| (sum.0 + s.hits, sum.1 + s.misses));
     let gets = measure.series.iter().filter(|(series, _)| series.kind.gets());
     let (records, missed) = gets.fold((0, 0), |sum, (_, m)| (sum.0 + m.records, sum.1 + m.missed));

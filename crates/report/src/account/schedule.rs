@@ -23,7 +23,7 @@ impl Schedule {
     pub fn of(plan: &PhasePlan, measure: &PhaseMeasure) -> Option<Schedule> {
         let rates: Vec<f64> = plan.groups.iter().map(rate).collect::<Option<_>>()?;
         let all: f64 = rates.iter().sum();
-        if measure.timeline.is_empty() || all <= 0.0 {
+        if measure.timeline.points.is_empty() || all <= 0.0 {
             return None;
         }
         let shares = Side::BOTH.map(|side| {
@@ -31,7 +31,7 @@ impl Schedule {
             groups.map(|(group, rate)| part(group, side) * rate).sum::<f64>() / all
         });
         let mut sum = 0;
-        let due = measure.timeline.iter().map(|interval| {
+        let due = measure.timeline.intervals().map(|interval| {
             sum += interval.offered;
             (interval.end.saturating_sub(measure.start), sum as f64)
         });
@@ -87,19 +87,19 @@ pub(super) struct Waiting {
 impl Waiting {
     /// In a phase whose first fault was begun at `first` since its begin.
     pub fn of(schedule: &Schedule, measure: &PhaseMeasure, first: u64) -> Waiting {
-        let course = &measure.course;
-        let width = course.slot.max(1);
+        let timeline = &measure.timeline;
+        let width = timeline.slot.max(1);
         let count = measure.end.saturating_sub(measure.start) / width;
         let mut ended = 0;
         let mut slots = Vec::with_capacity(count as usize);
         for index in 0..count {
-            let sides = course.slots.get(index as usize).into_iter().flatten();
+            let sides = timeline.slots.get(index as usize).into_iter().flatten();
             ended += sides.map(|slot| slot.ok + slot.failed + slot.indeterminate).sum::<u64>();
             let at = (index + 1) * width;
             let due = schedule.due_by(at);
             slots.push((due - ended as f64, due - schedule.due_by(at.saturating_sub(PROMPT))));
         }
-        let level = course.level_from.map(|from| from.saturating_sub(course.start));
+        let level = timeline.level_from.map(|from| from.saturating_sub(timeline.start));
         let level = level.map_or(0..0, |from| from.div_ceil(width)..first / width);
         let before: Vec<f64> = slots.iter().map(|slot| slot.0).collect();
         let before = before.get(level.start as usize..level.end as usize).unwrap_or_default();
@@ -127,7 +127,7 @@ impl Waiting {
 mod tests {
     use std::time::Duration;
 
-    use kvdyno_core::measure::{Course, Interval, Slot};
+    use kvdyno_core::measure::{Interval, Slot};
     use kvdyno_core::workload::Kind;
 
     use super::*;
@@ -162,9 +162,7 @@ mod tests {
             [reads, Slot { failed: ended - ended / 2, ..Slot::default() }]
         };
         let slots = (0..13 * SECOND / SLOT).map(slot).collect();
-        let level_from = Some(START);
-        measure.course =
-            Course { start: START, slot: SLOT, slots, level_from, ..Course::default() };
+        measure.timeline.slots = slots;
         measure
     }
 

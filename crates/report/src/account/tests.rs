@@ -1,6 +1,6 @@
-//! Accounts of faults whose cost is known, because the course was made up.
+//! Accounts of faults whose cost is known, because the timeline was made up.
 
-use kvdyno_core::measure::{Calm, Interval, KindMeasure, Series, Silences};
+use kvdyno_core::measure::{Interval, KindMeasure, Series, Silences};
 use kvdyno_core::verify::Behind;
 use kvdyno_core::workload::{Arrival, GroupPlan, Kind};
 
@@ -15,24 +15,26 @@ const SLOT: u64 = 20_000_000;
 /// there are in a slot from that time on.
 fn phase(rate: impl Fn(u64) -> u64) -> PhaseMeasure {
     let start = 7 * SECOND;
-    let level_from = Some(start);
-    let mut course = Course { start, slot: SLOT, level_from, ..Course::default() };
+    let second = |second: u64| {
+        let start = start + second * SECOND;
+        Interval { start, end: start + SECOND, ..Interval::default() }
+    };
+    let mut timeline: Timeline = (0..30).map(second).collect();
     for slot in 0..30 * SECOND / SLOT {
         let ok = rate(slot * SLOT);
         let writes = Slot { ok, ..Slot::default() };
-        course.slots.push([Slot::default(), writes]);
+        timeline.slots.push([Slot::default(), writes]);
     }
-    for second in 0..30 {
-        let stretch = Stretch { from: start + second * SECOND, to: start + (second + 1) * SECOND };
-        course.calm.push(Calm { stretch, p99: [None, Some(1e6)] });
+    for point in &mut timeline.points {
+        point.sides_p99 = [None, Some(1e6)];
     }
-    course.former_p99 = [None, Some(1e6)];
-    course.silences = Some([Silences::total(start), Silences { least: 1, stretches: vec![] }]);
+    timeline.former_p99 = [None, Some(1e6)];
+    timeline.silences = Some([Silences::total(start), Silences { least: 1, stretches: vec![] }]);
     let mut measure = sample::recordings(0).remove(0).measure;
     measure.anomalies.clear();
     let series = Series { group: 0, kind: Kind::Insert };
     measure.series = vec![(series, KindMeasure { ok: 30_000, ..KindMeasure::default() })];
-    (measure.start, measure.end, measure.course) = (start, start + 30 * SECOND, course);
+    (measure.start, measure.end, measure.timeline) = (start, start + 30 * SECOND, timeline);
     measure
 }
 
@@ -48,11 +50,9 @@ fn account_of(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccoun
 
 /// The same phase with 1,000 requests a second that fall due.
 fn of_open(mut measure: PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccount> {
-    let interval = |index: u64| {
-        let start = measure.start + index * SECOND;
-        Interval { start, end: start + SECOND, offered: 1_000, ..Interval::default() }
-    };
-    measure.timeline = (0..30).map(interval).collect();
+    for point in &mut measure.timeline.points {
+        point.interval.offered = 1_000;
+    }
     of_faults(&plan(Arrival::Constant { rate: 1_000.0 }), &measure, faults)
 }
 
@@ -78,15 +78,15 @@ fn outage(at: u64) -> u64 {
 fn an_outage_is_told_to_the_slot() {
     let mut measure = phase(outage);
     let (from, to) = (measure.start + 10 * SECOND - 999_000, measure.start + 12 * SECOND + 1_000);
-    measure.course.silences.as_mut().unwrap()[1].stretches.push(Stretch { from, to });
+    measure.timeline.silences.as_mut().unwrap()[1].stretches.push(Stretch { from, to });
     for slot in 501..600 {
         let at = measure.start + slot * SLOT;
-        let slot = &mut measure.course.slots[slot as usize][1];
+        let slot = &mut measure.timeline.slots[slot as usize][1];
         (slot.failed, slot.indeterminate) = (2, 1);
         slot.errors = Some(Stretch { from: at + 5, to: at + 9 });
     }
     for second in [10, 11, 12] {
-        measure.course.calm[second].p99[1] = Some(f64::INFINITY);
+        measure.timeline.points[second].sides_p99[1] = Some(f64::INFINITY);
     }
     let kill = fault("kill", "node-1", 10 * SECOND);
     let accounts = account_of(&measure, &[kill, fault("start again", "node-1", 20 * SECOND)]);
@@ -158,8 +158,8 @@ fn a_level_is_never_that_of_a_load_that_catches_up() {
         _ => 20,
     };
     let mut measure = phase(begun);
-    measure.course.level_from = None;
-    measure.course.former_p99 = [None, None];
+    measure.timeline.level_from = None;
+    measure.timeline.former_p99 = [None, None];
     let faults = [fault("kill", "node-1", 10 * SECOND)];
     let account = of_open(measure, &faults);
     let side = writes(&account[0]);
@@ -197,7 +197,7 @@ fn a_former_level_is_never_above_what_was_asked() {
 #[test]
 fn the_level_before_is_that_from_when_the_load_was_level_on() {
     let mut measure = phase(|at| if at < 6 * SECOND { 40 } else { 20 });
-    measure.course.level_from = Some(measure.start + 6 * SECOND);
+    measure.timeline.level_from = Some(measure.start + 6 * SECOND);
     let side = of_open(measure, &[fault("kill", "node-1", 10 * SECOND)]).remove(0).writes.unwrap();
     assert_eq!(side.former_rate, Some(1_000.0));
 }
@@ -206,10 +206,10 @@ fn the_level_before_is_that_from_when_the_load_was_level_on() {
 fn what_ends_after_the_phase_is_counted_and_no_level_is_made_of_it() {
     let mut measure = phase(|_| 20);
     let late = measure.start + 31 * SECOND;
-    measure.course.slots.resize((31 * SECOND / SLOT) as usize + 1, Default::default());
+    measure.timeline.slots.resize((31 * SECOND / SLOT) as usize + 1, Default::default());
     let errors = Some(Stretch { from: late, to: late });
     let timed_out = Slot { ok: 500, indeterminate: 3, errors, ..Slot::default() };
-    measure.course.slots.last_mut().unwrap()[1] = timed_out;
+    measure.timeline.slots.last_mut().unwrap()[1] = timed_out;
     let faults = [fault("kill", "node-1", 10 * SECOND), fault("kill", "node-2", 20 * SECOND)];
     let account = account_of(&measure, &faults);
     assert_eq!(writes(&account[0]).errors(), 0, "they followed the last fault");

@@ -5,16 +5,14 @@ mod beside;
 
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use kvdyno_core::ground::median;
 use kvdyno_core::measure::{
-    Interval, Nanos, Offspring, Resources, Settling, Stalls, latency_histogram, segments,
+    Interval, Nanos, Offspring, Resources, Settling, Stalls, Timeline, TimelinePoint, segments,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fault::{FaultResult, several};
-use super::latency::add;
 use beside::Witnesses;
 
 /// A throughput below this share of the usual one is a dip.
@@ -102,27 +100,6 @@ pub struct ExcursionResult {
     pub start_up: bool,
 }
 
-/// A phase while it is watched, interval by interval.
-#[derive(Clone, Debug, Default)]
-pub struct Watched {
-    points: Vec<Point>,
-    /// What was due and not started when the last interval was over.
-    backlog: u64,
-    /// When the load was level with its schedule, as far as arrivals have one.
-    level_from: Option<Nanos>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Point {
-    start: Nanos,
-    end: Nanos,
-    rate: f64,
-    completed: u64,
-    failed: u64,
-    p50: Option<u64>,
-    p99: Option<u64>,
-}
-
 /// What is known to have happened meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
@@ -138,40 +115,20 @@ pub struct Known<'a> {
     pub stalls: &'a Stalls,
 }
 
-impl Watched {
-    /// Another interval.
-    pub fn add(&mut self, interval: &Interval) {
-        let mut all: Option<Histogram<u64>> = None;
-        for (_, measure) in &interval.series {
-            // Of gets the hits, as in every latency.
-            if let Some(histogram) = measure.response.as_ref().or(measure.service.as_ref()) {
-                add(all.get_or_insert_with(latency_histogram), histogram);
-            }
-        }
-        let at = |quantile| all.as_ref().map(|histogram| histogram.value_at_quantile(quantile));
-        let before = std::mem::replace(&mut self.backlog, interval.backlog);
-        if self.level_from.is_none() && !interval.catches_up(before) {
-            self.level_from = Some(interval.start);
-        }
-        let Interval { start, end, completed, failed, .. } = *interval;
-        let (rate, p50, p99) = (interval.rate(), at(0.5), at(0.99));
-        self.points.push(Point { start, end, rate, completed, failed, p50, p99 });
-    }
-
-    /// What happened, where enough intervals were watched; `start` is the phase's begin and `open`
-    /// whether its arrivals had due times.
+impl CourseResult {
+    /// What happened, where there are enough intervals; `open`: arrivals had due times.
     #[must_use]
-    pub fn course(&self, start: Nanos, open: bool, known: Known<'_>) -> Option<CourseResult> {
-        let points = self.whole();
+    pub fn of(timeline: &Timeline, open: bool, known: Known<'_>) -> Option<CourseResult> {
+        let (points, start) = (whole(timeline), timeline.start);
         if points.len() < FEWEST {
             return None;
         }
-        let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
+        let rates: Vec<f64> = points.iter().map(|point| point.interval.rate()).collect();
         let mut course = CourseResult::default();
         // With open arrivals the schedule gives the rate: whether the store has settled its latency tells.
         let judged = if open { filled(&points, |point| point.p50) } else { rates.clone() };
         if let Some(settling) = Settling::of(&judged) {
-            let since = |index: usize| points[index].start.saturating_sub(start);
+            let since = |index: usize| points[index].interval.start.saturating_sub(start);
             course.never_settled = settling.from.is_none();
             course.settled_ns = settling.from.map(|from| if from == 0 { 0 } else { since(from) });
             course.trend = settling.trend;
@@ -186,39 +143,42 @@ impl Watched {
         let witnesses = Witnesses { known: &known, events: &events, points: &points, start };
         for excursion in &mut course.excursions {
             excursion.beside = witnesses.beside(excursion);
-            excursion.start_up = open && self.starts_up(excursion, start, known.faults);
+            excursion.start_up = open && starts_up(timeline, excursion, known.faults);
         }
         course.events_in_all = events.len() as u64;
         course.events = longest(events);
         Some(course)
     }
+}
 
-    /// It begins before the load is level with its schedule, and no fault was begun by its end.
-    fn starts_up(&self, it: &ExcursionResult, start: Nanos, faults: &[FaultResult]) -> bool {
-        let level = self.level_from.map_or(u64::MAX, |from| from.saturating_sub(start));
-        let disturbed = faults.iter().any(|f| f.error.is_none() && f.began_ns < it.to_ns);
-        (it.from_ns == 0 || it.from_ns < level) && !disturbed
-    }
+/// It begins before the load is level with its schedule, and no fault was begun by its end.
+fn starts_up(timeline: &Timeline, it: &ExcursionResult, faults: &[FaultResult]) -> bool {
+    let level = timeline.level_from.map_or(u64::MAX, |from| from.saturating_sub(timeline.start));
+    let disturbed = faults.iter().any(|f| f.error.is_none() && f.began_ns < it.to_ns);
+    (it.from_ns == 0 || it.from_ns < level) && !disturbed
+}
 
-    fn whole(&self) -> Vec<Point> {
-        let length = |point: &Point| point.end.saturating_sub(point.start);
-        let longest = self.points.iter().map(length).max().unwrap_or(0) as f64;
-        let whole = |point: &&Point| length(point) > 0 && length(point) as f64 >= longest * SLIVER;
-        self.points.iter().filter(whole).copied().collect()
-    }
+/// The intervals that are long enough to say something.
+fn whole(timeline: &Timeline) -> Vec<&TimelinePoint> {
+    let longest = timeline.intervals().map(Interval::length).max().unwrap_or(0) as f64;
+    let whole = |point: &&TimelinePoint| {
+        let length = point.interval.length();
+        length > 0 && length as f64 >= longest * SLIVER
+    };
+    timeline.points.iter().filter(whole).collect()
 }
 
 /// A latency of each interval; where nothing ended, that of the one before.
-fn filled(points: &[Point], figure: fn(&Point) -> Option<u64>) -> Vec<f64> {
-    let mut last = points.iter().find_map(figure).unwrap_or(1);
-    let mut value = |point: &Point| {
+fn filled(points: &[&TimelinePoint], figure: fn(&TimelinePoint) -> Option<u64>) -> Vec<f64> {
+    let mut last = points.iter().find_map(|point| figure(point)).unwrap_or(1);
+    let mut value = |point: &&TimelinePoint| {
         last = figure(point).unwrap_or(last);
         last.max(1) as f64
     };
     points.iter().map(&mut value).collect()
 }
 
-fn dips(points: &[Point], rates: &[f64], start: Nanos) -> Vec<ExcursionResult> {
+fn dips(points: &[&TimelinePoint], rates: &[f64], start: Nanos) -> Vec<ExcursionResult> {
     let usual = median(rates);
     if usual <= 0.0 {
         return Vec::new();
@@ -227,7 +187,7 @@ fn dips(points: &[Point], rates: &[f64], start: Nanos) -> Vec<ExcursionResult> {
     stretches(points, &relative, "throughput", start, |level| level < DIP, |level| level)
 }
 
-fn excursions(points: &[Point], logs: &[f64], start: Nanos) -> Vec<ExcursionResult> {
+fn excursions(points: &[&TimelinePoint], logs: &[f64], start: Nanos) -> Vec<ExcursionResult> {
     let usual = median(logs);
     let relative: Vec<f64> = logs.iter().map(|log| log - usual).collect();
     stretches(points, &relative, "p99", start, |level| level > EXCURSION.ln(), f64::exp)
@@ -235,7 +195,7 @@ fn excursions(points: &[Point], logs: &[f64], start: Nanos) -> Vec<ExcursionResu
 
 /// Stretches whose level is `out`; neighbours are one.
 fn stretches(
-    points: &[Point],
+    points: &[&TimelinePoint],
     series: &[f64],
     what: &str,
     start: Nanos,
@@ -253,8 +213,8 @@ fn stretches(
         let level = series[from..to].iter().sum::<f64>() / (to - from) as f64;
         ExcursionResult {
             what: what.to_owned(),
-            from_ns: points[from].start.saturating_sub(start),
-            to_ns: points[to - 1].end.saturating_sub(start),
+            from_ns: points[from].interval.start.saturating_sub(start),
+            to_ns: points[to - 1].interval.end.saturating_sub(start),
             level: told(level),
             beside: Vec::new(),
             start_up: false,

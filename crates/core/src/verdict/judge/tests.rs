@@ -88,7 +88,6 @@ fn measure() -> PhaseMeasure {
         offered: 100_000,
         started: 100_000,
         unstarted: None,
-        course: crate::measure::Course::default(),
         stalls: Stalls::default(),
         send_lag: None,
         errors: vec![],
@@ -309,7 +308,7 @@ fn a_store_that_may_forget_is_to_find_what_the_suite_expects() {
 /// count.
 #[test]
 fn misses_count_outside_the_windows_of_faults() {
-    use crate::measure::{Course, Slot};
+    use crate::measure::Slot;
     use crate::workload::{Aim, FaultKind, FaultPlan, NetworkFault};
     let mut phase = healthy();
     phase.plan.faults.push(FaultPlan {
@@ -326,7 +325,8 @@ fn misses_count_outside_the_windows_of_faults() {
     let hundred =
         [Slot { hits: 60, misses: 9, ..Slot::default() }, Slot { hits: 40, ..Slot::default() }];
     let slots = vec![hundred; 10];
-    phase.measure.course = Course { start: SECOND, slot: SECOND, slots, ..Course::default() };
+    let timeline = &mut phase.measure.timeline;
+    (timeline.start, timeline.slot, timeline.slots) = (SECOND, SECOND, slots);
     phase.measure.missed_at = vec![(3 * SECOND, 500), (5 * SECOND - SLOT, 500)];
     phase.none();
     phase.measure.missed_at.push((9 * SECOND, 9));
@@ -419,7 +419,7 @@ fn throughput_that_drifts() {
     let mut phase = healthy();
     let second_half = |phase: &mut Phase, completed| {
         for index in SECONDS as u32 / 2..SECONDS as u32 {
-            phase.measure.timeline[index as usize] = interval(index, completed);
+            phase.measure.timeline.points[index as usize].interval = interval(index, completed);
         }
     };
     second_half(&mut phase, 8_000);
@@ -553,7 +553,7 @@ fn a_phase_without_any_operation_is_judged_and_does_not_panic() {
     let mut phase = healthy();
     phase.measure.series.clear();
     phase.measure.workers.clear();
-    phase.measure.timeline.clear();
+    phase.measure.timeline.points.clear();
     phase.measure.end = phase.measure.start;
     phase.measure.stopped = StopReason::StoreLost;
     let names: Vec<_> = phase.reasons().iter().map(Reason::name).collect();

@@ -2,9 +2,9 @@
 //! explains nothing: it must have gone on more than usual, and be large enough. Else it is unexplained, and
 //! said so.
 
-use kvdyno_core::measure::{LEAST_GAP, Nanos, Offspring, Sample};
+use kvdyno_core::measure::{LEAST_GAP, Nanos, Offspring, Sample, TimelinePoint};
 
-use super::{EventResult, ExcursionResult, Known, Point, gathered, is_named, named_event};
+use super::{EventResult, ExcursionResult, Known, gathered, is_named, named_event};
 use crate::result::fault::moments;
 use kvdyno_core::ground::numbers::grouped;
 
@@ -30,7 +30,7 @@ pub(super) struct Witnesses<'a> {
     pub known: &'a Known<'a>,
     /// What servers and engines did; all of it.
     pub events: &'a [EventResult],
-    pub points: &'a [Point],
+    pub points: &'a [&'a TimelinePoint],
     /// The phase's begin.
     pub start: Nanos,
 }
@@ -121,9 +121,9 @@ impl Witnesses<'_> {
     fn failures(&self, stretch: &ExcursionResult) -> Option<String> {
         let since = |at: Nanos| at.saturating_sub(self.start);
         let mut shares = Shares::default();
-        for point in self.points {
-            let inside = during(stretch).overlap(since(point.start), since(point.end)) > 0;
-            shares.add(inside, point.failed as f64, point.completed as f64);
+        for TimelinePoint { interval, .. } in self.points {
+            let inside = during(stretch).overlap(since(interval.start), since(interval.end)) > 0;
+            shares.add(inside, interval.failed as f64, interval.completed as f64);
         }
         let more = shares.within() > ONE_IN_A_HUNDRED && shares.more_than_usual();
         more.then(|| format!("{} failed operations", grouped(shares.within[0])))
@@ -178,7 +178,7 @@ impl Witnesses<'_> {
     }
 
     fn whole(&self) -> Window {
-        Window { from: 0, to: self.points.last().map_or(0, |last| last.end - self.start) }
+        Window { from: 0, to: self.points.last().map_or(0, |last| last.interval.end - self.start) }
     }
 
     /// Other virtual machines took more than usual, and enough for what is missing.

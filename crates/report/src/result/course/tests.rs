@@ -7,15 +7,16 @@ use super::*;
 const SECOND: u64 = 1_000_000_000;
 const START: Nanos = 5 * SECOND;
 
-fn watched(rates: &[u64], p99_us: impl Fn(usize) -> u64) -> Watched {
-    let point = |(index, &completed): (usize, &u64)| {
+fn timeline(rates: &[u64], p99_us: impl Fn(usize) -> u64) -> Timeline {
+    let interval = |(index, &completed): (usize, &u64)| {
         let start = START + index as u64 * SECOND;
-        let p99 = Some(p99_us(index) * 1_000);
-        let (end, rate, failed) = (start + SECOND, completed as f64, 0);
-        Point { start, end, rate, completed, failed, p50: Some(50_000), p99 }
+        Interval { start, end: start + SECOND, completed, ..Interval::default() }
     };
-    let points = rates.iter().enumerate().map(point).collect();
-    Watched { points, level_from: Some(START), ..Watched::default() }
+    let mut timeline: Timeline = rates.iter().enumerate().map(interval).collect();
+    for (index, point) in timeline.points.iter_mut().enumerate() {
+        (point.p50, point.p99) = (Some(50_000), Some(p99_us(index) * 1_000));
+    }
+    timeline
 }
 
 fn jitter(index: usize) -> u64 {
@@ -50,7 +51,7 @@ const NOTHING: Known<'static> =
 
 #[test]
 fn a_quiet_phase_has_no_excursion() {
-    let course = watched(&rates(), |i| 100 + jitter(i)).course(START, false, NOTHING).unwrap();
+    let course = CourseResult::of(&timeline(&rates(), |i| 100 + jitter(i)), false, NOTHING).unwrap();
     assert_eq!(course.excursions, []);
     assert_eq!((course.settled_ns, course.never_settled, course.trend), (Some(0), false, 0.0));
 }
@@ -62,7 +63,7 @@ fn a_rewrite_in_the_middle_is_named() {
     let p99 = |i: usize| if (21..24).contains(&i) { 900 } else { 100 + jitter(i) };
     let (resources, nodes) = (rewrite(), ["redis-1".to_owned(), "redis-2".to_owned()]);
     let known = Known { resources: Some(&resources), nodes: &nodes, ..NOTHING };
-    let course = watched(&rates, p99).course(START, false, known).unwrap();
+    let course = CourseResult::of(&timeline(&rates, p99), false, known).unwrap();
     let whats: Vec<&str> = course.excursions.iter().map(|e| e.what.as_str()).collect();
     assert_eq!(whats, ["throughput", "p99"]);
     for excursion in &course.excursions {
@@ -111,7 +112,7 @@ fn compactions_are_joined_and_set_beside_what_they_explain() {
     };
     let work = [compaction(212, 230), compaction(205, 211), compaction(400, 410)];
     let known = Known { work: &work, ..NOTHING };
-    let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+    let course = CourseResult::of(&timeline(&rates, |_| 100), false, known).unwrap();
     assert_eq!(course.events, [compaction(205, 230), compaction(400, 410)]);
     assert_eq!(course.excursions[0].beside, ["compaction of rocksdb from 20.5 s to 23.0 s"]);
 }
@@ -133,7 +134,7 @@ fn sample(second: u64, steal_ms: u64) -> Sample {
 fn beside(dips: &[usize], level: u64, known: Known<'_>) -> Vec<Vec<String>> {
     let mut rates = rates();
     dips.iter().for_each(|at| rates[*at] = rates[*at] * level / 100);
-    let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+    let course = CourseResult::of(&timeline(&rates, |_| 100), false, known).unwrap();
     assert_eq!(course.excursions.len(), dips.len(), "{course:#?}");
     course.excursions.into_iter().map(|excursion| excursion.beside).collect()
 }
@@ -178,10 +179,10 @@ fn steal_explains_only_what_it_is_large_enough_for() {
 
 #[test]
 fn failed_operations_come_first_and_a_helper_that_only_stands_by_explains_nothing() {
-    let mut watched = watched(&rates(), |_| 100);
-    watched.points[30].completed /= 4;
-    watched.points[30].rate /= 4.0;
-    watched.points[30].failed = 157;
+    let mut timeline = timeline(&rates(), |_| 100);
+    timeline.points[30].completed /= 4;
+    timeline.points[30].rate /= 4.0;
+    timeline.points[30].failed = 157;
     let helper = |busy: &dyn Fn(u64) -> bool| {
         let mut worked = Duration::ZERO;
         let note = |second: u64| {
@@ -197,7 +198,7 @@ fn failed_operations_come_first_and_a_helper_that_only_stands_by_explains_nothin
         let resources = Resources { offspring: vec![child], ..rewrite() };
         let nodes = ["riak-1".to_owned()];
         let known = Known { resources: Some(&resources), nodes: &nodes, ..NOTHING };
-        let course = watched.course(START, false, known).unwrap();
+        let course = CourseResult::of(&timeline, false, known).unwrap();
         assert_eq!(course.excursions.len(), 1, "{course:#?}");
         course.excursions[0].beside.clone()
     };
@@ -239,31 +240,33 @@ fn a_dip_while_kvdyno_itself_stood_still_is_explained_by_that() {
 #[test]
 fn a_fall_to_the_end_never_settles() {
     let rates: Vec<u64> = (0..60).map(|i| 2_000 - 20 * i as u64 + jitter(i)).collect();
-    let course = watched(&rates, |_| 100).course(START, false, NOTHING).unwrap();
+    let course = CourseResult::of(&timeline(&rates, |_| 100), false, NOTHING).unwrap();
     assert!(course.never_settled || course.trend < -0.1, "{course:?}");
 }
 
 #[test]
 fn open_arrivals_settle_by_their_latency() {
-    let mut watched = watched(&rates(), |_| 100);
-    for point in &mut watched.points[..15] {
+    let mut timeline = timeline(&rates(), |_| 100);
+    for point in &mut timeline.points[..15] {
         point.p50 = Some(400_000);
     }
-    let course = watched.course(START, true, NOTHING).unwrap();
+    let course = CourseResult::of(&timeline, true, NOTHING).unwrap();
     let settled = course.settled_ns.unwrap();
     assert!((10 * SECOND..=20 * SECOND).contains(&settled), "{course:?}");
 }
 
 /// 20 intervals of a second in which 1,000 fall due; `completed` and the backlog of each.
-fn intervals(told: impl Fn(usize) -> (u64, u64)) -> Watched {
-    let mut watched = Watched::default();
+fn intervals(told: impl Fn(usize) -> (u64, u64)) -> TimelineBuilder {
+    let mut builder = TimelineBuilder::new(START, true);
     for index in 0..20 {
         let (completed, backlog) = told(index);
         let start = START + index as u64 * SECOND;
         let (end, offered) = (start + SECOND, 1_000);
-        watched.add(&Interval { start, end, offered, completed, backlog, ..Interval::default() });
+        let interval =
+            Interval { start, end, offered, completed, backlog, ..Interval::default() };
+        builder.interval(interval, None);
     }
-    watched
+    builder
 }
 
 #[test]
@@ -282,7 +285,7 @@ fn a_dip_at_the_begin_of_an_open_phase_is_its_start_up() {
     };
     let told = |open, faults: &[FaultResult]| -> Vec<(u64, bool)> {
         let known = Known { faults, ..NOTHING };
-        let course = intervals(busy).course(START, open, known).unwrap();
+        let course = CourseResult::of(&intervals(busy).finish(), open, known).unwrap();
         course.excursions.iter().map(|e| (e.from_ns / SECOND, e.start_up)).collect()
     };
     assert_eq!(told(true, &[]), [(0, true), (12, false)]);
@@ -293,12 +296,12 @@ fn a_dip_at_the_begin_of_an_open_phase_is_its_start_up() {
 
 #[test]
 fn the_drain_makes_no_level_of_the_last_interval() {
-    let mut watched = intervals(|_| (1_000, 0));
+    let mut builder = intervals(|_| (1_000, 0));
     let start = START + 20 * SECOND;
     let (end, offered, completed, drained) = (start + SECOND / 2, 500, 2_500, 2_000);
     let last = Interval { start, end, offered, completed, drained, ..Interval::default() };
-    watched.add(&last);
-    assert_eq!(watched.points[20].rate, 1_000.0);
+    builder.interval(last, None);
+    assert_eq!(builder.finish().points[20].interval.rate(), 1_000.0);
 }
 
 #[test]
@@ -311,16 +314,16 @@ fn all_excursions_and_events_are_counted_and_the_first_ones_shown() {
     };
     let work: Vec<EventResult> = (0..70).map(event).collect();
     let known = Known { work: &work, ..NOTHING };
-    let course = watched(&rates, |_| 100).course(START, false, known).unwrap();
+    let course = CourseResult::of(&timeline(&rates, |_| 100), false, known).unwrap();
     assert_eq!((course.excursions.len(), course.excursions_in_all), (50, 70));
     assert_eq!(course.excursions[49].from_ns, 495 * SECOND, "the first ones");
     assert_eq!((course.events.len(), course.events_in_all), (50, 70));
     assert_eq!(course.events[0].what, "compaction of 20", "the longest ones");
-    let few = watched(&rates[..100], |_| 100).course(START, false, NOTHING).unwrap();
+    let few = CourseResult::of(&timeline(&rates[..100], |_| 100), false, NOTHING).unwrap();
     assert_eq!((few.excursions.len(), few.excursions_in_all, few.events_in_all), (10, 10, 0));
 }
 
 #[test]
 fn short_phases_say_nothing() {
-    assert_eq!(watched(&[100; 7], |_| 100).course(START, false, NOTHING), None);
+    assert_eq!(CourseResult::of(&timeline(&[100; 7], |_| 100), false, NOTHING), None);
 }

@@ -27,7 +27,7 @@ fn tiny(operations: u64, ns: u64) -> Phase {
     phase.gets().service = all_at(ns);
     phase.gets().response = all_at(ns);
     phase.measure.send_lag = all_at(ns);
-    phase.measure.timeline.truncate(1);
+    phase.measure.timeline.points.truncate(1);
     phase.measure.stalls.gaps = vec![Stretch { from: phase.measure.start, to: phase.measure.end }];
     (phase.resources.steal, phase.resources.others, phase.resources.span) = (0.5, Some(0.5), wall);
     phase

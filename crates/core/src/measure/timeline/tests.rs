@@ -1,4 +1,4 @@
-//! A phase's course against a check of all successes, and the bounds of what is kept.
+//! A phase's timeline against a check of all successes, and the bounds of what is kept.
 
 use super::super::silence::Listener;
 use super::super::slots::Slots;
@@ -20,7 +20,7 @@ fn the_overlap_of_all_workers_is_what_a_single_one_would_have_heard() {
     for seed in 0..50 {
         let mut random = Random::new(seed, 0);
         let mut all = Vec::new();
-        let mut chronicle = Chronicle::new(0, false, false);
+        let mut builder = TimelineBuilder::new(0, false);
         for _ in 0..4 {
             let mut listener = Listener::new(0);
             let mut at = 0;
@@ -33,9 +33,9 @@ fn the_overlap_of_all_workers_is_what_a_single_one_would_have_heard() {
                 all.push(at);
             }
             let never = Silences::total(0);
-            chronicle.ended(&[listener.into_silences(), never]);
+            builder.ended(&[listener.into_silences(), never]);
         }
-        let [reads, writes] = chronicle.finish().silences.unwrap();
+        let [reads, writes] = builder.finish().silences.unwrap();
         let (first_end, last) = (reads.stretches.last().unwrap().from, *all.iter().max().unwrap());
         assert_eq!(first_end, last, "after the last success there is silence");
         assert_eq!(reads.longest(0, last), by_hand(&all), "seed {seed}");
@@ -68,13 +68,13 @@ fn slots_tell_what_ended_when_and_are_merged_when_there_are_too_many() {
         series: Vec::new(),
         slots,
     };
-    let mut chronicle = Chronicle::new(100, false, true);
-    chronicle.add(&batch(taken.clone()));
-    chronicle.add(&batch(taken));
-    chronicle.add(&batch(vec![(2 * MOST_SLOTS as u32, [Slot { ok: 9, ..Slot::default() }; 2])]));
-    let course = chronicle.finish();
-    assert_eq!(course.slot, 4 * SLOT);
-    let first = course.slots[0];
+    let mut builder = TimelineBuilder::new(100, false);
+    builder.add(&batch(taken.clone()));
+    builder.add(&batch(taken));
+    builder.add(&batch(vec![(2 * MOST_SLOTS as u32, [Slot { ok: 9, ..Slot::default() }; 2])]));
+    let timeline = builder.finish();
+    assert_eq!(timeline.slot, 4 * SLOT);
+    let first = timeline.slots[0];
     let at = |from, to| Some(Stretch { from, to });
     assert_eq!(
         first[0],
@@ -90,7 +90,7 @@ fn slots_tell_what_ended_when_and_are_merged_when_there_are_too_many() {
     assert_eq!((first[1].hits, first[1].misses), (2, 0), "a delete misses nothing");
     assert_eq!(first[1].errors, at(100 + 3 * SLOT, 107 + 3 * SLOT));
     assert_eq!((first[1].failed, first[1].indeterminate), (2, 2));
-    assert_eq!(course.slots[MOST_SLOTS / 2][1].ok, 9);
+    assert_eq!(timeline.slots[MOST_SLOTS / 2][1].ok, 9);
 }
 
 #[test]
@@ -125,33 +125,33 @@ fn inserts(index: u32, latency: Nanos, backlog: u64) -> Interval {
 
 #[test]
 fn former_percentiles_are_those_of_the_intervals_before_the_first_fault() {
-    let mut chronicle = Chronicle::new(0, false, true);
+    let mut builder = TimelineBuilder::new(0, false);
     // When a fault is begun is known when it is: one that waits for its condition has no time before.
-    chronicle.interval(&inserts(0, 10, 0), None);
-    chronicle.interval(&inserts(1, 10, 0), None);
-    chronicle.interval(&inserts(2, 5_000, 0), Some(2_999));
-    chronicle.interval(&inserts(3, 5_000, 0), Some(2_999));
-    let course = chronicle.finish();
-    assert_eq!(course.former_p99, [None, Some(10.0)]);
-    assert_eq!((course.calm.len(), course.level_from), (4, Some(0)));
-    assert!(course.calm[2].p99[1] > Some(4_990.0));
+    builder.interval(inserts(0, 10, 0), None);
+    builder.interval(inserts(1, 10, 0), None);
+    builder.interval(inserts(2, 5_000, 0), Some(2_999));
+    builder.interval(inserts(3, 5_000, 0), Some(2_999));
+    let timeline = builder.finish();
+    assert_eq!(timeline.former_p99, [None, Some(10.0)]);
+    assert_eq!((timeline.points.len(), timeline.level_from), (4, Some(0)));
+    assert!(timeline.points[2].sides_p99[1] > Some(4_990.0));
 }
 
 #[test]
 fn former_percentiles_are_not_those_of_a_load_that_catches_up() {
-    let mut chronicle = Chronicle::new(0, true, true);
-    chronicle.interval(&inserts(0, 900, 60), None);
-    chronicle.interval(&inserts(1, 700, 0), None);
-    chronicle.interval(&inserts(2, 10, 0), None);
-    chronicle.interval(&inserts(3, 10, 0), Some(4_000));
-    chronicle.interval(&inserts(4, 800, 50), Some(4_000));
-    let course = chronicle.finish();
-    assert_eq!(course.former_p99, [None, Some(10.0)]);
-    assert_eq!(course.level_from, Some(2_000), "the one before worked a backlog off");
+    let mut builder = TimelineBuilder::new(0, true);
+    builder.interval(inserts(0, 900, 60), None);
+    builder.interval(inserts(1, 700, 0), None);
+    builder.interval(inserts(2, 10, 0), None);
+    builder.interval(inserts(3, 10, 0), Some(4_000));
+    builder.interval(inserts(4, 800, 50), Some(4_000));
+    let timeline = builder.finish();
+    assert_eq!(timeline.former_p99, [None, Some(10.0)]);
+    assert_eq!(timeline.level_from, Some(2_000), "the one before worked a backlog off");
 
-    let mut never = Chronicle::new(0, true, true);
-    never.interval(&inserts(0, 900, 60), None);
-    never.interval(&inserts(1, 900, 60), Some(1_500));
-    let course = never.finish();
-    assert_eq!((course.former_p99, course.level_from), ([None, None], None));
+    let mut never = TimelineBuilder::new(0, true);
+    never.interval(inserts(0, 900, 60), None);
+    never.interval(inserts(1, 900, 60), Some(1_500));
+    let timeline = never.finish();
+    assert_eq!((timeline.former_p99, timeline.level_from), ([None, None], None));
 }

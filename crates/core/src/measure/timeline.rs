@@ -1,6 +1,6 @@
-//! How success and failure went over a phase, finer than its intervals tell: the stretches without
-//! success to the nanosecond in every phase, and counts for each 20 ms in a phase with faults. What a
-//! fault under load cost is read from here.
+//! How a phase went over its time, kept once: its intervals without their histograms, the stretches without
+//! success to the nanosecond, and in a phase with faults counts for each 20 ms. Whether the phase settled,
+//! where its throughput dipped and what a fault cost is all read from here.
 
 use hdrhistogram::{Counter, Histogram};
 
@@ -13,29 +13,33 @@ use super::slots::{SLOT, Side, Slot};
 /// Most slots of a phase: neighbours are merged beyond that.
 const MOST_SLOTS: usize = 1 << 18;
 
-/// The 99th percentiles of an interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Calm {
-    /// The interval.
-    pub stretch: Stretch,
-    /// Of reads and writes, ns: response time where arrivals are open. What did not succeed took for
-    /// ever; `None` where nothing ended.
-    pub p99: [Option<f64>; 2],
+/// One interval, and its latencies: response time where arrivals are open, else service time.
+#[derive(Clone, Debug, Default)]
+pub struct TimelinePoint {
+    /// The interval; its histograms were handed over.
+    pub interval: Interval,
+    /// Median of what succeeded, ns; of gets the hits. `None` where nothing did.
+    pub p50: Option<u64>,
+    /// 99th percentile of the same, ns.
+    pub p99: Option<u64>,
+    /// 99th percentiles of reads and of writes, ns. What did not succeed took for ever; `None` where
+    /// nothing ended.
+    pub sides_p99: [Option<f64>; 2],
 }
 
 /// How a phase went; see the top of the file.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
+pub struct Timeline {
     /// Begin of the phase.
     pub start: Nanos,
+    /// Its intervals, in order.
+    pub points: Vec<TimelinePoint>,
     /// Stretches without success, of reads and of writes; `None` until a worker has ended.
     pub silences: Option<[Silences; 2]>,
     /// Width of a slot, ns.
     pub slot: Nanos,
     /// One after the other from the begin on, reads and writes; only in a phase with faults.
     pub slots: Vec<[Slot; 2]>,
-    /// The intervals' percentiles, in order; only in a phase with faults.
-    pub calm: Vec<Calm>,
     /// When the load was level with its schedule: the begin of the first interval in which it worked
     /// off no backlog; with closed arrivals that of the phase. `None` if it never was.
     pub level_from: Option<Nanos>,
@@ -44,12 +48,27 @@ pub struct Course {
     pub former_p99: [Option<f64>; 2],
 }
 
-/// Brings together what the workers tell of a phase's course.
+impl Timeline {
+    /// The intervals, in order.
+    pub fn intervals(&self) -> impl Iterator<Item = &Interval> {
+        self.points.iter().map(|point| &point.interval)
+    }
+}
+
+/// Of a phase that begins with the first of these intervals; no more is known of it.
+impl FromIterator<Interval> for Timeline {
+    fn from_iter<I: IntoIterator<Item = Interval>>(intervals: I) -> Timeline {
+        let point = |interval| TimelinePoint { interval, ..TimelinePoint::default() };
+        let points: Vec<TimelinePoint> = intervals.into_iter().map(point).collect();
+        let start = points.first().map_or(0, |first| first.interval.start);
+        Timeline { start, level_from: Some(start), slot: SLOT, points, ..Timeline::default() }
+    }
+}
+
+/// A timeline in the making: brings together what the workers tell.
 #[derive(Debug)]
-pub(crate) struct Chronicle {
-    course: Course,
-    /// The phase has faults.
-    faults: bool,
+pub struct TimelineBuilder {
+    timeline: Timeline,
     /// What was due and not started when the last interval was over.
     backlog: u64,
     factor: u32,
@@ -75,6 +94,17 @@ impl Sums {
         let sum = self.latencies.get_or_insert_with(latency_histogram);
         for step in latencies.iter_recorded() {
             sum.saturating_record_n(step.value_iterated_to(), step.count_at_value().into());
+        }
+    }
+
+    /// Latencies of what succeeded, reads and writes together.
+    fn latencies_of_both([reads, writes]: [Sums; 2]) -> Option<Histogram<u64>> {
+        match (reads.latencies, writes.latencies) {
+            (Some(mut all), Some(writes)) => {
+                all.add(writes).expect("same bounds");
+                Some(all)
+            }
+            (reads, writes) => reads.or(writes),
         }
     }
 
@@ -106,25 +136,26 @@ pub fn percentile(
     }
 }
 
-impl Chronicle {
-    /// Of a phase that began at `start`, with `open` arrivals or closed ones, with `faults` or without.
-    pub(crate) fn new(start: Nanos, open: bool, faults: bool) -> Self {
+impl TimelineBuilder {
+    /// Of a phase that began at `start`, with `open` arrivals or closed ones.
+    #[must_use]
+    pub fn new(start: Nanos, open: bool) -> Self {
         let level_from = (!open).then_some(start);
-        let course = Course { start, slot: SLOT, level_from, ..Course::default() };
-        Chronicle { course, faults, backlog: 0, factor: 1, former: Default::default() }
+        let timeline = Timeline { start, slot: SLOT, level_from, ..Timeline::default() };
+        TimelineBuilder { timeline, backlog: 0, factor: 1, former: Default::default() }
     }
 
     /// A worker's interval.
-    pub(crate) fn add(&mut self, batch: &Batch) {
+    pub fn add(&mut self, batch: &Batch) {
         for (index, slots) in &batch.slots {
             while (index / self.factor) as usize >= MOST_SLOTS {
                 self.fold();
             }
             let at = (index / self.factor) as usize;
-            if self.course.slots.len() <= at {
-                self.course.slots.resize(at + 1, Default::default());
+            if self.timeline.slots.len() <= at {
+                self.timeline.slots.resize(at + 1, Default::default());
             }
-            let mine = &mut self.course.slots[at];
+            let mine = &mut self.timeline.slots[at];
             mine.iter_mut().zip(slots).for_each(|(mine, theirs)| mine.add(theirs));
         }
     }
@@ -132,29 +163,26 @@ impl Chronicle {
     /// Halves the number of slots.
     fn fold(&mut self) {
         self.factor *= 2;
-        self.course.slot *= 2;
-        let folded = self.course.slots.chunks(2).map(|pair| {
+        self.timeline.slot *= 2;
+        let folded = self.timeline.slots.chunks(2).map(|pair| {
             let mut sum = pair[0];
             for other in &pair[1..] {
                 sum.iter_mut().zip(other).for_each(|(mine, theirs)| mine.add(theirs));
             }
             sum
         });
-        self.course.slots = folded.collect();
+        self.timeline.slots = folded.collect();
     }
 
     /// An interval that all workers have passed. `first_fault`: when the first fault was begun, if one
     /// was by now.
-    pub(crate) fn interval(&mut self, interval: &Interval, first_fault: Option<Nanos>) {
+    pub fn interval(&mut self, mut interval: Interval, first_fault: Option<Nanos>) {
         let before = std::mem::replace(&mut self.backlog, interval.backlog);
-        if self.course.level_from.is_none() && !interval.catches_up(before) {
-            self.course.level_from = Some(interval.start);
-        }
-        if !self.faults {
-            return;
+        if self.timeline.level_from.is_none() && !interval.catches_up(before) {
+            self.timeline.level_from = Some(interval.start);
         }
         let former = first_fault.is_none_or(|fault| interval.end <= fault)
-            && self.course.level_from.is_some();
+            && self.timeline.level_from.is_some();
         let mut sums: [Sums; 2] = Default::default();
         for (series, measure) in &interval.series {
             let side = Side::of(series.kind) as usize;
@@ -163,22 +191,29 @@ impl Chronicle {
                 self.former[side].add(measure);
             }
         }
-        let stretch = Stretch { from: interval.start, to: interval.end };
-        self.course.calm.push(Calm { stretch, p99: sums.each_ref().map(Sums::p99) });
+        let sides_p99 = sums.each_ref().map(Sums::p99);
+        let succeeded = Sums::latencies_of_both(sums);
+        let at = |quantile| succeeded.as_ref().map(|all| all.value_at_quantile(quantile));
+        let (p50, p99) = (at(0.5), at(0.99));
+        // Nothing of its histograms stays, however long the phase lasts.
+        interval.series = Vec::new();
+        self.timeline.points.push(TimelinePoint { interval, p50, p99, sides_p99 });
     }
 
     /// A worker has ended.
-    pub(crate) fn ended(&mut self, silences: &[Silences; 2]) {
-        let all = match &self.course.silences {
+    pub fn ended(&mut self, silences: &[Silences; 2]) {
+        let all = match &self.timeline.silences {
             Some([reads, writes]) => [reads.and(&silences[0]), writes.and(&silences[1])],
             None => silences.clone(),
         };
-        self.course.silences = Some(all);
+        self.timeline.silences = Some(all);
     }
 
-    pub(crate) fn finish(mut self) -> Course {
-        self.course.former_p99 = self.former.each_ref().map(Sums::p99);
-        self.course
+    /// The whole of it.
+    #[must_use]
+    pub fn finish(mut self) -> Timeline {
+        self.timeline.former_p99 = self.former.each_ref().map(Sums::p99);
+        self.timeline
     }
 }
 
