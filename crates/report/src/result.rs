@@ -41,7 +41,8 @@ pub use fault::{FaultResult, Redundancy, UnaskedNode, moments, several};
 pub use figure::FigureResult;
 pub use host::Host;
 pub use kvdyno_core::verdict::Level;
-pub use latency::{HistogramError, Latency};
+pub use kvdyno_core::measure::HistogramError;
+pub use latency::Latency;
 pub use linearizability::{
     LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
 };
@@ -53,7 +54,7 @@ pub use phase::{
 };
 pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 
-pub(crate) use latency::{add, decode};
+pub(crate) use latency::add;
 pub(crate) use phase::rate;
 
 /// Version of the shape of `result.json`; a reader refuses any other.

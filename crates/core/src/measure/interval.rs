@@ -1,11 +1,13 @@
 //! An interval of the timeline: what one worker measured in it, and what all of them did together.
 
+use serde::{Deserialize, Serialize};
+
 use super::clock::Nanos;
 use super::series::{KindMeasure, Series};
 use super::slots::Slot;
 
 /// What one worker measured in one interval.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
     /// Which worker.
     pub worker: usize,
@@ -35,7 +37,7 @@ const A_FEW: f64 = 2.0;
 
 /// One interval of the timeline, all workers together. An operation belongs to the interval in
 /// which it ended; what ended after the phase, to the last one. Times are on [`super::now`]'s clock.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Number in the phase, from 0.
     pub index: u32,

@@ -7,6 +7,7 @@ mod cgroup;
 mod changes;
 mod clock;
 mod collector;
+mod histogram;
 mod interval;
 mod machine;
 mod neighbours;
@@ -29,6 +30,9 @@ pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
 pub use changes::{Segment, segments};
 pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
+pub use histogram::{
+    HistogramError, LONGEST, histogram_from_text, histogram_to_text, latency_histogram,
+};
 pub use interval::{Batch, Interval};
 pub use machine::{Machine, allowed_cpus, pin_current_thread};
 pub use phase::{ErrorSummary, OldRecords, PhaseMeasure, StopReason};
@@ -41,7 +45,7 @@ pub use recorder::{Recorder, Timing};
 pub use resources::{
     Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse,
 };
-pub use series::{Drained, Ending, KindMeasure, LONGEST, Series, latency_histogram};
+pub use series::{Drained, Ending, KindMeasure, Series};
 pub use silence::{Silences, Stretch};
 pub(crate) use slots::SLOT;
 pub use slots::{Side, Slot};

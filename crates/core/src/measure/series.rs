@@ -3,24 +3,14 @@
 //! answers them sooner than with a record.
 
 use hdrhistogram::{Counter, Histogram};
+use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
+use super::histogram::{as_text, latency_histogram};
 use crate::workload::Kind;
 
-/// Longest latency that a histogram can hold; longer ones are counted as this. One hour.
-pub const LONGEST: Nanos = 3_600_000_000_000;
-
-/// A histogram as all of kvdyno's are: unit 1 ns, 1 ns to one hour, 3 significant digits.
-///
-/// # Panics
-/// Never: the bounds are constants that the library accepts.
-#[must_use]
-pub fn latency_histogram<C: Counter>() -> Histogram<C> {
-    Histogram::new_with_bounds(1, LONGEST, 3).expect("constant bounds are valid")
-}
-
 /// Which operations a measure is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Series {
     /// Number of the client group in the phase.
     pub group: u16,
@@ -43,7 +33,7 @@ pub enum Ending {
 }
 
 /// Operations that ended after their phase: among the counts and latencies, and in no rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drained {
     /// Operations that succeeded.
     pub ok: u64,
@@ -59,7 +49,8 @@ pub struct Drained {
 
 /// Counts and latencies of a series, over an interval (`C` = `u32`) or a phase (`C` = `u64`).
 /// Histograms are made when first used.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "C: Counter")]
 pub struct KindMeasure<C: Counter> {
     /// Operations that succeeded, found or not.
     pub ok: u64,
@@ -77,16 +68,22 @@ pub struct KindMeasure<C: Counter> {
     /// Of all these, what ended after the phase.
     pub drained: Drained,
     /// Service time (sent → answered) of those that succeeded, ns; of gets those that found a record.
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub service: Option<Histogram<C>>,
     /// Response time (due → answered) of the same, ns; open arrivals only.
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub response: Option<Histogram<C>>,
     /// Service time of gets that found nothing, ns.
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub missed_service: Option<Histogram<C>>,
     /// Response time of gets that found nothing, ns; open arrivals only.
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub missed_response: Option<Histogram<C>>,
     /// Service time of those that did not succeed, ns.
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub unsuccessful_service: Option<Histogram<C>>,
     /// Response time of those that did not succeed, ns; open arrivals only.
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub unsuccessful_response: Option<Histogram<C>>,
 }
 

@@ -4,6 +4,8 @@
 //! worker keeps its own, longer than a threshold, in memory of its own, and the phase's are where
 //! those of all workers overlap.
 
+use serde::{Deserialize, Serialize};
+
 use super::clock::Nanos;
 
 /// Stretches without success that a worker keeps at most. If there are more, the shorter half of
@@ -13,7 +15,7 @@ const MOST_KEPT: usize = 1_024;
 const LEAST: Nanos = 500_000;
 
 /// A stretch of time on [`super::now`]'s clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// Begin.
     pub from: Nanos,
@@ -30,7 +32,7 @@ impl Stretch {
 }
 
 /// Stretches without success, in order; what is shorter than `least` may not be among them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silences {
     /// Every stretch of this length or longer is among them, ns.
     pub least: Nanos,

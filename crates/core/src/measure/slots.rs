@@ -1,5 +1,7 @@
 //! What ended in each 20 ms of a phase with faults, reads and writes apart.
 
+use serde::{Deserialize, Serialize};
+
 use super::clock::Nanos;
 use super::series::Ending;
 use super::silence::Stretch;
@@ -39,7 +41,7 @@ impl Side {
 }
 
 /// What ended in a slot, of one side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
     /// Operations that succeeded.
     pub ok: u64,

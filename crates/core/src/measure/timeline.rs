@@ -6,7 +6,8 @@ use hdrhistogram::{Counter, Histogram};
 
 use super::clock::Nanos;
 use super::interval::{Batch, Interval};
-use super::series::{KindMeasure, latency_histogram};
+use super::histogram::latency_histogram;
+use super::series::KindMeasure;
 use super::silence::{Silences, Stretch};
 use super::slots::{SLOT, Side, Slot};
 

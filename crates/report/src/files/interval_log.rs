@@ -11,10 +11,9 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
 };
-use kvdyno_core::measure::{Interval, Nanos};
+use kvdyno_core::measure::{Interval, Nanos, histogram_from_text};
 
 use super::{IntervalPlace, plain_name};
-use crate::result::decode;
 
 /// Longest line of a log that is read, bytes.
 const LONGEST_LINE: u64 = 2 << 20;
@@ -160,7 +159,7 @@ fn read_line(line: &[u8]) -> Option<LoggedHistogram> {
     let kind = parts.next()?.to_owned();
     let what = parts.next()?;
     let measured = Measured::ALL.into_iter().find(|m| m.name() == what)?;
-    let histogram = decode(entry.encoded_histogram()).ok()?;
+    let histogram = histogram_from_text(entry.encoded_histogram()).ok()?;
     let start_s = entry.start_timestamp().as_secs_f64();
     Some(LoggedHistogram { run, phase, kind, measured, start_s, histogram })
 }
