@@ -232,7 +232,7 @@ impl Bench {
         let plan = PhasePlan::plain(0, "count", vec![group], Duration::from_secs(60));
         let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
         let before = counting::count();
-        let measure = Arc::clone(&self.store).load(&job, &mut Unobserved).unwrap();
+        let measure = Arc::clone(&self.store).run(&job, &mut Unobserved).unwrap();
         let allocations = counting::count() - before;
         assert_eq!(measure.series.iter().map(|(_, series)| series.ok).sum::<u64>(), operations);
         assert!(measure.anomalies.is_empty(), "{:?}", measure.anomalies[0]);

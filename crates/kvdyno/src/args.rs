@@ -189,6 +189,9 @@ pub struct ConductArguments {
     /// Print the result as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
+    /// Keep every event of the run in events.jsonl, beside the result (docs/RESULTS.md).
+    #[arg(long)]
+    pub events: bool,
     /// A suspect measurement ends with exit code 2, too.
     #[arg(long)]
     pub strict: bool,

@@ -13,7 +13,7 @@ use kvdyno_core::workload::{Distribution, KeyWriter, Kind, PhasePlan};
 use crate::added::Pass;
 use crate::args::DataPolicy;
 use crate::exit::Failure;
-use crate::progress::ProgressLine;
+use crate::progress::PhaseLine;
 use crate::setting::Setting;
 
 /// Keys looked at to learn whether records exist.
@@ -231,8 +231,8 @@ pub fn answers_within(
     phase.verify = false;
     while Instant::now() < give_up && !context.interrupt.is_raised() {
         let Ok(job) = Job::new(phase.clone(), context.clone()) else { return false };
-        let mut watcher = OnlyProgress(ProgressLine::new(&context.profile.store, &phase, true));
-        let answered = Arc::clone(store).load(&Arc::new(job), &mut watcher);
+        let mut watcher = OnlyProgress(PhaseLine::new(&context.profile.store, &phase, true));
+        let answered = Arc::clone(store).run(&Arc::new(job), &mut watcher);
         if answered.is_ok_and(|measure| measure.errors.is_empty()) {
             return true;
         }
@@ -282,9 +282,9 @@ fn carry(
     (phase, job): (&PhasePlan, Job),
     quiet: bool,
 ) -> Result<PhaseMeasure, Failure> {
-    let mut watcher = OnlyProgress(ProgressLine::new(&context.profile.store, phase, quiet));
+    let mut watcher = OnlyProgress(PhaseLine::new(&context.profile.store, phase, quiet));
     let measure = Arc::clone(store)
-        .load(&Arc::new(job), &mut watcher)
+        .run(&Arc::new(job), &mut watcher)
         .map_err(|error| Failure::of_load(url, &error))?;
     let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
     match (measure.stopped, measure.errors.first()) {
@@ -309,7 +309,7 @@ fn tolerated(phase: &PhasePlan, measure: &PhaseMeasure) -> u64 {
     }
 }
 
-struct OnlyProgress(ProgressLine);
+struct OnlyProgress(PhaseLine);
 
 impl Observer for OnlyProgress {
     fn interval(&mut self, interval: &Interval) {

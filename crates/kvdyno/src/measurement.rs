@@ -6,13 +6,14 @@ use std::time::SystemTime;
 
 use kvdyno_core::measure;
 use kvdyno_core::suite::Plan;
+use kvdyno_report::events::Event;
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{RunResult, TrialNumber};
 
 use crate::args::ConductArguments;
 use crate::cost;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Manner, Output};
 use crate::setting::Setting;
 use crate::target::Checked;
 
@@ -32,13 +33,17 @@ pub fn begin(
     result.trial = trial.map(|(number, _)| number);
     result.cost = cost::of_servers(&arguments.price)?;
     let out = trial.map(|(_, folder)| folder).or(arguments.out.as_deref());
-    let folder = ResultFolder::create(out, &plan.suite, started, origin).map_err(Failure::usage)?;
-    let quiet = arguments.quiet || arguments.json;
-    Ok(Output::new(folder, result, origin, quiet, arguments.strict))
+    let folder = ResultFolder::create(out, &plan.suite, started).map_err(Failure::usage)?;
+    let manner = Manner {
+        quiet: arguments.quiet || arguments.json,
+        strict: arguments.strict,
+        events: arguments.events,
+    };
+    Ok(Output::new(folder, result, origin, manner))
 }
 
 /// Runs each target in turn, until the user stops it.
-pub fn measure(targets: Vec<Checked>, setting: &Setting<'_>, output: &mut Output) -> Exit {
+pub fn measure(targets: Vec<Checked>, setting: &Setting<'_>, output: &Output) -> Exit {
     let mut exit = Exit::Done;
     for target in targets {
         match target.run(setting, output) {
@@ -46,7 +51,7 @@ pub fn measure(targets: Vec<Checked>, setting: &Setting<'_>, output: &mut Output
             Err(failure) => {
                 failure.tell();
                 exit = exit.worse(failure.exit);
-                output.add_failure(&failure.to_string());
+                output.events().tell(Event::StoreFailed { message: failure.to_string() });
             }
         }
         if exit == Exit::Interrupted {

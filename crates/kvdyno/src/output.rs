@@ -1,34 +1,50 @@
-//! Where a run's figures go while it lasts: the result folder and the progress line. A disk that
-//! refuses is said once, and the run goes on: what was measured is still printed at its end.
+//! A run under way: where it tells its story, and who listens. A disk that refuses is said once, and the run
+//! goes on: what was measured is still printed at its end.
 
+mod kept;
+
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use kvdyno_core::load::{Observer, Progress};
-use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
-use kvdyno_core::suite::Plan;
-use kvdyno_core::verdict;
-use kvdyno_core::workload::PhasePlan;
-use kvdyno_report::files::{IntervalPlace, REPORT_FILE};
-use kvdyno_report::folder::{FolderError, ResultFolder};
-use kvdyno_report::result::{
-    CapacityResult, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun, TestbedNode, Verdict,
-    WriteAccount, rfc3339,
-};
+use kvdyno_core::measure::Nanos;
+use kvdyno_report::events::recording::{EVENTS_FILE, Recording};
+use kvdyno_report::events::stream::{Heard, Stream, Subscription};
+use kvdyno_report::events::{Event, fold::Fold};
+use kvdyno_report::files::REPORT_FILE;
+use kvdyno_report::folder::ResultFolder;
+use kvdyno_report::result::{RESULT_FILE, RunResult, Status, rfc3339};
 
 use crate::exit::Exit;
 use crate::progress::ProgressLine;
+use kept::Kept;
 
-/// The result of a run in the making.
+/// How long the terminal may take to show the end of a phase.
+const SHOWN: Duration = Duration::from_millis(100);
+/// Why a file lacks something that was not written in time.
+const TOO_SLOW: &str = "its disk was too slow";
+
+/// How a run tells of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner {
+    /// No progress line.
+    pub quiet: bool,
+    /// A suspect measurement is as good as none.
+    pub strict: bool,
+    /// Every event is kept in the result's folder.
+    pub events: bool,
+}
+
+/// A run under way.
 pub struct Output {
-    folder: ResultFolder,
-    result: RunResult,
+    events: Stream,
     origin: Nanos,
-    quiet: bool,
     strict: bool,
-    trouble: Trouble,
-    /// Why stores could not be run at all.
-    failures: Vec<String>,
+    path: PathBuf,
+    folder: Subscription<Kept>,
+    line: Subscription<ProgressLine>,
+    recording: Option<Subscription<Recording<BufWriter<File>>>>,
 }
 
 /// What a run that is over came to.
@@ -42,19 +58,25 @@ pub struct Finished {
 }
 
 impl Output {
-    /// Output into `folder`, whose clock's origin is `origin`.
-    pub fn new(
-        folder: ResultFolder,
-        result: RunResult,
-        origin: Nanos,
-        quiet: bool,
-        strict: bool,
-    ) -> Self {
-        let (trouble, failures) = (Trouble::default(), Vec::new());
-        let mut output =
-            Output { folder, result, origin, quiet, strict, trouble, failures };
-        output.save();
-        output
+    /// A run that began at `origin` on core's clock, whose `result` has no figures yet, and which is kept in
+    /// `folder`.
+    pub fn new(folder: ResultFolder, result: RunResult, origin: Nanos, manner: Manner) -> Self {
+        let (events, path) = (Stream::default(), folder.path().to_owned());
+        let recording = manner.events.then(|| File::create(path.join(EVENTS_FILE)));
+        let recording = recording.and_then(|file| {
+            let failed = |error| warn_user!("kvdyno: no {EVENTS_FILE} is kept: {error}");
+            let file = file.map_err(failed).ok()?;
+            Some(events.subscribe(Recording::new(BufWriter::new(file))))
+        });
+        let folder = events.subscribe(Kept::new(folder));
+        let line = events.subscribe(ProgressLine::new(manner.quiet));
+        events.tell(Event::run_began(result));
+        Output { events, origin, strict: manner.strict, path, folder, line, recording }
+    }
+
+    /// Where the run tells its story.
+    pub fn events(&self) -> &Stream {
+        &self.events
     }
 
     /// The run's begin on core's clock.
@@ -67,204 +89,89 @@ impl Output {
         self.strict
     }
 
-    /// The next store begins.
-    pub fn begin_store(&mut self, run: StoreRun) {
-        self.result.runs.push(run);
-        self.save();
+    /// Number of the store that began last, from 0.
+    pub fn store_number(&self) -> usize {
+        self.events.look(|fold| stores(fold).saturating_sub(1))
     }
 
-    /// Watches a phase of the store that began last.
-    pub fn observer<'a>(&'a mut self, store: &'a str, phase: &'a PhasePlan) -> PhaseObserver<'a> {
-        let line = ProgressLine::new(store, phase, self.quiet);
-        let run = self.result.runs.len().saturating_sub(1);
-        PhaseObserver {
-            folder: &mut self.folder,
-            place: IntervalPlace::new(run, store, phase),
-            line,
-            trouble: &mut self.trouble,
-        }
-    }
-
-    /// Processors of this machine.
-    pub fn processors(&self) -> usize {
-        self.result.host.cores.map_or(1, |cores| cores as usize)
-    }
-
-    /// A phase of the store that began last is over.
-    pub fn add_phase(&mut self, phase: &PhasePlan, measure: &PhaseMeasure, result: PhaseResult) {
-        let number = self.result.runs.len().saturating_sub(1);
-        let Some(run) = self.result.runs.last_mut() else { return };
-        run.phases.push(result);
-        let name = run.store.name.clone();
-        let place = IntervalPlace::new(number, &name, phase);
-        self.trouble.tell(self.folder.add_anomalies(place, measure));
-        self.trouble.tell(self.folder.add_history(place, measure));
-        self.save();
-    }
-
-    /// The phase that ended last, of the store that began last.
-    pub fn last_phase_mut(&mut self) -> Option<&mut PhaseResult> {
-        self.result.runs.last_mut()?.phases.last_mut()
-    }
-
-    /// What a search of the store that began last found.
-    pub fn add_capacity(&mut self, found: CapacityResult) {
-        if let Some(run) = self.result.runs.last_mut() {
-            run.capacity.push(found);
-        }
-        self.save();
-    }
-
-    /// What was used during a phase of the store that began last. `nodes` are the names of the
-    /// sampled servers.
-    pub fn add_resources(&mut self, phase: &PhasePlan, resources: &Resources, nodes: &[String]) {
-        let number = self.result.runs.len().saturating_sub(1);
-        let Some(run) = self.result.runs.last() else { return };
-        let place = IntervalPlace::new(number, &run.store.name, phase);
-        self.trouble.tell(self.folder.add_resources(place, resources, nodes));
-    }
-
-    /// Processes of the testbed's nodes that came after it was up, all so far.
-    pub fn add_nodes(&mut self, later: Vec<TestbedNode>) {
-        if let Some(testbed) = self.result.runs.last_mut().and_then(|run| run.testbed.as_mut()) {
-            testbed.later = later;
-        }
-    }
-
-    /// What became of the writes until `phase` of the store that began last.
-    pub fn account_for(&mut self, phase: &str, writes: WriteAccount) {
-        let run = self.result.runs.last_mut();
-        if let Some(phase) = run.and_then(|run| run.phases.iter_mut().find(|p| p.name == phase)) {
-            phase.writes = Some(writes);
-        }
-        self.save();
-    }
-
-    /// Judges the suite's claims by what the store that began last did; how the run ends for them.
-    pub fn judge_claims(&mut self, plan: &Plan) -> Exit {
-        let Some(run) = self.result.runs.last_mut() else { return Exit::Done };
-        run.claims = kvdyno_report::claims::judge(plan, run);
-        let exit = Exit::of_claims(&run.claims);
-        self.save();
-        exit
-    }
-
-    /// The store that began last is done with.
-    pub fn end_store(&mut self, verdict: &verdict::Verdict, status: Status) {
-        if let Some(run) = self.result.runs.last_mut() {
-            run.verdict = Some(Verdict::from(verdict));
-            run.ended = Some(rfc3339(SystemTime::now()));
-            run.status = status;
-        }
-        self.save();
-    }
-
-    /// A store could not be run at all.
-    pub fn add_failure(&mut self, line: &str) {
-        self.failures.push(line.to_owned());
+    /// Waits a moment for the terminal, so that what is printed next finds it free.
+    pub fn show(&self) {
+        self.line.catch_up(SHOWN);
     }
 
     /// No store was run.
     pub fn is_empty(&self) -> bool {
-        self.result.runs.is_empty()
+        self.events.look(stores) == 0
     }
 
     /// Leaves no folder behind: there is nothing to keep.
     pub fn discard(self) {
-        self.folder.discard();
+        if let Some(recording) = self.recording {
+            drop(recording.end());
+            let _ = std::fs::remove_file(self.path.join(EVENTS_FILE));
+        }
+        if let Some(Heard { subscriber, .. }) = self.folder.end() {
+            subscriber.folder.discard();
+        }
     }
 
     /// Ends a run that ended with `exit`: writes the result a last time, and its report. What the
     /// folder lacks then makes it a failure.
-    pub fn finish(mut self, exit: Exit) -> Finished {
-        self.result.status = self.status(exit == Exit::Interrupted);
-        self.result.ended = Some(rfc3339(SystemTime::now()));
-        let mut lacks: Vec<String> = self.folder.cut_off().collect();
-        let saved = self.folder.save(&self.result);
-        lacks.extend(saved.is_err().then(|| RESULT_FILE.to_owned()));
-        self.trouble.tell(saved);
-        let report = self.folder.write_report(&self.result);
+    pub fn finish(self, exit: Exit) -> Finished {
+        let status = self.events.look(|fold| status(fold, exit == Exit::Interrupted));
+        self.events.tell(Event::RunEnded { status, at: rfc3339(SystemTime::now()) });
+        let result = self.events.result();
+        self.line.catch_up(SHOWN);
+        let recorded = self.recording.map_or(Ok(()), |recording| match recording.end() {
+            Some(Heard { subscriber, missed: 0 }) => subscriber.finish().map_err(|e| e.to_string()),
+            _ => Err(TOO_SLOW.to_owned()),
+        });
+        let Some(Heard { subscriber: mut kept, missed }) = self.folder.end() else {
+            warn_user!("kvdyno: {} is not whole: writing it failed", self.path.display());
+            return Finished { result, report: None, exit: exit.worse(Exit::Internal) };
+        };
+        let mut lacks: Vec<String> = kept.folder.cut_off().collect();
+        if let Err(why) = recorded {
+            lacks.push(EVENTS_FILE.to_owned());
+            kept.trouble.note(&why);
+        }
+        lacks.extend((!kept.is_saved).then(|| RESULT_FILE.to_owned()));
+        let report = kept.folder.write_report(&result);
         lacks.extend(report.is_err().then(|| REPORT_FILE.to_owned()));
-        let report = report.map_err(|error| self.trouble.tell(Err(error))).ok();
-        let Some(first) = self.trouble.first else {
-            return Finished { result: self.result, report, exit };
+        let report = report.map_err(|error| kept.trouble.tell(&error)).ok();
+        if missed > 0 {
+            lacks.push(format!("what {missed} intervals and samples tell"));
+            kept.trouble.note(TOO_SLOW);
+        }
+        let Some(first) = kept.trouble.first else {
+            return Finished { result, report, exit };
         };
         let what = match lacks.is_empty() {
             true => "a file of a phase".to_owned(),
             false => lacks.join(", "),
         };
-        let folder = self.folder.path().display();
+        let folder = self.path.display();
         warn_user!("kvdyno: {folder} lacks the whole of {what}: {first}; the rest is kept");
-        Finished { result: self.result, report, exit: exit.worse(Exit::Internal) }
-    }
-
-    fn status(&self, interrupted: bool) -> Status {
-        if interrupted {
-            return Status::Interrupted;
-        }
-        let of_runs = self.result.runs.iter().filter_map(|run| match &run.status {
-            Status::Failed { message } => Some(message),
-            _ => None,
-        });
-        let messages: Vec<&str> = self.failures.iter().chain(of_runs).map(String::as_str).collect();
-        match messages.is_empty() {
-            true => Status::Complete,
-            false => Status::Failed { message: messages.join("; ") },
-        }
-    }
-
-    fn save(&mut self) {
-        self.trouble.tell(self.folder.save(&self.result));
+        Finished { result, report, exit: exit.worse(Exit::Internal) }
     }
 }
 
-/// Watches one phase.
-pub struct PhaseObserver<'a> {
-    folder: &'a mut ResultFolder,
-    place: IntervalPlace<'a>,
-    line: ProgressLine,
-    trouble: &'a mut Trouble,
+fn stores(fold: &Fold) -> usize {
+    fold.result().map_or(0, |result| result.runs.len())
 }
 
-impl PhaseObserver<'_> {
-    /// The clients are done, and this is put right or waited for.
-    pub fn repairs(&self, what: &str) {
-        self.line.show_repair(what);
+fn status(fold: &Fold, interrupted: bool) -> Status {
+    if interrupted {
+        return Status::Interrupted;
     }
-}
-
-impl Observer for PhaseObserver<'_> {
-    fn interval(&mut self, interval: &Interval) {
-        self.line.interval(interval);
-        self.trouble.tell(self.folder.add_interval(self.place, interval));
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        self.line.show(progress);
-    }
-
-    fn again(&mut self, progress: &Progress) {
-        self.line.show_again(progress);
-    }
-}
-
-/// Trouble with the result folder is told once while the run lasts: a full disk refuses every file,
-/// every second.
-#[derive(Debug, Default)]
-struct Trouble {
-    /// What the first file that was refused was refused for.
-    first: Option<String>,
-}
-
-impl Trouble {
-    fn tell(&mut self, written: Result<(), FolderError>) {
-        let Err(error) = written else { return };
-        if self.first.is_none() {
-            warn_user!(
-                "kvdyno: {error}; the run goes on and its tables are printed, but its folder will \
-                 not hold everything: make room, or choose another with --out"
-            );
-            self.first = Some(error.to_string());
-        }
+    let runs = fold.result().into_iter().flat_map(|result| &result.runs);
+    let of_runs = runs.filter_map(|run| match &run.status {
+        Status::Failed { message } => Some(message),
+        _ => None,
+    });
+    let messages: Vec<&str> = fold.failures().iter().chain(of_runs).map(String::as_str).collect();
+    match messages.is_empty() {
+        true => Status::Complete,
+        false => Status::Failed { message: messages.join("; ") },
     }
 }

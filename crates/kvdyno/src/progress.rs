@@ -1,4 +1,4 @@
-//! One line that tells how far a phase has come; nothing when it is not looked at.
+//! One line that tells how far a run has come; nothing when it is not looked at.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -8,15 +8,49 @@ use kvdyno_core::ground::{numbers, units};
 use kvdyno_core::load::Progress;
 use kvdyno_core::measure::{Interval, KindMeasure};
 use kvdyno_core::workload::PhasePlan;
+use kvdyno_report::events::Event;
+use kvdyno_report::events::stream::Subscriber;
+
+/// Shows how far a run has come, phase by phase.
+pub struct ProgressLine {
+    quiet: bool,
+    /// The phase that runs.
+    phase: Option<PhaseLine>,
+}
+
+impl ProgressLine {
+    /// Silent if `quiet`, or if standard error is no terminal.
+    pub fn new(quiet: bool) -> ProgressLine {
+        ProgressLine { quiet, phase: None }
+    }
+}
+
+impl Subscriber for ProgressLine {
+    fn hear(&mut self, event: &Event) {
+        match (event, &mut self.phase) {
+            (Event::PhaseBegan(began), _) => {
+                self.phase = Some(PhaseLine::new(&began.store, &began.plan, self.quiet));
+            }
+            (Event::Interval(interval), Some(phase)) => phase.interval(interval),
+            (Event::Progress(progress), Some(phase)) => phase.show(progress),
+            (Event::ReadingAgain(progress), Some(phase)) => phase.show_again(progress),
+            (Event::Mending { what }, Some(phase)) => phase.show_repair(what),
+            (Event::LoadEnded(_) | Event::PhaseEnded(_) | Event::StoreEnded(_), _) => {
+                self.phase = None;
+            }
+            _ => {}
+        }
+    }
+}
 
 /// The progress line of one phase.
-pub struct ProgressLine {
+pub struct PhaseLine {
     bar: ProgressBar,
     duration: Option<Duration>,
     last_interval: String,
 }
 
-impl ProgressLine {
+impl PhaseLine {
     /// A line for `phase` against `store`; silent if `quiet` or if standard error is no terminal.
     pub fn new(store: &str, phase: &PhasePlan, quiet: bool) -> Self {
         let shown = !quiet && std::io::stderr().is_terminal();
@@ -27,7 +61,7 @@ impl ProgressLine {
             bar.set_style(style);
         }
         bar.set_prefix(format!("{store} {}", phase.name));
-        ProgressLine { bar, duration: phase.duration, last_interval: String::new() }
+        PhaseLine { bar, duration: phase.duration, last_interval: String::new() }
     }
 
     /// Takes in the latest complete interval.
@@ -100,7 +134,7 @@ impl ProgressLine {
     }
 }
 
-impl Drop for ProgressLine {
+impl Drop for PhaseLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -122,7 +156,7 @@ mod tests {
 
     #[test]
     fn tells_done_rate_errors_and_time_left() {
-        let line = ProgressLine {
+        let line = PhaseLine {
             bar: ProgressBar::hidden(),
             duration: None,
             last_interval: ", 10k/s, p99 1.5 ms".to_owned(),
@@ -135,7 +169,7 @@ mod tests {
         };
         let text = line.line(&progress);
         assert_eq!(text, "100k of 400k, 10k/s, p99 1.5 ms, 3 errors, 30 s left");
-        let text = ProgressLine::again_line(&progress);
+        let text = PhaseLine::again_line(&progress);
         assert_eq!(text, "reading again what looked wrong: 100k of 400k");
     }
 }

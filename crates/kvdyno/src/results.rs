@@ -82,7 +82,6 @@ pub fn merge(arguments: &MergeArguments) -> Result<Exit, Failure> {
         arguments.out.as_deref(),
         &format!("{}-merged", merged.suite.name),
         now,
-        kvdyno_core::measure::now(),
     )
     .map_err(Failure::usage)?;
     folder.save(&merged).map_err(Failure::internal)?;

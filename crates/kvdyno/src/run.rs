@@ -202,8 +202,8 @@ fn carry_out(
         drop(checked);
         return trials::run(setting, &targets, arguments, &command);
     }
-    let mut output = begin(plan, arguments, command, None)?;
-    let exit = measure(checked, &setting, &mut output);
+    let output = begin(plan, arguments, command, None)?;
+    let exit = measure(checked, &setting, &output);
     end(output, exit, arguments)
 }
 

@@ -1,27 +1,25 @@
 //! All phases of a plan against one store: existing data, ledger, phases, reading back, verdict.
 
+mod phase;
 mod search;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kvdyno_core::load::{AnyStore, Context, Job, LoadError, Ran, Wanted, supports, writers};
-use kvdyno_core::measure::{
-    Limit, PhaseMeasure, ResourceSummary, Resources, Sampler, StopReason, Stretch,
-};
-use kvdyno_core::store::{Consistency, ErrorClass, Profile, Threading, Work};
+use kvdyno_core::load::{AnyStore, Context, Ran, supports};
+use kvdyno_core::store::{Consistency, Profile};
 use kvdyno_core::suite::Plan;
-use kvdyno_core::verdict::{self, Evidence, Extent, Reason, judge_phase, judge_run};
-use kvdyno_core::verify::linearizability::Linearizability;
-use kvdyno_core::verify::{Anomaly, AnomalyKind, Expiry, Initial, Ledger, LedgerConfig, Sightings};
+use kvdyno_core::verdict::{self, Extent, Reason, judge_run};
+use kvdyno_core::verify::{Expiry, Initial, Ledger, LedgerConfig, Sightings};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
-use kvdyno_report::account::outages;
+use kvdyno_report::claims;
+use kvdyno_report::events::{Event, StoreEnded};
 use kvdyno_report::result::{
-    CourseResult, EventResult, FaultResult, Known, PhaseResult, SkippedPhase, Status, StoreResult, StoreRun,
-    TestbedResult, UnaskedNode, WriteAccount,
+    PhaseOutcome, SkippedPhase, Status, StoreResult, StoreRun, TestbedResult, Verdict,
+    WriteAccount, rfc3339,
 };
-use kvdyno_testbed::work_of;
 
 use crate::account::Accounting;
 use crate::added::Pass;
@@ -32,18 +30,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::replicas::{self, Origin};
 use crate::setting::Setting;
-use crate::testbed::{Disturbed, Hears, NodeProcesses, SharedKeeper};
+use crate::testbed::{NodeProcesses, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
-
-/// A phase that was carried out.
-struct Loaded {
-    measure: PhaseMeasure,
-    resources: Option<Resources>,
-    faults: Vec<FaultResult>,
-    unasked: Vec<UnaskedNode>,
-}
 
 /// One store's run.
 pub struct Session<'a> {
@@ -153,7 +143,7 @@ impl<'a> Session<'a> {
     }
 
     /// Runs every phase; what was measured is in `output` whatever happens.
-    pub fn run(mut self, output: &mut Output) -> Exit {
+    pub fn run(mut self, output: &Output) -> Exit {
         let store = StoreResult::new(&self.url, &self.context.profile);
         let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
         run.notes.clone_from(&self.setting.unseen);
@@ -161,7 +151,7 @@ impl<'a> Session<'a> {
         let plan = self.setting.plan;
         run.skipped = plan.phases.iter().filter_map(|phase| self.left_out(phase)).collect();
         let planned = (plan.phases.len() - run.skipped.len()) as u64;
-        output.begin_store(run);
+        output.events().tell(Event::StoreBegan(Box::new(run)));
         if let Some(block) = plan.device_limit {
             let limit = DeviceLimit::measure(plan, block, self.store.folder());
             self.device =
@@ -198,13 +188,15 @@ impl<'a> Session<'a> {
     }
 
     /// A phase that is no search, with its reading back.
-    fn step(&mut self, phase: &mut PhasePlan, output: &mut Output) {
+    fn step(&mut self, phase: &mut PhasePlan, output: &Output) {
         if !self.calibrate(phase) {
             return;
         }
-        self.phase(phase, output);
+        let Some(outcome) = self.phase(phase, output) else { return };
         if phase.read_back && self.setting.verify && self.status == Status::Complete {
-            self.read_back(phase, output);
+            self.read_back(phase, Some(outcome), output);
+        } else {
+            self.close(&outcome, output);
         }
     }
 
@@ -240,9 +232,10 @@ impl<'a> Session<'a> {
         true
     }
 
-    /// Reads every record back and accounts for every write so far. After faults the store first gets
-    /// time to answer again.
-    fn read_back(&mut self, phase: &PhasePlan, output: &mut Output) {
+    /// Reads every record back, accounts for every write so far, and closes both phases. After faults the
+    /// store first gets time to answer again. The account is kept with what was read back; of a search,
+    /// which is no phase by itself, with the reading.
+    fn read_back(&mut self, phase: &PhasePlan, mut before: Option<PhaseOutcome>, output: &Output) {
         if !phase.faults.is_empty() {
             self.origin.wait(&self.context, self.records);
         }
@@ -257,184 +250,23 @@ impl<'a> Session<'a> {
         let promised = std::mem::replace(&mut self.context.profile, profile);
         let number = self.next_index();
         let pass = Pass::reading_back(phase, self.records);
-        let measure = self.phase(&pass.phase("Read back", number), output);
+        let mut reading = self.phase(&pass.phase("Read back", number), output);
         self.store = usual;
-        if let Some(measure) = measure
+        if let Some(reading) = &mut reading
             && self.status == Status::Complete
         {
-            let account = self.accounting.account(&self.context, &measure, &how);
-            output.account_for(&phase.name, WriteAccount { copies, ..account });
+            let account = self.accounting.account(&self.context, &reading.measure, &how);
+            let writes = Some(WriteAccount { copies, ..account });
+            before.as_mut().unwrap_or(reading).writes = writes;
         }
         self.context.profile = promised;
-    }
-
-    /// Carries a phase out; `None` if it could not begin.
-    fn phase(&mut self, phase: &PhasePlan, output: &mut Output) -> Option<PhaseMeasure> {
-        let Loaded { measure, resources, faults, unasked } = match self.load(phase, output) {
-            Ok(loaded) => loaded,
-            Err(error) => {
-                let connections =
-                    phase.groups.iter().map(|g| u64::from(g.clients / g.pipeline.max(1)));
-                let failure = Failure::of_load(&self.url, &error).advising_files(connections.sum());
-                self.exit = self.exit.worse(failure.exit);
-                self.status = Status::Failed { message: failure.to_string() };
-                return None;
-            }
-        };
-        self.records = measure.records;
-        self.note(phase, &measure, &faults);
-        self.status = status_after(&self.url, self.store.threading(), phase, &measure);
-        if let Status::Failed { .. } = self.status {
-            self.exit = self.exit.worse(match measure.stopped {
-                StopReason::TimeLimit => Exit::Undecided,
-                _ => Exit::Unavailable,
-            });
+        for outcome in before.iter().chain(&reading) {
+            self.close(outcome, output);
         }
-        self.crowded |= measure.tally.other_run > 0;
-        if self.is_failure(&measure) {
-            self.exit = self.exit.worse(Exit::Failed);
-        }
-        if let Some(resources) = &resources {
-            output.add_resources(phase, resources, &self.roster.names());
-            output.add_nodes(self.roster.later());
-        }
-        let summary = resources.as_ref().map(|resources| &resources.summary);
-        let mut result = PhaseResult::new(phase, &measure, summary, output.origin());
-        result.disturb(phase, &measure, faults);
-        result.unasked = unasked;
-        let nodes = self.roster.names();
-        let (resources, work) = (resources.as_ref(), self.work(&measure));
-        let (faults, stalls) = (&result.faults, &measure.stalls);
-        let known = Known { faults, resources, nodes: &nodes, work: &work, stalls };
-        result.course = CourseResult::of(&measure.timeline, result.open(), known);
-        result.limit = summary.and_then(|used| self.limit(&measure, used, output.processors()));
-        result.publish(self.setting.plan, &self.context.profile.store);
-        output.add_phase(phase, &measure, result);
-        Some(measure)
-    }
-
-    /// Keeps what later phases and the account need of one.
-    fn note(&mut self, phase: &PhasePlan, measure: &PhaseMeasure, faults: &[FaultResult]) {
-        self.accounting.add(phase, measure, faults);
-        self.reached.insert(phase.name.clone(), measure.rate());
-    }
-
-    fn load(&mut self, phase: &PhasePlan, output: &mut Output) -> Result<Loaded, LoadError> {
-        let job = match self.sightings.as_ref().filter(|_| phase.load && only_inserts(phase)) {
-            Some(found) => Job::filling(phase.clone(), self.context.clone(), found)?,
-            None => Job::new(phase.clone(), self.context.clone())?,
-        };
-        let job = Arc::new(job);
-        let sampler = self.roster.sample(self.keeper.as_ref());
-        let watching = output.observer(&self.context.profile.store, phase);
-        let hears = Hears {
-            roster: &self.roster,
-            store: &self.store,
-            dataset: self.context.dataset,
-            interrupt: &self.context.interrupt,
-        };
-        let mut observer = Disturbed::new(watching, self.keeper.as_ref(), hears, phase);
-        let measure = Arc::clone(&self.store).load(&job, &mut observer);
-        let (faults, unasked) = observer.into_told();
-        let resources = sampler.map(Sampler::stop);
-        let mut measure = measure?;
-        if let Some(limit) = &self.device {
-            let beside = limit.figures(&measure);
-            measure.figures.extend(beside);
-        }
-        let issued = measure.issued.clone();
-        self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
-        self.name_writers(&mut measure);
-        let summary = resources.as_ref().map(|resources| &resources.summary);
-        self.judge(phase, &measure, summary, &outages(&measure, &faults));
-        Ok(Loaded { measure, resources, faults, unasked })
-    }
-
-    fn limit(
-        &self,
-        measure: &PhaseMeasure,
-        used: &ResourceSummary,
-        processors: usize,
-    ) -> Option<Limit> {
-        let kept_to = self.testbed.iter().find_map(|t| t.server_processors.as_ref().map(Vec::len));
-        Limit::of(&measure.workers, self.store.threading(), used, processors, kept_to)
-    }
-
-    /// What the store, and the servers of the testbed, tell of their work during a phase.
-    fn work(&self, measure: &PhaseMeasure) -> Vec<EventResult> {
-        let (began, store) = (measure.started_at, &self.context.profile.store);
-        let since = |at: SystemTime| at.duration_since(began).unwrap_or_default().as_nanos() as u64;
-        let told = |work: Work, who: &str| EventResult {
-            what: format!("{} of {who}", work.what),
-            from_ns: since(work.from),
-            to_ns: since(work.to),
-        };
-        let own = self.store.work_since(began).into_iter().map(|work| told(work, store));
-        let mut all: Vec<EventResult> = own.collect();
-        for (pid, name) in self.roster.processes() {
-            let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
-            all.extend(work_of(kind, pid, began).into_iter().map(|work| told(work, &name)));
-        }
-        all
-    }
-
-    fn judge(
-        &mut self,
-        phase: &PhasePlan,
-        measure: &PhaseMeasure,
-        resources: Option<&ResourceSummary>,
-        outages: &[Stretch],
-    ) {
-        let added = usize::from(phase.index) >= self.setting.plan.phases.len() && !self.probing;
-        let evidence = Evidence {
-            plan: phase,
-            measure,
-            threading: self.store.threading(),
-            resources,
-            outages,
-            prepares: phase.load || added,
-        };
-        self.reasons.push((phase.name.clone(), judge_phase(&evidence)));
-    }
-
-    /// Writes that are gone, deletes that were undone and writes that failed and are there all the
-    /// same are named by the operation that made them, where it can be told.
-    fn name_writers(&self, measure: &mut PhaseMeasure) {
-        let Some(ledger) = &self.context.ledger else { return };
-        if self.context.fields_apart || self.existing != Existing::None {
-            return;
-        }
-        let mut wanted = Wanted::default();
-        for (record, version) in measure.anomalies.iter().filter_map(written_in_vain) {
-            wanted.versions.insert((record, version));
-            wanted.sent.insert(record, ledger.state(record).next - 1);
-        }
-        if wanted.versions.is_empty() {
-            return;
-        }
-        let part = self.context.conduct.part;
-        let Ok(writers) = writers(&self.ran, &self.context.dataset, part, &wanted) else { return };
-        for anomaly in &mut measure.anomalies {
-            let write = written_in_vain(anomaly);
-            anomaly.writer = write.and_then(|write| writers.get(&write).copied());
-        }
-    }
-
-    fn is_failure(&self, measure: &PhaseMeasure) -> bool {
-        let level = self.context.profile.consistency.level;
-        let broken = !self.crowded && self.breaks_linearizability(measure);
-        measure.tally.is_failure(level, self.crowded) || broken
-    }
-
-    /// What a store that promises no linearizability need not keep is a measurement only.
-    fn breaks_linearizability(&self, measure: &PhaseMeasure) -> bool {
-        let answer = measure.linearizability.as_ref().map(|examined| &examined.answer);
-        self.context.profile.consistency.level == Consistency::Linearizable
-            && matches!(answer, Some(Linearizability::Violated(_)))
     }
 
     /// Judges the run; `planned` phases were to be run.
-    fn conclude(mut self, planned: u64, output: &mut Output) -> Exit {
+    fn conclude(mut self, planned: u64, output: &Output) -> Exit {
         let scale = self.setting.plan.scale;
         let failed = matches!(self.status, Status::Failed { .. });
         let extent = Extent { planned, ended: self.ended, failed };
@@ -450,24 +282,20 @@ impl<'a> Session<'a> {
         if let Status::Failed { message } = &self.status {
             warn_user!("kvdyno: {message}");
         }
-        output.end_store(&verdict, self.status);
-        self.exit.worse(output.judge_claims(self.setting.plan))
+        let events = output.events();
+        events.tell(Event::StoreEnded(StoreEnded {
+            verdict: Verdict::from(&verdict),
+            status: self.status,
+            at: rfc3339(SystemTime::now()),
+        }));
+        let claims = events.look(|fold| {
+            let run = fold.result().and_then(|result| result.runs.last());
+            run.map_or_else(Vec::new, |run| claims::judge(self.setting.plan, run))
+        });
+        let exit = self.exit.worse(Exit::of_claims(&claims));
+        events.tell(Event::Judged { claims });
+        exit
     }
-}
-
-fn only_inserts(phase: &PhasePlan) -> bool {
-    let mut kinds = phase.groups.iter().flat_map(|group| &group.mix.parts);
-    kinds.all(|&(kind, part)| part == 0 || kind.inserts())
-}
-
-/// Record and version of the write that an anomaly is about, if it is about one.
-fn written_in_vain(anomaly: &Anomaly) -> Option<(u64, u32)> {
-    let version = match anomaly.kind {
-        AnomalyKind::Lost | AnomalyKind::Resurrected => anomaly.floor,
-        AnomalyKind::Phantom => anomaly.seen?,
-        AnomalyKind::Corrupt | AnomalyKind::Stale => return None,
-    };
-    Some((anomaly.record, version))
 }
 
 fn ledger_config(setting: &Setting<'_>, context: &Context, existing: Existing) -> LedgerConfig {
@@ -498,69 +326,4 @@ fn expiry(plan: &Plan, profile: &Profile) -> Option<Expiry> {
     let longest = if ttls.contains(&None) { None } else { ttls.iter().flatten().max().copied() };
     let slack = profile.timeout + Duration::from_secs(1);
     Some(Expiry { shortest, longest, precision: profile.ttl_precision, slack })
-}
-
-fn status_after(
-    url: &str,
-    threading: Threading,
-    phase: &PhasePlan,
-    measure: &PhaseMeasure,
-) -> Status {
-    let lost = |what: &str| lost_text(url, threading, phase, measure, what);
-    match measure.stopped {
-        StopReason::Interrupted => Status::Interrupted,
-        StopReason::StoreLost => Status::Failed { message: lost("nothing succeeded any more") },
-        StopReason::TimeLimit => Status::Failed {
-            message: format!(
-                "phase {} did not end within {}; give it fewer requests or a --duration",
-                phase.name,
-                kvdyno_core::ground::units::format_duration(phase.time_limit)
-            ),
-        },
-        StopReason::Requests | StopReason::Duration => match not_loaded(phase, measure) {
-            Some(what) => Status::Failed { message: lost(&what) },
-            None => Status::Complete,
-        },
-    }
-}
-
-/// What is wrong with a load that later phases cannot build on: more than one in a hundred of its
-/// requests did not succeed.
-fn not_loaded(phase: &PhasePlan, measure: &PhaseMeasure) -> Option<String> {
-    let loads =
-        phase.load && phase.groups.iter().any(|g| g.mix.parts.iter().any(|m| m.0.inserts()));
-    let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
-    (loads && failed > measure.started / 100)
-        .then(|| format!("{failed} of {} requests did not succeed", measure.started))
-}
-
-fn lost_text(
-    url: &str,
-    threading: Threading,
-    phase: &PhasePlan,
-    measure: &PhaseMeasure,
-    what: &str,
-) -> String {
-    // The error that came last tells how it is now; the first may be of a passing trouble.
-    let error = measure.errors.iter().max_by_key(|error| error.last_at);
-    let advice = match error.map(|error| error.class) {
-        Some(ErrorClass::Full) => "give it more room, or use fewer or smaller records",
-        Some(ErrorClass::Rejected | ErrorClass::Unsupported) => {
-            "see whether the suite asks for what the store takes"
-        }
-        Some(ErrorClass::Overloaded) => {
-            "it has too much to do: use fewer --clients, or a lower --rate"
-        }
-        _ if threading == Threading::InProcess => {
-            "see whether its folder has room and may be written to"
-        }
-        Some(ErrorClass::Unavailable) => "it runs and says that it cannot serve: see its log",
-        Some(ErrorClass::Protocol) => "see what listens at this address",
-        _ => "see whether the server runs",
-    };
-    format!(
-        "{url}: {what} in phase {}: {}; {advice}; what was measured is kept",
-        phase.name,
-        error.map_or("no answer", |error| &error.first_message)
-    )
 }

@@ -97,7 +97,7 @@ impl Checked {
     ///
     /// # Errors
     /// [`Failure`] if it cannot be set up or opened.
-    pub fn run(self, setting: &Setting<'_>, output: &mut Output) -> Result<Exit, Failure> {
+    pub fn run(self, setting: &Setting<'_>, output: &Output) -> Result<Exit, Failure> {
         match self {
             Checked::Store(OpenStore { url, store }) => {
                 Ok(Session::open(setting, store, url)?.run(output))

@@ -76,8 +76,8 @@ fn one(
     // Whether nodes may be harmed was asked before the first trial.
     let check = |target: &Target| target.clone().check(setting.plan, true);
     let checked: Vec<Checked> = order.into_iter().map(check).collect::<Result<_, Failure>>()?;
-    let mut output = begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
-    let exit = measure(checked, setting, &mut output);
+    let output = begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
+    let exit = measure(checked, setting, &output);
     if output.is_empty() {
         output.discard();
         return Ok((exit, None));

@@ -14,7 +14,7 @@ use kvdyno_testbed::is_file;
 
 use crate::args::WinnowArguments;
 use crate::exit::{Exit, Failure};
-use crate::output::{Finished, Output};
+use crate::output::{Finished, Manner, Output};
 use crate::session::Session;
 use crate::setting::{Setting, conduct, session_number};
 use crate::signals;
@@ -139,15 +139,16 @@ fn measured(
     let (started, origin) = (SystemTime::now(), measure::now());
     let command = std::env::args().collect::<Vec<_>>();
     let result = RunResult::begin(&plan, &command, started);
-    let folder = ResultFolder::create(Some(place), &plan.suite, started, origin);
+    let folder = ResultFolder::create(Some(place), &plan.suite, started);
     let folder = folder.map_err(Failure::usage)?;
-    let mut output = Output::new(folder, result, origin, arguments.quiet, false);
+    let manner = Manner { quiet: arguments.quiet, ..Manner::default() };
+    let output = Output::new(folder, result, origin, manner);
     let exit = match &around {
         Some(around) => {
             let disclosed = testbed::disclosed(around.description());
-            session.on_testbed(disclosed, around.keeper()).run(&mut output)
+            session.on_testbed(disclosed, around.keeper()).run(&output)
         }
-        None => session.run(&mut output),
+        None => session.run(&output),
     };
     Ok(output.finish(exit))
 }

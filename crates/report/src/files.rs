@@ -5,7 +5,7 @@ pub(crate) mod resources_csv;
 pub(crate) mod rows;
 pub(crate) mod timeline_csv;
 
-use kvdyno_core::workload::PhasePlan;
+use crate::events::PhaseBegan;
 
 /// Name of the histograms by interval, in HdrHistogram's log format.
 pub const INTERVALS_FILE: &str = "intervals.hlog";
@@ -22,7 +22,7 @@ pub const REPORT_FILE: &str = "report.html";
 
 /// What an interval belongs to.
 #[derive(Clone, Copy, Debug)]
-pub struct IntervalPlace<'a> {
+pub(crate) struct IntervalPlace<'a> {
     /// Number of the store's run, from 0.
     pub run: usize,
     /// Name of the store.
@@ -33,11 +33,10 @@ pub struct IntervalPlace<'a> {
     pub phase_name: &'a str,
 }
 
-impl<'a> IntervalPlace<'a> {
-    /// The place of a phase's figures.
-    #[must_use]
-    pub fn new(run: usize, store: &'a str, plan: &'a PhasePlan) -> IntervalPlace<'a> {
-        IntervalPlace { run, store, phase: plan.index, phase_name: &plan.name }
+impl<'a> From<&'a PhaseBegan> for IntervalPlace<'a> {
+    fn from(began: &'a PhaseBegan) -> IntervalPlace<'a> {
+        let PhaseBegan { run, store, plan, .. } = began;
+        IntervalPlace { run: *run, store, phase: plan.index, phase_name: &plan.name }
     }
 }
 

@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use kvdyno_core::measure::{Interval, Nanos, PhaseMeasure, Resources};
 use serde::Serialize;
 
+use crate::events::fold::Fold;
+use crate::events::{Event, LoadEnded, PhaseBegan};
 use crate::files::{
     ANOMALIES_FILE, HISTORY_FILE, INTERVALS_FILE, IntervalPlace, REPORT_FILE, RESOURCES_FILE,
     TIMELINE_FILE, interval_log, plain_name, resources_csv, rows, timeline_csv,
@@ -67,12 +68,14 @@ pub enum FolderError {
 #[derive(Debug)]
 pub struct ResultFolder {
     path: PathBuf,
-    origin: Nanos,
+    /// What the events so far come to.
+    fold: Fold,
+    /// The phase that runs, or ran last.
+    phase: Option<PhaseBegan>,
     intervals: AppendedFile,
     timeline: AppendedFile,
     resources: AppendedFile,
     anomalies: AppendedFile,
-    buffer: Vec<u8>,
 }
 
 /// One line of `anomalies.jsonl`.
@@ -82,11 +85,11 @@ struct AnomalyLine<'a> {
     store: &'a str,
     phase_name: &'a str,
     #[serde(flatten)]
-    anomaly: AnomalyResult,
+    anomaly: &'a AnomalyResult,
 }
 
 impl ResultFolder {
-    /// Makes the folder of a run that began at `started`, which is `origin` on core's clock.
+    /// Makes the folder of a run that began at `started`.
     /// `out` names it; without, it is a new one under [`DEFAULT_PARENT`], named after the moment
     /// and `suite`.
     ///
@@ -96,7 +99,6 @@ impl ResultFolder {
         out: Option<&Path>,
         suite: &str,
         started: SystemTime,
-        origin: Nanos,
     ) -> Result<ResultFolder, FolderError> {
         let path = match out {
             Some(path) => named_folder(path)?,
@@ -108,8 +110,8 @@ impl ResultFolder {
             resources: AppendedFile::create(path.join(RESOURCES_FILE))?,
             anomalies: AppendedFile::create(path.join(ANOMALIES_FILE))?,
             path,
-            origin,
-            buffer: Vec::new(),
+            fold: Fold::default(),
+            phase: None,
         };
         folder.intervals.append(&interval_log::header(started))?;
         folder.timeline.append(&rows::header::<timeline_csv::TimelineRow>())?;
@@ -117,7 +119,7 @@ impl ResultFolder {
         Ok(folder)
     }
 
-    /// Removes what [`ResultFolder::create`] and [`ResultFolder::save`] made, of a run that never
+    /// Removes what was made, of a run that never
     /// began; files of others stay, and so does a folder that holds any.
     pub fn discard(self) {
         let files = [RESULT_FILE, INTERVALS_FILE, TIMELINE_FILE, RESOURCES_FILE, ANOMALIES_FILE];
@@ -143,79 +145,66 @@ impl ResultFolder {
         &self.path
     }
 
-    /// Adds an interval to `intervals.hlog` and `timeline.csv`.
+    /// Keeps what an event tells.
     ///
     /// # Errors
-    /// [`FolderError`] the first time that a file cannot be written; from then on that file is left
-    /// alone and this answers `Ok`.
-    pub fn add_interval(
-        &mut self,
-        place: IntervalPlace<'_>,
-        interval: &Interval,
-    ) -> Result<(), FolderError> {
-        self.buffer.clear();
-        interval_log::write(&mut self.buffer, place, interval, self.origin);
-        let logged = self.intervals.append(&self.buffer);
-        self.buffer.clear();
-        timeline_csv::write(&mut self.buffer, place, interval, self.origin);
-        logged.and(self.timeline.append(&self.buffer))
-    }
-
-    /// Adds what was used during a phase to `resources.csv`. `nodes` are the names of the sampled
-    /// servers, in their order.
+    /// [`FolderError`] if a file cannot be written; of a file that grows the first time only: from then on it
+    /// is left alone.
     ///
-    /// # Errors
-    /// As [`ResultFolder::add_interval`].
-    pub fn add_resources(
-        &mut self,
-        place: IntervalPlace<'_>,
-        resources: &Resources,
-        nodes: &[String],
-    ) -> Result<(), FolderError> {
-        self.buffer.clear();
-        resources_csv::write(&mut self.buffer, place, resources, nodes, self.origin);
-        self.resources.append(&self.buffer)
-    }
-
-    /// Adds a phase's anomalies to `anomalies.jsonl`.
-    ///
-    /// # Errors
-    /// As [`ResultFolder::add_interval`].
-    pub fn add_anomalies(
-        &mut self,
-        place: IntervalPlace<'_>,
-        measure: &PhaseMeasure,
-    ) -> Result<(), FolderError> {
-        self.buffer.clear();
-        for anomaly in &measure.anomalies {
-            let line = AnomalyLine {
-                run: place.run,
-                store: place.store,
-                phase_name: place.phase_name,
-                anomaly: AnomalyResult::new(anomaly, measure.start),
-            };
-            serde_json::to_writer(&mut self.buffer, &line).expect("it is plain JSON in memory");
-            self.buffer.push(b'\n');
+    /// # Panics
+    /// If the event does not follow from those before.
+    pub fn keep(&mut self, event: &Event) -> Result<(), FolderError> {
+        self.fold.apply(event).expect("events follow from those before");
+        match event {
+            Event::PhaseBegan(began) => self.phase = Some((**began).clone()),
+            Event::Interval(interval) => {
+                let logged = self.rows(|to, place| interval_log::write(to, place, interval));
+                let drawn = self.rows(|to, place| timeline_csv::write(to, place, interval));
+                return self.intervals.append(&logged).and(self.timeline.append(&drawn));
+            }
+            Event::Used(used) => {
+                let rows = self.rows(|to, place| resources_csv::write(to, place, used));
+                return self.resources.append(&rows);
+            }
+            Event::LoadEnded(ended) => return self.keep_findings(ended),
+            Event::RunBegan(_)
+            | Event::StoreBegan(_)
+            | Event::PhaseEnded(_)
+            | Event::Searched(_)
+            | Event::StoreEnded(_)
+            | Event::Judged { .. }
+            | Event::RunEnded { .. } => {
+                let result = self.fold.result();
+                return result.map_or(Ok(()), |result| save_result(&self.path, result));
+            }
+            _ => {}
         }
-        self.anomalies.append(&self.buffer)
+        Ok(())
     }
 
-    /// Writes the histories that a phase kept, if it did, as one file in Jepsen's EDN:
+    /// What `write` makes of the phase that runs; nothing before the first.
+    fn rows(&self, write: impl FnOnce(&mut Vec<u8>, IntervalPlace<'_>)) -> Vec<u8> {
+        let mut rows = Vec::new();
+        if let Some(phase) = &self.phase {
+            write(&mut rows, phase.into());
+        }
+        rows
+    }
+
+    /// Adds anomalies to `anomalies.jsonl`, and writes histories as one file in Jepsen's EDN:
     /// `history-RUN-PHASE.edn`.
-    ///
-    /// # Errors
-    /// [`FolderError`] if it cannot be written.
-    pub fn add_history(
-        &mut self,
-        place: IntervalPlace<'_>,
-        measure: &PhaseMeasure,
-    ) -> Result<(), FolderError> {
-        let kept = measure.linearizability.as_ref().map(|examined| &examined.history);
-        let Some(history) = kept.filter(|history| !history.records.is_empty()) else {
-            return Ok(());
-        };
-        let name = format!("{HISTORY_FILE}{}-{}.edn", place.run, plain_name(place.phase_name));
-        replace(&self.path.join(name), history.edn().as_bytes())
+    fn keep_findings(&mut self, ended: &LoadEnded) -> Result<(), FolderError> {
+        let lines = self.rows(|to, IntervalPlace { run, store, phase_name, .. }| {
+            for anomaly in &ended.anomalies {
+                let line = AnomalyLine { run, store, phase_name, anomaly };
+                serde_json::to_writer(&mut *to, &line).expect("it is plain JSON in memory");
+                to.push(b'\n');
+            }
+        });
+        let kept = self.anomalies.append(&lines);
+        let (Some(history), Some(phase)) = (&ended.history, &self.phase) else { return kept };
+        let name = format!("{HISTORY_FILE}{}-{}.edn", phase.run, plain_name(&phase.plan.name));
+        kept.and(replace(&self.path.join(name), history.as_bytes()))
     }
 
     /// Replaces `result.json` as a whole: what was there stays until the new one is on disk.

@@ -7,6 +7,7 @@ pub mod capacity;
 pub mod claims;
 pub mod compare;
 pub mod cost;
+pub mod events;
 mod figures;
 pub mod files;
 pub mod folder;

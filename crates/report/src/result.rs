@@ -13,6 +13,7 @@ mod latency;
 mod linearizability;
 mod load;
 mod merge;
+mod outcome;
 mod phase;
 mod tally;
 mod testbed;
@@ -40,14 +41,15 @@ pub use course::{CourseResult, EventResult, ExcursionResult, Known};
 pub use fault::{FaultResult, Redundancy, UnaskedNode, moments, several};
 pub use figure::FigureResult;
 pub use host::Host;
-pub use kvdyno_core::verdict::Level;
 pub use kvdyno_core::measure::HistogramError;
+pub use kvdyno_core::verdict::Level;
 pub use latency::Latency;
 pub use linearizability::{
     LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
 };
 pub use load::{RESULT_FILE, ResultFileError};
 pub use merge::{Absent, MergeError, merge};
+pub use outcome::PhaseOutcome;
 pub use phase::{
     ANOMALIES_SHOWN, AnomalyResult, DrainedGets, ErrorResult, GroupResult, PhaseResult, Published,
     SeriesResult, WorkerResult,

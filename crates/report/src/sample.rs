@@ -18,10 +18,10 @@ use kvdyno_core::workload::{
     Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel, ValueModel,
 };
 
-use crate::files::IntervalPlace;
+use crate::events::{Event, LoadEnded, PhaseBegan, StoreEnded, used};
 use crate::folder::ResultFolder;
 use crate::result::{
-    Build, CapacityResult, FitResult, Host, Latency, Level, PhaseResult, ProbeResult, Published,
+    Build, CapacityResult, FitResult, Host, Latency, Level, PhaseOutcome, ProbeResult, Published,
     Reason, RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun, SuiteResult, TestbedNode,
     TestbedResult, TestbedStep, Verdict, rfc3339,
 };
@@ -52,10 +52,8 @@ pub fn two_stores() -> RunResult {
     let run = |store: usize| {
         let result = StoreResult::new(URLS[store], &profile(store));
         let mut run = StoreRun::begin(result, Some(dataset()), started());
-        run.phases = recordings(store)
-            .iter()
-            .map(|r| PhaseResult::new(&r.plan, &r.measure, Some(&resource_summary()), ORIGIN))
-            .collect();
+        run.phases =
+            recordings(store).into_iter().map(|recording| outcome(recording).result()).collect();
         run.ended = Some(rfc3339(started() + Duration::from_secs(60)));
         run.status = Status::Complete;
         let reasons = if store == 0 { Vec::new() } else { vec![reason(0.931, 0.8)] };
@@ -138,32 +136,74 @@ pub fn capacity() -> CapacityResult {
     }
 }
 
+fn outcome(recording: Recording) -> PhaseOutcome {
+    let resources =
+        Resources { samples: Vec::new(), summary: resource_summary(), offspring: Vec::new() };
+    let outcome = PhaseOutcome::new(recording.plan, recording.measure, ORIGIN);
+    PhaseOutcome { resources: Some(resources), ..outcome }
+}
+
 /// [`two_stores`], written to a folder as a run writes it.
 ///
 /// # Panics
 /// If the folder cannot be written.
 #[must_use]
 pub fn written(path: &Path) -> RunResult {
-    let result = two_stores();
-    let mut folder = ResultFolder::create(Some(path), "quick", started(), ORIGIN).unwrap();
-    for (number, run) in result.runs.iter().enumerate() {
+    let mut folder = ResultFolder::create(Some(path), "quick", started()).unwrap();
+    events().iter().for_each(|event| folder.keep(event).unwrap());
+    two_stores()
+}
+
+/// What a run tells whose result is [`two_stores`].
+#[must_use]
+pub fn events() -> Vec<Event> {
+    let RunResult { ended, status, runs, .. } = two_stores();
+    let begun =
+        RunResult { ended: None, status: Status::Running, runs: Vec::new(), ..two_stores() };
+    let mut events = vec![Event::run_began(begun)];
+    for (number, run) in runs.into_iter().enumerate() {
+        let store = run.store.name.clone();
+        let begun = StoreRun {
+            phases: Vec::new(),
+            ended: None,
+            verdict: None,
+            status: Status::Running,
+            ..run.clone()
+        };
+        events.push(Event::StoreBegan(Box::new(begun)));
         for recording in recordings(number) {
-            let place = IntervalPlace::new(number, &run.store.name, &recording.plan);
-            for interval in &recording.intervals {
-                folder.add_interval(place, interval).unwrap();
-            }
-            folder.add_anomalies(place, &recording.measure).unwrap();
-            let used = used(recording.measure.start);
-            folder.add_resources(place, &used, &["node-1".to_owned()]).unwrap();
+            events.extend(events_of(recording, number, &store));
         }
+        events.push(Event::StoreEnded(StoreEnded {
+            verdict: run.verdict.unwrap(),
+            status: run.status,
+            at: run.ended.unwrap(),
+        }));
     }
-    folder.save(&result).unwrap();
-    result
+    events.push(Event::RunEnded { status, at: ended.unwrap() });
+    events
+}
+
+fn events_of(recording: Recording, run: usize, store: &str) -> Vec<Event> {
+    let (start, plan) = (recording.measure.start, recording.plan.clone());
+    let began = PhaseBegan { run, store: store.to_owned(), offset_ns: start - ORIGIN, plan };
+    let mut events = vec![Event::PhaseBegan(Box::new(began))];
+    let intervals = recording.intervals.iter().cloned();
+    events.extend(intervals.map(|interval| Event::Interval(Box::new(interval.since(ORIGIN)))));
+    let samples = samples(start);
+    let nodes = ["node-1".to_owned()];
+    let pairs = samples.windows(2).filter_map(|pair| used(&pair[0], &pair[1], &nodes, ORIGIN));
+    events.extend(pairs.map(Event::Used));
+    let outcome = outcome(recording);
+    let ended = LoadEnded { anomalies: outcome.anomalies(), history: None };
+    events.push(Event::LoadEnded(Box::new(ended)));
+    events.push(Event::PhaseEnded(Box::new(outcome.result())));
+    events
 }
 
 /// Four samples, one a second, of a server that keeps half a processor busy, grows by a MiB a second
 /// and writes 1,000 bytes in each.
-fn used(start: Nanos) -> Resources {
+fn samples(start: Nanos) -> Vec<Sample> {
     let at = |second: u64| ProcessCounters {
         user: Duration::from_millis(500 * second),
         rss: (second + 1) << 20,
@@ -176,11 +216,7 @@ fn used(start: Nanos) -> Resources {
         own: at(second),
         servers: vec![Some(at(second))],
     };
-    Resources {
-        samples: (0..4).map(sample).collect(),
-        summary: resource_summary(),
-        offspring: Vec::new(),
-    }
+    (0..4).map(sample).collect()
 }
 
 /// A testbed of one node, whose strings are `word`.

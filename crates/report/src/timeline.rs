@@ -9,8 +9,9 @@ use hdrhistogram::Histogram;
 use kvdyno_core::measure::latency_histogram;
 use serde::Serialize;
 
+use crate::events::MACHINE;
 use crate::files::interval_log::{LoggedHistogram, Measured, interval_at, read_log};
-use crate::files::resources_csv::{MACHINE, ResourceRow};
+use crate::files::resources_csv::ResourceRow;
 use crate::files::timeline_csv::TimelineRow;
 use crate::files::{INTERVALS_FILE, RESOURCES_FILE, TIMELINE_FILE};
 use crate::result::{RunResult, add};

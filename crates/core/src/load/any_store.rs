@@ -8,7 +8,8 @@ use super::copies::{self, Agreement};
 use super::error::LoadError;
 use super::job::{Context, Job};
 use super::observer::Observer;
-use super::run::run;
+use super::phase::carry;
+use super::recheck::recheck;
 use super::threads;
 use crate::measure::PhaseMeasure;
 use crate::store::{
@@ -17,15 +18,38 @@ use crate::store::{
 
 /// Implemented for every [`Store`].
 pub trait AnyStore: ErasedStore {
-    /// Runs a phase to its end; blocks.
+    /// Carries the load of a phase; blocks until nothing is in flight any more.
     ///
     /// # Errors
-    /// [`LoadError`] if the phase could not begin.
+    /// [`LoadError`] if the phase could not begin; what went wrong later is in the measure.
     fn load(
         self: Arc<Self>,
         job: &Arc<Job>,
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError>;
+
+    /// Reads again what was not answered or looked wrong, which tells what is lost from what was late, and
+    /// asks the store for its own figures: enters both. What was broken is repaired by then; blocks.
+    fn look_again(
+        self: Arc<Self>,
+        job: &Job,
+        measure: &mut PhaseMeasure,
+        observer: &mut dyn Observer,
+    );
+
+    /// Both, of a phase without faults.
+    ///
+    /// # Errors
+    /// As [`AnyStore::load`].
+    fn run(
+        self: Arc<Self>,
+        job: &Arc<Job>,
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseMeasure, LoadError> {
+        let mut measure = Arc::clone(&self).load(job, observer)?;
+        self.look_again(job, &mut measure, observer);
+        Ok(measure)
+    }
 }
 
 impl<S: Store> AnyStore for S {
@@ -34,8 +58,36 @@ impl<S: Store> AnyStore for S {
         job: &Arc<Job>,
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError> {
-        run(&self, job, observer)
+        carry(&self, job, observer)
     }
+
+    fn look_again(
+        self: Arc<Self>,
+        job: &Job,
+        measure: &mut PhaseMeasure,
+        observer: &mut dyn Observer,
+    ) {
+        // A store that stands in front of another neither has a record for good nor loses one.
+        match Store::behind(&*self) {
+            Some(behind) => recheck(&Arc::new(behind), job, measure, observer),
+            None => recheck(&self, job, measure, observer),
+        }
+        // Servers may be asked, and are not waited for if the user does not.
+        if !job.context.interrupt.is_urgent() {
+            measure.figures = {
+                let asked = Store::figures(&*self);
+                wait(Store::threading(&*self), asked).unwrap_or_default()
+            };
+        }
+    }
+}
+
+/// What a store is asked for on the calling thread.
+fn wait<T>(threading: Threading, asked: impl Future<Output = T>) -> Result<T, LoadError> {
+    Ok(match threading {
+        Threading::InProcess => threads::block_on_calling_thread(asked),
+        Threading::Networked => tokio::task::LocalSet::new().block_on(&threads::runtime()?, asked),
+    })
 }
 
 /// What is asked outside the load; each of these blocks.
@@ -53,7 +105,7 @@ impl dyn AnyStore + '_ {
     /// # Errors
     /// [`LoadError`] if no copy could be looked for.
     pub fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError> {
-        self.wait(async {
+        wait(self.threading(), async {
             let copies = self.copies().await.map_err(LoadError::Unavailable)?;
             copies::compare(copies, context, records).await
         })?
@@ -76,16 +128,8 @@ impl dyn AnyStore + '_ {
     }
 
     fn ask<T>(&self, asked: impl Future<Output = Answer<T>>) -> Result<T, LoadError> {
-        self.wait(asked)?.map_err(|fault: RequestError| LoadError::Unavailable(fault))
-    }
-
-    fn wait<T>(&self, asked: impl Future<Output = T>) -> Result<T, LoadError> {
-        Ok(match self.threading() {
-            Threading::InProcess => threads::block_on_calling_thread(asked),
-            Threading::Networked => {
-                tokio::task::LocalSet::new().block_on(&threads::runtime()?, asked)
-            }
-        })
+        wait(self.threading(), asked)?
+            .map_err(|error: RequestError| LoadError::Unavailable(error))
     }
 }
 

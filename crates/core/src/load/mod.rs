@@ -18,7 +18,6 @@ mod pace;
 mod phase;
 mod recheck;
 mod request_clock;
-mod run;
 mod schedule;
 mod threads;
 mod timeouts;

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::measure::{Interval, Nanos};
 
 /// How far a phase has come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Time since the start.
     pub elapsed: Duration,
@@ -28,9 +30,6 @@ pub trait Observer {
     fn first_fault(&self) -> Option<Nanos> {
         None
     }
-
-    /// The clients are done; next the store is asked about what looked wrong.
-    fn over(&mut self) {}
 
     /// An interval is complete: each worker has passed it. In order.
     fn interval(&mut self, interval: &Interval);

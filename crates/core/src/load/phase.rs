@@ -16,8 +16,8 @@ use super::observer::{Observer, Progress};
 use super::threads::{self, Assignment, Ended, Gate, Report};
 use super::timeouts::Timeouts;
 use crate::measure::{
-    self, Batch, Collector, ErrorSummary, Interval, Nanos, OldRecords, PhaseMeasure,
-    Stalls, StopReason, TimelineBuilder, Watchdog, WorkerUse, now,
+    self, Batch, Collector, ErrorSummary, Interval, Nanos, OldRecords, PhaseMeasure, Stalls,
+    StopReason, TimelineBuilder, Watchdog, WorkerUse, now,
 };
 use crate::store::{ErrorClass, Store, Threading};
 use crate::verify::linearizability::{self, Examined, Linearizability};
@@ -56,7 +56,6 @@ pub(super) fn carry<S: Store>(
     watch.until_the_end(job, observer);
     let stalls = watchdog.stop();
     watch.close(job, observer);
-    observer.over();
     Ok(watch.into_measure(job, stalls))
 }
 
@@ -303,8 +302,7 @@ impl Watch {
 
     fn into_measure(self, job: &Job, stalls: Stalls) -> PhaseMeasure {
         let by_plan = if self.in_time { StopReason::Duration } else { StopReason::Requests };
-        let Watch { started, collector, mut timeline, mut ended, stopped, end, .. } =
-            self;
+        let Watch { started, collector, mut timeline, mut ended, stopped, end, .. } = self;
         ended.sort_by_key(|ended| ended.worker);
         let (offered, begun) = collector.offered_and_started();
         // A thread that was left behind kept its part of the histories.

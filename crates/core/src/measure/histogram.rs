@@ -150,13 +150,26 @@ mod tests {
         let good = histogram_to_text(&sample());
         let raw = STANDARD.decode(&good).unwrap();
         for cut in 0..raw.len() {
-            assert!(histogram_from_text::<u64>(&STANDARD.encode(&raw[..cut])).is_err(), "cut at {cut}");
+            assert!(
+                histogram_from_text::<u64>(&STANDARD.encode(&raw[..cut])).is_err(),
+                "cut at {cut}"
+            );
         }
         let mut foreign = Histogram::<u64>::new_with_bounds(1, u64::MAX / 2, 5).unwrap();
         foreign.record(7).unwrap();
-        assert!(histogram_from_text::<u64>(&histogram_to_text(&foreign)).unwrap_err().to_string().contains("bounds"));
+        assert!(
+            histogram_from_text::<u64>(&histogram_to_text(&foreign))
+                .unwrap_err()
+                .to_string()
+                .contains("bounds")
+        );
         assert!(histogram_from_text::<u64>("!").is_err());
-        assert!(histogram_from_text::<u64>(&"A".repeat(MOST_ENCODED + 4)).unwrap_err().to_string().contains("long"));
+        assert!(
+            histogram_from_text::<u64>(&"A".repeat(MOST_ENCODED + 4))
+                .unwrap_err()
+                .to_string()
+                .contains("long")
+        );
     }
 
     #[test]
@@ -182,7 +195,17 @@ mod tests {
             STANDARD.encode(outer)
         };
         assert_eq!(histogram_from_text::<u64>(&wrap(&[2])).unwrap().len(), 1);
-        assert!(histogram_from_text::<u64>(&wrap(&[0xff; 9])).unwrap_err().to_string().contains("impossible"));
-        assert!(histogram_from_text::<u64>(&wrap(&vec![0; 10 << 20])).unwrap_err().to_string().contains("long"));
+        assert!(
+            histogram_from_text::<u64>(&wrap(&[0xff; 9]))
+                .unwrap_err()
+                .to_string()
+                .contains("impossible")
+        );
+        assert!(
+            histogram_from_text::<u64>(&wrap(&vec![0; 10 << 20]))
+                .unwrap_err()
+                .to_string()
+                .contains("long")
+        );
     }
 }

@@ -83,6 +83,19 @@ impl Interval {
         }
     }
 
+    /// As of a clock that shows 0 when this one shows `origin`.
+    #[must_use]
+    pub fn since(self, origin: Nanos) -> Interval {
+        let since = |at: Nanos| at.saturating_sub(origin);
+        Interval { start: since(self.start), end: since(self.end), ..self }
+    }
+
+    /// About how much memory its histograms take, bytes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.series.iter().map(|(_, measure)| measure.weight()).sum()
+    }
+
     /// Of open arrivals: what had piled up was being worked off, or still piled up, so that its level is
     /// not the schedule's. `before` is the backlog at the end of the interval before it.
     #[must_use]

@@ -43,7 +43,8 @@ pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
 pub use queues::{NetworkDevice, network_devices};
 pub use recorder::{Recorder, Timing};
 pub use resources::{
-    Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, Sampler, ServerUse,
+    Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, SampleSink, Sampler,
+    ServerUse,
 };
 pub use series::{Drained, Ending, KindMeasure, Series};
 pub use silence::{Silences, Stretch};

@@ -145,6 +145,21 @@ impl<C: Counter> KindMeasure<C> {
         self.ok.saturating_sub(missed(&self.missed_service))
     }
 
+    /// About how much memory its histograms take, bytes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let histograms = [
+            &self.service,
+            &self.response,
+            &self.missed_service,
+            &self.missed_response,
+            &self.unsuccessful_service,
+            &self.unsuccessful_response,
+        ];
+        let cells = histograms.into_iter().flatten().map(Histogram::distinct_values);
+        cells.sum::<usize>() * size_of::<C>()
+    }
+
     /// Counts one operation of a kind.
     #[inline(always)]
     pub fn record(

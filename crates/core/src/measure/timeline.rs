@@ -5,10 +5,10 @@
 use hdrhistogram::{Counter, Histogram};
 
 use super::clock::Nanos;
-use super::interval::{Batch, Interval};
 use super::histogram::latency_histogram;
+use super::interval::{Batch, Interval};
 use super::series::KindMeasure;
-use super::silence::{Silences, Stretch};
+use super::silence::Silences;
 use super::slots::{SLOT, Side, Slot};
 
 /// Most slots of a phase: neighbours are merged beyond that.

@@ -60,16 +60,15 @@ mod tests {
     use super::*;
 
     fn timeline(rates: &[u64]) -> Timeline {
-        let intervals = (rates.iter().enumerate())
-            .map(|(index, &completed)| Interval {
-                index: index as u32,
-                start: index as u64 * 1_000_000_000,
-                end: (index as u64 + 1) * 1_000_000_000,
-                offered: completed,
-                started: completed,
-                completed,
-                ..Interval::default()
-            });
+        let intervals = (rates.iter().enumerate()).map(|(index, &completed)| Interval {
+            index: index as u32,
+            start: index as u64 * 1_000_000_000,
+            end: (index as u64 + 1) * 1_000_000_000,
+            offered: completed,
+            started: completed,
+            completed,
+            ..Interval::default()
+        });
         intervals.collect()
     }
 

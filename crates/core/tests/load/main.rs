@@ -100,7 +100,7 @@ impl Bench {
     fn run(&self, plan: PhasePlan) -> (PhaseMeasure, Seen) {
         let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
         let mut seen = Seen::default();
-        let measure = Arc::clone(&self.store).load(&job, &mut seen).unwrap();
+        let measure = Arc::clone(&self.store).run(&job, &mut seen).unwrap();
         (measure, seen)
     }
 

@@ -17,18 +17,14 @@ fn passes(records: u64, clients: u32) -> [PhasePlan; 2] {
     [PhasePlan { index: 0, ..insert }, PhasePlan { load: true, ..read }]
 }
 
-/// Does something as soon as the clients are done.
-struct Afterwards<F> {
-    then: F,
+/// Counts what it is told of the load and of the passes after it.
+#[derive(Default)]
+struct Counted {
     completed: u64,
     asked_again: u64,
 }
 
-impl<F: FnMut()> Observer for Afterwards<F> {
-    fn over(&mut self) {
-        (self.then)();
-    }
-
+impl Observer for Counted {
     fn interval(&mut self, interval: &Interval) {
         self.completed += interval.completed;
     }
@@ -40,11 +36,14 @@ impl<F: FnMut()> Observer for Afterwards<F> {
     }
 }
 
-/// What was measured, and how many records a pass went over that progress was told of.
-fn run_and_then(bench: &Bench, plan: PhasePlan, then: impl FnMut()) -> (PhaseMeasure, u64) {
+/// What was measured, and how many records a pass went over that progress was told of. `then` is done as
+/// soon as the clients are.
+fn run_and_then(bench: &Bench, plan: PhasePlan, mut then: impl FnMut()) -> (PhaseMeasure, u64) {
     let job = Arc::new(Job::new(plan, bench.context.clone()).unwrap());
-    let mut observer = Afterwards { then, completed: 0, asked_again: 0 };
-    let measure = Arc::clone(&bench.store).load(&job, &mut observer).unwrap();
+    let mut observer = Counted::default();
+    let mut measure = Arc::clone(&bench.store).load(&job, &mut observer).unwrap();
+    then();
+    Arc::clone(&bench.store).look_again(&job, &mut measure, &mut observer);
     assert_eq!(observer.completed, measure.started, "passes are no part of the timeline");
     (measure, observer.asked_again)
 }

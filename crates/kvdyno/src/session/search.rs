@@ -10,8 +10,11 @@ use kvdyno_core::store::Threading;
 use kvdyno_core::suite::SearchPlan;
 use kvdyno_core::verdict::Reason;
 use kvdyno_core::workload::{Arrival, PhasePlan};
+use kvdyno_report::events::Event;
 use kvdyno_report::objective::{Met, met};
-use kvdyno_report::result::{CapacityResult, FitResult, PhaseResult, ProbeResult, Status};
+use kvdyno_report::result::{
+    CapacityResult, FitResult, PhaseOutcome, PhaseResult, ProbeResult, Status,
+};
 use kvdyno_report::view;
 
 use super::Session;
@@ -32,7 +35,7 @@ struct Ended;
 
 impl Session<'_> {
     /// Carries out the search that `phase` is.
-    pub(super) fn search(&mut self, order: &SearchPlan, phase: &PhasePlan, output: &mut Output) {
+    pub(super) fn search(&mut self, order: &SearchPlan, phase: &PhasePlan, output: &Output) {
         let mut found = CapacityResult {
             phase: phase.name.clone(),
             conditions: order.text(),
@@ -47,12 +50,12 @@ impl Session<'_> {
         });
         self.probing = false;
         if let (Ok(()), true) = (&searched, phase.read_back && self.setting.verify) {
-            self.read_back(&phase, output);
+            self.read_back(&phase, None, output);
         }
         if searched.is_ok() && found.carried.is_none() {
             self.exit = self.exit.worse(Exit::Undecided);
         }
-        output.add_capacity(found);
+        output.events().tell(Event::Searched(Box::new(found)));
     }
 
     /// The phase with as many clients as make sense: a store in this process has a thread for each,
@@ -73,7 +76,7 @@ impl Session<'_> {
         &mut self,
         phase: &PhasePlan,
         found: &mut CapacityResult,
-        output: &mut Output,
+        output: &Output,
     ) -> Result<(), Ended> {
         let most: u32 = phase.groups.iter().map(|group| group.clients).sum();
         let length = length(phase);
@@ -83,7 +86,9 @@ impl Session<'_> {
             let asked = ProbeLoad::Clients(clients);
             let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
             let (result, _) = self.try_one(&plan, "sweep", output)?;
-            found.sweep.push(probe_result(&result, "sweep", None, None));
+            let probe = probe_result(&result, "sweep", None, None);
+            output.events().tell(Event::Probed(Box::new(probe.clone())));
+            found.sweep.push(probe);
         }
         let points: Vec<(f64, f64)> = (found.sweep.iter())
             .filter_map(|probe| Some((f64::from(probe.clients), probe.rate?)))
@@ -112,7 +117,7 @@ impl Session<'_> {
         phase: &PhasePlan,
         first: f64,
         found: &mut CapacityResult,
-        output: &mut Output,
+        output: &Output,
     ) -> Result<(), Ended> {
         let search = Search { first, most: MOST, step: order.step };
         let length = length(phase);
@@ -136,7 +141,9 @@ impl Session<'_> {
                 self.reasons.push((plan.name.clone(), reasons.clone()));
             }
             let seen = met.seen;
-            probes.push((probe_result(&result, purpose.name(), Some(rate), Some(met)), reasons));
+            let probe = probe_result(&result, purpose.name(), Some(rate), Some(met));
+            output.events().tell(Event::Probed(Box::new(probe.clone())));
+            probes.push((probe, reasons));
             Ok(seen)
         });
         if let Ok(SearchOutcome { carried, missed, .. }) = &searched {
@@ -153,20 +160,23 @@ impl Session<'_> {
         &mut self,
         plan: &PhasePlan,
         purpose: &'static str,
-        output: &mut Output,
+        output: &Output,
     ) -> Result<(PhaseResult, Vec<Reason>), Ended> {
         let judged = self.reasons.len();
-        self.phase(plan, output);
+        let outcome = self.phase(plan, output);
         let mut reasons: Vec<Reason> =
             self.reasons.drain(judged..).flat_map(|(_, reasons)| reasons).collect();
         let (wrong, rest) = reasons.drain(..).partition(|reason| {
             matches!(reason, Reason::Anomalies { .. } | Reason::Unjudged { .. })
         });
         self.reasons.push((plan.name.clone(), wrong));
-        let result = output.last_phase_mut().filter(|_| self.status == Status::Complete);
-        let Some(result) = result else { return Err(Ended) };
-        result.probe = Some(purpose.to_owned());
-        Ok((result.clone(), rest))
+        let is_whole = self.status == Status::Complete;
+        let probe = outcome.map(|outcome| {
+            // One that was cut short is no probe.
+            let probe = is_whole.then(|| purpose.to_owned());
+            self.close(&PhaseOutcome { probe, ..outcome }, output)
+        });
+        probe.filter(|_| is_whole).map(|result| (result, rest)).ok_or(Ended)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Carries out the faults of a phase on its testbed while the phase runs, and puts right what is
-//! left of them when it is over, however it ends.
+//! left of them when it is over, however it ends. It is told how the phase goes, and tells what it does.
 
-mod disturbed;
+mod disturbance;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::workload::{Condition, FaultKind, FaultPlan, PhasePlan, Random};
+use kvdyno_report::events::Event;
+use kvdyno_report::events::stream::Stream;
 use kvdyno_report::result::{FaultResult, Redundancy};
 use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError, Trouble};
 
@@ -22,7 +24,7 @@ use super::aim::{Aimed, action, choose, few, sides, wanted};
 use super::mending::{Mending, State};
 use super::newcomers::{Newcomers, TAKE_RECORDS};
 use super::shared_keeper::{SharedKeeper, lock};
-pub use disturbed::{Disturbed, Hears};
+pub use disturbance::{Disturbance, Disturbed, Known};
 
 /// Longest time between two looks at a phase in which nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
@@ -31,8 +33,6 @@ const IDLE: Duration = Duration::from_secs(60);
 struct Nemesis {
     /// How the phase goes; closed when it is over.
     news: Sender<News>,
-    /// What is waited for once it is over.
-    waits: Receiver<String>,
     thread: JoinHandle<Vec<Done>>,
     first: Arc<First>,
 }
@@ -88,6 +88,22 @@ impl Done {
         let (used, error, whole, not_whole) = (None, None, None, None);
         Done { what, node, role, began, ended, used, error, whole, not_whole }
     }
+
+    /// As a result tells it of a phase that began at `start`.
+    fn result(&self, start: Nanos) -> FaultResult {
+        let since = |at: Nanos| at.saturating_sub(start);
+        FaultResult {
+            what: self.what.to_owned(),
+            node: self.node.clone(),
+            role: self.role.map(|role| role.name().to_owned()),
+            began_ns: since(self.began),
+            ended_ns: since(self.ended),
+            used: self.used.clone(),
+            error: self.error.clone(),
+            whole: self.whole.clone(),
+            not_whole: self.not_whole.clone(),
+        }
+    }
 }
 
 /// Something that is to be done.
@@ -110,19 +126,20 @@ struct Repair {
 
 impl Nemesis {
     /// Begins with the faults of a phase that begins at `start`. Its seed decides who is meant by `any`.
-    fn start(keeper: &SharedKeeper, hears: Hears<'_>, phase: &PhasePlan, start: Nanos) -> Nemesis {
+    fn start(keeper: &SharedKeeper, known: Known<'_>, phase: &PhasePlan, start: Nanos) -> Nemesis {
         let faults = &phase.faults;
         let seed = phase.groups.first().map_or(0, |group| group.seed);
         let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
-        let ((news, heard), (tells, waits)) = (channel(), channel());
+        let (news, heard) = channel();
         let first = Arc::new(First(AtomicU64::new(First::NONE)));
         let hand = Hand {
             first: Arc::clone(&first),
-            tells,
+            events: known.events.clone(),
+            start,
             keeper: Arc::clone(keeper),
-            roster: hears.roster.clone(),
-            newcomers: Newcomers::new(hears.store, hears.dataset, records),
-            interrupt: Arc::clone(hears.interrupt),
+            roster: known.roster.clone(),
+            newcomers: Newcomers::new(known.store, known.dataset, records),
+            interrupt: Arc::clone(known.interrupt),
             faults: faults.clone(),
             random: Random::new(seed, 0),
             waiting: (0..faults.len()).filter(|at| faults[*at].when.is_some()).collect(),
@@ -132,36 +149,25 @@ impl Nemesis {
             mending: Mending::default(),
             put_off: BTreeSet::new(),
         };
-        let thread = std::thread::spawn(move || hand.work(start, &heard));
-        Nemesis { news, waits, thread, first }
+        let thread = std::thread::spawn(move || hand.work(&heard));
+        Nemesis { news, thread, first }
     }
 
     /// The phase is over: what is broken is repaired. What was done, in order; `start` is the
-    /// phase's begin. `shows` what it waits for meanwhile, which may take a minute and more.
-    fn stop(self, start: Nanos, shows: impl Fn(&str)) -> Vec<FaultResult> {
+    /// phase's begin.
+    fn stop(self, start: Nanos) -> Vec<FaultResult> {
         drop(self.news);
-        self.waits.iter().for_each(|what| shows(&what));
         let done = self.thread.join().unwrap_or_default();
-        let since = |at: Nanos| at.saturating_sub(start);
-        let result = |done: Done| FaultResult {
-            what: done.what.to_owned(),
-            node: done.node,
-            role: done.role.map(|role| role.name().to_owned()),
-            began_ns: since(done.began),
-            ended_ns: since(done.ended),
-            used: done.used,
-            error: done.error,
-            whole: done.whole,
-            not_whole: done.not_whole,
-        };
-        done.into_iter().map(result).collect()
+        done.iter().map(|done| done.result(start)).collect()
     }
 }
 
 struct Hand {
     first: Arc<First>,
-    /// What is waited for once the phase is over.
-    tells: Sender<String>,
+    /// Where it tells what it does.
+    events: Stream,
+    /// Begin of the phase.
+    start: Nanos,
     keeper: SharedKeeper,
     /// Hears of nodes that are other processes now.
     roster: NodeProcesses,
@@ -183,8 +189,8 @@ struct Hand {
 }
 
 impl Hand {
-    fn work(mut self, start: Nanos, heard: &Receiver<News>) -> Vec<Done> {
-        let begin = Instant::now() + Duration::from_nanos(start.saturating_sub(now()));
+    fn work(mut self, heard: &Receiver<News>) -> Vec<Done> {
+        let begin = Instant::now() + Duration::from_nanos(self.start.saturating_sub(now()));
         let faults = self.faults.iter().enumerate().filter(|(_, fault)| fault.when.is_none());
         self.agenda = faults.map(|(i, fault)| (begin + fault.at, Task::Fault(i))).collect();
         loop {
@@ -251,7 +257,7 @@ impl Hand {
             }
         }
         for repair in repairs {
-            self.tell(format!("{}: {}", mending_by(&repair.action), repair.nodes.join(", ")));
+            self.tell_wait(format!("{}: {}", mending_by(&repair.action), repair.nodes.join(", ")));
             self.repair(repair.action, repair.nodes);
         }
         // What is read back next must not be taken for lost because it is still on its way.
@@ -259,7 +265,7 @@ impl Hand {
             std::thread::sleep(self.mending.next_look().unwrap_or_default());
             self.look_at_copies();
             if let Some(waits) = self.mending.waits() {
-                self.tell(waits);
+                self.tell_wait(waits);
             }
         }
         for number in late {
@@ -277,9 +283,9 @@ impl Hand {
         }
     }
 
-    /// Nobody need hear it.
-    fn tell(&self, what: String) {
-        let _ = self.tells.send(what);
+    /// What is put right now that the load is over, or waited for.
+    fn tell_wait(&self, what: String) {
+        self.events.tell(Event::Mending { what });
     }
 
     /// The place of what is due first.
@@ -434,11 +440,11 @@ impl Hand {
     }
 
     fn add(&mut self, what: &'static str) {
-        let began = now();
+        let began = self.tell_begin(what);
         let added = lock(&self.keeper).add_node();
         match added {
             Ok(node) => {
-                self.done.push(Done::new(what, &node, None, began));
+                self.tell(Done::new(what, &node, None, began));
                 self.mending.begin(self.done.len() - 1..self.done.len(), began);
                 self.roster.look(&self.keeper);
                 self.join(node);
@@ -449,12 +455,13 @@ impl Hand {
 
     /// Where clients decide which server has a record, those of the new one are moved to it.
     fn join(&mut self, node: String) {
-        let (what, began) = ("move records", now());
+        let what = "move records";
+        let began = now();
         let nodes = lock(&self.keeper).nodes().unwrap_or_default();
         let address = nodes.into_iter().find(|known| known.name == node).map(|new| new.address);
         match self.newcomers.take_in(&node, address.as_deref()) {
             Ok(None) => {}
-            Ok(used) => self.done.push(Done { used, ..Done::new(what, &node, None, began) }),
+            Ok(used) => self.tell(Done { used, ..Done::new(what, &node, None, began) }),
             Err(error) => self.note(what, &[(node, None)], began, &error),
         }
     }
@@ -474,7 +481,7 @@ impl Hand {
 
     /// Does something to nodes at one moment; whether it was done.
     fn act(&mut self, what: &'static str, action: &Action, aimed: &Aimed) -> bool {
-        let began = now();
+        let began = self.tell_begin(what);
         let names = aimed.iter().map(|(node, _)| node.clone()).collect();
         let acted = lock(&self.keeper).act_on(names, action.clone());
         match acted {
@@ -488,7 +495,7 @@ impl Hand {
                 for (node, role) in aimed {
                     let not_whole = self.mending.overdue().filter(|_| harms);
                     let done = Done::new(what, node, *role, began);
-                    self.done.push(Done { ended, used: Some(used.clone()), not_whole, ..done });
+                    self.tell(Done { ended, used: Some(used.clone()), not_whole, ..done });
                 }
                 if mends {
                     self.mending.begin(first..self.done.len(), began);
@@ -502,6 +509,20 @@ impl Hand {
         }
     }
 
+    /// Something is done now; when that is.
+    fn tell_begin(&self, what: &'static str) -> Nanos {
+        let began = now();
+        let at_ns = began.saturating_sub(self.start);
+        self.events.tell(Event::FaultBegan { what: what.to_owned(), at_ns });
+        began
+    }
+
+    /// Something was done, or could not be.
+    fn tell(&mut self, done: Done) {
+        self.events.tell(Event::FaultDone(done.result(self.start)));
+        self.done.push(done);
+    }
+
     /// What could not be done, and why.
     fn note(
         &mut self,
@@ -513,7 +534,7 @@ impl Hand {
         let error = Some(error.to_string());
         let nobody = [(String::new(), None)];
         for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
-            self.done.push(Done { error: error.clone(), ..Done::new(what, node, *role, began) });
+            self.tell(Done { error: error.clone(), ..Done::new(what, node, *role, began) });
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kvdyno_core::measure::{Follow, Sampler};
+use kvdyno_core::measure::{Follow, SampleSink, Sampler};
 use kvdyno_report::result::TestbedNode;
 use kvdyno_testbed::NodeDescription;
 
@@ -30,14 +30,15 @@ impl NodeProcesses {
         NodeProcesses(Arc::new(Mutex::new(State { nodes, ..State::default() })))
     }
 
-    /// Begins to sample the nodes as they are now; `None` where this machine tells nothing.
-    pub fn sample(&self, keeper: Option<&SharedKeeper>) -> Option<Sampler> {
+    /// Begins to sample the nodes as they are now, and gives `sink` each sample; `None` where this machine
+    /// tells nothing.
+    pub fn sample(&self, keeper: Option<&SharedKeeper>, sink: SampleSink) -> Option<Sampler> {
         // Somebody else may have started them again, with `kvdyno testbed fault`.
         if let Some(keeper) = keeper {
             self.look(keeper);
         }
         self.with(|state| {
-            let sampler = Sampler::start(&state.pids()).ok()?;
+            let sampler = Sampler::start_telling(&state.pids(), sink).ok()?;
             state.follow = Some(sampler.follow());
             Some(sampler)
         })

@@ -10,6 +10,7 @@ mod capacity;
 mod comparing;
 mod documented;
 mod elsewhere;
+mod events;
 mod folders;
 #[cfg(feature = "server-tests")]
 mod harm;

@@ -97,7 +97,7 @@ impl Run {
 
     pub fn carry(&self, plan: PhasePlan) -> PhaseMeasure {
         let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
-        Arc::clone(&self.store).load(&job, &mut Unobserved).unwrap()
+        Arc::clone(&self.store).run(&job, &mut Unobserved).unwrap()
     }
 }
 

@@ -11,7 +11,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
 };
-use kvdyno_core::measure::{Interval, Nanos, histogram_from_text};
+use kvdyno_core::measure::{Interval, histogram_from_text};
 
 use super::{IntervalPlace, plain_name};
 
@@ -81,14 +81,10 @@ pub(crate) fn header(started: SystemTime) -> Vec<u8> {
     bytes
 }
 
-/// Adds an interval's histograms, tagged `store/phase/group/kind/what`.
-pub(crate) fn write(
-    to: &mut Vec<u8>,
-    place: IntervalPlace<'_>,
-    interval: &Interval,
-    origin: Nanos,
-) {
-    let start = Duration::from_nanos(interval.start.saturating_sub(origin));
+/// Adds the histograms of an interval, whose times count from the begin of the run, tagged
+/// `store/phase/group/kind/what`.
+pub(crate) fn write(to: &mut Vec<u8>, place: IntervalPlace<'_>, interval: &Interval) {
+    let start = Duration::from_nanos(interval.start);
     let length = Duration::from_nanos(interval.end.saturating_sub(interval.start));
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()

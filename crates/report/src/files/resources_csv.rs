@@ -1,17 +1,10 @@
 //! `resources.csv`: what the machine, kvdyno and each node of a testbed used from one sample to the
 //! next, for spreadsheets and for the report's charts.
 
-use std::time::Duration;
-
-use kvdyno_core::measure::{Nanos, ProcessCounters, Resources, Sample};
 use serde::{Deserialize, Serialize};
 
 use super::{IntervalPlace, rows};
-
-/// Name of the rows about the whole machine.
-pub(crate) const MACHINE: &str = "machine";
-/// Name of the rows about this process.
-pub(crate) const OWN: &str = "kvdyno";
+use crate::events::{ProcessUsed, Used};
 
 /// A row: what one process used during a stretch of time. Times are seconds since the run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,73 +31,25 @@ pub(crate) struct ResourceRow {
     pub sent_bytes: Option<u64>,
 }
 
-/// Adds the rows of a phase. `nodes` are the names of the sampled servers, in their order.
-pub(crate) fn write(
-    to: &mut Vec<u8>,
-    place: IntervalPlace<'_>,
-    resources: &Resources,
-    nodes: &[String],
-    origin: Nanos,
-) {
-    for pair in resources.samples.windows(2) {
-        let (before, after) = (&pair[0], &pair[1]);
-        let length = Duration::from_nanos(after.at.saturating_sub(before.at));
-        if length.is_zero() {
-            continue;
-        }
-        let stretch = ResourceRow {
+/// Adds the rows of what was used from one sample to the next.
+pub(crate) fn write(to: &mut Vec<u8>, place: IntervalPlace<'_>, used: &Used) {
+    for process in &used.processes {
+        let ProcessUsed { processors, rss_bytes, read_bytes, written_bytes, .. } = *process;
+        let row = ResourceRow {
             run: place.run,
             store: place.store.to_owned(),
             phase: place.phase,
             phase_name: place.phase_name.to_owned(),
-            start_s: before.at.saturating_sub(origin) as f64 / 1e9,
-            length_s: length.as_secs_f64(),
-            ..ResourceRow::default()
+            start_s: used.from_ns as f64 / 1e9,
+            length_s: used.to_ns.saturating_sub(used.from_ns) as f64 / 1e9,
+            process: process.process.clone(),
+            processors,
+            rss_bytes,
+            read_bytes,
+            written_bytes,
+            received_bytes: process.received_bytes,
+            sent_bytes: process.sent_bytes,
         };
-        used_by_all(&stretch, before, after, nodes).iter().for_each(|row| rows::push(to, row));
-    }
-}
-
-fn used_by_all(
-    stretch: &ResourceRow,
-    before: &Sample,
-    after: &Sample,
-    nodes: &[String],
-) -> Vec<ResourceRow> {
-    let machine = after.machine.since(&before.machine);
-    let worked = (machine.user + machine.system).as_secs_f64();
-    let mut rows = vec![
-        ResourceRow {
-            process: MACHINE.to_owned(),
-            processors: worked / stretch.length_s,
-            ..stretch.clone()
-        },
-        used(stretch, OWN, &before.own, &after.own),
-    ];
-    for ((name, before), after) in nodes.iter().zip(&before.servers).zip(&after.servers) {
-        if let (Some(before), Some(after)) = (before, after) {
-            rows.push(used(stretch, name, before, after));
-        }
-    }
-    rows
-}
-
-fn used(
-    stretch: &ResourceRow,
-    name: &str,
-    before: &ProcessCounters,
-    after: &ProcessCounters,
-) -> ResourceRow {
-    let worked = (after.user + after.system).saturating_sub(before.user + before.system);
-    let grown = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?));
-    ResourceRow {
-        process: name.to_owned(),
-        processors: worked.as_secs_f64() / stretch.length_s,
-        rss_bytes: Some(after.rss),
-        read_bytes: grown(before.read_bytes, after.read_bytes),
-        written_bytes: grown(before.written_bytes, after.written_bytes),
-        received_bytes: grown(before.received_bytes, after.received_bytes),
-        sent_bytes: grown(before.sent_bytes, after.sent_bytes),
-        ..stretch.clone()
+        rows::push(to, &row);
     }
 }

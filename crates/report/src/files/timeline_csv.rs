@@ -2,7 +2,7 @@
 //! charts. An interval in which nothing ended has one row without a series: a stall is a finding.
 
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::{Interval, KindMeasure, Nanos, Series};
+use kvdyno_core::measure::{Interval, KindMeasure, Series};
 use serde::{Deserialize, Serialize};
 
 use super::{IntervalPlace, rows};
@@ -75,13 +75,8 @@ impl TimelineRow {
     }
 }
 
-/// Adds the rows of an interval.
-pub(crate) fn write(
-    to: &mut Vec<u8>,
-    place: IntervalPlace<'_>,
-    interval: &Interval,
-    origin: Nanos,
-) {
+/// Adds the rows of an interval, whose times count from the begin of the run.
+pub(crate) fn write(to: &mut Vec<u8>, place: IntervalPlace<'_>, interval: &Interval) {
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     let whole = TimelineRow {
         run: place.run,
@@ -89,7 +84,7 @@ pub(crate) fn write(
         phase: place.phase,
         phase_name: place.phase_name.to_owned(),
         interval: interval.index,
-        start_s: seconds(interval.start.saturating_sub(origin)),
+        start_s: seconds(interval.start),
         length_s: seconds(interval.end.saturating_sub(interval.start)),
         offered: interval.offered,
         started: interval.started,

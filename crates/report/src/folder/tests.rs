@@ -20,7 +20,9 @@ fn the_log_holds_every_histogram_with_its_tag() {
             }
             LogEntry::Interval(entry) => {
                 if entry.tag().unwrap().as_str() == "0-lmdb/1-mixed/0/get/service" {
-                    let histogram = crate::result::decode(entry.encoded_histogram()).unwrap();
+                    let histogram =
+                        kvdyno_core::measure::histogram_from_text::<u64>(entry.encoded_histogram())
+                            .unwrap();
                     total += histogram.len();
                 }
             }
@@ -93,17 +95,17 @@ fn a_full_disk_is_told_once_and_the_rest_goes_on() {
     assert!(full.file.is_none());
 
     let path = tempfile::tempdir().unwrap();
-    let recording = &sample::recordings(0)[0];
-    let place = IntervalPlace::new(0, "lmdb", &recording.plan);
-    let mut folder =
-        ResultFolder::create(Some(path.path()), "quick", sample::started(), 0).unwrap();
+    let events = sample::events();
+    let begin = events.iter().position(|event| matches!(event, Event::Interval(_))).unwrap();
+    let mut folder = ResultFolder::create(Some(path.path()), "quick", sample::started()).unwrap();
+    events[..begin].iter().for_each(|event| folder.keep(event).unwrap());
     folder.intervals = AppendedFile {
         path: "/dev/full".into(),
         file: Some(OpenOptions::new().write(true).open("/dev/full").unwrap()),
         length: 0,
     };
-    assert!(folder.add_interval(place, &recording.intervals[0]).is_err());
-    assert!(folder.add_interval(place, &recording.intervals[1]).is_ok());
+    assert!(folder.keep(&events[begin]).is_err());
+    assert!(folder.keep(&events[begin + 1]).is_ok());
     let timeline = fs::read_to_string(path.path().join(TIMELINE_FILE)).unwrap();
     assert_eq!(timeline.lines().count(), 3, "both intervals are in the other file");
 }
@@ -116,7 +118,7 @@ fn a_folder_is_never_taken_twice() {
     assert!(first.ends_with("2026-03-01T12-00-00-my-suite-1"), "{first:?}");
     assert!(second.ends_with("2026-03-01T12-00-00-my-suite-1-2"), "{second:?}");
     save_result(&first, &sample::two_stores()).unwrap();
-    let error = ResultFolder::create(Some(&first), "x", sample::started(), 0).unwrap_err();
+    let error = ResultFolder::create(Some(&first), "x", sample::started()).unwrap_err();
     assert!(error.to_string().contains("holds a result already"), "{error}");
 }
 

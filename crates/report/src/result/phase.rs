@@ -307,13 +307,12 @@ pub struct Published {
 }
 
 impl PhaseResult {
-    /// What a phase measured. `origin` is when the run began, on core's clock.
-    #[must_use]
-    pub fn new(
+    /// What a phase measured that began `offset_ns` after the run; all that came beside it is left out.
+    pub(super) fn measured(
         plan: &PhasePlan,
         measure: &PhaseMeasure,
         resources: Option<&ResourceSummary>,
-        origin: Nanos,
+        offset_ns: Nanos,
     ) -> PhaseResult {
         let wall_ns = measure.end.saturating_sub(measure.start);
         PhaseResult {
@@ -324,7 +323,7 @@ impl PhaseResult {
             load: plan.load,
             probe: None,
             started: rfc3339(measure.started_at),
-            offset_ns: measure.start.saturating_sub(origin),
+            offset_ns,
             wall_ns,
             drain_ns: measure.last_end.saturating_sub(measure.end),
             stopped: measure.stopped,
@@ -362,28 +361,6 @@ impl PhaseResult {
             limit: None,
             apart: None,
             published: Vec::new(),
-        }
-    }
-
-    /// Enters what was done to the testbed meanwhile and what followed.
-    pub fn disturb(&mut self, plan: &PhasePlan, measure: &PhaseMeasure, faults: Vec<FaultResult>) {
-        self.account = account::of_faults(plan, measure, &faults);
-        self.faults = faults;
-    }
-
-    /// Sets the figures that `plan` has for this phase beside it: those published for `store`, or
-    /// for all stores if there are none for it. Nothing if the plan differs from the published
-    /// suite.
-    pub fn publish(&mut self, plan: &Plan, store: &str) {
-        self.published.clear();
-        if !plan.as_published() {
-            return;
-        }
-        let of_store = |published: &&suite::PublishedSetup| published.store == store;
-        let own = plan.published.iter().any(|published| of_store(&published));
-        for published in plan.published.iter().filter(|p| !own || of_store(p)) {
-            let rows = published.rows.iter().filter(|row| row.phase == self.name);
-            self.published.extend(rows.map(|row| Published::new(&published.title, row)));
         }
     }
 
@@ -439,6 +416,23 @@ fn shares_are_finite(resources: &ResourceSummary) -> bool {
 }
 
 impl Published {
+    /// The figures that `plan` has for a phase: those published for `store`, or for all stores if there
+    /// are none for it. Nothing if the plan differs from the published suite.
+    #[must_use]
+    pub fn of(plan: &Plan, store: &str, phase: &str) -> Vec<Published> {
+        if !plan.as_published() {
+            return Vec::new();
+        }
+        let of_store = |published: &&suite::PublishedSetup| published.store == store;
+        let own = plan.published.iter().any(|published| of_store(&published));
+        let published = plan.published.iter().filter(|p| !own || of_store(p));
+        let rows = published.flat_map(|published| {
+            let rows = published.rows.iter().filter(|row| row.phase == phase);
+            rows.map(|row| Published::new(&published.title, row))
+        });
+        rows.collect()
+    }
+
     fn new(title: &str, row: &suite::PublishedRow) -> Published {
         Published {
             store: title.to_owned(),

@@ -73,16 +73,12 @@ fn a_plan_s_part_is_no_part_of_its_suite() {
 #[test]
 fn published_figures_are_set_beside_the_phase_that_they_are_about() {
     let mut plan = builtin_plan();
-    let mut phase = sample::two_stores().runs[0].phases[0].clone();
-    phase.name = plan.published[0].rows[0].phase.clone();
-    phase.publish(&plan, &plan.published[0].store);
-    assert_eq!(phase.published.len(), 1);
-    assert_eq!(phase.published[0].rate, plan.published[0].rows[0].rate);
-    phase.publish(&plan, "some other store");
-    assert_eq!(phase.published.len(), plan.published.len());
+    let phase = plan.published[0].rows[0].phase.clone();
+    let own = Published::of(&plan, &plan.published[0].store, &phase);
+    assert_eq!((own.len(), own[0].rate), (1, plan.published[0].rows[0].rate));
+    assert_eq!(Published::of(&plan, "some other store", &phase).len(), plan.published.len());
     plan.scale = Some(0.5);
-    phase.publish(&plan, "some other store");
-    assert!(phase.published.is_empty());
+    assert!(Published::of(&plan, "some other store", &phase).is_empty());
 }
 
 #[test]

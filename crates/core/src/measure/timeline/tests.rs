@@ -1,6 +1,6 @@
 //! A phase's timeline against a check of all successes, and the bounds of what is kept.
 
-use super::super::silence::Listener;
+use super::super::silence::{Listener, Stretch};
 use super::super::slots::Slots;
 use super::*;
 use crate::measure::{Ending, Series};

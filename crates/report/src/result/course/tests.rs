@@ -1,6 +1,6 @@
 //! Courses that are made up, so that what happened in them is known.
 
-use kvdyno_core::measure::{MachineTimes, ProcessCounters, Sample, Stretch};
+use kvdyno_core::measure::{MachineTimes, ProcessCounters, Sample, Stretch, TimelineBuilder};
 
 use super::*;
 
@@ -51,7 +51,8 @@ const NOTHING: Known<'static> =
 
 #[test]
 fn a_quiet_phase_has_no_excursion() {
-    let course = CourseResult::of(&timeline(&rates(), |i| 100 + jitter(i)), false, NOTHING).unwrap();
+    let course =
+        CourseResult::of(&timeline(&rates(), |i| 100 + jitter(i)), false, NOTHING).unwrap();
     assert_eq!(course.excursions, []);
     assert_eq!((course.settled_ns, course.never_settled, course.trend), (Some(0), false, 0.0));
 }
@@ -180,9 +181,8 @@ fn steal_explains_only_what_it_is_large_enough_for() {
 #[test]
 fn failed_operations_come_first_and_a_helper_that_only_stands_by_explains_nothing() {
     let mut timeline = timeline(&rates(), |_| 100);
-    timeline.points[30].completed /= 4;
-    timeline.points[30].rate /= 4.0;
-    timeline.points[30].failed = 157;
+    let dip = &mut timeline.points[30].interval;
+    (dip.completed, dip.failed) = (dip.completed / 4, 157);
     let helper = |busy: &dyn Fn(u64) -> bool| {
         let mut worked = Duration::ZERO;
         let note = |second: u64| {
@@ -262,8 +262,7 @@ fn intervals(told: impl Fn(usize) -> (u64, u64)) -> TimelineBuilder {
         let (completed, backlog) = told(index);
         let start = START + index as u64 * SECOND;
         let (end, offered) = (start + SECOND, 1_000);
-        let interval =
-            Interval { start, end, offered, completed, backlog, ..Interval::default() };
+        let interval = Interval { start, end, offered, completed, backlog, ..Interval::default() };
         builder.interval(interval, None);
     }
     builder

@@ -1,23 +1,23 @@
-//! Watches a phase on behalf of its nemesis: tells it how the phase goes, and notes which nodes get
-//! requests.
+//! What befalls the testbed during a phase: its nemesis, which is fed by the phase's progress, and a look at
+//! which nodes get requests.
 
 use std::sync::Arc;
 
-use kvdyno_core::load::{AnyStore, Interrupt, Observer, Progress};
+use kvdyno_core::load::{AnyStore, Interrupt, Progress};
 use kvdyno_core::measure::{Interval, Nanos};
 use kvdyno_core::workload::{Arrival, Dataset, PhasePlan};
+use kvdyno_report::events::stream::Stream;
 use kvdyno_report::result::{FaultResult, UnaskedNode};
 
 use super::super::NodeProcesses;
 use super::super::asked::Asked;
 use super::{Nemesis, News};
-use crate::output::PhaseObserver;
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
-/// Who a nemesis has to do with beside the testbed: `roster` hears of new processes, `store` of new
-/// servers, and waiting is given up on `interrupt`.
+/// Who a nemesis has to do with beside the testbed: `roster` is told of new processes, `store` of new
+/// servers, `events` of all that is done, and waiting is given up on `interrupt`.
 #[derive(Clone, Copy)]
-pub struct Hears<'a> {
+pub struct Known<'a> {
     /// Which process each node is.
     pub roster: &'a NodeProcesses,
     /// Where the load goes.
@@ -26,72 +26,50 @@ pub struct Hears<'a> {
     pub dataset: Dataset,
     /// Raised when the user wants to stop.
     pub interrupt: &'a Arc<Interrupt>,
+    /// Where the run tells its story.
+    pub events: &'a Stream,
 }
 
-/// Watches a phase and has its faults carried out between its begin and its end.
-pub struct Disturbed<'a> {
-    watching: PhaseObserver<'a>,
+/// What befalls the testbed between the begin of a phase and its end.
+pub struct Disturbance<'a> {
     keeper: Option<&'a SharedKeeper>,
-    hears: Hears<'a>,
+    known: Known<'a>,
     phase: &'a PhasePlan,
     nemesis: Option<(Nemesis, Nanos)>,
     news: News,
     /// What was due and not started when the last interval was over.
     backlog: u64,
-    faults: Vec<FaultResult>,
     /// Which nodes get requests, and when the phase began.
     asked: Option<(Asked, Nanos)>,
-    unasked: Vec<UnaskedNode>,
 }
 
-impl<'a> Disturbed<'a> {
+/// What befell the testbed.
+#[derive(Debug, Default)]
+pub struct Disturbed {
+    /// What was done, in order.
+    pub faults: Vec<FaultResult>,
+    /// The nodes that got no requests although they served.
+    pub unasked: Vec<UnaskedNode>,
+}
+
+impl<'a> Disturbance<'a> {
     /// Nothing is disturbed without a keeper or without faults.
-    pub fn new(
-        watching: PhaseObserver<'a>,
-        keeper: Option<&'a SharedKeeper>,
-        hears: Hears<'a>,
-        phase: &'a PhasePlan,
-    ) -> Self {
-        let (news, faults, unasked) = (News::default(), Vec::new(), Vec::new());
-        let (nemesis, asked, backlog) = (None, None, 0);
-        Disturbed { watching, keeper, hears, phase, nemesis, news, backlog, faults, asked, unasked }
+    pub fn new(keeper: Option<&'a SharedKeeper>, known: Known<'a>, phase: &'a PhasePlan) -> Self {
+        let (nemesis, asked, news, backlog) = (None, None, News::default(), 0);
+        Disturbance { keeper, known, phase, nemesis, news, backlog, asked }
     }
 
-    /// What was done, in order, and the nodes that got no requests although they served.
-    pub fn into_told(mut self) -> (Vec<FaultResult>, Vec<UnaskedNode>) {
-        // Where the phase could not even end, what is broken is repaired here.
-        self.over();
-        (self.faults, self.unasked)
-    }
-
-    fn tell(&self) {
-        if let Some((nemesis, _)) = &self.nemesis {
-            // A nemesis that has nothing left to do hears nothing more.
-            let _ = nemesis.news.send(self.news);
-        }
-    }
-}
-
-impl Observer for Disturbed<'_> {
-    fn began(&mut self, start: Nanos) {
+    /// The clients begin at `start`.
+    pub fn begin(&mut self, start: Nanos) {
         self.asked = self.keeper.map(|_| (Asked::begin(), start));
         if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
-            let nemesis = Nemesis::start(keeper, self.hears, self.phase, start);
+            let nemesis = Nemesis::start(keeper, self.known, self.phase, start);
             self.nemesis = Some((nemesis, start));
         }
     }
 
-    fn over(&mut self) {
-        if let Some((nemesis, start)) = self.nemesis.take() {
-            self.faults = nemesis.stop(start, |what| self.watching.repairs(what));
-        }
-        if let (Some((asked, start)), Some(keeper)) = (self.asked.take(), self.keeper) {
-            let nodes = lock(keeper).nodes().unwrap_or_default();
-            self.unasked = asked.unasked(&nodes, &self.faults, start);
-        }
-    }
-
-    fn interval(&mut self, interval: &Interval) {
+    /// An interval is complete.
+    pub fn interval(&mut self, interval: &Interval) {
         let before = std::mem::replace(&mut self.backlog, interval.backlog);
         if let Some((_, start)) = self.nemesis.as_ref().filter(|_| !self.news.at_rate) {
             self.news.at_rate = reaches_rate(self.phase, interval, *start, before);
@@ -100,21 +78,36 @@ impl Observer for Disturbed<'_> {
         if let Some((asked, _)) = &mut self.asked {
             asked.look();
         }
-        self.watching.interval(interval);
     }
 
-    fn first_fault(&self) -> Option<Nanos> {
+    /// So far it has come.
+    pub fn progress(&mut self, progress: &Progress) {
+        self.news.acked = progress.completed.saturating_sub(progress.unsuccessful);
+        self.tell();
+    }
+
+    /// When the first fault was begun, if one was.
+    pub fn first_fault(&self) -> Option<Nanos> {
         self.nemesis.as_ref().and_then(|(nemesis, _)| nemesis.first.begun())
     }
 
-    fn progress(&mut self, progress: &Progress) {
-        self.news.acked = progress.completed.saturating_sub(progress.unsuccessful);
-        self.tell();
-        self.watching.progress(progress);
+    /// The clients are done, or could not begin: what is broken still is repaired. Returns when it is.
+    pub fn end(&mut self) -> Disturbed {
+        let faults = self.nemesis.take().map(|(nemesis, start)| nemesis.stop(start));
+        let faults = faults.unwrap_or_default();
+        let asked = self.asked.take().zip(self.keeper);
+        let unasked = asked.map(|((asked, start), keeper)| {
+            let nodes = lock(keeper).nodes().unwrap_or_default();
+            asked.unasked(&nodes, &faults, start)
+        });
+        Disturbed { faults, unasked: unasked.unwrap_or_default() }
     }
 
-    fn again(&mut self, progress: &Progress) {
-        self.watching.again(progress);
+    fn tell(&self) {
+        if let Some((nemesis, _)) = &self.nemesis {
+            // A nemesis that has nothing left to do hears nothing more.
+            let _ = nemesis.news.send(self.news);
+        }
     }
 }
 

@@ -1,0 +1,303 @@
+//! One phase of a session: it is carried out, what it shows is judged, and its result is built.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use kvdyno_core::load::{Job, LoadError, Ran, Wanted, writers};
+use kvdyno_core::measure::{
+    Limit, PhaseMeasure, ResourceSummary, Sample, Sampler, StopReason, Stretch,
+};
+use kvdyno_core::store::{Consistency, ErrorClass, Threading, Work};
+use kvdyno_core::verdict::{Evidence, judge_phase};
+use kvdyno_core::verify::linearizability::Linearizability;
+use kvdyno_core::verify::{Anomaly, AnomalyKind};
+use kvdyno_core::workload::PhasePlan;
+use kvdyno_report::account::outages;
+use kvdyno_report::events::fold::Fold;
+use kvdyno_report::events::{Event, LoadEnded, used};
+use kvdyno_report::result::{EventResult, PhaseOutcome, PhaseResult, Published, Status};
+use kvdyno_testbed::work_of;
+
+use super::Session;
+use super::watch::Watch;
+use crate::existing::Existing;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::testbed::{Disturbance, Disturbed, Known};
+
+impl Session<'_> {
+    /// Carries a phase out; `None` if it could not begin.
+    pub(super) fn phase(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
+        let mut outcome = match self.load(phase, output) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let connections =
+                    phase.groups.iter().map(|g| u64::from(g.clients / g.pipeline.max(1)));
+                let failure = Failure::of_load(&self.url, &error).advising_files(connections.sum());
+                self.exit = self.exit.worse(failure.exit);
+                self.status = Status::Failed { message: failure.to_string() };
+                return None;
+            }
+        };
+        let measure = &outcome.measure;
+        self.records = measure.records;
+        self.accounting.add(phase, measure, &outcome.faults);
+        self.reached.insert(phase.name.clone(), measure.rate());
+        self.status = status_after(&self.url, self.store.threading(), phase, measure);
+        if let Status::Failed { .. } = self.status {
+            self.exit = self.exit.worse(match measure.stopped {
+                StopReason::TimeLimit => Exit::Undecided,
+                _ => Exit::Unavailable,
+            });
+        }
+        self.crowded |= measure.tally.other_run > 0;
+        if self.is_failure(measure) {
+            self.exit = self.exit.worse(Exit::Failed);
+        }
+        outcome.nodes = self.roster.names();
+        outcome.work = self.work(measure);
+        let used = outcome.resources.as_ref().map(|resources| &resources.summary);
+        outcome.limit = used.and_then(|used| self.limit(measure, used));
+        let store = &self.context.profile.store;
+        outcome.published = Published::of(self.setting.plan, store, &phase.name);
+        Some(outcome)
+    }
+
+    /// Nothing more will be known of a phase: its result.
+    pub(super) fn close(&self, outcome: &PhaseOutcome, output: &Output) -> PhaseResult {
+        let result = outcome.result();
+        output.events().tell(Event::PhaseEnded(Box::new(result.clone())));
+        result
+    }
+
+    fn load(&mut self, phase: &PhasePlan, output: &Output) -> Result<PhaseOutcome, LoadError> {
+        let job = match self.sightings.as_ref().filter(|_| phase.load && only_inserts(phase)) {
+            Some(found) => Job::filling(phase.clone(), self.context.clone(), found)?,
+            None => Job::new(phase.clone(), self.context.clone())?,
+        };
+        let job = Arc::new(job);
+        let sampler = self.sampler(output);
+        let (mut measure, told) = self.carry(phase, &job, output)?;
+        let resources = sampler.map(Sampler::stop);
+        if self.keeper.is_some() && resources.is_some() {
+            output.events().tell(Event::NodesCame { nodes: self.roster.later() });
+        }
+        if let Some(limit) = &self.device {
+            let beside = limit.figures(&measure);
+            measure.figures.extend(beside);
+        }
+        let issued = measure.issued.clone();
+        self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
+        self.name_writers(&mut measure);
+        let summary = resources.as_ref().map(|resources| &resources.summary);
+        self.judge(phase, &measure, summary, &outages(&measure, &told.faults));
+        let history = measure.linearizability.as_ref().map(|examined| &examined.history);
+        let history = history.filter(|history| !history.records.is_empty());
+        let history = history.map(|history| history.edn());
+        let outcome = PhaseOutcome::new(phase.clone(), measure, output.origin());
+        let anomalies = outcome.anomalies();
+        output.events().tell(Event::LoadEnded(Box::new(LoadEnded { anomalies, history })));
+        output.show();
+        let Disturbed { faults, unasked } = told;
+        Ok(PhaseOutcome { resources, faults, unasked, ..outcome })
+    }
+
+    /// The load, its repair, and a second look at what looked wrong.
+    fn carry(
+        &self,
+        phase: &PhasePlan,
+        job: &Arc<Job>,
+        output: &Output,
+    ) -> Result<(PhaseMeasure, Disturbed), LoadError> {
+        let known = Known {
+            roster: &self.roster,
+            store: &self.store,
+            dataset: self.context.dataset,
+            interrupt: &self.context.interrupt,
+            events: output.events(),
+        };
+        let store = (output.store_number(), self.context.profile.store.as_str());
+        let disturbance = Disturbance::new(self.keeper.as_ref(), known, phase);
+        let mut watch = Watch::new(output.events(), output.origin(), store, phase, disturbance);
+        let measure = Arc::clone(&self.store).load(job, &mut watch);
+        // What looks at suspects waits for it: what cannot be reached is not lost.
+        let told = watch.disturbance().end();
+        let mut measure = measure?;
+        Arc::clone(&self.store).look_again(job, &mut measure, &mut watch);
+        Ok((measure, told))
+    }
+
+    /// Samples this machine and the nodes, and tells of each sample.
+    fn sampler(&self, output: &Output) -> Option<Sampler> {
+        let (events, origin) = (output.events().clone(), output.origin());
+        let roster = self.roster.clone();
+        let tell = move |before: &Sample, after: &Sample| {
+            // What clients use to connect is no part of the phase.
+            if events.look(Fold::is_loading)
+                && let Some(used) = used(before, after, &roster.names(), origin)
+            {
+                events.tell(Event::Used(used));
+            }
+        };
+        self.roster.sample(self.keeper.as_ref(), Box::new(tell))
+    }
+
+    fn limit(&self, measure: &PhaseMeasure, used: &ResourceSummary) -> Option<Limit> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let kept_to = self.testbed.iter().find_map(|t| t.server_processors.as_ref().map(Vec::len));
+        Limit::of(&measure.workers, self.store.threading(), used, processors, kept_to)
+    }
+
+    /// What the store, and the servers of the testbed, tell of their work during a phase.
+    fn work(&self, measure: &PhaseMeasure) -> Vec<EventResult> {
+        let (began, store) = (measure.started_at, &self.context.profile.store);
+        let since = |at: SystemTime| at.duration_since(began).unwrap_or_default().as_nanos() as u64;
+        let told = |work: Work, who: &str| EventResult {
+            what: format!("{} of {who}", work.what),
+            from_ns: since(work.from),
+            to_ns: since(work.to),
+        };
+        let own = self.store.work_since(began).into_iter().map(|work| told(work, store));
+        let mut all: Vec<EventResult> = own.collect();
+        for (pid, name) in self.roster.processes() {
+            let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
+            all.extend(work_of(kind, pid, began).into_iter().map(|work| told(work, &name)));
+        }
+        all
+    }
+
+    fn judge(
+        &mut self,
+        phase: &PhasePlan,
+        measure: &PhaseMeasure,
+        resources: Option<&ResourceSummary>,
+        outages: &[Stretch],
+    ) {
+        let added = usize::from(phase.index) >= self.setting.plan.phases.len() && !self.probing;
+        let evidence = Evidence {
+            plan: phase,
+            measure,
+            threading: self.store.threading(),
+            resources,
+            outages,
+            prepares: phase.load || added,
+        };
+        self.reasons.push((phase.name.clone(), judge_phase(&evidence)));
+    }
+
+    /// Writes that are gone, deletes that were undone and writes that failed and are there all the
+    /// same are named by the operation that made them, where it can be told.
+    fn name_writers(&self, measure: &mut PhaseMeasure) {
+        let Some(ledger) = &self.context.ledger else { return };
+        if self.context.fields_apart || self.existing != Existing::None {
+            return;
+        }
+        let mut wanted = Wanted::default();
+        for (record, version) in measure.anomalies.iter().filter_map(written_in_vain) {
+            wanted.versions.insert((record, version));
+            wanted.sent.insert(record, ledger.state(record).next - 1);
+        }
+        if wanted.versions.is_empty() {
+            return;
+        }
+        let part = self.context.conduct.part;
+        let Ok(writers) = writers(&self.ran, &self.context.dataset, part, &wanted) else { return };
+        for anomaly in &mut measure.anomalies {
+            let write = written_in_vain(anomaly);
+            anomaly.writer = write.and_then(|write| writers.get(&write).copied());
+        }
+    }
+
+    fn is_failure(&self, measure: &PhaseMeasure) -> bool {
+        let level = self.context.profile.consistency.level;
+        let broken = !self.crowded && self.breaks_linearizability(measure);
+        measure.tally.is_failure(level, self.crowded) || broken
+    }
+
+    /// What a store that promises no linearizability need not keep is a measurement only.
+    fn breaks_linearizability(&self, measure: &PhaseMeasure) -> bool {
+        let answer = measure.linearizability.as_ref().map(|examined| &examined.answer);
+        self.context.profile.consistency.level == Consistency::Linearizable
+            && matches!(answer, Some(Linearizability::Violated(_)))
+    }
+}
+
+fn only_inserts(phase: &PhasePlan) -> bool {
+    let mut kinds = phase.groups.iter().flat_map(|group| &group.mix.parts);
+    kinds.all(|&(kind, part)| part == 0 || kind.inserts())
+}
+
+/// Record and version of the write that an anomaly is about, if it is about one.
+fn written_in_vain(anomaly: &Anomaly) -> Option<(u64, u32)> {
+    let version = match anomaly.kind {
+        AnomalyKind::Lost | AnomalyKind::Resurrected => anomaly.floor,
+        AnomalyKind::Phantom => anomaly.seen?,
+        AnomalyKind::Corrupt | AnomalyKind::Stale => return None,
+    };
+    Some((anomaly.record, version))
+}
+
+fn status_after(
+    url: &str,
+    threading: Threading,
+    phase: &PhasePlan,
+    measure: &PhaseMeasure,
+) -> Status {
+    let lost = |what: &str| lost_text(url, threading, phase, measure, what);
+    match measure.stopped {
+        StopReason::Interrupted => Status::Interrupted,
+        StopReason::StoreLost => Status::Failed { message: lost("nothing succeeded any more") },
+        StopReason::TimeLimit => Status::Failed {
+            message: format!(
+                "phase {} did not end within {}; give it fewer requests or a --duration",
+                phase.name,
+                kvdyno_core::ground::units::format_duration(phase.time_limit)
+            ),
+        },
+        StopReason::Requests | StopReason::Duration => match not_loaded(phase, measure) {
+            Some(what) => Status::Failed { message: lost(&what) },
+            None => Status::Complete,
+        },
+    }
+}
+
+/// What is wrong with a load that later phases cannot build on: more than one in a hundred of its
+/// requests did not succeed.
+fn not_loaded(phase: &PhasePlan, measure: &PhaseMeasure) -> Option<String> {
+    let loads =
+        phase.load && phase.groups.iter().any(|g| g.mix.parts.iter().any(|m| m.0.inserts()));
+    let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
+    (loads && failed > measure.started / 100)
+        .then(|| format!("{failed} of {} requests did not succeed", measure.started))
+}
+
+fn lost_text(
+    url: &str,
+    threading: Threading,
+    phase: &PhasePlan,
+    measure: &PhaseMeasure,
+    what: &str,
+) -> String {
+    // The error that came last tells how it is now; the first may be of a passing trouble.
+    let error = measure.errors.iter().max_by_key(|error| error.last_at);
+    let advice = match error.map(|error| error.class) {
+        Some(ErrorClass::Full) => "give it more room, or use fewer or smaller records",
+        Some(ErrorClass::Rejected | ErrorClass::Unsupported) => {
+            "see whether the suite asks for what the store takes"
+        }
+        Some(ErrorClass::Overloaded) => {
+            "it has too much to do: use fewer --clients, or a lower --rate"
+        }
+        _ if threading == Threading::InProcess => {
+            "see whether its folder has room and may be written to"
+        }
+        Some(ErrorClass::Unavailable) => "it runs and says that it cannot serve: see its log",
+        Some(ErrorClass::Protocol) => "see what listens at this address",
+        _ => "see whether the server runs",
+    };
+    format!(
+        "{url}: {what} in phase {}: {}; {advice}; what was measured is kept",
+        phase.name,
+        error.map_or("no answer", |error| &error.first_message)
+    )
+}

@@ -1,0 +1,67 @@
+//! Watches a phase: tells its story, and feeds who goes by its progress.
+
+use kvdyno_core::load::{Observer, Progress};
+use kvdyno_core::measure::{Interval, Nanos};
+use kvdyno_core::workload::PhasePlan;
+use kvdyno_report::events::stream::Stream;
+use kvdyno_report::events::{Event, PhaseBegan};
+
+use crate::testbed::Disturbance;
+
+/// Told of a phase by its load.
+pub(super) struct Watch<'a> {
+    events: &'a Stream,
+    /// Begin of the run.
+    origin: Nanos,
+    /// Number of the store's run, and its name.
+    store: (usize, &'a str),
+    plan: &'a PhasePlan,
+    disturbance: Disturbance<'a>,
+}
+
+impl<'a> Watch<'a> {
+    /// Of a phase of a store (the number of its run, and its name) in a run that began at `origin`.
+    pub fn new(
+        events: &'a Stream,
+        origin: Nanos,
+        store: (usize, &'a str),
+        plan: &'a PhasePlan,
+        disturbance: Disturbance<'a>,
+    ) -> Watch<'a> {
+        Watch { events, origin, store, plan, disturbance }
+    }
+
+    /// What befalls the testbed.
+    pub fn disturbance(&mut self) -> &mut Disturbance<'a> {
+        &mut self.disturbance
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn began(&mut self, start: Nanos) {
+        let (run, store) = (self.store.0, self.store.1.to_owned());
+        let offset_ns = start.saturating_sub(self.origin);
+        let began = PhaseBegan { run, store, offset_ns, plan: self.plan.clone() };
+        self.events.tell(Event::PhaseBegan(Box::new(began)));
+        self.disturbance.begin(start);
+    }
+
+    fn first_fault(&self) -> Option<Nanos> {
+        self.disturbance.first_fault()
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        self.disturbance.interval(interval);
+        let told = interval.clone().since(self.origin);
+        self.events.tell(Event::Interval(Box::new(told)));
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.disturbance.progress(progress);
+        self.events.tell(Event::Progress(*progress));
+    }
+
+    fn again(&mut self, progress: &Progress) {
+        self.events.tell(Event::ReadingAgain(*progress));
+    }
+}

@@ -1,0 +1,139 @@
+//! The result of a run is what its events come to.
+
+use super::{Event, FORMAT};
+use crate::result::{RunResult, StoreRun};
+
+/// Events that no result can be made of.
+#[derive(Debug, thiserror::Error)]
+pub enum FoldError {
+    /// Another kvdyno wrote them.
+    #[error(
+        "events of format {found}, this kvdyno reads {FORMAT}; read them with the kvdyno that wrote them"
+    )]
+    OtherFormat {
+        /// Their format.
+        found: u32,
+    },
+    /// Something happened in a run that never began, or to a store that never did.
+    #[error("{what} without a begin; the events are not those of a whole run")]
+    NoBegin {
+        /// What happened.
+        what: &'static str,
+    },
+}
+
+/// A result in the making.
+#[derive(Clone, Debug, Default)]
+pub struct Fold {
+    result: Option<RunResult>,
+    /// Why stores could not be run at all.
+    failures: Vec<String>,
+    /// The clients of a phase have begun, and what looked wrong has not been read again yet.
+    is_loading: bool,
+}
+
+impl Fold {
+    /// What the events so far come to; `None` before the run's begin.
+    #[must_use]
+    pub fn result(&self) -> Option<&RunResult> {
+        self.result.as_ref()
+    }
+
+    /// Why stores could not be run at all.
+    #[must_use]
+    pub fn failures(&self) -> &[String] {
+        &self.failures
+    }
+
+    /// The clients of a phase have begun, and what looked wrong has not been read again yet.
+    #[must_use]
+    pub fn is_loading(&self) -> bool {
+        self.is_loading
+    }
+
+    /// Takes the next event in.
+    ///
+    /// # Errors
+    /// [`FoldError`] if it does not follow from those before.
+    pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
+        match event {
+            Event::RunBegan(began) if began.format != FORMAT => {
+                return Err(FoldError::OtherFormat { found: began.format });
+            }
+            Event::RunBegan(began) => {
+                *self = Fold { result: Some(began.result.clone()), ..Fold::default() };
+            }
+            Event::StoreBegan(run) => self.run("a store")?.runs.push((**run).clone()),
+            Event::StoreFailed { message } => self.failures.push(message.clone()),
+            Event::NodesCame { nodes } => {
+                if let Some(testbed) = &mut self.store("a node")?.testbed {
+                    testbed.later.clone_from(nodes);
+                }
+            }
+            Event::PhaseEnded(phase) => {
+                self.store("the end of a phase")?.phases.push((**phase).clone());
+            }
+            Event::Searched(found) => {
+                self.store("the end of a search")?.capacity.push((**found).clone());
+            }
+            Event::StoreEnded(ended) => {
+                self.is_loading = false;
+                let run = self.store("the end of a store")?;
+                run.verdict = Some(ended.verdict.clone());
+                run.ended = Some(ended.at.clone());
+                run.status = ended.status.clone();
+            }
+            Event::Judged { claims } => self.store("a claim")?.claims.clone_from(claims),
+            Event::RunEnded { status, at } => {
+                let result = self.run("the end of a run")?;
+                result.status = status.clone();
+                result.ended = Some(at.clone());
+            }
+            Event::PhaseBegan(_) => self.is_loading = true,
+            Event::LoadEnded(_) => self.is_loading = false,
+            Event::Progress(_)
+            | Event::ReadingAgain(_)
+            | Event::Interval(_)
+            | Event::Used(_)
+            | Event::FaultBegan { .. }
+            | Event::FaultDone(_)
+            | Event::Mending { .. }
+            | Event::Probed(_) => {}
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, what: &'static str) -> Result<&mut RunResult, FoldError> {
+        self.result.as_mut().ok_or(FoldError::NoBegin { what })
+    }
+
+    /// The store that began last.
+    fn store(&mut self, what: &'static str) -> Result<&mut StoreRun, FoldError> {
+        self.run(what)?.runs.last_mut().ok_or(FoldError::NoBegin { what })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Status;
+    use crate::sample;
+
+    #[test]
+    fn events_without_their_begin_or_of_another_format_are_refused() {
+        let mut fold = Fold::default();
+        let ended = Event::RunEnded { status: Status::Complete, at: "now".to_owned() };
+        assert!(fold.apply(&ended).is_err());
+        let result = RunResult { runs: Vec::new(), ..sample::two_stores() };
+        let mut other = Event::run_began(result.clone());
+        if let Event::RunBegan(began) = &mut other {
+            began.format = 99;
+        }
+        assert!(fold.apply(&other).unwrap_err().to_string().contains("format 99"));
+        fold.apply(&Event::run_began(result)).unwrap();
+        let nothing = Event::Judged { claims: Vec::new() };
+        assert!(fold.apply(&nothing).is_err(), "no store began");
+        fold.apply(&ended).unwrap();
+        assert_eq!(fold.result().unwrap().status, Status::Complete);
+    }
+}

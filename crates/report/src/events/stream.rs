@@ -1,0 +1,282 @@
+//! Hands events to whoever listens. Each subscriber has a queue and a thread of its own: one that is slow or
+//! fails disturbs neither the load nor the others.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::Event;
+use super::fold::Fold;
+use crate::result::RunResult;
+
+/// Memory that the events may take which a subscriber has not heard yet, bytes: those that the result does not
+/// depend on are left out beyond it, and counted.
+pub const MOST_WAITING: usize = 256 << 20;
+
+/// Who listens. It gets events in their order and cannot change them.
+pub trait Subscriber: Send {
+    /// The next event.
+    fn hear(&mut self, event: &Event);
+}
+
+/// Where a run tells its story; its copies are one and the same.
+#[derive(Clone, Debug, Default)]
+pub struct Stream(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    fold: Fold,
+    queues: Vec<Arc<Queue>>,
+}
+
+impl Stream {
+    /// Lets `subscriber` hear all that is told from now on.
+    pub fn subscribe<S: Subscriber + 'static>(&self, subscriber: S) -> Subscription<S> {
+        self.subscribe_within(subscriber, MOST_WAITING)
+    }
+
+    fn subscribe_within<S: Subscriber + 'static>(
+        &self,
+        mut subscriber: S,
+        most_waiting: usize,
+    ) -> Subscription<S> {
+        let queue = Arc::new(Queue { most_waiting, ..Queue::default() });
+        locked(&self.0).queues.push(Arc::clone(&queue));
+        let heard = Arc::clone(&queue);
+        let thread = std::thread::spawn(move || {
+            let _gone = Gone(&heard);
+            while let Some(event) = heard.next() {
+                subscriber.hear(&event);
+            }
+            subscriber
+        });
+        Subscription { queue, thread }
+    }
+
+    /// Tells what happened. Never waits for a subscriber.
+    ///
+    /// # Panics
+    /// If the event does not follow from those before: that is a mistake in kvdyno.
+    pub fn tell(&self, event: Event) {
+        let mut state = locked(&self.0);
+        state.fold.apply(&event).expect("events follow from those before");
+        let event = Arc::new(event);
+        state.queues.retain(|queue| queue.push(&event));
+    }
+
+    /// What the events so far come to.
+    ///
+    /// # Panics
+    /// Before the run's begin.
+    #[must_use]
+    pub fn result(&self) -> RunResult {
+        self.look(|fold| fold.result().cloned()).expect("the run has begun")
+    }
+
+    /// Looks at what the events so far come to.
+    pub fn look<T>(&self, at: impl FnOnce(&Fold) -> T) -> T {
+        at(&locked(&self.0).fold)
+    }
+}
+
+/// Somebody who listens.
+#[derive(Debug)]
+pub struct Subscription<S> {
+    queue: Arc<Queue>,
+    thread: JoinHandle<S>,
+}
+
+/// A subscriber that has heard all that it was to hear.
+#[derive(Debug)]
+pub struct Heard<S> {
+    /// The subscriber.
+    pub subscriber: S,
+    /// Events that it missed, because too many waited for it.
+    pub missed: u64,
+}
+
+impl<S> Subscription<S> {
+    /// Waits until all that was told so far was heard, and no longer than `patience`.
+    pub fn catch_up(&self, patience: Duration) {
+        let give_up = Instant::now() + patience;
+        let mut waiting = locked(&self.queue.waiting);
+        while !(waiting.events.is_empty() && waiting.is_idle) && !waiting.is_gone {
+            let Some(left) = give_up.checked_duration_since(Instant::now()) else { return };
+            let changed = self.queue.changed.wait_timeout(waiting, left);
+            waiting = changed.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// It hears what waits still, and then nothing more. `None` if it has failed.
+    #[must_use]
+    pub fn end(self) -> Option<Heard<S>> {
+        locked(&self.queue.waiting).is_closed = true;
+        self.queue.changed.notify_all();
+        let subscriber = self.thread.join().ok()?;
+        let missed = locked(&self.queue.waiting).missed;
+        Some(Heard { subscriber, missed })
+    }
+}
+
+/// Events that wait for one subscriber.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    most_waiting: usize,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    events: VecDeque<Arc<Event>>,
+    /// What they take, bytes.
+    weight: usize,
+    missed: u64,
+    /// The subscriber waits for the next event.
+    is_idle: bool,
+    /// Nothing more is to come.
+    is_closed: bool,
+    /// The subscriber is done or has failed.
+    is_gone: bool,
+}
+
+impl Queue {
+    /// Adds an event; `false` if nobody listens any more.
+    fn push(&self, event: &Arc<Event>) -> bool {
+        let mut waiting = locked(&self.waiting);
+        if waiting.is_gone || waiting.is_closed {
+            return false;
+        }
+        let weight = event.weight();
+        if waiting.weight + weight > self.most_waiting && event.may_be_missed() {
+            waiting.missed += 1;
+            return true;
+        }
+        waiting.weight += weight;
+        waiting.events.push_back(Arc::clone(event));
+        self.changed.notify_all();
+        true
+    }
+
+    /// Waits for the next event; `None` when nothing more is to come.
+    fn next(&self) -> Option<Arc<Event>> {
+        let mut waiting = locked(&self.waiting);
+        loop {
+            if let Some(event) = waiting.events.pop_front() {
+                waiting.weight = waiting.weight.saturating_sub(event.weight());
+                waiting.is_idle = false;
+                return Some(event);
+            }
+            if waiting.is_closed {
+                return None;
+            }
+            waiting.is_idle = true;
+            self.changed.notify_all();
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Says that nobody listens any more, also where the subscriber has failed.
+struct Gone<'a>(&'a Queue);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        locked(&self.0.waiting).is_gone = true;
+        self.0.changed.notify_all();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use kvdyno_core::measure::Interval;
+
+    use super::*;
+    use crate::result::Status;
+    use crate::sample;
+
+    /// Keeps what it hears.
+    #[derive(Default)]
+    struct Keeps(Vec<Event>);
+
+    impl Subscriber for Keeps {
+        fn hear(&mut self, event: &Event) {
+            self.0.push(event.clone());
+        }
+    }
+
+    /// Hears nothing before it may.
+    struct Waits(Receiver<()>, Keeps);
+
+    impl Subscriber for Waits {
+        fn hear(&mut self, event: &Event) {
+            let _ = self.0.recv();
+            self.1.hear(event);
+        }
+    }
+
+    struct Fails;
+
+    impl Subscriber for Fails {
+        fn hear(&mut self, _: &Event) {
+            panic!("a subscriber that fails");
+        }
+    }
+
+    fn interval(index: u32) -> Event {
+        Event::Interval(Box::new(Interval { index, ..Interval::default() }))
+    }
+
+    #[test]
+    fn one_that_is_slow_or_fails_disturbs_nobody() {
+        let stream = Stream::default();
+        let (go, wait) = channel();
+        let slow = stream.subscribe_within(Waits(wait, Keeps::default()), 3 * interval(0).weight());
+        let (fails, quick) = (stream.subscribe(Fails), stream.subscribe(Keeps::default()));
+        let result = crate::result::RunResult { runs: Vec::new(), ..sample::two_stores() };
+        let begin = Event::run_began(result);
+        let ended = Event::RunEnded { status: Status::Complete, at: "then".to_owned() };
+        let told = Instant::now();
+        stream.tell(begin.clone());
+        (0..100).for_each(|index| stream.tell(interval(index)));
+        stream.tell(ended.clone());
+        assert!(told.elapsed() < Duration::from_secs(5), "nobody is waited for");
+        let all: Vec<Event> = [begin.clone()]
+            .into_iter()
+            .chain((0..100).map(interval))
+            .chain([ended.clone()])
+            .collect();
+        let quick = quick.end().unwrap();
+        assert_eq!((quick.subscriber.0, quick.missed), (all, 0), "in order, and all of it");
+        assert!(fails.end().is_none());
+        drop(go);
+        let Heard { subscriber: Waits(_, Keeps(heard)), missed } = slow.end().unwrap();
+        // What the result depends on is never left out, and how much was is told.
+        assert_eq!((heard.first(), heard.last()), (Some(&begin), Some(&ended)));
+        assert!(missed >= 95 && heard.len() as u64 == 102 - missed, "{missed} missed");
+        assert_eq!(stream.result().status, Status::Complete);
+    }
+
+    #[test]
+    fn catching_up_waits_for_what_was_told_and_no_longer() {
+        let stream = Stream::default();
+        let (go, wait) = channel();
+        let slow = stream.subscribe(Waits(wait, Keeps::default()));
+        stream.tell(interval(0));
+        let began = Instant::now();
+        slow.catch_up(Duration::from_millis(20));
+        assert!(began.elapsed() >= Duration::from_millis(20));
+        go.send(()).unwrap();
+        slow.catch_up(Duration::from_secs(60));
+        assert!(began.elapsed() < Duration::from_secs(30));
+        drop(go);
+        assert_eq!(slow.end().unwrap().subscriber.1.0.len(), 1);
+    }
+}
