@@ -19,6 +19,8 @@ use std::path::Path;
 use std::task::Context;
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 pub use copies::{Copies, CopyPlace, NodeCopy};
 pub use erased::{BoxedClient, BoxedStore, BoxedTransport, ErasedStore, Pending};
 pub use figure::{Figure, FigureUnit};
@@ -32,7 +34,9 @@ pub use work::{Work, end_of_log};
 pub type Answer<T> = Result<T, RequestError>;
 
 /// Which operation of the run a request belongs to; `sim:` logs it with each imperfection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct OperationId {
     /// Number of the phase in the run, from 0.
     pub phase: u16,

@@ -13,8 +13,9 @@ use super::error::LoadError;
 use super::job::{Job, asks_for_history, no_history};
 use super::layout::lay_out;
 use super::observer::{Observer, Progress};
-use super::threads::{self, Assignment, Ended, Gate, Report};
+use super::threads::{self, Assignment, Gate, Report};
 use super::timeouts::Timeouts;
+use super::worker::WorkerReport;
 use crate::measure::{
     self, Batch, Collector, ErrorSummary, Interval, Nanos, OldRecords, PhaseMeasure, Stalls,
     StopReason, TimelineBuilder, Watchdog, WorkerUse, now,
@@ -149,7 +150,7 @@ struct Watch {
     started: Started,
     collector: Collector,
     timeline: TimelineBuilder,
-    ended: Vec<Ended>,
+    ended: Vec<WorkerReport>,
     stopped: Option<StopReason>,
     silence: Silence,
     /// When the phase ended; see [`PhaseMeasure::end`].
@@ -309,7 +310,7 @@ impl Watch {
         let complete = ended.len() == started.workers;
         let mut sum = Sum::new(job);
         for worker in ended {
-            timeline.ended(&worker.remains.silences);
+            timeline.ended(&worker.silences);
             sum.add(worker, &collector);
         }
         sum.tell_timeouts_of_the_client(&stalls, job.context.profile.timeout);
@@ -400,24 +401,24 @@ impl Sum {
         }
     }
 
-    fn add(&mut self, mut ended: Ended, collector: &Collector) {
+    fn add(&mut self, ended: WorkerReport, collector: &Collector) {
         let in_store = Duration::from_nanos(collector.in_store(ended.worker));
         self.workers.push(WorkerUse { in_store, ..ended.used });
-        merge(&mut self.unstarted, ended.remains.unstarted);
-        merge(&mut self.lag, ended.remains.lag);
-        self.timeouts.add(&ended.remains.timeouts);
-        for error in ended.remains.errors {
+        merge(&mut self.unstarted, ended.unstarted);
+        merge(&mut self.lag, ended.lag);
+        self.timeouts.add(&ended.timeouts);
+        for error in ended.errors {
             self.add_error(error);
         }
-        for (group, issued) in ended.remains.issued {
+        for (group, issued) in ended.issued {
             let most = &mut self.issued[usize::from(group)];
             *most = issued.max(*most);
         }
-        self.kept.push(ended.remains.examiner.take_kept());
-        for (at, count) in ended.remains.examiner.take_missed_at() {
+        self.kept.push(ended.kept);
+        for (at, count) in ended.missed_at {
             *self.missed_at.entry(at).or_default() += count;
         }
-        let Findings { tally, anomalies, behind } = ended.remains.examiner.into_findings();
+        let Findings { tally, anomalies, behind } = ended.findings;
         self.tally.add(&tally);
         self.behind.add(&behind);
         let room = crate::verify::ANOMALIES_KEPT.saturating_sub(self.anomalies.len());

@@ -23,7 +23,7 @@ use super::pace::{RuntimePace, ThreadPace};
 use super::request_clock::{ConnectionClock, OwnClock, Ticking};
 use super::schedule::Dues;
 use super::timer::Timer;
-use super::worker::{Remains, Worker};
+use super::worker::{Worker, WorkerReport};
 use super::worker_connections::WorkerConnections;
 use crate::measure::{Batch, Nanos, Recorder, ThreadTime, WorkerUse, now};
 use crate::store::{Connection, Store, Threading};
@@ -36,14 +36,7 @@ pub(super) enum Report {
     /// Could not begin.
     Refused(LoadError),
     /// All of its clients have ended.
-    Ended(Box<Ended>),
-}
-
-/// A worker's last words.
-pub(super) struct Ended {
-    pub worker: usize,
-    pub remains: Remains,
-    pub used: WorkerUse,
+    Ended(Box<WorkerReport>),
 }
 
 /// Holds all workers until each is connected.
@@ -174,7 +167,7 @@ impl<S: Store> Assignment<S> {
         self.seats.iter().map(|seat| seat.connections * seat.slots).sum()
     }
 
-    fn end(&self, worker: Worker, start: Nanos, took: ThreadTime, spun: Nanos) -> Ended {
+    fn end(&self, worker: Worker, start: Nanos, took: ThreadTime, spun: Nanos) -> WorkerReport {
         let end = now();
         let spun = Duration::from_nanos(spun);
         let used = WorkerUse {
@@ -185,11 +178,13 @@ impl<S: Store> Assignment<S> {
             in_store: Duration::ZERO,
             clients: self.clients(),
         };
-        Ended { worker: self.worker, remains: worker.finish(end), used }
+        worker.finish(end, self.worker, used)
     }
 }
 
-async fn carry_in_process<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>, LoadError> {
+async fn carry_in_process<S: Store>(
+    assignment: Assignment<S>,
+) -> Result<Option<WorkerReport>, LoadError> {
     let mut connections = connect_all(&assignment).await?;
     let Some((start, worker)) = assignment.begin() else { return Ok(None) };
     let begun = ThreadTime::now();
@@ -211,7 +206,7 @@ fn wait_for_start(start: Nanos) {
     }
 }
 
-fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<Ended>, LoadError> {
+fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<WorkerReport>, LoadError> {
     let runtime = runtime()?;
     let local = LocalSet::new();
     local.block_on(&runtime, async {

@@ -4,33 +4,38 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::measure::{Nanos, Stalls};
 use crate::store::Certainty;
 
 /// Width of a slot, ns.
 const SLOT: Nanos = 10_000_000;
 
-/// How many time-outs ended in each slot of time, by whether the request may have been applied.
-#[derive(Debug, Default)]
-pub(super) struct Timeouts(BTreeMap<(bool, Nanos), u64>);
+/// How many time-outs ended in each slot of time: of requests that surely were not applied, and of those that
+/// may have been.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Timeouts([BTreeMap<Nanos, u64>; 2]);
 
 impl Timeouts {
     pub fn note(&mut self, certainty: Certainty, at: Nanos) {
-        *self.0.entry((certainty == Certainty::Indeterminate, at / SLOT)).or_default() += 1;
+        let slots = &mut self.0[usize::from(certainty == Certainty::Indeterminate)];
+        *slots.entry(at / SLOT).or_default() += 1;
     }
 
     pub fn add(&mut self, other: &Timeouts) {
-        for (slot, count) in &other.0 {
-            *self.0.entry(*slot).or_default() += count;
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            for (slot, count) in theirs {
+                *mine.entry(*slot).or_default() += count;
+            }
         }
     }
 
     /// How many were due to the client, which stood still, if the store had `timeout` to answer.
     pub fn of_client(&self, certainty: Certainty, stalls: &Stalls, timeout: Duration) -> u64 {
-        let wanted = certainty == Certainty::Indeterminate;
-        let slots = self.0.iter().filter(|((indeterminate, _), _)| *indeterminate == wanted);
+        let slots = self.0[usize::from(certainty == Certainty::Indeterminate)].iter();
         let explained = |slot: &Nanos| stalls.explain_timeout(slot * SLOT + SLOT / 2, timeout);
-        slots.filter(|((_, slot), _)| explained(slot)).map(|(_, count)| count).sum()
+        slots.filter(|(slot, _)| explained(slot)).map(|(_, count)| count).sum()
     }
 }
 

@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use super::job::Job;
 use super::lane::Lane;
 use super::timeouts::Timeouts;
 use crate::measure::{
-    Ending, ErrorSummary, Nanos, Recorder, Series, Silences, Timing, latency_histogram,
+    Ending, ErrorSummary, Nanos, Recorder, Series, Silences, Timing, WorkerUse, as_text,
+    latency_histogram,
 };
 use crate::store::{Certainty, ErrorClass, RequestError};
-use crate::verify::Examiner;
+use crate::verify::{Examiner, Findings, Kept, MissedAt};
 
 /// Shared by the clients of one thread.
 pub(super) struct Worker {
@@ -27,17 +29,27 @@ pub(super) struct Worker {
     lag: RefCell<Option<Histogram<u64>>>,
 }
 
-/// What is left of a worker when its clients have ended.
-pub(super) struct Remains {
-    pub examiner: Examiner,
+/// What a worker has to say when its clients have ended: plain data, which may go to another process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct WorkerReport {
+    /// Which worker.
+    pub worker: usize,
+    pub used: WorkerUse,
     pub errors: Vec<ErrorSummary>,
     pub timeouts: Timeouts,
+    #[serde(with = "as_text")]
     pub lag: Option<Histogram<u64>>,
+    #[serde(with = "as_text")]
     pub unstarted: Option<Histogram<u64>>,
     /// When nothing succeeded, of reads and of writes.
     pub silences: [Silences; 2],
     /// For each lane: number of the group, and one more than its highest id given out.
     pub issued: Vec<(u16, u64)>,
+    /// What its examiner saw.
+    pub findings: Findings,
+    /// Requests about sampled records.
+    pub kept: Vec<Kept>,
+    pub missed_at: MissedAt,
 }
 
 impl Worker {
@@ -157,8 +169,9 @@ impl Worker {
         }
     }
 
-    /// Ends the measurement at `now`, hands the last interval over and gives up the rest.
-    pub fn finish(self, now: Nanos) -> Remains {
+    /// Ends the measurement of worker number `worker` at `now`, hands the last interval over and tells the
+    /// rest. `used` is what it did with its time.
+    pub fn finish(self, now: Nanos, worker: usize, used: WorkerUse) -> WorkerReport {
         let deadline = self.deadline();
         let stop = deadline.min(now);
         let unstarted =
@@ -176,14 +189,81 @@ impl Worker {
             recorder.hand_over_rest(self.offered_before(stop));
         }
         let issued = self.lanes.iter().map(|lane| (lane.group, lane.issued())).collect();
-        Remains {
+        let mut examiner = self.examiner.into_inner();
+        WorkerReport {
+            worker,
+            used,
             silences: self.recorder.into_inner().into_silences(),
-            examiner: self.examiner.into_inner(),
+            kept: examiner.take_kept(),
+            missed_at: examiner.take_missed_at(),
+            findings: examiner.into_findings(),
             errors: self.errors.into_inner().into_values().collect(),
             timeouts: self.timeouts.into_inner(),
             lag: self.lag.into_inner(),
             unstarted,
             issued,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::OperationId;
+    use crate::verify::{Anomaly, AnomalyKind, Behind, Tally};
+
+    /// What a worker tells is plain: nothing of it is lost on the way to another process.
+    #[test]
+    fn a_report_comes_back_as_it_went() {
+        let mut lag = latency_histogram::<u64>();
+        (1..2_000).for_each(|n| lag.record(n * 977).unwrap());
+        let mut timeouts = Timeouts::default();
+        timeouts.note(Certainty::Indeterminate, 3_000_000_000);
+        let anomaly = Anomaly {
+            kind: AnomalyKind::Stale,
+            operation: OperationId { phase: 1, group: 2, id: 3 },
+            writer: None,
+            record: 7,
+            field: 0,
+            seen: Some(4),
+            floor: 5,
+            next: 6,
+            sent: 10,
+            answered: 20,
+            behind: Some(Duration::from_millis(3)),
+            again: String::new(),
+            detail: "old".to_owned(),
+        };
+        let report = WorkerReport {
+            worker: 3,
+            used: WorkerUse { clients: 5, ..WorkerUse::default() },
+            errors: vec![ErrorSummary {
+                class: ErrorClass::Timeout,
+                certainty: Certainty::Indeterminate,
+                count: 1,
+                of_client: 0,
+                first_message: "no answer".to_owned(),
+                first_at: 3,
+                last_at: 4,
+            }],
+            timeouts,
+            lag: Some(lag),
+            unstarted: None,
+            silences: [Silences::total(5), Silences::total(6)],
+            issued: vec![(0, 99)],
+            findings: Findings {
+                tally: Tally { reads: 12, ..Tally::default() },
+                anomalies: vec![anomaly],
+                behind: Behind { reads: 1, versions: Some((1, 1)), ..Behind::default() },
+            },
+            kept: Vec::new(),
+            missed_at: [(20_000_000, 2)].into(),
+        };
+        let text = serde_json::to_string(&report).unwrap();
+        let read: WorkerReport = serde_json::from_str(&text).unwrap();
+        assert!(read.lag == report.lag, "the histogram is another");
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
 }

@@ -214,6 +214,8 @@ mod tests {
     use crate::measure::recorder::{Recorder, Timing};
     use crate::measure::series::{Drained, Ending};
     use crate::workload::Kind;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
     use std::sync::mpsc::{Receiver, channel};
 
     const SERIES: Series = Series { group: 0, kind: Kind::Get };
@@ -365,5 +367,42 @@ mod tests {
         recorders[1].hand_over(0);
         take(&mut collector, &batches);
         assert_eq!(collector.closed(NO_DEADLINE).len(), 2);
+    }
+
+    #[test]
+    fn batches_that_went_through_a_socket_come_to_the_same_intervals_to_the_bit() {
+        let (mut here, mut recorders, batches) = phase(0, 2);
+        for (worker, recorder) in recorders.iter_mut().enumerate() {
+            for n in 0..5_000 {
+                let (sent, took) = (n, 1 + (n * n * 7_919 + worker as u64) % 40_000_000);
+                let ending =
+                    [FOUND, FOUND, Ending::Ok { missed: 3 }, Ending::Failed][n as usize % 4];
+                end(recorder, sent, sent + took, ending);
+            }
+            recorder.hand_over_rest(0);
+        }
+        let (mut near, far) = UnixStream::pair().unwrap();
+        let sender = std::thread::spawn(move || {
+            let sent: Vec<Batch> = batches.iter().collect();
+            for batch in &sent {
+                serde_json::to_writer(&near, batch).unwrap();
+                near.write_all(b"\n").unwrap();
+            }
+            sent
+        });
+        drop(recorders);
+        let (mut there, _, _) = phase(0, 2);
+        for line in BufReader::new(far).lines() {
+            there.add(serde_json::from_str(&line.unwrap()).unwrap());
+        }
+        sender.join().unwrap().into_iter().for_each(|batch| here.add(batch));
+        let close = |collector: &mut Collector| {
+            (0..2).for_each(|worker| collector.worker_ended(worker));
+            collector.finish(30_000)
+        };
+        let intervals = close(&mut here);
+        assert!(intervals.len() == 30 && intervals[29].drained > 0);
+        assert_eq!(close(&mut there), intervals);
+        assert_eq!(there.totals(), here.totals());
     }
 }

@@ -113,21 +113,21 @@ fn check_header(inflated: &[u8]) -> Result<(), HistogramError> {
 }
 
 /// A histogram, where there is one, as a field of something serialised.
-pub(super) mod as_text {
+pub(crate) mod as_text {
     use std::borrow::Cow;
 
     use hdrhistogram::{Counter, Histogram};
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(in super::super) fn serialize<C: Counter, S: Serializer>(
+    pub(crate) fn serialize<C: Counter, S: Serializer>(
         histogram: &Option<Histogram<C>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         histogram.as_ref().map(super::histogram_to_text).serialize(serializer)
     }
 
-    pub(in super::super) fn deserialize<'de, C: Counter, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, C: Counter, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Histogram<C>>, D::Error> {
         let text = Option::<Cow<'de, str>>::deserialize(deserializer)?;

@@ -30,6 +30,7 @@ pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
 pub use changes::{Segment, segments};
 pub use clock::{Nanos, departure, now};
 pub use collector::Collector;
+pub(crate) use histogram::as_text;
 pub use histogram::{
     HistogramError, LONGEST, histogram_from_text, histogram_to_text, latency_histogram,
 };

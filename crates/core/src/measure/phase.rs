@@ -16,7 +16,7 @@ use crate::verify::{Anomaly, Behind, Tally};
 use crate::workload::Kind;
 
 /// Errors of one class.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorSummary {
     /// What kind of trouble.
     pub class: ErrorClass,

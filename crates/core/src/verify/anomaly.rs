@@ -53,7 +53,7 @@ impl AnomalyKind {
 }
 
 /// One illegal read, named once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Anomaly {
     /// What is wrong.
     pub kind: AnomalyKind,
@@ -86,7 +86,7 @@ pub struct Anomaly {
 
 /// How far reads that found something old, or nothing where something was acknowledged, were behind when they
 /// were made: all of them, whatever became of their records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Behind {
     /// How many there were.
     pub reads: u64,

@@ -8,6 +8,8 @@ mod wrong;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
 use super::history::{Kept, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
@@ -80,7 +82,7 @@ pub struct Examiner {
 }
 
 /// What an examiner saw.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     /// The count of it.
     pub tally: Tally,

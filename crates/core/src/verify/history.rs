@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use super::judgement::WriteEnd;
 use super::ledger::Ledger;
 use super::stamp::{SeenStamp, WriterRun};
@@ -14,7 +16,7 @@ use crate::measure::{Nanos, now};
 use crate::workload::{OPERATIONS_KEPT, Sampled};
 
 /// What a record held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Content {
     /// Nothing: the record was not there.
     Nothing,
@@ -25,7 +27,7 @@ pub enum Content {
 }
 
 /// What was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallKind {
     /// A read that found this.
     Read(Content),
@@ -34,7 +36,7 @@ pub enum CallKind {
 }
 
 /// One request about a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// Before it was sent.
     pub begun: Nanos,
@@ -160,14 +162,14 @@ impl Sample {
 }
 
 /// A request in a worker's keeping.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Kept {
     number: usize,
     begun: Nanos,
     state: State,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum State {
     /// A read that has not been answered, or failed.
     Reading,

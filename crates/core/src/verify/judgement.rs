@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::anomaly::AnomalyKind;
 use super::stamp::{SeenStamp, WriterRun};
 use crate::measure::Nanos;
@@ -17,7 +19,7 @@ pub enum WriteKind {
 }
 
 /// How a write ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum WriteEnd {
     /// The store said that it is done.
     Acknowledged,
