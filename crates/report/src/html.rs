@@ -15,7 +15,7 @@ use kvdyno_core::shown::plain_lines;
 use plotly::Plot;
 
 use crate::result::{HistogramError, RunResult};
-use crate::timeline::Timeline;
+use crate::timeline::DrawnTimeline;
 
 use page::Page;
 
@@ -48,7 +48,7 @@ pub enum HtmlError {
 /// # Errors
 /// [`HtmlError`] if a histogram cannot be decoded or the page would be too large.
 pub fn report(result: &RunResult, folder: &Path) -> Result<String, HtmlError> {
-    let timeline = Timeline::read(folder, result);
+    let timeline = DrawnTimeline::read(folder, result);
     let page = Page::new(result, &timeline)?;
     let text = plain_lines(&page.render()?).into_owned();
     // The library is 4.7 MB: put in at the end, so that it passes no template engine. Outside text

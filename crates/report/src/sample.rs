@@ -1,13 +1,14 @@
 //! A made-up run for tests, recorded by the same types that a real one is: two stores, a fill, a
 //! mix with errors and a stall, and an open arrival with a backlog.
 
+mod story;
+
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::measure::{
-    Ending, ErrorSummary, Interval, KindMeasure, MachineTimes, Nanos, OldRecords, PhaseMeasure,
-    ProcessCounters, ProcessUse, ResourceSummary, Resources, Sample, Series, StopReason, WorkerUse,
-    latency_histogram,
+    Ending, ErrorSummary, Interval, KindMeasure, Nanos, OldRecords, PhaseMeasure, ProcessUse,
+    ResourceSummary, Resources, Series, StopReason, WorkerUse, latency_histogram,
 };
 use kvdyno_core::store::{
     Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, FigureUnit, OperationId,
@@ -18,13 +19,14 @@ use kvdyno_core::workload::{
     Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel, ValueModel,
 };
 
-use crate::events::{Event, LoadEnded, PhaseBegan, StoreEnded, used};
 use crate::folder::ResultFolder;
 use crate::result::{
     Build, CapacityResult, FitResult, Host, Latency, Level, PhaseOutcome, ProbeResult, Published,
     Reason, RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun, SuiteResult, TestbedNode,
     TestbedResult, TestbedStep, Verdict, rfc3339,
 };
+
+pub use story::events;
 
 const ORIGIN: Nanos = 5_000_000_000;
 const SECOND: Nanos = 1_000_000_000;
@@ -152,71 +154,6 @@ pub fn written(path: &Path) -> RunResult {
     let mut folder = ResultFolder::create(Some(path), "quick", started()).unwrap();
     events().iter().for_each(|event| folder.keep(event).unwrap());
     two_stores()
-}
-
-/// What a run tells whose result is [`two_stores`].
-#[must_use]
-pub fn events() -> Vec<Event> {
-    let RunResult { ended, status, runs, .. } = two_stores();
-    let begun =
-        RunResult { ended: None, status: Status::Running, runs: Vec::new(), ..two_stores() };
-    let mut events = vec![Event::run_began(begun)];
-    for (number, run) in runs.into_iter().enumerate() {
-        let store = run.store.name.clone();
-        let begun = StoreRun {
-            phases: Vec::new(),
-            ended: None,
-            verdict: None,
-            status: Status::Running,
-            ..run.clone()
-        };
-        events.push(Event::StoreBegan(Box::new(begun)));
-        for recording in recordings(number) {
-            events.extend(events_of(recording, number, &store));
-        }
-        events.push(Event::StoreEnded(StoreEnded {
-            verdict: run.verdict.unwrap(),
-            status: run.status,
-            at: run.ended.unwrap(),
-        }));
-    }
-    events.push(Event::RunEnded { status, at: ended.unwrap() });
-    events
-}
-
-fn events_of(recording: Recording, run: usize, store: &str) -> Vec<Event> {
-    let (start, plan) = (recording.measure.start, recording.plan.clone());
-    let began = PhaseBegan { run, store: store.to_owned(), offset_ns: start - ORIGIN, plan };
-    let mut events = vec![Event::PhaseBegan(Box::new(began))];
-    let intervals = recording.intervals.iter().cloned();
-    events.extend(intervals.map(|interval| Event::Interval(Box::new(interval.since(ORIGIN)))));
-    let samples = samples(start);
-    let nodes = ["node-1".to_owned()];
-    let pairs = samples.windows(2).filter_map(|pair| used(&pair[0], &pair[1], &nodes, ORIGIN));
-    events.extend(pairs.map(Event::Used));
-    let outcome = outcome(recording);
-    let ended = LoadEnded { anomalies: outcome.anomalies(), history: None };
-    events.push(Event::LoadEnded(Box::new(ended)));
-    events.push(Event::PhaseEnded(Box::new(outcome.result())));
-    events
-}
-
-/// Four samples, one a second, of a server that keeps half a processor busy, grows by a MiB a second
-/// and writes 1,000 bytes in each.
-fn samples(start: Nanos) -> Vec<Sample> {
-    let at = |second: u64| ProcessCounters {
-        user: Duration::from_millis(500 * second),
-        rss: (second + 1) << 20,
-        written_bytes: Some(1000 * second),
-        ..ProcessCounters::default()
-    };
-    let sample = |second| Sample {
-        at: start + second * SECOND,
-        machine: MachineTimes::default(),
-        own: at(second),
-        servers: vec![Some(at(second))],
-    };
-    (0..4).map(sample).collect()
 }
 
 /// A testbed of one node, whose strings are `word`.

@@ -31,7 +31,7 @@ pub(crate) const ALL_KINDS: &str = "all";
 
 /// How each phase of each store went over time.
 #[derive(Debug, Default)]
-pub struct Timeline {
+pub struct DrawnTimeline {
     phases: BTreeMap<(usize, u16), PhaseTimeline>,
     /// What each process used, by run and phase and in the order of the file.
     uses: BTreeMap<(usize, u16), Vec<ProcessTimeline>>,
@@ -110,12 +110,12 @@ impl Percentiles {
     }
 }
 
-impl Timeline {
+impl DrawnTimeline {
     /// Reads the timeline of `result` from its folder. Files that are missing, and lines that are
     /// broken, leave gaps: a report is made of what there is.
     #[must_use]
-    pub fn read(folder: &Path, result: &RunResult) -> Timeline {
-        let mut timeline = Timeline::default();
+    pub fn read(folder: &Path, result: &RunResult) -> DrawnTimeline {
+        let mut timeline = DrawnTimeline::default();
         for (number, run) in result.runs.iter().enumerate() {
             for phase in &run.phases {
                 let charted = timeline.phases.entry((number, phase.index)).or_default();
@@ -331,7 +331,7 @@ mod tests {
     fn the_files_tell_what_was_measured() {
         let folder = tempfile::tempdir().unwrap();
         let result = sample::written(folder.path());
-        let timeline = Timeline::read(folder.path(), &result);
+        let timeline = DrawnTimeline::read(folder.path(), &result);
         let phase = timeline.phase(0, 1).unwrap();
         let measured = &result.runs[0].phases[1];
         let all = &phase.kinds[ALL_KINDS];
@@ -346,8 +346,8 @@ mod tests {
     fn thinning_keeps_counts_and_merges_histograms() {
         let folder = tempfile::tempdir().unwrap();
         let result = sample::written(folder.path());
-        let whole = Timeline::read(folder.path(), &result);
-        let mut thin = Timeline::default();
+        let whole = DrawnTimeline::read(folder.path(), &result);
+        let mut thin = DrawnTimeline::default();
         for key in whole.phases.keys() {
             thin.phases.insert(*key, PhaseTimeline::default());
         }
@@ -370,7 +370,7 @@ mod tests {
     fn each_process_has_its_use_over_time() {
         let folder = tempfile::tempdir().unwrap();
         let result = sample::written(folder.path());
-        let timeline = Timeline::read(folder.path(), &result);
+        let timeline = DrawnTimeline::read(folder.path(), &result);
         let uses = timeline.uses(0, 1);
         let names: Vec<&str> = uses.iter().map(|line| line.process.as_str()).collect();
         assert_eq!(names, ["kvdyno", "node-1"]);
@@ -390,7 +390,7 @@ mod tests {
     fn a_stall_is_a_point_without_operations() {
         let folder = tempfile::tempdir().unwrap();
         let result = sample::written(folder.path());
-        let timeline = Timeline::read(folder.path(), &result);
+        let timeline = DrawnTimeline::read(folder.path(), &result);
         let all = &timeline.phase(1, 1).unwrap().kinds[ALL_KINDS];
         assert!(all.iter().any(|point| point.ok == 0 && point.service.is_none()));
     }
@@ -404,9 +404,9 @@ mod tests {
             let bytes = std::fs::read(&path).unwrap();
             std::fs::write(&path, &bytes[..bytes.len() - 30]).unwrap();
         }
-        assert!(Timeline::read(folder.path(), &result).phase(0, 0).is_some());
+        assert!(DrawnTimeline::read(folder.path(), &result).phase(0, 0).is_some());
         std::fs::write(folder.path().join(TIMELINE_FILE), b"\xff\xfe,,\n\"").unwrap();
         std::fs::write(folder.path().join(INTERVALS_FILE), b"Tag=a,1,2,3,xx\n\xff").unwrap();
-        assert!(Timeline::read(folder.path(), &result).phase(0, 0).is_none());
+        assert!(DrawnTimeline::read(folder.path(), &result).phase(0, 0).is_none());
     }
 }

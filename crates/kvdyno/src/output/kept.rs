@@ -1,4 +1,4 @@
-//! The folder of a result, which keeps what the run tells. Trouble with it is told once while the run lasts: a
+//! The folder of a result, which keeps what the run tells. FolderTrouble with it is told once while the run lasts: a
 //! full disk refuses every file, every second.
 
 use kvdyno_report::events::Event;
@@ -10,7 +10,7 @@ pub struct Kept {
     /// Where.
     pub folder: ResultFolder,
     /// What went wrong.
-    pub trouble: Trouble,
+    pub trouble: FolderTrouble,
     /// The last thing that had to be in `result.json` is.
     pub is_saved: bool,
 }
@@ -18,7 +18,7 @@ pub struct Kept {
 impl Kept {
     /// In `folder`.
     pub fn new(folder: ResultFolder) -> Kept {
-        Kept { folder, trouble: Trouble::default(), is_saved: true }
+        Kept { folder, trouble: FolderTrouble::default(), is_saved: true }
     }
 }
 
@@ -36,12 +36,12 @@ impl Subscriber for Kept {
 
 /// What went wrong with a folder.
 #[derive(Debug, Default)]
-pub struct Trouble {
+pub struct FolderTrouble {
     /// What the first file that was refused was refused for.
     pub first: Option<String>,
 }
 
-impl Trouble {
+impl FolderTrouble {
     /// Tells the user, the first time.
     pub fn tell(&mut self, error: &FolderError) {
         if self.first.is_none() {

@@ -23,7 +23,7 @@ use super::watch::Watch;
 use crate::existing::Existing;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::testbed::{Disturbance, Disturbed, Known};
+use crate::testbed::{Disturbance, Disturbed, Surroundings};
 
 impl Session<'_> {
     /// Carries a phase out; `None` if it could not begin.
@@ -109,7 +109,7 @@ impl Session<'_> {
         job: &Arc<Job>,
         output: &Output,
     ) -> Result<(PhaseMeasure, Disturbed), LoadError> {
-        let known = Known {
+        let around = Surroundings {
             roster: &self.roster,
             store: &self.store,
             dataset: self.context.dataset,
@@ -117,7 +117,7 @@ impl Session<'_> {
             events: output.events(),
         };
         let store = (output.store_number(), self.context.profile.store.as_str());
-        let disturbance = Disturbance::new(self.keeper.as_ref(), known, phase);
+        let disturbance = Disturbance::new(self.keeper.as_ref(), around, phase);
         let mut watch = Watch::new(output.events(), output.origin(), store, phase, disturbance);
         let measure = Arc::clone(&self.store).load(job, &mut watch);
         // What looks at suspects waits for it: what cannot be reached is not lost.

@@ -24,7 +24,7 @@ use super::aim::{Aimed, action, choose, few, sides, wanted};
 use super::mending::{Mending, State};
 use super::newcomers::{Newcomers, TAKE_RECORDS};
 use super::shared_keeper::{SharedKeeper, lock};
-pub use disturbance::{Disturbance, Disturbed, Known};
+pub use disturbance::{Disturbance, Disturbed, Surroundings};
 
 /// Longest time between two looks at a phase in which nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
@@ -126,7 +126,12 @@ struct Repair {
 
 impl Nemesis {
     /// Begins with the faults of a phase that begins at `start`. Its seed decides who is meant by `any`.
-    fn start(keeper: &SharedKeeper, known: Known<'_>, phase: &PhasePlan, start: Nanos) -> Nemesis {
+    fn start(
+        keeper: &SharedKeeper,
+        around: Surroundings<'_>,
+        phase: &PhasePlan,
+        start: Nanos,
+    ) -> Nemesis {
         let faults = &phase.faults;
         let seed = phase.groups.first().map_or(0, |group| group.seed);
         let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
@@ -134,12 +139,12 @@ impl Nemesis {
         let first = Arc::new(First(AtomicU64::new(First::NONE)));
         let hand = Hand {
             first: Arc::clone(&first),
-            events: known.events.clone(),
+            events: around.events.clone(),
             start,
             keeper: Arc::clone(keeper),
-            roster: known.roster.clone(),
-            newcomers: Newcomers::new(known.store, known.dataset, records),
-            interrupt: Arc::clone(known.interrupt),
+            roster: around.roster.clone(),
+            newcomers: Newcomers::new(around.store, around.dataset, records),
+            interrupt: Arc::clone(around.interrupt),
             faults: faults.clone(),
             random: Random::new(seed, 0),
             waiting: (0..faults.len()).filter(|at| faults[*at].when.is_some()).collect(),

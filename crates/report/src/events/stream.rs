@@ -101,7 +101,7 @@ impl<S> Subscription<S> {
     pub fn catch_up(&self, patience: Duration) {
         let give_up = Instant::now() + patience;
         let mut waiting = locked(&self.queue.waiting);
-        while !(waiting.events.is_empty() && waiting.is_idle) && !waiting.is_gone {
+        while !waiting.is_caught_up() {
             let Some(left) = give_up.checked_duration_since(Instant::now()) else { return };
             let changed = self.queue.changed.wait_timeout(waiting, left);
             waiting = changed.unwrap_or_else(PoisonError::into_inner).0;
@@ -139,6 +139,13 @@ struct Waiting {
     is_closed: bool,
     /// The subscriber is done or has failed.
     is_gone: bool,
+}
+
+impl Waiting {
+    /// Nothing waits, nor will anybody hear it.
+    fn is_caught_up(&self) -> bool {
+        self.is_gone || (self.is_idle && self.events.is_empty())
+    }
 }
 
 impl Queue {

@@ -9,7 +9,7 @@ use super::capacity::CapacityCharts;
 use crate::ranking::store_labels;
 use crate::result::{HistogramError, PhaseResult, RunResult, gathered, moments};
 use crate::timeline::{
-    ALL_KINDS, Percentiles, PhaseTimeline, Point, ProcessTimeline, Timeline, Use,
+    ALL_KINDS, DrawnTimeline, Percentiles, PhaseTimeline, Point, ProcessTimeline, Use,
 };
 use crate::view::{Clock, phase_latency};
 
@@ -102,7 +102,10 @@ struct Curve {
 }
 
 impl Charts {
-    pub(super) fn new(result: &RunResult, timeline: &Timeline) -> Result<Charts, HistogramError> {
+    pub(super) fn new(
+        result: &RunResult,
+        timeline: &DrawnTimeline,
+    ) -> Result<Charts, HistogramError> {
         let mut phases: Vec<(u16, PhaseCharts)> = Vec::new();
         for (store, run) in result.runs.iter().enumerate() {
             for phase in &run.phases {

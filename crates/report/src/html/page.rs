@@ -11,7 +11,7 @@ use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
 use crate::ranking::{Ranking, store_labels};
 use crate::result::{AnomalyResult, HistogramError, RunResult, StoreRun, moments};
 use crate::terminal::row_cells;
-use crate::timeline::Timeline;
+use crate::timeline::DrawnTimeline;
 use crate::view::{Scope, rows};
 use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_value, histories, is_remark, moment_text,
@@ -114,7 +114,10 @@ struct Row {
 }
 
 impl Page {
-    pub(super) fn new(result: &RunResult, timeline: &Timeline) -> Result<Page, HistogramError> {
+    pub(super) fn new(
+        result: &RunResult,
+        timeline: &DrawnTimeline,
+    ) -> Result<Page, HistogramError> {
         let charts = Charts::new(result, timeline)?;
         let unit = LatencyUnit::for_result(result);
         let labels = store_labels(result);

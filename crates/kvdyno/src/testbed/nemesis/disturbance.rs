@@ -17,7 +17,7 @@ use crate::testbed::shared_keeper::{SharedKeeper, lock};
 /// Who a nemesis has to do with beside the testbed: `roster` is told of new processes, `store` of new
 /// servers, `events` of all that is done, and waiting is given up on `interrupt`.
 #[derive(Clone, Copy)]
-pub struct Known<'a> {
+pub struct Surroundings<'a> {
     /// Which process each node is.
     pub roster: &'a NodeProcesses,
     /// Where the load goes.
@@ -33,7 +33,7 @@ pub struct Known<'a> {
 /// What befalls the testbed between the begin of a phase and its end.
 pub struct Disturbance<'a> {
     keeper: Option<&'a SharedKeeper>,
-    known: Known<'a>,
+    around: Surroundings<'a>,
     phase: &'a PhasePlan,
     nemesis: Option<(Nemesis, Nanos)>,
     news: News,
@@ -54,16 +54,20 @@ pub struct Disturbed {
 
 impl<'a> Disturbance<'a> {
     /// Nothing is disturbed without a keeper or without faults.
-    pub fn new(keeper: Option<&'a SharedKeeper>, known: Known<'a>, phase: &'a PhasePlan) -> Self {
+    pub fn new(
+        keeper: Option<&'a SharedKeeper>,
+        around: Surroundings<'a>,
+        phase: &'a PhasePlan,
+    ) -> Self {
         let (nemesis, asked, news, backlog) = (None, None, News::default(), 0);
-        Disturbance { keeper, known, phase, nemesis, news, backlog, asked }
+        Disturbance { keeper, around, phase, nemesis, news, backlog, asked }
     }
 
     /// The clients begin at `start`.
     pub fn begin(&mut self, start: Nanos) {
         self.asked = self.keeper.map(|_| (Asked::begin(), start));
         if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
-            let nemesis = Nemesis::start(keeper, self.known, self.phase, start);
+            let nemesis = Nemesis::start(keeper, self.around, self.phase, start);
             self.nemesis = Some((nemesis, start));
         }
     }
