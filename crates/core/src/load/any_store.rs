@@ -128,8 +128,7 @@ impl dyn AnyStore + '_ {
     }
 
     fn ask<T>(&self, asked: impl Future<Output = Answer<T>>) -> Result<T, LoadError> {
-        wait(self.threading(), asked)?
-            .map_err(|error: RequestError| LoadError::Unavailable(error))
+        wait(self.threading(), asked)?.map_err(|error: RequestError| LoadError::Unavailable(error))
     }
 }
 
