@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use clap::Args;
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use crate::bench::Section;
@@ -142,8 +143,7 @@ impl Up {
 
 impl Drop for Up {
     fn drop(&mut self) {
-        // SAFETY: a signal to a child that was not waited for yet.
-        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
+        let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }
 }

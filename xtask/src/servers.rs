@@ -99,8 +99,7 @@ fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), StepFailure> {
         return Ok(());
     }
     let install = format!("apt-get install -y --no-install-recommends {}", missing.join(" "));
-    // SAFETY: the call has no preconditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
+    let is_root = rustix::process::geteuid().is_root();
     if !is_root || !steps::succeeds(Command::new("apt-get").arg("--version")) {
         return Err(StepFailure::Found(format!("more programs are needed; as root: {install}")));
     }

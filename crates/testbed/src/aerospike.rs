@@ -7,6 +7,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::error::TestbedError;
 use crate::install::{Software, SoftwareSource};
 use crate::kind::{Changes, TestbedKind};
@@ -153,12 +155,7 @@ fn storage(settings: &TestbedSettings) -> Result<Storage, TestbedError> {
 
 /// As many connections as the system lets the server open files, which it checks when it starts.
 fn connections() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the call writes into the struct that it is given, which lives here.
-    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
-        0 => MOST_CONNECTIONS.min(limit.rlim_cur),
-        _ => 1024,
-    }
+    getrlimit(Resource::Nofile).current.map_or(MOST_CONNECTIONS, |most| most.min(MOST_CONNECTIONS))
 }
 
 /// The configuration file of node `number`, from 1 (vendor's documentation, "Configuration

@@ -89,8 +89,7 @@ unshare -n sh -ec '
 "#;
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
-    // SAFETY: geteuid takes nothing and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
+    if !rustix::process::geteuid().is_root() {
         let message = "testbed couchbase needs root: its server listens on all interfaces, so it is \
                        put into a network namespace of its own";
         return Err(TestbedError::Node(message.to_owned()));

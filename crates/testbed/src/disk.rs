@@ -5,10 +5,13 @@
 use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use kvdyno_core::ground::units::format_bytes;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::error::TestbedError;
 use crate::network::need_root;
@@ -44,8 +47,10 @@ impl Disks {
             return Ok(());
         }
         let options = format!("size={},mode=0755", self.size);
-        let done = mount(c"kvdyno", folder, c"tmpfs", 0, &options);
-        done.map_err(TestbedError::system("mount a disk at", folder.display().to_string()))?;
+        let mounted = CString::new(options).map_err(io::Error::from).and_then(|options| {
+            Ok(mount("kvdyno", folder, "tmpfs", MountFlags::empty(), options.as_c_str())?)
+        });
+        mounted.map_err(TestbedError::system("mount a disk at", folder.display().to_string()))?;
         self.mounted.push(folder.to_owned());
         Ok(())
     }
@@ -101,35 +106,15 @@ impl Disks {
 impl Drop for Disks {
     fn drop(&mut self) {
         for folder in &self.mounted {
-            if let Ok(path) = CString::new(folder.as_os_str().as_bytes()) {
-                // SAFETY: the path is a C string. What is not unmounted now goes with the namespace.
-                unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
-            }
+            // What is not unmounted now goes with the namespace.
+            let _ = unmount(folder, UnmountFlags::DETACH);
         }
     }
 }
 
 /// A mount namespace for the calling thread, from which nothing spreads.
 fn apart() -> io::Result<()> {
-    // SAFETY: the call takes no memory, and concerns this thread alone.
-    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    mount(c"none", Path::new("/"), c"none", libc::MS_REC | libc::MS_PRIVATE, "")
-}
-
-fn mount(
-    what: &std::ffi::CStr,
-    at: &Path,
-    kind: &std::ffi::CStr,
-    flags: libc::c_ulong,
-    options: &str,
-) -> io::Result<()> {
-    let (at, options) = (CString::new(at.as_os_str().as_bytes())?, CString::new(options)?);
-    let data = options.as_ptr().cast();
-    // SAFETY: all texts are C strings that live through the call.
-    match unsafe { libc::mount(what.as_ptr(), at.as_ptr(), kind.as_ptr(), flags, data) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    // SAFETY: descriptors stay shared; only what is mounted is the calling thread's own.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
 }

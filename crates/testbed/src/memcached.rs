@@ -98,8 +98,7 @@ fn options(settings: &TestbedSettings) -> Vec<(String, String)> {
 fn launch(program: &Path, address: SocketAddr, options: &[(String, String)]) -> Launch {
     let mut arguments: Vec<OsString> = Vec::new();
     // Memcached refuses to run as root unless it is told to. The effective user is what counts.
-    // SAFETY: geteuid takes nothing and cannot fail.
-    if unsafe { libc::geteuid() } == 0 {
+    if rustix::process::geteuid().is_root() {
         arguments.extend(["-u".into(), "root".into()]);
     }
     let (ip, port) = (address.ip().to_string(), address.port().to_string());

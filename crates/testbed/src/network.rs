@@ -14,11 +14,12 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
 pub use trouble::Trouble;
@@ -252,10 +253,9 @@ fn port(number: u16) -> String {
 
 /// Refuses what only root may do.
 pub(crate) fn need_root(what: &str) -> Result<(), TestbedError> {
-    // SAFETY: geteuid takes nothing and cannot fail.
-    match unsafe { libc::geteuid() } {
-        0 => Ok(()),
-        _ => Err(TestbedError::Node(format!("{what} needs root: start kvdyno as root"))),
+    match rustix::process::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(TestbedError::Node(format!("{what} needs root: start kvdyno as root"))),
     }
 }
 
@@ -267,21 +267,15 @@ fn here() -> io::Result<Namespace> {
 /// A new namespace, made by a thread that ends at once.
 fn namespace() -> io::Result<Namespace> {
     let made = std::thread::spawn(|| {
-        // SAFETY: the call takes no memory, and concerns this thread alone.
-        match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
-            0 => here(),
-            _ => Err(io::Error::last_os_error()),
-        }
+        // SAFETY: descriptors stay shared; only the network is the calling thread's own.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+        here()
     });
     made.join().unwrap_or_else(|_| Err(io::Error::other("a thread ended early")))
 }
 
 fn enter(namespace: &File) -> io::Result<()> {
-    // SAFETY: the descriptor is open, and the call concerns the calling thread alone.
-    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
 /// Has a command run in a namespace.

@@ -3,6 +3,7 @@
 use std::io;
 
 use kvdyno_core::measure::allowed_cpus;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 /// Which processors, by their numbers.
@@ -31,27 +32,21 @@ impl Pinned {
 
 /// A set of processors as the system wants it.
 #[derive(Clone, Copy)]
-pub(crate) struct Processors(libc::cpu_set_t);
+pub(crate) struct Processors(CpuSet);
 
 impl Processors {
     pub(crate) fn new(numbers: &[usize]) -> Processors {
-        // SAFETY: a cpu_set_t of zeros is the empty set.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        for &number in numbers.iter().filter(|number| **number < libc::CPU_SETSIZE as usize) {
-            // SAFETY: the number is below the set's size.
-            unsafe { libc::CPU_SET(number, &mut set) };
-        }
+        let mut set = CpuSet::new();
+        numbers
+            .iter()
+            .filter(|number| **number < CpuSet::MAX_CPU)
+            .for_each(|number| set.set(*number));
         Processors(set)
     }
 
     /// Restricts the calling thread, and what it starts from now on.
     pub(crate) fn restrict(&self) -> io::Result<()> {
-        let size = size_of::<libc::cpu_set_t>();
-        // SAFETY: the pointer is to a live set of the size given.
-        match unsafe { libc::sched_setaffinity(0, size, &raw const self.0) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        Ok(sched_setaffinity(None, &self.0)?)
     }
 }
 

@@ -3,10 +3,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use rustix::io::Errno;
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use crate::error::TestbedError;
 
@@ -18,12 +20,10 @@ pub fn end_with_parent(command: &mut Command) {
     // none of it allocates or locks.
     unsafe {
         command.pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                return Err(io::Error::last_os_error());
-            }
+            set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have died before the call above.
-            if libc::getppid() as u32 != parent {
-                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            if getppid().map(|pid| pid.as_raw_pid() as u32) != Some(parent) {
+                return Err(Errno::SRCH.into());
             }
             Ok(())
         });

@@ -11,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
+
 use crate::error::TestbedError;
 use crate::http;
 use crate::network::{self, Namespace};
@@ -300,7 +302,7 @@ impl Server {
     pub(crate) fn begin_kill(&mut self) {
         if self.is_running() {
             // Whoever waits for it afterwards tells what went wrong.
-            let _ = signal_group(self.child.id(), libc::SIGKILL);
+            let _ = signal_group(self.child.id(), Signal::KILL);
         }
     }
 
@@ -321,7 +323,7 @@ impl Server {
 
     /// The first half of [`Server::stop`].
     pub(crate) fn begin_stop(&mut self) -> Result<(), TestbedError> {
-        self.signal(libc::SIGTERM, "stop")
+        self.signal(Signal::TERM, "stop")
     }
 
     /// The second half of [`Server::stop`].
@@ -349,7 +351,7 @@ impl Server {
 
     /// The first half of [`Server::pause`].
     pub(crate) fn begin_pause(&mut self) -> Result<(), TestbedError> {
-        self.signal(libc::SIGSTOP, "pause")?;
+        self.signal(Signal::STOP, "pause")?;
         self.paused = true;
         Ok(())
     }
@@ -379,7 +381,7 @@ impl Server {
     /// [`TestbedError::System`] if the process is gone.
     pub fn resume(&mut self) -> Result<(), TestbedError> {
         self.paused = false;
-        self.signal(libc::SIGCONT, "resume")
+        self.signal(Signal::CONT, "resume")
     }
 
     /// Starts the process again on the same address and data, after killing it if it runs, and
@@ -402,7 +404,7 @@ impl Server {
     }
 
     /// Sends a signal to the process and to all that it started.
-    fn signal(&mut self, signal: libc::c_int, action: &'static str) -> Result<(), TestbedError> {
+    fn signal(&mut self, signal: Signal, action: &'static str) -> Result<(), TestbedError> {
         let sent = match self.is_running() {
             true => signal_group(self.child.id(), signal),
             false => Err(io::ErrorKind::NotFound.into()),
@@ -434,16 +436,16 @@ impl Drop for Server {
 /// Kills a process and all that it started, and waits for it.
 fn end(child: &mut Child) -> io::Result<()> {
     if matches!(child.try_wait(), Ok(None)) {
-        signal_group(child.id(), libc::SIGKILL)?;
+        signal_group(child.id(), Signal::KILL)?;
     }
     child.wait().map(drop)
 }
 
 /// `leader` is a child of ours that was not waited for yet, and so cannot be another process.
-fn signal_group(leader: u32, signal: libc::c_int) -> io::Result<()> {
-    // SAFETY: kill takes no pointers; each server leads a process group of its own.
-    let result = unsafe { libc::kill(-(leader as libc::pid_t), signal) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
+    // Each server leads a process group of its own.
+    let leader = Pid::from_raw(leader as i32).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(kill_process_group(leader, signal)?)
 }
 
 /// Whether no thread of the group's processes runs any more: all are stopped (`T`), or over.

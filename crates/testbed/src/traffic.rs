@@ -2,11 +2,13 @@
 //! count. So a node that clients never reach can be told, whatever store and driver it is.
 
 use std::collections::{BTreeMap, HashMap};
-use std::mem::size_of;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, RawFd};
+
+use rustix::net::{SocketAddrAny, getpeername, getsockname};
 
 /// A connection by its descriptor and both ends' addresses: descriptors are used again.
-type Connection = (libc::c_int, SocketAddr, SocketAddr);
+type Connection = (RawFd, SocketAddr, SocketAddr);
 
 /// Bytes that peers have taken since this was made, as far as connections were looked at: what was sent
 /// between a look and the end of its connection is not in it.
@@ -44,43 +46,21 @@ fn connections() -> Vec<(Connection, u64)> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers
-        .filter_map(|number: libc::c_int| {
-            let (own, peer) =
-                (address(number, libc::getsockname)?, address(number, libc::getpeername)?);
+        .filter_map(|number: RawFd| {
+            // SAFETY: the number is of a descriptor of this process. Of one that was closed meanwhile each
+            // call below is an error, or tells of another connection, which its addresses show.
+            let socket = unsafe { BorrowedFd::borrow_raw(number) };
+            let own = address(getsockname(socket).ok()?)?;
+            let peer = address(getpeername(socket).ok()??)?;
             Some(((number, own, peer), acknowledged(number)?))
         })
         .collect()
 }
 
-type Ask =
-    unsafe extern "C" fn(libc::c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int;
-
-/// One end of a socket; `None` of what is no socket, or none of TCP's kind of addresses.
-fn address(number: libc::c_int, ask: Ask) -> Option<SocketAddr> {
-    // SAFETY: a struct of numbers, for which zero is a value.
-    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-    // SAFETY: the call writes at most `length` bytes into the struct, which lives here. A descriptor that
-    // was closed meanwhile is an error.
-    let failed = unsafe { ask(number, (&raw mut storage).cast(), &raw mut length) } != 0;
-    if failed {
-        return None;
-    }
-    match i32::from(storage.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: the family tells that this is what was written.
-            let v4: libc::sockaddr_in = unsafe { *(&raw const storage).cast() };
-            let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
-            Some(SocketAddr::from((ip, u16::from_be(v4.sin_port))))
-        }
-        libc::AF_INET6 => {
-            // SAFETY: the family tells that this is what was written.
-            let v6: libc::sockaddr_in6 = unsafe { *(&raw const storage).cast() };
-            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr).to_canonical();
-            Some(SocketAddr::new(ip, u16::from_be(v6.sin6_port)))
-        }
-        _ => None,
-    }
+/// One end of a socket; `None` of what is none of TCP's kind of addresses.
+fn address(told: SocketAddrAny) -> Option<SocketAddr> {
+    let address = SocketAddr::try_from(told).ok()?;
+    Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
 }
 
 /// `tcpi_bytes_acked` of a connection (`struct tcp_info`, linux/tcp.h).

@@ -3,6 +3,8 @@
 use std::fs::read_to_string;
 use std::io;
 
+#[cfg(target_os = "linux")]
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::cgroup;
@@ -46,12 +48,10 @@ impl Machine {
             kernel: line("/proc/sys/kernel/osrelease"),
             architecture: std::env::consts::ARCH.to_owned(),
             cpu_model: read_to_string("/proc/cpuinfo").ok().as_deref().and_then(cpu_model),
-            processors: asked(libc::_SC_NPROCESSORS_ONLN).map_or(allowed, |n| n as u32),
+            processors: processors().unwrap_or(allowed),
             allowed_processors: allowed,
             cgroup_processors: cgroup::processors(),
-            memory_bytes: asked(libc::_SC_PHYS_PAGES)
-                .zip(asked(libc::_SC_PAGESIZE))
-                .map(|(pages, bytes)| pages * bytes),
+            memory_bytes: memory(),
             governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
@@ -59,10 +59,24 @@ impl Machine {
     }
 }
 
-/// A figure that the system knows; `None` if it does not.
-fn asked(name: libc::c_int) -> Option<u64> {
+/// Processors on line; `None` if the system does not say.
+fn processors() -> Option<u32> {
     // SAFETY: sysconf only looks up a figure of the system.
-    u64::try_from(unsafe { libc::sysconf(name) }).ok()
+    u32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).ok()
+}
+
+/// Bytes of main memory; `None` if the system does not say.
+#[cfg(target_os = "linux")]
+// The width of these fields differs between targets.
+#[allow(clippy::unnecessary_cast)]
+fn memory() -> Option<u64> {
+    let told = rustix::system::sysinfo();
+    Some(told.totalram as u64 * u64::from(told.mem_unit))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn memory() -> Option<u64> {
+    None
 }
 
 fn os_name(os_release: &str) -> Option<String> {
@@ -88,18 +102,8 @@ pub fn allowed_cpus() -> Vec<usize> {
 
 #[cfg(target_os = "linux")]
 fn affinity() -> Vec<usize> {
-    // SAFETY: a cpu_set_t of zeros is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    let size = size_of::<libc::cpu_set_t>();
-    // SAFETY: the pointer is to a live set of the size given, which the call fills.
-    if unsafe { libc::sched_getaffinity(0, size, &raw mut set) } != 0 {
-        return Vec::new();
-    }
-    let held = |&cpu: &usize| {
-        // SAFETY: the number is below the set's size, as the range below sees to.
-        unsafe { libc::CPU_ISSET(cpu, &set) }
-    };
-    (0..libc::CPU_SETSIZE as usize).filter(held).collect()
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -114,18 +118,12 @@ fn affinity() -> Vec<usize> {
 /// If this thread may not run there, or the system cannot do it.
 #[cfg(target_os = "linux")]
 pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
-    if cpu >= libc::CPU_SETSIZE as usize {
+    if cpu >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: a cpu_set_t of zeros is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the number is below the set's size, as tested above.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: the pointer is to a live set of the size given.
-    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Keeps the calling thread on one processor, so that its caches stay warm and a worker has a
@@ -167,8 +165,7 @@ mod tests {
             let cpu = *allowed_cpus().last().unwrap();
             pin_current_thread(cpu).unwrap();
             assert_eq!(allowed_cpus(), [cpu]);
-            // SAFETY: the call has no preconditions.
-            assert_eq!(unsafe { libc::sched_getcpu() } as usize, cpu);
+            assert_eq!(rustix::thread::sched_getcpu(), cpu);
             assert!(pin_current_thread(1 << 20).is_err());
         })
         .join()

@@ -513,7 +513,10 @@ mod tests {
         let loopback = probes.loopback.unwrap();
         assert!(loopback.round_trip.p50 > Duration::from_micros(1));
         assert!(loopback.client_cpu > Duration::from_nanos(500));
-        assert!(probes.sync.is_some() && probes.steal.is_some());
+        // Stolen time is told of a second and more, and the probes may be done before.
+        assert!(
+            probes.sync.is_some() && probes.steal.is_none_or(|share| (0.0..=1.0).contains(&share))
+        );
         assert!(probes.open_files.unwrap().soft > 0);
     }
 

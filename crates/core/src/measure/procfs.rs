@@ -221,14 +221,12 @@ impl ProcessFiles {
 
 /// Clock ticks, the unit of /proc's processor times, as time.
 pub(super) fn ticks(count: u64) -> Duration {
-    // SAFETY: sysconf only looks up a constant of the system.
-    let a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    Duration::from_nanos(count.saturating_mul(1_000_000_000 / a_second.max(1) as u64))
+    let a_second = rustix::param::clock_ticks_per_second();
+    Duration::from_nanos(count.saturating_mul(1_000_000_000 / a_second.max(1)))
 }
 
 fn page_bytes() -> u64 {
-    // SAFETY: sysconf only looks up a constant of the system.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64
+    rustix::param::page_size() as u64
 }
 
 #[cfg(test)]

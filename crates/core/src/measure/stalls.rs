@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::Throttling;
@@ -131,14 +132,14 @@ struct Look {
 
 impl Look {
     fn take(waiting: &mut Waiting) -> Look {
-        let before = system_clock(libc::CLOCK_MONOTONIC);
-        let all = system_clock(libc::CLOCK_BOOTTIME);
-        let after = system_clock(libc::CLOCK_MONOTONIC);
+        let before = system_clock(ClockId::Monotonic);
+        let all = system_clock(ClockId::Boottime);
+        let after = system_clock(ClockId::Monotonic);
         Look {
             at: now(),
             asleep: (all.saturating_sub(after), all.saturating_sub(before)),
             waited: waiting.now(),
-            cpu: system_clock(libc::CLOCK_PROCESS_CPUTIME_ID),
+            cpu: system_clock(ClockId::ProcessCPUTime),
         }
     }
 }
@@ -157,11 +158,9 @@ fn gap(before: &Look, after: &Look) -> Option<Stretch> {
     (still >= ns(LEAST_GAP)).then(|| Stretch { from: after.at - still, to: after.at })
 }
 
-fn system_clock(clock: libc::clockid_t) -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a live timespec, which the call fills.
-    let told = unsafe { libc::clock_gettime(clock, &raw mut time) } == 0;
-    if told { Duration::new(time.tv_sec as u64, time.tv_nsec as u32) } else { Duration::ZERO }
+fn system_clock(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Looks at the clock on a thread of its own from [`Watchdog::start`] to [`Watchdog::stop`]. Costs

@@ -32,8 +32,7 @@ pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), 
     }
     let names = packages.join(" ");
     let failed = |problem: String| TestbedError::Install { what: names.clone(), problem };
-    // SAFETY: geteuid takes nothing and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
+    let is_root = rustix::process::geteuid().is_root();
     let by_hand = format!("apt-get install -y --no-install-recommends {names}");
     let apt = process::look_up("apt-get").filter(|_| is_root);
     let apt = apt.ok_or_else(|| failed(format!("as root: {by_hand}")))?;

@@ -7,6 +7,9 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Signal, getegid, geteuid, set_parent_process_death_signal};
+
 /// Files of /proc with which a user namespace is given its users, and what to write into them.
 type Maps = [(&'static std::ffi::CStr, Vec<u8>); 3];
 
@@ -16,8 +19,7 @@ type Maps = [(&'static std::ffi::CStr, Vec<u8>); 3];
 /// What is started is then a process that waits for the first process of the namespace, which waits for
 /// the command; both end as it does. Killing it kills the first process and with it all others.
 pub fn in_namespace(command: &mut Command) {
-    // SAFETY: both calls take nothing and cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let maps: Maps = [
         (c"/proc/self/setgroups", b"deny".to_vec()),
         (c"/proc/self/uid_map", format!("{user} {user} 1").into_bytes()),
@@ -65,24 +67,17 @@ fn unshare(what: libc::c_int) -> bool {
 }
 
 fn write(path: &std::ffi::CStr, text: &[u8]) -> io::Result<()> {
-    // SAFETY: the path is a C string, the text is as long as is said, and the descriptor is ours.
-    let written = unsafe {
-        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        let written = libc::write(file, text.as_ptr().cast(), text.len());
-        libc::close(file);
-        written
-    };
-    if written == text.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    match rustix::io::write(&file, text)? == text.len() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::WriteZero.into()),
+    }
 }
 
 /// A parent outside of the namespace may kill even process 1 in it. Should the parent be gone
 /// already, the closed standard input ends the keeper.
 fn die_with_parent() -> io::Result<()> {
-    // SAFETY: the call takes a number.
-    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
 /// Holds nothing open, waits for whoever ends, and ends as the inner process did. Never returns: what
@@ -124,8 +119,7 @@ mod tests {
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(7));
         let number: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        // SAFETY: geteuid takes nothing and cannot fail.
-        let root = unsafe { libc::geteuid() } == 0;
+        let root = geteuid().is_root();
         assert!(number == 2 || !root || !may_unshare(), "{number}");
     }
 

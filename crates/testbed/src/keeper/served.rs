@@ -91,9 +91,8 @@ fn report_to_starter(report: &KeeperReport) {
 
 /// A detached keeper has nothing to do with its starter's terminal any more.
 fn leave_starter() {
-    // SAFETY: the call takes nothing; it fails where the process leads a group already, and then
-    // there is nothing to leave.
-    unsafe { libc::setsid() };
+    // It fails where the process leads a group already, and then there is nothing to leave.
+    let _ = rustix::process::setsid();
 }
 
 fn listen_to_starter(tell: Sender<Heard>, abort: Arc<AtomicBool>) {

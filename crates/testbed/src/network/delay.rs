@@ -8,13 +8,16 @@
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sendto, socket_with};
 
 use super::{DEVICE, Namespace, enter, in_namespace};
 use crate::error::TestbedError;
@@ -117,15 +120,8 @@ fn device() -> io::Result<File> {
 }
 
 fn socket() -> io::Result<OwnedFd> {
-    // SAFETY: the call takes no memory.
-    let socket = unsafe {
-        libc::socket(libc::AF_INET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::IPPROTO_RAW)
-    };
-    if socket == -1 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let raw = Some(rustix::net::ipproto::RAW);
+    let socket = socket_with(AddressFamily::INET, SocketType::RAW, SocketFlags::CLOEXEC, raw)?;
     let size = size_of::<u32>() as libc::socklen_t;
     // SAFETY: the option's value lives through the call and is as long as is said.
     let marked = unsafe {
@@ -163,26 +159,14 @@ fn carry(mut tun: &File, out: &OwnedFd, delay: Duration, over: &AtomicBool) {
 
 /// Waits for a packet; whether there is one.
 fn readable(tun: &File, patience: Duration) -> bool {
-    let mut watched = libc::pollfd { fd: tun.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let time = libc::timespec {
-        tv_sec: patience.as_secs() as libc::time_t,
-        tv_nsec: libc::c_long::from(patience.subsec_nanos() as i32),
-    };
-    // SAFETY: both structures live through the call; there is no set of signals.
-    unsafe { libc::ppoll(&raw mut watched, 1, &raw const time, std::ptr::null()) > 0 }
+    let mut watched = [PollFd::new(tun, PollFlags::IN)];
+    let patience = Timespec::try_from(patience).ok();
+    poll(&mut watched, patience.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
 /// Sends a packet of IPv4 to where its header says; what cannot be sent is lost, as on any network.
 fn send(out: &OwnedFd, packet: &[u8]) {
     let Some(to) = packet.get(16..20).filter(|_| packet[0] >> 4 == 4) else { return };
-    // SAFETY: a sockaddr_in of zeros is valid.
-    let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
-    address.sin_family = libc::AF_INET as libc::sa_family_t;
-    address.sin_addr.s_addr = u32::from_ne_bytes([to[0], to[1], to[2], to[3]]);
-    let (size, length) = (size_of::<libc::sockaddr_in>() as libc::socklen_t, packet.len());
-    // SAFETY: packet and address live through the call and are as long as is said.
-    unsafe {
-        let address = (&raw const address).cast();
-        libc::sendto(out.as_raw_fd(), packet.as_ptr().cast(), length, 0, address, size);
-    }
+    let to = SocketAddrV4::new(Ipv4Addr::new(to[0], to[1], to[2], to[3]), 0);
+    let _ = sendto(out, packet, SendFlags::empty(), &to);
 }

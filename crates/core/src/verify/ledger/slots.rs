@@ -106,16 +106,11 @@ fn ask_for_large_pages(memory: *mut u8, bytes: usize) {
     unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_HUGEPAGE) };
 }
 
-/// Bytes of memory and swap that this machine has; no limit if the system does not say.
+/// Bytes of memory and swap that this machine has.
 fn machine_memory() -> u64 {
-    // SAFETY: zero is valid for every field of `sysinfo`, which the call then fills.
-    let mut info: libc::sysinfo = unsafe { std::mem::zeroed() };
-    // SAFETY: `info` is valid for writes for the length of the call.
-    if unsafe { libc::sysinfo(&raw mut info) } != 0 {
-        return u64::MAX;
-    }
+    let info = rustix::system::sysinfo();
     // The width of these fields differs between targets.
-    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    #[allow(clippy::unnecessary_cast)]
     let units = (info.totalram as u64).saturating_add(info.totalswap as u64);
     units.saturating_mul(u64::from(info.mem_unit))
 }
