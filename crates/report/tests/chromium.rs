@@ -2,13 +2,14 @@
 //! is asked of the network. `cargo test -p kvdyno-report --features server-tests`.
 #![cfg(feature = "server-tests")]
 
+mod sample;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use kvdyno_report::files::REPORT_FILE;
 use kvdyno_report::folder::write_report;
 use kvdyno_report::result::{RunResult, Status};
-use kvdyno_report::sample;
 
 /// The browser's answer to a page: what it logged and the page after its scripts ran.
 struct Rendered {

@@ -2,13 +2,14 @@
 //! the same totals. `cargo test -p kvdyno-report --features server-tests`.
 #![cfg(feature = "server-tests")]
 
+mod sample;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kvdyno_report::files::INTERVALS_FILE;
 use kvdyno_report::result::{Latency, RunResult};
-use kvdyno_report::sample;
 
 /// Version of the package that the test was written against.
 const PACKAGE: &str = "hdrhistogram==0.10.8";

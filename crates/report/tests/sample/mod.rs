@@ -1,6 +1,9 @@
 //! A made-up run for tests, recorded by the same types that a real one is: two stores, a fill, a
 //! mix with errors and a stall, and an open arrival with a backlog.
 
+// Each program of tests uses a part.
+#![allow(dead_code, unused_imports)]
+
 mod story;
 
 use std::path::Path;
@@ -19,8 +22,8 @@ use kvdyno_core::workload::{
     Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel, ValueModel,
 };
 
-use crate::folder::ResultFolder;
-use crate::result::{
+use kvdyno_report::folder::ResultFolder;
+use kvdyno_report::result::{
     Build, CapacityResult, FitResult, Host, Latency, Level, PhaseOutcome, ProbeResult, Published,
     Reason, RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun, SuiteResult, TestbedNode,
     TestbedResult, TestbedStep, Verdict, rfc3339,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kvdyno_core::measure::{MachineTimes, Nanos, ProcessCounters, Sample};
 
 use super::{ORIGIN, Recording, SECOND, outcome, recordings, two_stores};
-use crate::events::{Event, LoadEnded, PhaseBegan, StoreEnded, used};
-use crate::result::{RunResult, Status, StoreRun};
+use kvdyno_report::events::{Event, LoadEnded, PhaseBegan, StoreEnded, used};
+use kvdyno_report::result::{RunResult, Status, StoreRun};
 
 /// What a run tells whose result is [`two_stores`].
 #[must_use]
