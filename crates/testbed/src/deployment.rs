@@ -70,6 +70,7 @@ impl Deployment {
         let TestbedRequest { kind, settings } = request;
         let mut site = Site::new(settings, tell, Arc::clone(abort))?;
         let served = (kind.deploy)(&mut site)?;
+        site.observers_last();
         proof::prove(&kind.proof, &mut site)?;
         let ready_after = site.age();
         Ok(Deployment { kind, site, served, ready_after })

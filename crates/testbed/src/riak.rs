@@ -61,6 +61,13 @@ pub static KIND: TestbedKind = TestbedKind {
             values: Values::Choice(&["16", "32", "64", "128", "256"]),
             default: "16",
         },
+        Setting {
+            name: "handoff",
+            meaning: "time without a request after which a node hands over what it kept for another \
+                      (vnode_inactivity_timeout; 60s unless set)",
+            values: Values::Duration,
+            default: "",
+        },
     ],
     software: &[&RIAK],
     deploy,
@@ -137,7 +144,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
             .patience(PATIENCE);
         site.start(&member.name, Some(Role::Peer), launch)?;
     }
-    site.serve("riak and their epmd")?;
+    site.serve("riak")?;
     site.until("serve records", PATIENCE, |_| {
         let serves = |member: &Member| exchange::put_and_get(member.protobuf, "start").is_ok();
         members.iter().all(serves)

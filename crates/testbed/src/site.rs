@@ -74,6 +74,8 @@ pub struct Site {
     tell: Tell,
     abort: Arc<AtomicBool>,
     made: Instant,
+    /// Nodes that have served already.
+    served: usize,
     unproven: Vec<(String, Instant)>,
 }
 
@@ -123,6 +125,7 @@ impl Site {
             tell,
             abort,
             made,
+            served: 0,
             unproven: Vec::new(),
         })
     }
@@ -270,12 +273,13 @@ impl Site {
         Ok(())
     }
 
-    /// Waits until every process serves, and takes the time from when this was first asked to.
+    /// Waits until every process serves, and takes the time; `what` those are that were started since this
+    /// was last waited for.
     ///
     /// # Errors
     /// [`TestbedError`] with the end of the log of the first that does not.
     pub fn serve(&mut self, what: &str) -> Result<(), TestbedError> {
-        let count = self.nodes.len();
+        let count = self.nodes.len() - self.served.min(self.nodes.len());
         let name =
             if count == 1 { format!("start {what}") } else { format!("start {count} × {what}") };
         self.step(&name, |site| {
@@ -293,8 +297,15 @@ impl Site {
                     std::thread::sleep(POLL);
                 }
             }
+            site.served = site.nodes.len();
             Ok(())
         })
+    }
+
+    /// Nodes are numbered in this order: those that hold data come first, in the order of their start, however
+    /// early what only serves them had to be there.
+    pub(crate) fn observers_last(&mut self) {
+        self.nodes.sort_by_key(|node| node.role == Some(Role::Observer));
     }
 
     /// Does a step and takes its time.
@@ -411,4 +422,24 @@ fn disks(settings: &TestbedSettings) -> Result<Option<RefCell<Disks>>, TestbedEr
         return Err(settings.wrong(problem, "leave one of `disk` and `folder` out".to_owned()));
     }
     Disks::make(size).map(|disks| Some(RefCell::new(disks)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::TestbedRequest;
+
+    #[test]
+    fn what_only_serves_the_nodes_is_numbered_after_them() {
+        let settings = TestbedRequest::parse("redis").unwrap().settings;
+        let mut site = Site::new(settings, Box::new(|_| {}), Arc::default()).unwrap();
+        let (observer, peer) = (Some(Role::Observer), Some(Role::Peer));
+        for (name, role) in [("mapper", observer), ("n-1", peer), ("n-2", None)] {
+            let launch = Launch::new("sleep", site.address(1, 4369).unwrap()).arguments(["60"]);
+            site.start(name, role, launch).unwrap();
+        }
+        site.observers_last();
+        let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
+        assert_eq!(names, ["n-1", "n-2", "mapper"]);
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use kvdyno_testbed::{Action, Deployment, Testbed};
+use kvdyno_testbed::{Action, Deployment, Role, Testbed};
 
 /// A testbed; none where no variable names its program.
 fn up(variable: &str, words: &str) -> Option<Deployment> {
@@ -36,6 +36,9 @@ fn survives_a_kill(mut testbed: Deployment, version: &str, node: &str) {
     }
     println!("{} {:?} ready after {:?}", told.request, told.version, told.ready_after);
     assert!(told.version.as_ref().is_some_and(|v| v.starts_with(version)), "{:?}", told.version);
+    // A fault of node number 1 is one of a node that has records.
+    let nodes = testbed.nodes();
+    assert!(nodes[0].name.ends_with("-1") && nodes[0].role != Some(Role::Observer), "{nodes:?}");
     println!("whole after {:?}", until_whole(&mut testbed));
     testbed.act(node, Action::Kill).unwrap();
     let begin = Instant::now();

@@ -36,9 +36,15 @@ pub(super) fn lay_out(
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(absent.to_owned()),
         text => text,
     };
-    let conf = with_lines(&of("riak.conf", "")?, &configuration(member, settings));
+    let (named, unnamed): (Vec<_>, Vec<_>) =
+        settings.iter().cloned().partition(|(name, _)| *name != INACTIVITY);
+    let conf = with_lines(&of("riak.conf", "")?, &configuration(member, &named));
     fs::write(own.join("riak.conf"), conf)?;
-    fs::write(own.join("advanced.config"), advanced(&of("advanced.config", "[].\n")?, member))
+    let mut advanced = advanced(&of("advanced.config", "[].\n")?, member);
+    for (name, value) in unnamed {
+        advanced = with_term(&advanced, "riak_core", &name, &value);
+    }
+    fs::write(own.join("advanced.config"), advanced)
 }
 
 /// What each node makes for itself, and must not get from the release.
@@ -58,10 +64,15 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What a request's settings mean in `riak.conf`, as (name, value).
+/// `riak.conf` has no name for it: it is given in `advanced.config`, in milliseconds.
+const INACTIVITY: &str = "vnode_inactivity_timeout";
+
+/// What a request's settings mean in `riak.conf`, but for [`INACTIVITY`], as (name, value).
 pub(super) fn settings(settings: &TestbedSettings) -> Result<Vec<(String, String)>, TestbedError> {
     let (backend, sync) = (settings.text("backend"), settings.text("sync") == "on");
+    let inactivity = settings.duration("handoff").map(|time| time.as_millis().to_string());
     let mut out = vec![("ring_size", settings.text("ring"))];
+    out.extend(inactivity.as_deref().map(|time| (INACTIVITY, time)));
     if backend != "bitcask" {
         out.push(("storage_backend", backend));
     }
@@ -286,7 +297,7 @@ mod tests {
         let member = node(folder.path());
         // Twice: a kept folder is used again.
         for _ in 0..2 {
-            lay_out(release.path(), &member, &of("riak:3").unwrap()).unwrap();
+            lay_out(release.path(), &member, &of("riak:3?handoff=5s").unwrap()).unwrap();
         }
         let at = |path: &str| folder.path().join(path);
         assert!(at("lib").is_symlink() && at("erts-12").is_symlink() && at("share/s").is_file());
@@ -318,6 +329,10 @@ mod tests {
             .replace(
                 "{cluster_mgr, {\"127.0.0.1\", 9080 } }",
                 "{cluster_mgr, {\"127.0.0.1\", 9080}}",
+            )
+            .replace(
+                "{riak_core,\n  [\n",
+                "{riak_core,\n  [{vnode_inactivity_timeout, 5000},\n  \n",
             );
         assert_eq!(fs::read_to_string(at("etc/advanced.config")).unwrap(), expected);
     }
@@ -344,6 +359,7 @@ mod tests {
             found.map(|(name, value)| format!("{name}={value}")).collect()
         };
         assert_eq!(pairs("riak"), ["ring_size=16"]);
+        assert_eq!(pairs("riak?handoff=5s")[1], "vnode_inactivity_timeout=5000");
         assert_eq!(pairs("riak?sync=on&ring=64"), ["ring_size=64", "bitcask.sync.strategy=o_sync"]);
         let expected = ["ring_size=16", "storage_backend=leveldb", "leveldb.sync_on_write=on"];
         assert_eq!(pairs("riak?backend=leveldb&sync=on"), expected);
