@@ -147,6 +147,21 @@ macro_rules! kept_once_in_this_process {
     };
 }
 
+/// What a [`Store`] says whose driver notices nothing that the load does not see, and whose engine is not known
+/// to do anything beside answering. It is written into the store's `impl`, and is no default.
+#[macro_export]
+macro_rules! notices_nothing {
+    () => {
+        async fn figures(&self) -> Vec<$crate::store::Figure> {
+            Vec::new()
+        }
+
+        fn work_since(&self, _: std::time::SystemTime) -> Vec<$crate::store::Work> {
+            Vec::new()
+        }
+    };
+}
+
 /// A connection as [`Store::connect`] opens it.
 #[derive(Debug)]
 pub struct Connection<C, T> {

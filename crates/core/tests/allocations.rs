@@ -7,13 +7,12 @@ mod counting;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use std::time::SystemTime;
 
 use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
 use kvdyno_core::measure::Interval;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, Figure, NoTransport,
-    Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
+    Promise, Put, Reading, Rows, Store, Threading,
 };
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
@@ -147,15 +146,8 @@ impl Store for ArrayStore {
         None
     }
 
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 struct Unobserved;

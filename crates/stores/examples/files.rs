@@ -7,12 +7,11 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Figure,
-    NoTransport, Profile, Promise, Put, Reading, RequestError, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, NoTransport,
+    Profile, Promise, Put, Reading, RequestError, Store, Threading,
 };
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::{Entry, StoreError, StoreUrl};
@@ -84,15 +83,8 @@ impl Store for FileStore {
         Some(&self.folder)
     }
 
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 struct FileClient {

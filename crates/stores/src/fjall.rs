@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
@@ -10,8 +9,8 @@ use fjall::config::{
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
-    Put, Reading, RequestError, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, NoTransport, Profile, Put,
+    Reading, RequestError, Rows, Store, Threading,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
@@ -222,15 +221,9 @@ impl Store for FjallStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<FjallClient, NoTransport>> {
         Ok(Connection::direct(FjallClient { shared: Arc::clone(&self.shared) }))
     }
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
 
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 /// Of the fjall crate, which does not tell it; a test holds it against Cargo.toml.

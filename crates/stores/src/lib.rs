@@ -30,6 +30,8 @@ pub mod memcached;
 pub mod mongodb;
 pub mod null;
 #[cfg(feature = "wire")]
+mod on_servers;
+#[cfg(feature = "wire")]
 pub mod placement;
 #[cfg(feature = "plugin")]
 pub mod plugin;

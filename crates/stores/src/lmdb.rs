@@ -3,14 +3,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
-    Put, Reading, RequestError, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, NoTransport, Profile, Put,
+    Reading, RequestError, Rows, Store, Threading,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
@@ -178,15 +177,9 @@ impl Store for LmdbStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<LmdbClient, NoTransport>> {
         Ok(Connection::direct(LmdbClient { shared: Arc::clone(&self.shared) }))
     }
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
 
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 impl Shared {

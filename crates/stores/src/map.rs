@@ -3,13 +3,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, FieldSpan, Figure,
-    NoTransport, Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, FieldSpan, NoTransport,
+    Profile, Promise, Put, Reading, Rows, Store, Threading,
 };
 
 use crate::entry::Entry;
@@ -169,19 +168,13 @@ impl Store for MapStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<MapClient, NoTransport>> {
         Ok(Connection::direct(MapClient { records: Arc::clone(&self.records) }))
     }
+
     fn folder(&self) -> Option<&Path> {
         None
     }
 
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 /// A client of a [`MapStore`].

@@ -7,12 +7,11 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, Figure, NoTransport,
-    Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
+    Promise, Put, Reading, Rows, Store, Threading,
 };
 use kvdyno_core::verify::stamp::{fabricate_for, fabricate_template};
 
@@ -99,19 +98,13 @@ impl Store for NullStore {
         let (template, value) = (Arc::clone(&self.template), self.template.to_vec());
         Ok(Connection::direct(NullClient { template, value }))
     }
+
     fn folder(&self) -> Option<&Path> {
         None
     }
 
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 /// A client of a [`NullStore`].

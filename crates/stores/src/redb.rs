@@ -3,12 +3,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
-    Put, Reading, RequestError, Rows, Store, Threading, Work,
+    Answer, Certainty, Client, Connection, Durability, ErrorClass, NoTransport, Profile, Put,
+    Reading, RequestError, Rows, Store, Threading,
 };
 use redb::{
     Database, Error, ReadOnlyTable, ReadableDatabase, StorageError, Table, TableDefinition,
@@ -125,15 +124,9 @@ impl Store for RedbStore {
     async fn connect(&self, _slots: usize) -> Answer<Connection<RedbClient, NoTransport>> {
         Ok(Connection::direct(RedbClient { shared: Arc::clone(&self.shared) }))
     }
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
 
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 /// Of the redb crate, which does not tell it; a test holds it against Cargo.toml.

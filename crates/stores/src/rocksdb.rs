@@ -224,6 +224,7 @@ impl Store for RocksStore {
         let text = self.shared.options.get_statistics();
         text.map_or_else(Vec::new, |text| self.shared.told.figures(&text))
     }
+
     kvdyno_core::kept_once_in_this_process!();
 }
 

@@ -4,11 +4,9 @@
 use std::path::Path;
 use std::thread::ThreadId;
 use std::time::Duration;
-use std::time::SystemTime;
 
 use kvdyno_core::store::{
-    Answer, Client, Connection, Figure, NoTransport, Profile, Put, Reading, Rows, Store, Threading,
-    Work,
+    Answer, Client, Connection, NoTransport, Profile, Put, Reading, Rows, Store, Threading,
 };
 use kvdyno_stores::StoreUrl;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
@@ -234,15 +232,8 @@ impl Store for Broken {
         None
     }
 
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 impl BrokenClient {

@@ -8,10 +8,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use std::time::SystemTime;
 
 use kvdyno_core::store::{
-    Answer, Client, Connection, Figure, Profile, Put, Reading, Store, Threading, Transport, Work,
+    Answer, Client, Connection, Profile, Put, Reading, Store, Threading, Transport,
 };
 use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::map::{MapClient, MapStore};
@@ -78,15 +77,8 @@ impl Store for Distant {
         None
     }
 
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 impl Transport for DistantTransport {

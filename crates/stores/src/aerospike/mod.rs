@@ -12,14 +12,12 @@ mod record;
 mod words;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Copies, Figure, Joined, NoTransport, Profile, RequestError,
-    Store, Threading, Work,
+    Answer, Connection, Figure, Joined, NoTransport, Profile, Store, Threading,
 };
 
 use crate::entry::Entry;
@@ -107,9 +105,6 @@ impl Store for AerospikeStore {
         let clients = (0..slots).map(|_| AerospikeClient::new(Arc::clone(&link))).collect();
         Ok(Connection { clients, transport: NoTransport })
     }
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 
     /// Whether nodes were started anew, of those that the cluster has now.
     async fn figures(&self) -> Vec<Figure> {
@@ -121,27 +116,10 @@ impl Store for AerospikeStore {
         self.lives.look(Instant::now(), told.unwrap_or_default()).into_iter().collect()
     }
 
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
-    fn stronger(&self) -> Vec<(BoxedStore, String)> {
-        Vec::new()
-    }
-
-    fn behind(&self) -> Option<BoxedStore> {
-        None
-    }
-
-    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
-        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
-    }
-
     async fn join(&self, _server: &str) -> Answer<Joined> {
         Ok(Joined::ByServers)
     }
 
-    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(RequestError::unsupported("a way to ask which server has a record"))
-    }
+    crate::on_servers::kept_on_servers!();
+    crate::on_servers::copies_not_shown!();
 }

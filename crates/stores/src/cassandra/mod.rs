@@ -16,14 +16,12 @@ mod statements;
 mod words;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, BoxedStore, Connection, Copies, Figure, Joined, NoTransport, Profile, Store, Threading,
-    Work,
 };
 
 use crate::entry::Entry;
@@ -120,10 +118,6 @@ impl Store for CassandraStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
-
     /// Whether nodes were started anew.
     async fn figures(&self) -> Vec<Figure> {
         let asked = async {
@@ -136,10 +130,6 @@ impl Store for CassandraStore {
 
     fn stronger(&self) -> Vec<(BoxedStore, String)> {
         copies::stronger(self)
-    }
-
-    fn behind(&self) -> Option<BoxedStore> {
-        None
     }
 
     async fn copies(&self) -> Answer<Copies<BoxedStore>> {
@@ -155,7 +145,5 @@ impl Store for CassandraStore {
         copies::held_by(self, server, keys).await
     }
 
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
+    crate::on_servers::kept_on_servers!();
 }

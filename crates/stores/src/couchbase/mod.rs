@@ -8,16 +8,15 @@ mod errors;
 mod map;
 
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Context;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Capabilities, Connection, Consistency, Copies, Durability, Figure, Joined,
-    Profile, Promise, RequestError, Store, Threading, Transport, Work,
+    Answer, Capabilities, Connection, Consistency, Durability, Figure, Joined, Profile, Promise,
+    Store, Threading, Transport,
 };
 
 use crate::entry::Entry;
@@ -158,9 +157,6 @@ impl Store for CouchbaseStore {
         let clients = links.into_iter().map(client).collect();
         Ok(Connection { clients, transport: CouchbaseTransport(transport) })
     }
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 
     /// Whether servers were started anew, by what the cluster says of them.
     async fn figures(&self) -> Vec<Figure> {
@@ -168,29 +164,12 @@ impl Store for CouchbaseStore {
         self.lives.look(Instant::now(), cluster::lives_in(&told)).into_iter().collect()
     }
 
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
-    fn stronger(&self) -> Vec<(BoxedStore, String)> {
-        Vec::new()
-    }
-
-    fn behind(&self) -> Option<BoxedStore> {
-        None
-    }
-
-    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
-        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
-    }
-
     async fn join(&self, _server: &str) -> Answer<Joined> {
         Ok(Joined::ByServers)
     }
 
-    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(RequestError::unsupported("a way to ask which server has a record"))
-    }
+    crate::on_servers::kept_on_servers!();
+    crate::on_servers::copies_not_shown!();
 }
 
 /// Moves the bytes of the connections to a cluster.

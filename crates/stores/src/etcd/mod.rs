@@ -12,16 +12,15 @@ mod profile;
 mod words;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use etcd_client::ConnectOptions;
 use kvdyno_core::store::{
     Answer, BoxedStore, Client, Connection, Copies, Figure, Joined, NoTransport, NodeCopy, Profile,
-    Reading, Store, Threading, Work,
+    Reading, Store, Threading,
 };
 
 use crate::entry::Entry;
@@ -206,10 +205,6 @@ impl Store for EtcdStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
-
     /// Whether members that the URL names were started anew.
     async fn figures(&self) -> Vec<Figure> {
         let told = lives::told(&self.members).await;
@@ -225,10 +220,6 @@ impl Store for EtcdStore {
                 vec![(BoxedStore::new(EtcdStore::new(options)), "linearizable".to_owned())]
             }
         }
-    }
-
-    fn behind(&self) -> Option<BoxedStore> {
-        None
     }
 
     /// A member that is asked for a serializable read answers with what it has itself. The members are
@@ -266,9 +257,7 @@ impl Store for EtcdStore {
         Ok(held)
     }
 
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
+    crate::on_servers::kept_on_servers!();
 }
 
 #[cfg(test)]

@@ -10,17 +10,15 @@ mod handshake;
 mod profile;
 mod words;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Copies, Figure, Joined, Profile, RequestError, Store,
-    Threading, Transport, Work,
+    Answer, Connection, Figure, Joined, Profile, Store, Threading, Transport,
 };
 
 use crate::entry::Entry;
@@ -183,25 +181,6 @@ impl Store for MemcachedStore {
         all.extend(sent.figures(&named(requests.collect()), advice));
         all
     }
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
-    fn stronger(&self) -> Vec<(BoxedStore, String)> {
-        Vec::new()
-    }
-
-    fn behind(&self) -> Option<BoxedStore> {
-        None
-    }
-
-    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
-        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
-    }
 
     async fn join(&self, _server: &str) -> Answer<Joined> {
         const WHY: &str =
@@ -209,9 +188,8 @@ impl Store for MemcachedStore {
         Ok(Joined::PassedOver(WHY.to_owned()))
     }
 
-    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(RequestError::unsupported("a way to ask which server has a record"))
-    }
+    crate::on_servers::kept_on_servers!();
+    crate::on_servers::copies_not_shown!();
 }
 
 /// Moves the bytes of the connections to Memcached.

@@ -8,15 +8,13 @@ mod pool;
 mod profile;
 mod words;
 
-use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Copies, Figure, Joined, NoTransport, Profile, RequestError,
-    Store, Threading, Work,
+    Answer, Connection, Figure, Joined, NoTransport, Profile, Store, Threading,
 };
 use mongodb::options::{
     Acknowledgment, ClientOptions, Credential, ReadConcern, ReadConcernLevel, ReadPreference,
@@ -298,9 +296,6 @@ impl Store for MongoStore {
         let clients = (0..slots).map(|_| MongoClient::new(Arc::clone(&pool), timeout)).collect();
         Ok(Connection { clients, transport: NoTransport })
     }
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 
     /// Whether the server that commands go to was started anew; of the others none is asked.
     async fn figures(&self) -> Vec<Figure> {
@@ -309,29 +304,12 @@ impl Store for MongoStore {
         self.lives.look(Instant::now(), told).into_iter().collect()
     }
 
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
-    fn stronger(&self) -> Vec<(BoxedStore, String)> {
-        Vec::new()
-    }
-
-    fn behind(&self) -> Option<BoxedStore> {
-        None
-    }
-
-    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
-        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
-    }
-
     async fn join(&self, _server: &str) -> Answer<Joined> {
         Ok(Joined::ByServers)
     }
 
-    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(RequestError::unsupported("a way to ask which server has a record"))
-    }
+    crate::on_servers::kept_on_servers!();
+    crate::on_servers::copies_not_shown!();
 }
 
 #[cfg(test)]

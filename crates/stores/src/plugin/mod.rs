@@ -12,12 +12,11 @@ use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, Consistency, Durability, Figure, NoTransport,
-    Profile, Promise, Put, Reading, Rows, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
+    Promise, Put, Reading, Rows, Store, Threading,
 };
 
 use self::contract::{Contract, Room};
@@ -212,15 +211,9 @@ impl Store for PluginStore {
         shared.contract.opened("kvdyno_connect", code, client, &error)?;
         Ok(Connection::direct(PluginClient { client, shared, room: Room::default() }))
     }
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
 
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 /// A client of a [`PluginStore`].

@@ -2,15 +2,13 @@
 
 mod copies;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::task::Context;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use futures_util::future::join_all;
 use kvdyno_core::store::{
     Answer, BoxedStore, Connection, Copies, Figure, Joined, Profile, Store, Threading, Transport,
-    Work,
 };
 
 use super::client::RedisClient;
@@ -168,10 +166,6 @@ impl Store for RedisStore {
         Ok(Connection { clients: clients.collect(), transport: RedisTransport(transport) })
     }
 
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
-
     async fn figures(&self) -> Vec<Figure> {
         let told = self.told_lives().await;
         let mut all: Vec<Figure> = self.lives.look(Instant::now(), told).into_iter().collect();
@@ -181,10 +175,6 @@ impl Store for RedisStore {
 
     fn stronger(&self) -> Vec<(BoxedStore, String)> {
         copies::stronger(self)
-    }
-
-    fn behind(&self) -> Option<BoxedStore> {
-        None
     }
 
     async fn copies(&self) -> Answer<Copies<BoxedStore>> {
@@ -211,9 +201,7 @@ impl Store for RedisStore {
         copies::held_by(&self.access, known, server, keys).await
     }
 
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
+    crate::on_servers::kept_on_servers!();
 }
 
 impl RedisStore {

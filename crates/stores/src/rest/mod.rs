@@ -9,16 +9,14 @@ mod profile;
 mod template;
 mod words;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
-use std::time::SystemTime;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Consistency, Copies, Durability, Figure, Joined, Profile,
-    RequestError, Store, Threading, Transport, Work,
+    Answer, Connection, Consistency, Durability, Figure, Joined, Profile, Store, Threading,
+    Transport,
 };
 
 use crate::entry::Entry;
@@ -229,37 +227,18 @@ impl Store for RestStore {
         let clients = links.into_iter().map(client).collect();
         Ok(Connection { clients, transport: RestTransport(transport) })
     }
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 
+    /// HTTP does not tell that a server was started anew.
     async fn figures(&self) -> Vec<Figure> {
         Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
-    fn stronger(&self) -> Vec<(BoxedStore, String)> {
-        Vec::new()
-    }
-
-    fn behind(&self) -> Option<BoxedStore> {
-        None
-    }
-
-    async fn copies(&self) -> Answer<Copies<BoxedStore>> {
-        Ok(Copies::NotShown("the driver has no way to read one".to_owned()))
     }
 
     async fn join(&self, _server: &str) -> Answer<Joined> {
         Ok(Joined::ByServers)
     }
 
-    async fn held_by(&self, _server: &str, _keys: &[Vec<u8>]) -> Answer<u64> {
-        Err(RequestError::unsupported("a way to ask which server has a record"))
-    }
+    crate::on_servers::kept_on_servers!();
+    crate::on_servers::copies_not_shown!();
 }
 
 /// Moves the bytes of a connection to a REST store.

@@ -12,13 +12,12 @@ mod settings;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Capabilities, Client, Connection, ErrorClass, Figure, NoTransport, OperationId,
-    Profile, Promise, Put, Reading, RequestError, Rows, Store, Threading, Work,
+    Answer, Capabilities, Client, Connection, ErrorClass, NoTransport, OperationId, Profile,
+    Promise, Put, Reading, RequestError, Rows, Store, Threading,
 };
 
 use self::cell::Cell;
@@ -150,19 +149,13 @@ impl Store for SimStore {
             requests: 0,
         }))
     }
+
     fn folder(&self) -> Option<&Path> {
         None
     }
 
-    async fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn work_since(&self, _: SystemTime) -> Vec<Work> {
-        Vec::new()
-    }
-
     kvdyno_core::kept_once_in_this_process!();
+    kvdyno_core::notices_nothing!();
 }
 
 /// A client of a [`SimStore`].
