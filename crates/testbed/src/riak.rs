@@ -267,6 +267,8 @@ fn join(site: &mut Site, members: &[Member], mapper: u16) -> Result<(), TestbedE
             if know_all() {
                 return Ok(());
             }
+            // One that has ended tells why.
+            site.nodes_mut().iter_mut().try_for_each(|node| node.server.serves().map(drop))?;
             if begin.elapsed() > PATIENCE {
                 let problem = format!("the nodes do not join: {}", said.trim());
                 return Err(TestbedError::Refused { node: "riak".to_owned(), problem });

@@ -316,9 +316,9 @@ impl Hand {
             }
             Task::Fault(number) => {
                 if let State::Mending = self.mending.state() {
-                    self.put_off.insert(number);
                     let later = Instant::now() + self.mending.next_look().unwrap_or_default();
-                    return self.agenda.push((later, Task::Fault(number)));
+                    self.agenda.push((due, Task::Fault(number)));
+                    return self.put_off.extend(delay(&mut self.agenda, due, later));
                 }
                 if let State::Overdue(_) = self.mending.state() {
                     self.look_at_copies();
@@ -542,6 +542,20 @@ impl Hand {
             self.tell(Done { error: error.clone(), ..Done::new(what, node, *role, began) });
         }
     }
+}
+
+/// Faults that are due at `due` come at `later`, and those after them keep their distance: else all that fell due
+/// while copies were not whole would strike together. Numbers of the faults that were put off.
+fn delay(agenda: &mut [(Instant, Task)], due: Instant, later: Instant) -> Vec<usize> {
+    let by = later.saturating_duration_since(due);
+    let mut put_off = Vec::new();
+    for (moment, task) in agenda.iter_mut().filter(|(moment, _)| *moment >= due) {
+        if let Task::Fault(number) = task {
+            *moment += by;
+            put_off.push(*number);
+        }
+    }
+    put_off
 }
 
 /// What a repair is called.
