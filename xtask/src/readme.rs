@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
+use kvdyno_testbed::Deployment;
 
 use crate::servers;
 use crate::steps::{self, StepFailure, root};
@@ -39,16 +39,16 @@ pub fn run() -> Result<(), StepFailure> {
         std::fs::remove_dir_all(&results).map_err(StepFailure::file(&results))?;
     }
     steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
-    let redis = RedisServer::start(RedisSettings::default())?;
-    let memcached = MemcachedServer::start(MemcachedSettings::default())?;
+    let redis = Deployment::up("redis")?;
+    let memcached = Deployment::up("memcached")?;
     let search = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = vec![root().join("target/release")];
     folders.extend(std::env::split_paths(&search));
     let search = std::env::join_paths(folders).map_err(|e| StepFailure::Found(e.to_string()))?;
+    let address = |testbed: &Deployment| testbed.site().nodes()[0].server.address().to_string();
     for script in scripts {
-        let script = script
-            .replace(REDIS, &redis.address().to_string())
-            .replace(MEMCACHED, &memcached.address().to_string());
+        let script =
+            script.replace(REDIS, &address(&redis)).replace(MEMCACHED, &address(&memcached));
         let script = format!("{BEFORE}{script}");
         let mut bash = Command::new("bash");
         steps::run(bash.args(["-c", &script]).env("PATH", &search).current_dir(root()))?;

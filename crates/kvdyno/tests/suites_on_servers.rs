@@ -2,6 +2,9 @@
 //! Memcached. `cargo test -p kvdyno --features server-tests`.
 #![cfg(feature = "server-tests")]
 
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
+
 #[cfg(all(feature = "cassandra", feature = "mongodb", feature = "etcd"))]
 #[path = "suites/caches.rs"]
 mod caches;
@@ -12,7 +15,7 @@ mod suites;
 #[cfg(all(feature = "cassandra", feature = "mongodb", feature = "etcd"))]
 mod support;
 
-use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
+use one_server::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
 use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb, run};
 
 /// One server for each suite: what a suite leaves behind would be in the way of the next.

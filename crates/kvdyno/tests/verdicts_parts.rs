@@ -1,6 +1,9 @@
 //! Parts of one load: each writes its own records only, checks their order, and others' by stamp;
 //! together they are the whole load.
 
+#[cfg(feature = "server-tests")]
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 mod support;
 
 use kvdyno_core::measure::PhaseMeasure;
@@ -79,7 +82,7 @@ fn a_part_names_what_is_wrong_with_its_own_records_and_stamps_of_all() {
 #[cfg(feature = "server-tests")]
 #[test]
 fn three_processes_share_a_load_and_merge_to_exact_counts() {
-    let redis = kvdyno_testbed::RedisServer::start(kvdyno_testbed::RedisSettings::default())
+    let redis = one_server::RedisServer::start(one_server::RedisSettings::default())
         .unwrap_or_else(|error| panic!("{error}"));
     let url = redis.url();
     let bench = support::Bench::new();

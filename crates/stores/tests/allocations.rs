@@ -4,6 +4,8 @@
 
 #[path = "../../core/tests/counting/mod.rs"]
 mod counting;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
@@ -17,9 +19,8 @@ use kvdyno_stores::StoreUrl;
 use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
 use kvdyno_stores::rest::RestStore;
-use kvdyno_testbed::{
-    Deployment, MemcachedServer, MemcachedSettings, RedisServer, RedisSettings, conversation,
-};
+use kvdyno_testbed::{Deployment, conversation};
+use one_server::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
 
 /// Both requests at once, as two clients of a connection, without a list of boxed futures.
 async fn together<T: Transport>(

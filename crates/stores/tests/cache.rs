@@ -2,6 +2,8 @@
 //! decides what became of a request, whatever the cache does.
 
 mod harness;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use harness::{Single, run};
 use kvdyno_core::store::{Certainty, Figure, Store};
@@ -152,9 +154,9 @@ fn a_write_that_the_store_refuses_leaves_the_cache_alone() {
 mod servers {
     use std::time::{Duration, Instant};
 
+    use crate::one_server::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
     use kvdyno_core::store::{Consistency, Promise};
     use kvdyno_stores::redis::RedisStore;
-    use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
 
     use super::*;
 

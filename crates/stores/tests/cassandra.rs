@@ -3,6 +3,8 @@
 #![cfg(all(feature = "server-tests", feature = "cassandra", feature = "memcached"))]
 
 mod harness;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -19,9 +21,8 @@ use kvdyno_stores::cache::CacheStore;
 use kvdyno_stores::cassandra::{CassandraClient, CassandraStore};
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::{StoreUrl, open_boxed};
-use kvdyno_testbed::{
-    Action, Deployment, MemcachedServer, MemcachedSettings, Testbed, install, registry,
-};
+use kvdyno_testbed::{Action, Deployment, Testbed, install, registry};
+use one_server::{MemcachedServer, MemcachedSettings};
 use scylla::client::session_builder::SessionBuilder;
 
 type Cassandra = Single<CassandraClient, NoTransport>;

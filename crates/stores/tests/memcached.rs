@@ -2,6 +2,8 @@
 #![cfg(all(feature = "server-tests", feature = "memcached"))]
 
 mod harness;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use kvdyno_core::store::{
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::memcached::{MemcachedClient, MemcachedStore, MemcachedTransport};
-use kvdyno_testbed::{MemcachedServer, MemcachedSettings};
+use one_server::{MemcachedServer, MemcachedSettings};
 
 type Memcached = Single<MemcachedClient, MemcachedTransport>;
 

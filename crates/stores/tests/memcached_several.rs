@@ -2,6 +2,8 @@
 #![cfg(all(feature = "server-tests", feature = "memcached"))]
 
 mod harness;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use std::net::SocketAddr;
 
@@ -10,9 +12,8 @@ use kvdyno_core::store::{Certainty, ErrorClass, Store};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::memcached::MemcachedStore;
-use kvdyno_testbed::{
-    Action, Deployment, MemcachedServer, MemcachedSettings, Testbed, conversation,
-};
+use kvdyno_testbed::{Action, Deployment, Testbed, conversation};
+use one_server::{MemcachedServer, MemcachedSettings};
 
 fn up(words: &str) -> Deployment {
     Deployment::up(words).unwrap_or_else(|error| panic!("{error}"))

@@ -3,6 +3,8 @@
 #![cfg(all(feature = "server-tests", feature = "redis", feature = "memcached"))]
 
 mod harness;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -15,7 +17,7 @@ use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
-use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
+use one_server::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
 
 /// A process that ends with the test.
 struct Running(Child);

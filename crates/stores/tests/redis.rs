@@ -2,6 +2,8 @@
 #![cfg(all(feature = "server-tests", feature = "redis"))]
 
 mod harness;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use kvdyno_core::store::{
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
-use kvdyno_testbed::{AppendOnly, RedisServer, RedisSettings};
+use one_server::{AppendOnly, RedisServer, RedisSettings};
 
 type Redis = Single<RedisClient, RedisTransport>;
 

@@ -2,6 +2,8 @@
 #![cfg(all(feature = "server-tests", feature = "redis"))]
 
 mod harness;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -12,7 +14,8 @@ use kvdyno_core::store::{Consistency, ErrorClass, Promise, Put, Store, Value};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
-use kvdyno_testbed::{Action, Deployment, RedisServer, RedisSettings, Role, Testbed};
+use kvdyno_testbed::{Action, Deployment, Role, Testbed};
+use one_server::{RedisServer, RedisSettings};
 
 type Redis = Single<RedisClient, RedisTransport>;
 

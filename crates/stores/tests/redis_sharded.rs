@@ -2,6 +2,8 @@
 #![cfg(all(feature = "server-tests", feature = "redis"))]
 
 mod harness;
+#[path = "../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,9 +13,8 @@ use kvdyno_core::store::{Certainty, Durability, ErrorClass, Figure, Joined, Prom
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
-use kvdyno_testbed::{
-    Action, AppendOnly, Deployment, RedisServer, RedisSettings, Testbed, conversation,
-};
+use kvdyno_testbed::{Action, Deployment, Testbed, conversation};
+use one_server::{AppendOnly, RedisServer, RedisSettings};
 
 type Redis = Single<RedisClient, RedisTransport>;
 

@@ -1,12 +1,8 @@
 //! Memcached servers: one, or several among which the client divides the keys.
 
-mod guard;
-
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
-
-pub use guard::{MemcachedServer, MemcachedSettings};
 
 use crate::error::TestbedError;
 use crate::install::{Software, SoftwareSource};

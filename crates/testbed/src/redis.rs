@@ -1,7 +1,6 @@
 //! Redis servers: one, or several that know nothing of each other.
 
 pub(crate) mod exchange;
-mod guard;
 mod journal;
 
 use std::ffi::OsString;
@@ -9,7 +8,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-pub use guard::{AppendOnly, RedisServer, RedisSettings};
 pub(crate) use journal::work;
 
 use crate::error::TestbedError;

@@ -1,5 +1,8 @@
 //! The command as its users meet it: the real binary, its lines, exit codes and result folders.
 
+#[cfg(feature = "server-tests")]
+#[path = "../../../testbed/tests/one_server/mod.rs"]
+mod one_server;
 #[path = "../support/suite.rs"]
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 mod suite;

@@ -1,7 +1,8 @@
 //! Real servers that evict or are started anew under load: what gets do not find is told everywhere, and
 //! counts against the measurement.
 
-use kvdyno_testbed::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings, Server};
+use crate::one_server::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
+use kvdyno_testbed::Server;
 use serde_json::Value;
 
 use crate::support::{Ended, Scratch};

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
-use kvdyno_testbed::{RedisServer, RedisSettings};
+use crate::one_server::{RedisServer, RedisSettings};
 use serde_json::Value;
 
 use crate::support::{Running, Scratch};

@@ -148,7 +148,7 @@ fn a_closed_run_under_a_quota_of_processor_time_says_so() {
 #[cfg(feature = "server-tests")]
 #[test]
 fn what_times_out_while_the_client_stands_still_is_not_the_servers() {
-    use kvdyno_testbed::{RedisServer, RedisSettings};
+    use crate::one_server::{RedisServer, RedisSettings};
     let server = RedisServer::start(RedisSettings::default()).expect("redis-server starts");
     let scratch = Scratch::new();
     let url = format!("redis://{}?timeout=200ms", server.address());

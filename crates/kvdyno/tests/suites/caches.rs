@@ -1,7 +1,8 @@
 //! A cache in front of a store, each a real server: the suite `cache`, and the ledger's hold on what is
 //! declared.
 
-use kvdyno_testbed::{Deployment, MemcachedServer, MemcachedSettings};
+use crate::one_server::{MemcachedServer, MemcachedSettings};
+use kvdyno_testbed::Deployment;
 
 use crate::suites::run;
 use crate::support::{Bench, number_at};

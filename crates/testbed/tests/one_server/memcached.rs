@@ -1,16 +1,8 @@
 //! One Memcached for tests, with passwords and TLS.
 
-use std::fs;
 use std::ops::{Deref, DerefMut};
 
-use kvdyno_core::folder::OwnedFolder;
-
-use super::{MEMCACHED, launch};
-use crate::addresses::Addresses;
-use crate::certificates::Certificates;
-use crate::error::TestbedError;
-use crate::folder;
-use crate::server::Server;
+use kvdyno_testbed::{Certificates, Launch, Server, Site, TestbedError};
 
 /// What a test's Memcached is to be like.
 #[derive(Clone, Debug)]
@@ -36,68 +28,54 @@ impl Default for MemcachedSettings {
 
 /// A running Memcached.
 pub struct MemcachedServer {
-    // The server ends before its folder and address are given up: fields drop in this order.
-    server: Server,
+    site: Site,
     settings: MemcachedSettings,
     certificates: Option<Certificates>,
-    _folder: OwnedFolder,
-    _addresses: Addresses,
 }
 
 impl MemcachedServer {
     /// Starts a Memcached on a loopback address of its own and waits until it answers.
-    ///
-    /// # Errors
-    /// [`TestbedError`]
     pub fn start(settings: MemcachedSettings) -> Result<MemcachedServer, TestbedError> {
-        let program = MEMCACHED.find().ok_or_else(|| MEMCACHED.missing("memcached"))?;
-        let system = |action| TestbedError::system(action, "memcached");
-        let folder = folder::make("memcached").map_err(system("make a folder for"))?;
-        let mut addresses = Addresses::take().map_err(system("find an address for"))?;
-        let address = addresses.socket(1, 11211).map_err(system("find a port for"))?;
-        let mut options = vec![
-            ("-m".to_owned(), settings.memory.to_string()),
-            ("-t".to_owned(), settings.threads.to_string()),
-        ];
+        let mut site = super::site("memcached")?;
+        let folder = site.folder("memcached")?;
+        let address = site.address(1, 11211)?;
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        let mut launch = Launch::new(super::program("memcached"), address)
+            // As root it refuses to run unless it is told to; of another user this changes nothing.
+            .arguments(["-u", "root", "-l", &ip, "-p", &port, "-U", "0"])
+            .arguments(["-m", &settings.memory.to_string(), "-t", &settings.threads.to_string()]);
         if !settings.evict {
-            options.push(("-M".to_owned(), String::new()));
+            launch = launch.arguments(["-M"]);
         }
         if let Some((user, password)) = &settings.credentials {
-            let users = folder.path().join("users");
-            let written = fs::write(&users, format!("{user}:{password}\n"));
-            written.map_err(system("write users for"))?;
-            options.push(("-Y".to_owned(), users.display().to_string()));
+            let users = site.write("memcached", "users", &format!("{user}:{password}\n"))?;
+            launch = launch.arguments(["-Y".into(), users]);
         }
         let certificates = match settings.tls {
-            true => Some(Certificates::make(folder.path(), address.ip())?),
+            true => Some(Certificates::make(&folder, address.ip())?),
             false => None,
         };
         if let Some(files) = &certificates {
             let (certificate, key) = (files.certificate.display(), files.key.display());
-            options.push(("-o".to_owned(), format!("ssl_chain_cert={certificate},ssl_key={key}")));
-            options.push(("-Z".to_owned(), String::new()));
+            let files = format!("ssl_chain_cert={certificate},ssl_key={key}");
+            launch = launch.arguments(["-o", &files, "-Z"]);
         }
-        let mut launch = launch(&program, address, &options);
-        if settings.tls {
-            launch = launch.ready(|probe| probe.listens());
-        }
-        let mut server = Server::spawn("memcached", launch, folder.path())?;
-        server.wait_until_ready()?;
-        Ok(MemcachedServer {
-            server,
-            settings,
-            certificates,
-            _folder: folder,
-            _addresses: addresses,
-        })
+        let tls = settings.tls;
+        // One that asks for a password answers with an error and is up.
+        launch = launch.ready(move |probe| match tls {
+            true => probe.listens(),
+            false => probe.ask(b"version\r\n").is_some(),
+        });
+        site.start("memcached", None, launch)?;
+        site.serve("memcached")?;
+        Ok(MemcachedServer { site, settings, certificates })
     }
 
     /// URL that kvdyno reaches it by.
-    #[must_use]
     pub fn url(&self) -> String {
         let credentials = self.settings.credentials.as_ref();
         let user = credentials.map(|(user, word)| format!("{user}:{word}@")).unwrap_or_default();
-        let address = self.server.address();
+        let address = self.address();
         match &self.certificates {
             None => format!("memcached://{user}{address}"),
             Some(files) => format!("memcacheds://{user}{address}?ca={}", files.authority.display()),
@@ -105,7 +83,6 @@ impl MemcachedServer {
     }
 
     /// The files of a server with TLS.
-    #[must_use]
     pub fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
     }
@@ -115,12 +92,12 @@ impl Deref for MemcachedServer {
     type Target = Server;
 
     fn deref(&self) -> &Server {
-        &self.server
+        &self.site.nodes()[0].server
     }
 }
 
 impl DerefMut for MemcachedServer {
     fn deref_mut(&mut self) -> &mut Server {
-        &mut self.server
+        &mut self.site.nodes_mut()[0].server
     }
 }

@@ -2,14 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use kvdyno_core::folder::OwnedFolder;
-
-use super::{REDIS, launch};
-use crate::addresses::Addresses;
-use crate::certificates::Certificates;
-use crate::error::TestbedError;
-use crate::folder;
-use crate::server::Server;
+use kvdyno_testbed::{Certificates, Launch, Server, Site, TestbedError};
 
 /// When the append-only file is handed to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,31 +37,28 @@ pub struct RedisSettings {
 
 /// A running Redis.
 pub struct RedisServer {
-    // The server ends before its folder and address are given up: fields drop in this order.
-    server: Server,
+    site: Site,
     settings: RedisSettings,
     certificates: Option<Certificates>,
-    _folder: OwnedFolder,
-    _addresses: Addresses,
 }
 
 impl RedisServer {
     /// Starts a Redis on a loopback address of its own and waits until it answers.
-    ///
-    /// # Errors
-    /// [`TestbedError`]
     pub fn start(settings: RedisSettings) -> Result<RedisServer, TestbedError> {
-        let program = REDIS.find().ok_or_else(|| REDIS.missing("redis"))?;
-        let system = |action| TestbedError::system(action, "redis-server");
-        let folder = folder::make("redis-server").map_err(system("make a folder for"))?;
-        let mut addresses = Addresses::take().map_err(system("find an address for"))?;
-        let address = addresses.socket(1, 6379).map_err(system("find a port for"))?;
+        let mut site = super::site("redis")?;
+        let folder = site.folder("redis-server")?;
+        let address = site.address(1, 6379)?;
         let certificates = match settings.tls {
-            true => Some(Certificates::make(folder.path(), address.ip())?),
+            true => Some(Certificates::make(&folder, address.ip())?),
             false => None,
         };
-        let options = options(&settings);
-        let mut launch = launch(&program, address, folder.path(), &options);
+        let mut launch = Launch::new(super::program("redis-server"), address)
+            .arguments(["--bind", &address.ip().to_string()])
+            .arguments(["--port", &address.port().to_string()])
+            .arguments(["--dir".into(), folder]);
+        for (name, value) in options(&settings) {
+            launch = launch.arguments([format!("--{name}"), value]);
+        }
         if let Some(files) = &certificates {
             // The last word counts: this closes the plain port.
             launch = launch.arguments(["--port", "0", "--tls-port", &address.port().to_string()]);
@@ -89,17 +79,16 @@ impl RedisServer {
             let answer = probe.ask(b"PING\r\n").unwrap_or_default();
             answer.starts_with(b"+PONG") || answer.starts_with(b"-NOAUTH")
         });
-        let mut server = Server::spawn("redis-server", launch, folder.path())?;
-        server.wait_until_ready()?;
-        Ok(RedisServer { server, settings, certificates, _folder: folder, _addresses: addresses })
+        site.start("redis-server", None, launch)?;
+        site.serve("redis-server")?;
+        Ok(RedisServer { site, settings, certificates })
     }
 
     /// URL that kvdyno reaches it by, as the default user.
-    #[must_use]
     pub fn url(&self) -> String {
         let password = self.settings.password.as_deref();
         let user = password.map(|password| format!(":{password}@")).unwrap_or_default();
-        let address = self.server.address();
+        let address = self.address();
         match &self.certificates {
             None => format!("redis://{user}{address}"),
             Some(files) => format!("rediss://{user}{address}?ca={}", files.authority.display()),
@@ -107,7 +96,6 @@ impl RedisServer {
     }
 
     /// The files of a server with TLS.
-    #[must_use]
     pub fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
     }
@@ -117,13 +105,13 @@ impl Deref for RedisServer {
     type Target = Server;
 
     fn deref(&self) -> &Server {
-        &self.server
+        &self.site.nodes()[0].server
     }
 }
 
 impl DerefMut for RedisServer {
     fn deref_mut(&mut self) -> &mut Server {
-        &mut self.server
+        &mut self.site.nodes_mut()[0].server
     }
 }
 
