@@ -6,8 +6,8 @@ use std::path::Path;
 use super::Breach;
 use super::modules::Crate;
 
-/// Names that several files may give: the first five say at their place which protocol or chore is meant
-/// (`codec::Token`); the others are the result's own form of what the core has.
+/// Names that several files may give. The first six are read with their module, which says whose protocol or
+/// chore is meant (`codec::Token`); two are the result's form of what the core has, by the names of its schema.
 const SHARED: &[&str] = &[
     "Options",
     "Progress",
