@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use kvdyno_core::ground::units;
 use kvdyno_core::load::Pacing;
 use kvdyno_core::verdict::Condition;
@@ -37,14 +38,51 @@ pub enum Command {
     Merge(MergeArguments),
     /// List the stores: what each can do and promises.
     Stores,
-    /// List the built-in suites.
-    Suites,
+    /// List the built-in suites, or show one.
+    Suites(SuitesArguments),
+    /// Write a suite with comments, to begin from.
+    New(NewArguments),
     /// Find out whether this machine, and a store, are fit to measure.
     Check(CheckArguments),
     /// Find out which stores meet a file of requirements.
     Winnow(WinnowArguments),
     /// Start and end throwaway deployments of real servers.
     Testbed(TestbedArguments),
+    /// Print the completions of a shell: `kvdyno completions bash > /etc/bash_completion.d/kvdyno`.
+    Completions(CompletionsArguments),
+}
+
+/// `kvdyno suites`.
+#[derive(Args, Debug)]
+pub struct SuitesArguments {
+    /// What of them; all are listed without it.
+    #[command(subcommand)]
+    pub command: Option<SuitesCommand>,
+}
+
+/// What of the built-in suites.
+#[derive(Subcommand, Debug)]
+pub enum SuitesCommand {
+    /// Print the file of a built-in suite, to read or to change.
+    Show {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// `kvdyno new`.
+#[derive(Args, Debug)]
+pub struct NewArguments {
+    /// The file to write, such as mine.toml.
+    pub file: PathBuf,
+}
+
+/// `kvdyno completions`.
+#[derive(Args, Debug)]
+pub struct CompletionsArguments {
+    /// Which shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
 }
 
 /// What becomes of records that are in the store already.
@@ -186,6 +224,9 @@ pub struct ConductArguments {
     /// No progress line.
     #[arg(long)]
     pub quiet: bool,
+    /// Print remarks, too, and what limited each phase and went on beside it.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Print the result as JSON instead of tables.
     #[arg(long)]
     pub json: bool,

@@ -28,7 +28,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<Exit, Failure> {
     if arguments.json {
         say!("{}", serde_json::to_string_pretty(&report).map_err(Failure::internal)?);
     } else {
-        say_styled!(terminal(&report, style_of_terminal()));
+        say_styled!(terminal(&report, style_of_terminal(false)));
     }
     Ok(exit(&report, arguments.strict))
 }

@@ -16,6 +16,7 @@ mod exit;
 mod foreseen;
 mod list;
 mod measurement;
+mod new;
 mod output;
 mod progress;
 mod quantity;
@@ -110,7 +111,9 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Rerun(arguments) => run::rerun(&arguments),
         Command::Merge(arguments) => results::merge(&arguments),
         Command::Stores => list::stores(),
-        Command::Suites => list::suites(),
+        Command::Suites(arguments) => list::suites(&arguments),
+        Command::New(arguments) => new::new(&arguments.file),
+        Command::Completions(arguments) => list::completions(arguments.shell),
         Command::Check(arguments) => check::check(&arguments),
         Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),

@@ -38,7 +38,7 @@ pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
 
 fn report_one(path: &Path, folder: &Path, to: &Path) -> Result<(), Failure> {
     let result = RunResult::load(path).map_err(Failure::usage)?;
-    say_styled!(terminal::render(&result, style_of_terminal()).map_err(Failure::usage)?);
+    say_styled!(terminal::render(&result, style_of_terminal(true)).map_err(Failure::usage)?);
     match ending(to) {
         Some("md") => write(to, &markdown::render(&result).map_err(Failure::usage)?),
         Some("xml") => write(to, &junit::of_result(&result)),
@@ -49,7 +49,7 @@ fn report_one(path: &Path, folder: &Path, to: &Path) -> Result<(), Failure> {
 
 fn report_trials(path: &Path, to: &Path) -> Result<(), Failure> {
     let trials = Trials::read(path).map_err(Failure::usage)?;
-    say_styled!(trials.terminal(style_of_terminal()));
+    say_styled!(trials.terminal(style_of_terminal(true)));
     match ending(to) {
         Some("md") => write(to, &trials.markdown()),
         Some("html") => write_trials_page(&trials, to).map_err(Failure::internal),
@@ -86,7 +86,7 @@ pub fn merge(arguments: &MergeArguments) -> Result<Exit, Failure> {
     .map_err(Failure::usage)?;
     folder.save(&merged).map_err(Failure::internal)?;
     let report = folder.write_report(&merged).map_err(Failure::internal)?;
-    say_styled!(terminal::render(&merged, style_of_terminal()).map_err(Failure::usage)?);
+    say_styled!(terminal::render(&merged, style_of_terminal(false)).map_err(Failure::usage)?);
     say!("Report: {}", report.display());
     let exits = merged.runs.iter().map(of_run);
     Ok(exits.fold(Exit::Done, Exit::worse))

@@ -235,7 +235,8 @@ fn end(output: Output, exit: Exit, arguments: &ConductArguments) -> Result<Exit,
         say!("{}", serde_json::to_string_pretty(&result).map_err(Failure::internal)?);
         return Ok(exit);
     }
-    let text = terminal::render(&result, style_of_terminal()).map_err(Failure::internal)?;
+    let text = terminal::render(&result, style_of_terminal(arguments.verbose))
+        .map_err(Failure::internal)?;
     say_styled!(text);
     if let Some(report) = report {
         say!("Report: {}", report.display());

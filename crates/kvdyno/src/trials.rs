@@ -97,7 +97,7 @@ fn tell(
     if arguments.json {
         say!("{}", serde_json::to_string_pretty(&trials).map_err(Failure::internal)?);
     } else {
-        say_styled!(trials.terminal(style_of_terminal()));
+        say_styled!(trials.terminal(style_of_terminal(false)));
     }
     let exit = Exit::of_claims(trials.comparisons.iter().flat_map(|comparison| &comparison.claims));
     match written {

@@ -61,7 +61,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
         }
     }
     write(&folder, &required, &columns)?;
-    say_styled!(winnow::terminal(title(&required), &columns, style_of_terminal()));
+    say_styled!(winnow::terminal(title(&required), &columns, style_of_terminal(false)));
     say!("Report: {}", folder.join("winnow.html").display());
     if interrupt.is_raised() {
         return Ok(Exit::Interrupted);

@@ -27,6 +27,21 @@ pub fn course_lines(run: &StoreRun, phase: &PhaseResult) -> Vec<String> {
         .collect()
 }
 
+/// Of these, what was not as it should be: nodes that got no requests, throughput or latency that never settled or
+/// left its level.
+#[must_use]
+pub fn departures(phase: &PhaseResult) -> Vec<String> {
+    if phase.prepares() {
+        return Vec::new();
+    }
+    let course = phase.course.iter();
+    let unasked = phase.unasked.iter().map(unasked_line);
+    unasked
+        .chain(course.clone().flat_map(|course| unsettled_line(course, phase.open())))
+        .chain(course.flat_map(excursion_lines))
+        .collect()
+}
+
 /// A node that clients did not reach.
 fn unasked_line(unasked: &UnaskedNode) -> String {
     let UnaskedNode { node, from_ns, to_ns } = unasked;
@@ -36,20 +51,29 @@ fn unasked_line(unasked: &UnaskedNode) -> String {
 }
 
 fn settled_lines(course: &CourseResult, open: bool) -> Vec<String> {
-    let what = if open { "the median latency" } else { "throughput" };
-    let mut lines = Vec::new();
-    if course.trend != 0.0 {
-        let percent = significant(course.trend.abs() * 100.0);
-        let word = if course.trend < 0.0 { "fell" } else { "rose" };
-        lines.push(format!("never settled: {what} {word} by {percent} % over the phase"));
-    } else if course.never_settled {
-        lines.push(format!("never settled: {what} changed in its second half still"));
-    }
+    let what = settling(open);
+    let mut lines: Vec<String> = unsettled_line(course, open).into_iter().collect();
     if let Some(settled) = course.settled_ns.filter(|ns| *ns > 0) {
         let seconds = duration_text(settled as f64);
         lines.push(format!("settled after {seconds}: until then {what} was warming up"));
     }
     lines
+}
+
+/// What tells whether a phase has settled.
+fn settling(open: bool) -> &'static str {
+    if open { "the median latency" } else { "throughput" }
+}
+
+fn unsettled_line(course: &CourseResult, open: bool) -> Option<String> {
+    let what = settling(open);
+    if course.trend != 0.0 {
+        let percent = significant(course.trend.abs() * 100.0);
+        let word = if course.trend < 0.0 { "fell" } else { "rose" };
+        return Some(format!("never settled: {what} {word} by {percent} % over the phase"));
+    }
+    let changed = || format!("never settled: {what} changed in its second half still");
+    course.never_settled.then(changed)
 }
 
 fn event_lines(course: &CourseResult) -> Vec<String> {
@@ -144,6 +168,8 @@ mod tests {
             "1,062 dips and excursions in all: the first 3 are shown",
         ];
         assert_eq!(course_lines(&run, &run.phases[1]), expected);
+        let departed = [1, 2, 6, 7, 8, 9].map(|line| expected[line]);
+        assert_eq!(departures(&run.phases[1]), departed);
         run.phases[1].warmup = true;
         assert!(course_lines(&run, &run.phases[1]).is_empty());
     }

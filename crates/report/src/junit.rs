@@ -4,8 +4,10 @@
 use kvdyno_core::shown::is_unprintable;
 
 use crate::ranking::store_labels;
+use crate::reasons::is_remark;
 use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
-use crate::wording::{is_remark, kinds_text, status_text};
+use crate::terminal::Style;
+use crate::wording::{kinds_text, status_text};
 
 /// Cases that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +91,7 @@ fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> JunitSuite {
             Case::new(&phase.name, "was run", CaseOutcome::Skipped(phase.why.clone()))
         }),
     );
-    let style = crate::terminal::Style::PLAIN;
+    let style = Style { verbose: true, ..Style::PLAIN };
     let output = crate::terminal::render_store(result, run, style).unwrap_or_default();
     JunitSuite { name: format!("{} {label}", result.suite.name), cases, output }
 }

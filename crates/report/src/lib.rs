@@ -18,6 +18,7 @@ pub mod lines;
 pub mod markdown;
 pub mod objective;
 pub mod ranking;
+pub mod reasons;
 pub mod result;
 #[cfg(test)]
 #[path = "../tests/sample/mod.rs"]

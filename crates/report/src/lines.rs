@@ -50,14 +50,32 @@ pub struct ReportLine {
     pub better: Better,
     /// The value; `None` where a row has none.
     pub value: fn(&PhaseView) -> Option<f64>,
+    /// Operations that a row has at least if they are to carry the value.
+    pub least: u64,
+    /// Left out where there is no room for all columns.
+    pub spare: bool,
 }
 
+/// What a line is but for its label, its meaning and its value.
+const PLAIN: ReportLine = ReportLine {
+    label: "",
+    meaning: "",
+    unit: LineUnit::Count,
+    better: Better::Neither,
+    value: |_| None,
+    least: 0,
+    spare: false,
+};
+
+/// A percentile wants ten operations beyond it, to be more than chance: `least` says how many there are then.
 const fn latency(
     label: &'static str,
     meaning: &'static str,
     value: fn(&PhaseView) -> Option<f64>,
+    least: u64,
 ) -> ReportLine {
-    ReportLine { label, meaning, unit: LineUnit::Latency, better: Better::Lower, value }
+    let unit = LineUnit::Latency;
+    ReportLine { label, meaning, unit, better: Better::Lower, value, least, ..PLAIN }
 }
 
 /// The column that stands behind the others in a table of which some row has a miss.
@@ -67,6 +85,7 @@ const HIT: ReportLine = ReportLine {
     unit: LineUnit::Share,
     better: Better::Higher,
     value: |view| view.hit_ratio,
+    ..PLAIN
 };
 
 /// The columns of a table: [`REPORT_LINES`], and the hit ratio where there was a miss.
@@ -106,6 +125,7 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         unit: LineUnit::PerSecond,
         better: Better::Higher,
         value: |view| view.rate,
+        ..PLAIN
     },
     ReportLine {
         label: "Millis",
@@ -113,20 +133,26 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         unit: LineUnit::Milliseconds,
         better: Better::Neither,
         value: |view| view.wall_ms,
+        spare: true,
+        ..PLAIN
     },
-    latency("50%", "median latency", |view| view.latency.p50),
-    latency("90%", "90th percentile of the latencies", |view| view.latency.p90),
-    latency("99%", "99th percentile of the latencies", |view| view.latency.p99),
-    latency("99.5%", "99.5th percentile of the latencies", |view| view.latency.p99_5),
-    latency("99.9%", "99.9th percentile of the latencies", |view| view.latency.p99_9),
-    latency("Max", "longest latency", |view| view.latency.max),
-    latency("Mean", "mean latency", |view| view.latency.mean),
+    latency("50%", "median latency", |view| view.latency.p50, 20),
+    latency("90%", "90th percentile of the latencies", |view| view.latency.p90, 100),
+    latency("99%", "99th percentile of the latencies", |view| view.latency.p99, 1_000),
+    ReportLine {
+        spare: true,
+        ..latency("99.5%", "99.5th percentile of the latencies", |view| view.latency.p99_5, 2_000)
+    },
+    latency("99.9%", "99.9th percentile of the latencies", |view| view.latency.p99_9, 10_000),
+    latency("Max", "longest latency", |view| view.latency.max, 0),
+    ReportLine { spare: true, ..latency("Mean", "mean latency", |view| view.latency.mean, 0) },
     ReportLine {
         label: "Err",
         meaning: "operations that ended in an error",
         unit: LineUnit::Count,
         better: Better::Lower,
         value: |view| view.errors.map(|n| n as f64),
+        ..PLAIN
     },
     ReportLine {
         label: "Fail",
@@ -134,6 +160,7 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         unit: LineUnit::Count,
         better: Better::Lower,
         value: |view| view.failures.map(|n| n as f64),
+        ..PLAIN
     },
     ReportLine {
         label: "Thr",
@@ -141,6 +168,8 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         unit: LineUnit::Count,
         better: Better::Neither,
         value: |view| view.clients.map(f64::from),
+        spare: true,
+        ..PLAIN
     },
     ReportLine {
         label: "ValSeed",
@@ -148,13 +177,18 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         unit: LineUnit::Name,
         better: Better::Neither,
         value: |view| view.value_seed.map(|seed| seed as f64),
+        spare: true,
+        ..PLAIN
     },
 ];
 
 impl ReportLine {
-    /// The value of a row as text; empty where it has none.
+    /// The value of a row as text; empty where it has none, a dash where its operations do not carry it.
     #[must_use]
     pub fn text(&self, view: &PhaseView, unit: LatencyUnit) -> String {
+        if view.latency.samples.is_some_and(|samples| samples < self.least) {
+            return "–".to_owned();
+        }
         match (self.value)(view).filter(|value| value.is_finite()) {
             Some(value) => self.value_text(value, unit),
             None => String::new(),

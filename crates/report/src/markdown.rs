@@ -8,12 +8,13 @@ use crate::account::lines::{
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, findings, report_lines, run_has_misses};
 use crate::ranking::{Ranking, store_labels};
+use crate::reasons::told_reasons;
 use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun, moments};
 use crate::terminal::{condition_text, heading_cells, reach_text, row_cells};
 use crate::view::rows;
 use crate::wording::{
-    difference_stamp, fault_text, figure_text, histories, is_remark, promises, reason_line,
-    shows_published, status_text, verification_line,
+    difference_stamp, fault_text, figure_text, histories, promises, shows_published, status_text,
+    verification_line,
 };
 
 /// The result as Markdown: for each store a heading, the verdict, the table and the verification.
@@ -33,10 +34,10 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
              Latencies in {}.\n\n",
             unit.name()
         ));
-        let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
-        let doubts: Vec<String> = reasons
-            .filter(|reason| !is_remark(reason))
-            .map(|reason| format!("- {}\n", escaped(&reason_line(reason))))
+        let doubts: Vec<String> = told_reasons(run)
+            .iter()
+            .filter(|reason| !reason.remark)
+            .map(|reason| format!("- {}\n", escaped(&reason.line())))
             .collect();
         if !doubts.is_empty() {
             text.push_str(&format!("{}\n", doubts.concat()));

@@ -1,19 +1,21 @@
 //! A result on the terminal: for each store the verdict, then the table, then what verification
-//! saw; after several stores, which is ahead.
+//! saw; after several stores, which is ahead. What explains the figures without changing what they say is told on
+//! demand, and is always in the report.
 
 mod account;
 pub(crate) mod layout;
 
-use crate::happenings::course_lines;
+use crate::happenings::{course_lines, departures};
 use crate::lines::{LatencyUnit, ReportLine, findings, report_lines};
 use crate::ranking::Ranking;
+use crate::reasons::told_reasons;
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, RunResult, StoreResult, StoreRun, moments,
 };
 use crate::view::{Clock, PhaseView, Scope, rows};
 use crate::wording::{
-    certainty_text, difference_stamp, fault_text, figure_text, histories, is_remark, moment_text,
-    promises, reason_line, shows_published, status_text, testbed_summary, verification_line,
+    certainty_text, difference_stamp, fault_text, figure_text, histories, moment_text, promises,
+    shows_published, status_text, testbed_summary, verification_line,
 };
 use kvdyno_core::ground::numbers::{duration_text, grouped};
 
@@ -25,13 +27,18 @@ use layout::{columns, printable, wrapped};
 pub struct Style {
     /// Colour and weight by ANSI escapes; only for a terminal that is not told otherwise.
     pub color: bool,
-    /// Columns of the terminal; tables are made for 100 or more.
+    /// Columns of the terminal; below 100 tables leave columns out.
     pub width: usize,
+    /// Remarks, what limited each phase, when it settled and what servers did beside are told, too.
+    pub verbose: bool,
 }
+
+/// Columns that the whole table wants.
+const WIDE: usize = 100;
 
 impl Style {
     /// No colour, 120 columns: for files and pipes.
-    pub const PLAIN: Style = Style { color: false, width: 120 };
+    pub const PLAIN: Style = Style { color: false, width: 120, verbose: false };
 
     fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
@@ -109,15 +116,18 @@ pub fn render_store(
     for line in &run.of_parts {
         text.push_str(&wrapped(&printable(line), "note: ", "  ", style.width));
     }
-    let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
-    for remark in reasons.filter(|reason| is_remark(reason)) {
-        text.push_str(&wrapped(&printable(&reason_line(remark)), "note: ", "  ", style.width));
+    for remark in told_reasons(run).iter().filter(|reason| reason.remark && style.verbose) {
+        text.push_str(&wrapped(&printable(&remark.line()), "note: ", "  ", style.width));
     }
     for phase in run.phases.iter().filter(|phase| is_listed(phase)) {
         text.push_str(&figures(phase, style));
     }
     for phase in &run.phases {
-        for line in course_lines(run, phase) {
+        let told = match style.verbose {
+            true => course_lines(run, phase),
+            false => departures(phase),
+        };
+        for line in told {
             let line = format!("{}: {}", printable(&phase.name), printable(&line));
             text.push_str(&wrapped(&line, "", "  ", style.width));
         }
@@ -177,13 +187,8 @@ fn verdict(run: &StoreRun, style: Style) -> String {
     match &run.verdict {
         Some(verdict) => {
             text.push_str(&format!("verdict: {}\n", style.level(verdict.level)));
-            for reason in verdict.reasons.iter().filter(|reason| !is_remark(reason)) {
-                text.push_str(&wrapped(
-                    &printable(&reason_line(reason)),
-                    "  - ",
-                    "    ",
-                    style.width,
-                ));
+            for reason in told_reasons(run).iter().filter(|reason| !reason.remark) {
+                text.push_str(&wrapped(&printable(&reason.line()), "  - ", "    ", style.width));
             }
         }
         None => text.push_str("verdict: not judged\n"),
@@ -228,9 +233,11 @@ fn table(result: &RunResult, run: &StoreRun, style: Style) -> Result<String, His
         false => "service time: arrivals are closed",
     };
     let shown = run.phases.iter().filter(|phase| is_listed(phase));
-    let columns_of = report_lines(shown.map(|phase| phase.hits_and_misses().1).any(|n| n > 0));
-    let mut cells = vec![heading_cells(columns_of)];
-    cells.extend(views.iter().map(|view| row_cells(view, columns_of, unit)));
+    let all = report_lines(shown.map(|phase| phase.hits_and_misses().1).any(|n| n > 0));
+    let has_room = |line: &&ReportLine| style.width >= WIDE || !line.spare;
+    let columns_of: Vec<ReportLine> = all.iter().filter(has_room).copied().collect();
+    let mut cells = vec![heading_cells(&columns_of)];
+    cells.extend(views.iter().map(|view| row_cells(view, &columns_of, unit)));
     let mut lines = columns(&cells, style.width).into_iter();
     let mut text = format!("Latencies in {}; {clock}\n", unit.name());
     text.extend(lines.next().map(|line| style.bold(&line) + "\n"));

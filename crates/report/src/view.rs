@@ -9,6 +9,8 @@ use crate::result::{HistogramError, Latency, PhaseResult, Published, SeriesResul
 /// Latency figures, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LatencyFigures {
+    /// Operations that they are of; `None` of figures that somebody published.
+    pub samples: Option<u64>,
     /// Median.
     pub p50: Option<f64>,
     /// 90th percentile.
@@ -82,6 +84,7 @@ impl LatencyFigures {
     fn of(latency: Option<&Latency>) -> LatencyFigures {
         let Some(latency) = latency else { return LatencyFigures::default() };
         LatencyFigures {
+            samples: Some(latency.count),
             p50: Some(latency.p50_ns as f64),
             p90: Some(latency.p90_ns as f64),
             p99: Some(latency.p99_ns as f64),
@@ -127,8 +130,8 @@ pub fn main_row(phase: &PhaseResult) -> Result<PhaseView, HistogramError> {
 }
 
 /// First column of a phase. Every warm-up has the same label, so its name tells which one it is.
-/// Requests that carry many records each are not as slow as they look, so batches tell how many
-/// records they moved.
+/// Requests that carry many records each are not as slow as they look, so batches tell how many records they
+/// moved a second.
 fn label(phase: &PhaseResult) -> String {
     let label = match phase.name.strip_suffix(":warm-up") {
         Some(warmed) if phase.warmup => format!("{warmed} (warm-up)"),
@@ -139,9 +142,10 @@ fn label(phase: &PhaseResult) -> String {
             SeriesResult {
                 kind: Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch, records, ..
             },
-        ] => {
-            format!("{label} ({} records)", approximate_count(*records as f64))
-        }
+        ] => match rate(*records, phase.wall_ns) {
+            Some(rate) => format!("{label} ({} records/s)", approximate_count(rate)),
+            None => label,
+        },
         _ => label,
     }
 }
@@ -244,6 +248,7 @@ fn published_row(figures: &Published) -> PhaseView {
         rate: figures.rate,
         wall_ms: figures.wall_ms,
         latency: LatencyFigures {
+            samples: None,
             p50: nanos(figures.p50_ms),
             p90: nanos(figures.p90_ms),
             p99: nanos(figures.p99_ms),

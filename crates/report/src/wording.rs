@@ -4,8 +4,8 @@ use kvdyno_core::store::{Certainty, FigureUnit};
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::result::{
-    FaultResult, FigureResult, Level, LinearizabilityAnswer, LinearizabilityResult, Reason,
-    Redundancy, RequestResult, RunResult, Status, StoreResult, StoreRun, TestbedResult,
+    FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, Redundancy,
+    RequestResult, RunResult, Status, StoreResult, StoreRun, TestbedResult,
 };
 use crate::terminal::layout::printable;
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant};
@@ -166,31 +166,6 @@ pub(crate) fn promises(store: &StoreResult) -> (String, String) {
     )
 }
 
-/// Worth knowing, and no reason to doubt the figures. Wrong reads are no remark, though they say
-/// nothing against the measurement either.
-pub(crate) fn is_remark(reason: &Reason) -> bool {
-    reason.level == Level::Valid && reason.name != "anomalies"
-}
-
-/// Figure and threshold of a reason, where they tell more than its text. Facts have a threshold of
-/// 0, and the text holds every count.
-pub(crate) fn reason_figures(reason: &Reason) -> Option<String> {
-    let value = |figure: f64| match reason.unit.as_str() {
-        "share" => format!("{} %", significant(figure * 100.0)),
-        "seconds" => duration_text(figure * 1e9),
-        _ => grouped(figure),
-    };
-    let figure = reason.figure?;
-    match (reason.threshold, reason.unit.as_str()) {
-        (Some(0.0), _) => None,
-        (Some(threshold), "share") => {
-            Some(format!("{}, threshold {}", value(figure), value(threshold)))
-        }
-        (Some(threshold), _) => Some(format!("threshold {}", value(threshold))),
-        (None, _) => Some(value(figure)),
-    }
-}
-
 /// What the histories of each phase that asked say.
 pub(crate) fn histories(run: &StoreRun) -> Vec<String> {
     let told = run.phases.iter().filter_map(|phase| {
@@ -198,14 +173,6 @@ pub(crate) fn histories(run: &StoreRun) -> Vec<String> {
         Some(format!("{}: {}", printable(&phase.name), printable(&text)))
     });
     told.collect()
-}
-
-/// A reason in a line: where, what, its name with its figures, and what to do.
-pub(crate) fn reason_line(reason: &Reason) -> String {
-    let phase = reason.phase.as_ref().map_or(String::new(), |p| format!("{p}: "));
-    let figures = reason_figures(reason).map_or(String::new(), |f| format!(", {f}"));
-    let (text, name, advice) = (&reason.text, &reason.name, &reason.advice);
-    format!("{phase}{text} ({name}{figures}) → {advice}")
 }
 
 /// How a run ended that did not come to its end, in words that follow "the run".

@@ -9,6 +9,7 @@ mod suite;
 mod support;
 
 mod advice;
+mod beginning;
 mod capacity;
 mod comparing;
 mod documented;

@@ -9,13 +9,14 @@ use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
 use crate::ranking::{Ranking, store_labels};
+use crate::reasons::told_reasons;
 use crate::result::{AnomalyResult, HistogramError, RunResult, StoreRun, moments};
 use crate::terminal::row_cells;
 use crate::timeline::DrawnTimeline;
 use crate::view::{Scope, rows};
 use crate::wording::{
-    certainty_text, difference_stamp, fault_text, figure_value, histories, is_remark, moment_text,
-    promises, reason_figures, shows_published, status_text, verification_line,
+    certainty_text, difference_stamp, fault_text, figure_value, histories, moment_text, promises,
+    shows_published, status_text, verification_line,
 };
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped};
 
@@ -217,17 +218,19 @@ fn store_card(
 }
 
 fn reasons(run: &StoreRun) -> Vec<ReasonLine> {
-    let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
-    reasons
-        .map(|reason| ReasonLine {
-            remark: is_remark(reason),
-            name: cut(&reason.name),
-            place: reason.phase.as_deref().map_or(String::new(), |p| format!(" in {}", cut(p))),
-            text: cut(&reason.text),
-            figures: reason_figures(reason).unwrap_or_default(),
-            advice: cut(&reason.advice),
-        })
-        .collect()
+    let place = |phases: &[String]| match phases.is_empty() {
+        true => String::new(),
+        false => format!(" in {}", cut(&phases.join(", "))),
+    };
+    let lines = told_reasons(run).into_iter().map(|reason| ReasonLine {
+        remark: reason.remark,
+        name: cut(&reason.name),
+        place: place(&reason.phases),
+        text: cut(&reason.text),
+        figures: reason.figures.unwrap_or_default(),
+        advice: cut(&reason.advice),
+    });
+    lines.collect()
 }
 
 fn facts(result: &RunResult) -> Vec<(String, String)> {

@@ -66,7 +66,9 @@ fn colour_only_where_it_is_asked_for() {
     let result = sample::two_stores();
     assert!(!render(&result, Style::PLAIN).unwrap().contains('\x1b'));
     assert!(
-        render(&result, Style { color: true, width: 120 }).unwrap().contains("\x1b[1;33mSUSPECT")
+        render(&result, Style { color: true, ..Style::PLAIN })
+            .unwrap()
+            .contains("\x1b[1;33mSUSPECT")
     );
 }
 
@@ -103,4 +105,33 @@ fn anomalies_are_loud() {
         phase.tally = None;
     }
     assert!(render(&result, Style::PLAIN).unwrap().contains("verification was off"));
+}
+
+#[test]
+fn a_narrow_terminal_gets_fewer_columns_and_no_line_is_too_long() {
+    let narrow = Style { width: 80, ..Style::PLAIN };
+    let text = render(&sample::two_stores(), narrow).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        text.contains("99.9%") && !text.contains("ValSeed") && !text.contains("Mean"),
+        "{text}"
+    );
+}
+
+#[test]
+fn remarks_and_limits_are_told_on_demand() {
+    let mut result = sample::two_stores();
+    let run = &mut result.runs[0];
+    let remark = crate::result::Reason {
+        level: crate::result::Level::Valid,
+        text: "worth knowing".to_owned(),
+        ..sample::reason(1.0, 2.0)
+    };
+    run.verdict = Some(crate::result::Verdict::of(vec![remark]));
+    run.phases[1].limit = Some(kvdyno_core::measure::Limit::ServerThread { pid: 7, busy: 0.97 });
+    run.phases[1].course = Some(crate::result::CourseResult::default());
+    let told = |verbose| render(&result, Style { verbose, ..Style::PLAIN }).unwrap();
+    for words in ["note: ", "limited by one core"] {
+        assert!(told(true).contains(words) && !told(false).contains(words), "{words}");
+    }
 }

@@ -1,0 +1,55 @@
+//! What somebody begins with: a built-in suite to read, a suite of one's own, the completions of a shell.
+
+use crate::support::Scratch;
+
+#[test]
+fn a_new_suite_runs_as_it_is_written_and_is_never_written_over() {
+    let scratch = Scratch::new();
+    let ended = scratch.kvdyno("new mine.toml").expect_done();
+    assert!(ended.out.contains("kvdyno run mine.toml --store map: --dry-run"), "{}", ended.out);
+    scratch.kvdyno("run mine.toml --store map: --dry-run").expect_done();
+    let words =
+        "run mine.toml --store map: --scale 0.01 --duration 300ms --set paced.rate=100/s --out r";
+    let ended = scratch.kvdyno(words);
+    assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+    let claim = &scratch.result("r")["runs"][0]["claims"][0];
+    assert_eq!(claim["standing"], "confirmed", "{claim:#}");
+    let again = scratch.kvdyno("new mine.toml").expect(64);
+    assert!(again.err.contains("is there already"), "{}", again.err);
+    let nowhere = scratch.kvdyno("new no/such/folder/mine.toml").expect(64);
+    assert_eq!(nowhere.err.lines().count(), 1, "{}", nowhere.err);
+}
+
+#[test]
+fn a_built_in_suite_is_shown_as_a_file_that_does_the_same() {
+    let scratch = Scratch::new();
+    let shown = scratch.kvdyno("suites show failover").expect_done().out;
+    scratch.write("copy.toml", &shown);
+    let plan = |suite: &str| {
+        scratch.kvdyno(&format!("run {suite} --testbed sim:2 --dry-run")).expect_done().out
+    };
+    assert_eq!(plan("copy.toml"), plan("failover"));
+    let missing = scratch.kvdyno("suites show failovr").expect(64);
+    assert!(
+        missing.err.contains("failover") && missing.err.contains("kvdyno suites"),
+        "{}",
+        missing.err
+    );
+}
+
+#[test]
+fn every_shell_gets_completions_of_all_commands() {
+    let scratch = Scratch::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = scratch.kvdyno(&format!("completions {shell}")).expect_done().out;
+        for command in ["run", "compare", "testbed", "winnow"] {
+            assert!(script.contains(command), "{shell} lacks {command}");
+        }
+    }
+    // The shell itself reads what it is given.
+    scratch.write("kvdyno.bash", &scratch.kvdyno("completions bash").out);
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["-c", "source kvdyno.bash && complete -p kvdyno"]);
+    let ended = scratch.spawn(bash).wait();
+    assert!(ended.out.contains("complete -F _kvdyno"), "{ended:#?}");
+}
