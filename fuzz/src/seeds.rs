@@ -1,5 +1,9 @@
 //! Good inputs to start from: answers as servers give them, and the files of this project.
 
+/// The made-up run of the report's tests.
+#[path = "../../crates/report/tests/sample/mod.rs"]
+mod sample;
+
 use std::path::{Path, PathBuf};
 
 fn owned(inputs: &[&[u8]]) -> Vec<Vec<u8>> {
@@ -114,7 +118,7 @@ pub(crate) fn ycsb_files() -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn results() -> Vec<Vec<u8>> {
-    let result = kvdyno_report::sample::two_stores();
+    let result = sample::two_stores();
     vec![serde_json::to_vec(&result).expect("the sample is plain data")]
 }
 
