@@ -14,6 +14,7 @@ mod nemesis;
 mod newcomers;
 mod node_processes;
 mod shared_keeper;
+mod wanted;
 
 use std::path::Path;
 use std::time::Duration;

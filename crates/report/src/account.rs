@@ -27,9 +27,6 @@ const HEAD: u64 = 100_000_000;
 const GETTING_GOING: u64 = 1_000_000_000;
 /// Windows with fewer operations tell nothing of a throughput.
 const FEWEST: f64 = 20.0;
-/// What is done to nodes and leaves nothing to repair.
-const ENDS_BY_ITSELF: [&str; 6] =
-    ["restart", "rewrite", "compact", "add", "remove", "move records"];
 /// Equal things done within this time of each other are one: all nodes at once, ns.
 const AT_ONCE: u64 = 1_000_000_000;
 
@@ -78,7 +75,7 @@ pub fn outages(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<Stretch> {
             other.repairs() && same && other.began_ns >= fault.began_ns
         };
         let repaired = faults.iter().filter(done).find(of_it).map(|repair| repair.ended_ns);
-        let by_itself = ENDS_BY_ITSELF.contains(&fault.what.as_str()).then_some(fault.ended_ns);
+        let by_itself = fault.ends_by_itself().then_some(fault.ended_ns);
         let to = repaired.or(by_itself).map(|end| measure.start.saturating_add(end));
         let from = measure.start.saturating_add(fault.began_ns);
         Stretch { from, to: to.unwrap_or(Nanos::MAX).max(from) }

@@ -10,6 +10,8 @@ use kvdyno_core::verdict::{
     Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Level, Measured,
 };
 
+use kvdyno_core::workload::fault::Fate;
+
 use crate::figures;
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
@@ -193,18 +195,19 @@ fn is_of_speed(figure: &ConditionFigure) -> bool {
 
 /// What was done to the store in the phases, and what that proves nothing of.
 fn reach(phases: &[&PhaseResult]) -> String {
-    let mut done: Vec<String> = Vec::new();
+    let (mut done, mut ended) = (Vec::<String>::new(), false);
     for fault in phases.iter().flat_map(|phase| &phase.faults) {
         let known = done.contains(&fault.what) || fault.repairs();
         if fault.error.is_none() && !known {
             done.push(fault.what.clone());
+            let fate = fault.kind().map(|kind| kind.fate);
+            ended |= matches!(fate, Some(Fate::Ended | Fate::Renewed));
         }
     }
     if done.is_empty() {
         return "no fault was injected: it says nothing of failures".to_owned();
     }
-    let killed = ["kill", "restart", "stop"].iter().any(|what| done.iter().any(|d| d == what));
-    let beyond = match killed {
+    let beyond = match ended {
         true => "a process that ends proves nothing about a loss of power",
         false => "it says nothing of other failures",
     };

@@ -38,7 +38,7 @@ pub use claim::{ClaimResult, ConditionResult};
 pub use cost::{CostResult, PricedServers};
 pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known};
-pub use fault::{FaultResult, Redundancy, UnaskedNode, moments, several};
+pub use fault::{FaultResult, MOVE_RECORDS, Redundancy, UnaskedNode, moments, several};
 pub use figure::FigureResult;
 pub use host::Host;
 pub use kvdyno_core::measure::HistogramError;

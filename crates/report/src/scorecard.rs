@@ -5,6 +5,7 @@
 use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
+use kvdyno_core::workload::fault::KILL;
 
 use crate::cost::together;
 use crate::result::{PhaseResult, RunResult, StoreRun};
@@ -163,7 +164,7 @@ fn hours(phases: &[&PhaseResult]) -> (bool, String) {
 
 fn node_failed(run: &StoreRun) -> (bool, String) {
     let faults = || run.phases.iter().flat_map(|phase| &phase.faults);
-    let killed = faults().filter(|fault| fault.error.is_none() && fault.what == "kill").count();
+    let killed = faults().filter(|fault| fault.was(&KILL)).count();
     (killed > 0, format!("{killed} killed"))
 }
 

@@ -6,8 +6,9 @@ mod table;
 use kvdyno_core::capacity::Seen;
 use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Requirements;
-use kvdyno_core::suite::requirements::{LatencyRequirement, adds_nodes, can, phases};
+use kvdyno_core::suite::requirements::{LatencyRequirement, can, phases};
 use kvdyno_core::workload::Kind;
+use kvdyno_core::workload::fault::{ADD, KILL};
 use serde::Serialize;
 
 use crate::objective::met;
@@ -282,8 +283,7 @@ fn killed(run: &StoreRun) -> Decided {
         let why = if nodes { not_run(run, "").1 } else { "the store is no testbed".to_owned() };
         return (RequirementStatus::NotShown, why, phases::KILLED);
     };
-    let done = |what: &str| phase.faults.iter().find(|f| f.what == what && f.error.is_none());
-    let Some(kill) = done("kill") else {
+    let Some(kill) = phase.faults.iter().find(|fault| fault.was(&KILL)) else {
         return (RequirementStatus::NotShown, "no node was killed".to_owned(), phases::KILLED);
     };
     let back = format!("{}:read-back", phases::KILLED);
@@ -311,14 +311,13 @@ fn killed(run: &StoreRun) -> Decided {
 
 fn added(run: &StoreRun) -> Decided {
     let Some(phase) = phase(run, phases::ADDED) else {
-        let why = match (&run.testbed, adds_nodes()) {
-            (None, _) => "the store is no testbed".to_owned(),
-            (_, false) => "this build adds no nodes under load".to_owned(),
-            (Some(_), true) => not_run(run, "").1,
+        let why = match &run.testbed {
+            None => "the store is no testbed".to_owned(),
+            Some(_) => not_run(run, "").1,
         };
         return (RequirementStatus::NotShown, why, phases::ADDED);
     };
-    match phase.faults.iter().find(|fault| fault.what == "add") {
+    match phase.faults.iter().find(|fault| fault.kind() == Some(&ADD)) {
         None => (RequirementStatus::NotShown, "no node was added".to_owned(), phases::ADDED),
         Some(fault) => match (&fault.error, phase.unsuccessful(), wrong(phase)) {
             (Some(error), ..) => (RequirementStatus::NotShown, error.clone(), phases::ADDED),

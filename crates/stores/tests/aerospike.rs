@@ -7,6 +7,7 @@ use std::net::TcpListener;
 
 use harness::run;
 use kvdyno_core::store::{Certainty, ErrorClass, Store};
+use kvdyno_core::workload::fault::NodeFault;
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::aerospike::AerospikeStore;
 
@@ -35,7 +36,7 @@ mod real {
     use harness::{Single, drive_all, whole};
     use kvdyno_core::store::{Answer, Client, Consistency, Durability, NoTransport, Reading};
     use kvdyno_stores::conformance::conformance;
-    use kvdyno_testbed::{Action, Deployment, Testbed};
+    use kvdyno_testbed::{Deployment, Testbed};
 
     use super::*;
 
@@ -66,8 +67,8 @@ mod real {
     fn started_anew(testbed: &mut Deployment, seen: &AerospikeStore) {
         run(seen.profile()).unwrap();
         assert_eq!(run(seen.figures()), []);
-        testbed.act("aerospike-1", Action::Kill).unwrap();
-        testbed.act("aerospike-1", Action::Restart).unwrap();
+        testbed.act("aerospike-1", NodeFault::Kill).unwrap();
+        testbed.act("aerospike-1", NodeFault::Restart).unwrap();
         let figures = run(seen.figures());
         assert!(figures.len() == 1 && figures[0].tells_of_restarts(), "{figures:?}");
         assert!(figures[0].detail.contains(", up for "), "{figures:?}");
@@ -126,12 +127,12 @@ mod real {
         run(async {
             let mut client = Single::new(store.connect(1).await.unwrap());
             client.set("k", b"1").await.unwrap();
-            testbed.act("aerospike-1", Action::Pause).unwrap();
+            testbed.act("aerospike-1", NodeFault::Pause).unwrap();
             let fault = client.set("k", b"2").await.unwrap_err();
             let expected = (ErrorClass::Timeout, Certainty::Indeterminate);
             assert_eq!((fault.class, fault.certainty), expected, "{fault}");
             assert_eq!(client.get("k").await.unwrap_err().certainty, Certainty::Failed);
-            testbed.act("aerospike-1", Action::Kill).unwrap();
+            testbed.act("aerospike-1", NodeFault::Kill).unwrap();
             let begin = Instant::now();
             let fault = loop {
                 // Until the driver has noticed that its connections are closed.

@@ -17,11 +17,12 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Consistency, Durability, ErrorClass, NoTransport, Promise, Put,
     Reading, RequestError, Rows, Store, Value,
 };
+use kvdyno_core::workload::fault::{NodeFault, Repair};
 use kvdyno_stores::cache::CacheStore;
 use kvdyno_stores::cassandra::{CassandraClient, CassandraStore};
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::{StoreUrl, open_boxed};
-use kvdyno_testbed::{Action, Deployment, Testbed, install, registry};
+use kvdyno_testbed::{Deployment, Testbed, install, registry};
 use one_server::{MemcachedServer, MemcachedSettings};
 use scylla::client::session_builder::SessionBuilder;
 
@@ -253,7 +254,7 @@ async fn rights_are_respected(plain: &str) {
 
 async fn a_paused_server_times_out(plain: &str, testbed: &mut Deployment) {
     let mut connection = store(&format!("{plain}?timeout=1s")).connect(20).await.unwrap();
-    testbed.act("cassandra-1", Action::Pause).unwrap();
+    testbed.act("cassandra-1", NodeFault::Pause).unwrap();
     let mut readings: Vec<Reading> = (0..20).map(|_| Reading::default()).collect();
     let clients = connection.clients.iter_mut().zip(&mut readings).enumerate();
     let requests = clients.map(|(n, (client, into))| async move {
@@ -267,7 +268,7 @@ async fn a_paused_server_times_out(plain: &str, testbed: &mut Deployment) {
         let sure = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
         assert_eq!(judged(answer), (sure, ErrorClass::Timeout), "request {n}");
     }
-    testbed.act("cassandra-1", Action::Resume).unwrap();
+    testbed.act("cassandra-1", Repair::Resume).unwrap();
     let mut cassandra = Single::new(connection);
     eventually_put(&mut cassandra, "after-the-pause").await;
 }
@@ -357,7 +358,7 @@ async fn a_killed_server_keeps_what_it_acknowledged(plain: &str, testbed: &mut D
     let written = Written::default();
     write_during(&mut connection, &written, async {
         written.until("some writes", |w| w.acknowledged() > 300).await;
-        testbed.act("cassandra-1", Action::Kill).unwrap();
+        testbed.act("cassandra-1", NodeFault::Kill).unwrap();
         let refused = |w: &Written| {
             w.faults.borrow().iter().any(|(_, fault)| fault.class == ErrorClass::Refused)
         };
@@ -378,7 +379,7 @@ async fn a_killed_server_keeps_what_it_acknowledged(plain: &str, testbed: &mut D
     let mut cassandra = Single::new(connection);
     let read = judged(cassandra.get("w00-000000").await);
     assert_eq!(read, (Certainty::Failed, ErrorClass::Refused));
-    testbed.act("cassandra-1", Action::Restart).unwrap();
+    testbed.act("cassandra-1", NodeFault::Restart).unwrap();
     eventually_put(&mut cassandra, "after-the-kill").await;
     account_for(&mut cassandra, &written).await;
     let figures = seen.figures().await;
@@ -411,7 +412,7 @@ fn three_nodes() {
         let written = Written::default();
         write_during(&mut connection, &written, async {
             written.until("some writes", |w| w.acknowledged() > 300).await;
-            testbed.act("cassandra-2", Action::Kill).unwrap();
+            testbed.act("cassandra-2", NodeFault::Kill).unwrap();
             let before = written.acknowledged();
             written.until("writes without it", |w| w.acknowledged() > before + 300).await;
         })
@@ -429,7 +430,7 @@ fn three_nodes() {
             }
         };
         assert_eq!(refused.certainty, Certainty::Failed);
-        testbed.act("cassandra-2", Action::Restart).unwrap();
+        testbed.act("cassandra-2", NodeFault::Restart).unwrap();
         eventually_put(&mut all, "all-again").await;
         account_for(&mut cassandra, &written).await;
     });

@@ -12,10 +12,11 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Consistency, Durability, ErrorClass, NoTransport, Promise, Put,
     RequestError, Rows, Store,
 };
+use kvdyno_core::workload::fault::{NodeFault, Repair};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::etcd::{EtcdClient, EtcdStore};
-use kvdyno_testbed::{Action, Certificates, Deployment, Launch, Server, Testbed};
+use kvdyno_testbed::{Certificates, Deployment, Launch, Server, Testbed};
 
 type Etcd = Single<EtcdClient, NoTransport>;
 
@@ -190,7 +191,7 @@ fn three_members() {
         another_member_takes_over(&mut cluster).await;
         without_a_majority(&mut cluster, &members[2]).await;
         outlive_the_slack(begin).await;
-        cluster.act("etcd-2", Action::Restart).unwrap();
+        cluster.act("etcd-2", NodeFault::Restart).unwrap();
         let told = started_anew(&seen).await.expect("the restarts are seen");
         for (number, member) in members.iter().enumerate() {
             let address = member.trim_start_matches("etcd://");
@@ -215,8 +216,8 @@ async fn started_anew(store: &EtcdStore) -> Option<String> {
 /// killed.
 async fn a_killed_member(cluster: &mut Deployment, member: &str) {
     let mut connection = store(&format!("{member}?timeout=30s")).connect(16).await.unwrap();
-    cluster.act("etcd-1", Action::Pause).unwrap();
-    let kill = || cluster.act("etcd-1", Action::Kill).unwrap();
+    cluster.act("etcd-1", NodeFault::Pause).unwrap();
+    let kill = || cluster.act("etcd-1", NodeFault::Kill).unwrap();
     let answers = in_flight(&mut connection, &names("k", 16), kill).await;
     for (n, answer) in answers.into_iter().enumerate() {
         let fault = answer.unwrap_err();
@@ -233,7 +234,7 @@ async fn a_killed_member(cluster: &mut Deployment, member: &str) {
     let fault = etcd.set("k", b"v").await.unwrap_err();
     assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed), "{fault}");
     assert!(fault.connection_lost && fault.message.contains("http://127."), "{fault}");
-    cluster.act("etcd-1", Action::Restart).unwrap();
+    cluster.act("etcd-1", NodeFault::Restart).unwrap();
     etcd.set("k", b"again").await.unwrap();
     assert_eq!(etcd.get("k").await, Ok(Some(b"again".to_vec())));
 }
@@ -243,7 +244,7 @@ async fn another_member_takes_over(cluster: &mut Deployment) {
     let url = cluster.url().to_owned();
     let mut etcd = connect(&url).await;
     etcd.set("k", b"one").await.unwrap();
-    cluster.act("etcd-1", Action::Kill).unwrap();
+    cluster.act("etcd-1", NodeFault::Kill).unwrap();
     assert!(etcd.get("k").await.is_err(), "the connection to the first member was lost");
     until("a write by another member", async || etcd.set("k", b"two").await, Result::is_ok)
         .await
@@ -251,10 +252,10 @@ async fn another_member_takes_over(cluster: &mut Deployment) {
     // A new connection passes over the member that is down.
     let mut other = connect(&url).await;
     assert_eq!(other.get("k").await, Ok(Some(b"two".to_vec())));
-    cluster.act("etcd-1", Action::Restart).unwrap();
+    cluster.act("etcd-1", NodeFault::Restart).unwrap();
     // It is connected to the second one now, which goes silent.
     let mut etcd = connect(&url.replace("etcd://", "etcd://127.0.0.1:1,")).await;
-    cluster.act("etcd-1", Action::Pause).unwrap();
+    cluster.act("etcd-1", NodeFault::Pause).unwrap();
     assert_eq!(
         outcome(etcd.set("k2", b"v").await),
         (ErrorClass::Timeout, Certainty::Indeterminate)
@@ -262,15 +263,15 @@ async fn another_member_takes_over(cluster: &mut Deployment) {
     until("a write by another member", async || etcd.set("k2", b"w").await, Result::is_ok)
         .await
         .unwrap();
-    cluster.act("etcd-1", Action::Resume).unwrap();
+    cluster.act("etcd-1", Repair::Resume).unwrap();
 }
 
 async fn without_a_majority(cluster: &mut Deployment, last: &str) {
     let mut etcd = connect(last).await;
     etcd.set("k", b"three").await.unwrap();
     let mut local = connect(&format!("{last}?read=serializable")).await;
-    cluster.act("etcd-1", Action::Kill).unwrap();
-    cluster.act("etcd-2", Action::Kill).unwrap();
+    cluster.act("etcd-1", NodeFault::Kill).unwrap();
+    cluster.act("etcd-2", NodeFault::Kill).unwrap();
     // Until its election timeout is over the last one waits for the others: a write then ends
     // without an answer. After that it refuses.
     let refused = |answer: &Answer<()>| {
@@ -283,7 +284,7 @@ async fn without_a_majority(cluster: &mut Deployment, last: &str) {
     let mut new = connect(&format!("{last}?read=serializable")).await;
     assert_eq!(new.get("k").await, Ok(Some(b"three".to_vec())));
     assert_eq!(refusal(last).await.class, ErrorClass::Unavailable);
-    cluster.act("etcd-1", Action::Restart).unwrap();
+    cluster.act("etcd-1", NodeFault::Restart).unwrap();
     until("a majority", async || etcd.set("k", b"four").await, Result::is_ok).await.unwrap();
 }
 

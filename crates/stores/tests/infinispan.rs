@@ -12,6 +12,7 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, Consistency, Durability, ErrorClass, Profile, Promise,
     Store, Transport,
 };
+use kvdyno_core::workload::fault::NodeFault;
 #[cfg(feature = "mongodb")]
 use kvdyno_stores::cache::CacheStore;
 use kvdyno_stores::conformance::{ConformanceFinding, conformance};
@@ -19,7 +20,7 @@ use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
 use kvdyno_stores::rest::RestStore;
 use kvdyno_stores::{StoreUrl, open_boxed};
-use kvdyno_testbed::{Action, Certificates, Deployment, Testbed};
+use kvdyno_testbed::{Certificates, Deployment, Testbed};
 
 fn rest(url: &str) -> RestStore {
     RestStore::open(&mut StoreUrl::parse(url).unwrap()).unwrap()
@@ -186,8 +187,8 @@ fn a_killed_server_leaves_writes_indeterminate_and_reads_failed(
             b.push(resp.connect(1).await.unwrap());
             c.push(text.connect(1).await.unwrap());
         }
-        testbed.act("infinispan", Action::Pause).unwrap();
-        let kill = || testbed.act("infinispan", Action::Kill).unwrap();
+        testbed.act("infinispan", NodeFault::Pause).unwrap();
+        let kill = || testbed.act("infinispan", NodeFault::Kill).unwrap();
         let (a, b, c) = tokio::join!(
             in_flight_on_each(a, kill),
             in_flight_on_each(b, || ()),
@@ -196,7 +197,7 @@ fn a_killed_server_leaves_writes_indeterminate_and_reads_failed(
         assert_lost(&a);
         assert_lost(&b);
         assert_lost(&c);
-        testbed.act("infinispan", Action::Restart).unwrap();
+        testbed.act("infinispan", NodeFault::Restart).unwrap();
         goes_on(a).await;
         goes_on(b).await;
         goes_on(c).await;

@@ -9,10 +9,11 @@ use std::net::SocketAddr;
 
 use harness::{Single, assert_only_the_dead_fail, in_flight, names, run};
 use kvdyno_core::store::{Certainty, ErrorClass, Store};
+use kvdyno_core::workload::fault::NodeFault;
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::memcached::MemcachedStore;
-use kvdyno_testbed::{Action, Deployment, Testbed, conversation};
+use kvdyno_testbed::{Deployment, Testbed, conversation};
 use one_server::{MemcachedServer, MemcachedSettings};
 
 fn up(words: &str) -> Deployment {
@@ -80,8 +81,8 @@ fn a_killed_server_fails_its_own_part_and_no_other() {
         let mut cache = Single::new(store.connect(1).await.unwrap());
         cache.set_all(&keys, b"v", None).await.unwrap();
         let on_second: Vec<bool> = keys.iter().map(|key| has(second, key)).collect();
-        testbed.act("memcached-2", Action::Pause).unwrap();
-        let harm = || testbed.act("memcached-2", Action::Kill).unwrap();
+        testbed.act("memcached-2", NodeFault::Pause).unwrap();
+        let harm = || testbed.act("memcached-2", NodeFault::Kill).unwrap();
         let answers = in_flight(&mut connection, &keys, harm).await;
         assert_only_the_dead_fail(&answers, |n| on_second[n]);
         let mut cache = Single::new(connection);
@@ -89,7 +90,7 @@ fn a_killed_server_fails_its_own_part_and_no_other() {
         assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Indeterminate));
         let fault = cache.get_all(&keys).await.unwrap_err();
         assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
-        testbed.act("memcached-2", Action::Restart).unwrap();
+        testbed.act("memcached-2", NodeFault::Restart).unwrap();
         let mine = &keys[on_second.iter().position(|on| *on).unwrap()];
         cache.set_until_it_succeeds(mine, b"again").await;
         assert_eq!(cache.get(mine).await, Ok(Some(b"again".to_vec())));

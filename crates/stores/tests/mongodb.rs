@@ -12,12 +12,11 @@ use kvdyno_core::store::{
     Certainty, Client, Consistency, Durability, ErrorClass, NoTransport, Promise, Put,
     RequestError, Rows, Store, Value,
 };
+use kvdyno_core::workload::fault::{NodeFault, Repair};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::mongodb::{MongoClient, MongoStore};
-use kvdyno_testbed::{
-    Action, Certificates, Deployment, Launch, Role, Server, Testbed, install, registry,
-};
+use kvdyno_testbed::{Certificates, Deployment, Launch, Role, Server, Testbed, install, registry};
 use mongodb::bson::doc;
 use scripted_mongod::ScriptedSet;
 
@@ -136,8 +135,8 @@ async fn a_killed_server(testbed: &mut Deployment, url: &str, node: &str) {
         answer.unwrap();
         connected.push(connection);
     }
-    testbed.act(node, Action::Pause).unwrap();
-    let ended = in_flight_on_each(connected, || testbed.act(node, Action::Kill).unwrap()).await;
+    testbed.act(node, NodeFault::Pause).unwrap();
+    let ended = in_flight_on_each(connected, || testbed.act(node, NodeFault::Kill).unwrap()).await;
     let mut connections = Vec::new();
     for (n, (connection, answer)) in ended.into_iter().enumerate() {
         let fault = answer.unwrap_err();
@@ -146,7 +145,7 @@ async fn a_killed_server(testbed: &mut Deployment, url: &str, node: &str) {
         assert!(fault.connection_lost, "{fault}");
         connections.push(connection);
     }
-    testbed.act(node, Action::Restart).unwrap();
+    testbed.act(node, NodeFault::Restart).unwrap();
     let mut mongo = Single::new(connections.remove(0));
     until("it is found again", async || mongo.set("k", b"again").await, Result::is_ok)
         .await
@@ -157,16 +156,16 @@ async fn a_killed_server(testbed: &mut Deployment, url: &str, node: &str) {
 async fn a_silent_server_times_out(testbed: &mut Deployment, url: &str) {
     let mut mongo = connect(&format!("{url}?timeout=500ms")).await;
     mongo.set("k", b"v").await.unwrap();
-    testbed.act("mongodb-1", Action::Pause).unwrap();
+    testbed.act("mongodb-1", NodeFault::Pause).unwrap();
     let fault = mongo.set("k", b"w").await.unwrap_err();
     assert_eq!(outcome(&fault), (ErrorClass::Timeout, Certainty::Indeterminate));
     let fault = mongo.get("k").await.unwrap_err();
     assert_eq!(fault.certainty, Certainty::Failed);
     let refusal = store(&format!("{url}?timeout=500ms")).connect(1).await.err().unwrap();
     assert_eq!(outcome(&refusal), (ErrorClass::Refused, Certainty::Failed), "{refusal}");
-    testbed.act("mongodb-1", Action::Resume).unwrap();
+    testbed.act("mongodb-1", Repair::Resume).unwrap();
     until("it is found again", async || mongo.set("new", b"v").await, Result::is_ok).await.unwrap();
-    testbed.act("mongodb-1", Action::Kill).unwrap();
+    testbed.act("mongodb-1", NodeFault::Kill).unwrap();
     let down = async || mongo.set("k", b"w").await.unwrap_err();
     let fault = until("it is known to be down", down, |fault| fault.certainty == Certainty::Failed);
     assert!([ErrorClass::Refused, ErrorClass::Unavailable].contains(&fault.await.class));

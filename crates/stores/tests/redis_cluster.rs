@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use harness::{Single, assert_only_the_dead_fail, in_flight, names, run, spans, whole};
 use kvdyno_core::store::{Consistency, ErrorClass, Promise, Put, Store, Value};
+use kvdyno_core::workload::fault::NodeFault;
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
-use kvdyno_testbed::{Action, Deployment, Role, Testbed};
+use kvdyno_testbed::{Deployment, Role, Testbed};
 use one_server::{RedisServer, RedisSettings};
 
 type Redis = Single<RedisClient, RedisTransport>;
@@ -220,8 +221,8 @@ fn a_dead_primary_is_replaced(url: &str, testbed: &mut Deployment) {
         let replicas = cli(victim.address, &["WAIT", "1", "30000"]);
         assert_eq!(replicas, "1");
         let mut connection = store.connect(100).await.unwrap();
-        testbed.act(&victim.name, Action::Pause).unwrap();
-        let harm = || testbed.act(&victim.name, Action::Kill).unwrap();
+        testbed.act(&victim.name, NodeFault::Pause).unwrap();
+        let harm = || testbed.act(&victim.name, NodeFault::Kill).unwrap();
         let answers = in_flight(&mut connection, &keys, harm).await;
         assert_only_the_dead_fail(&answers, |n| on_victim[n]);
         let mut redis = Single::new(connection);
@@ -234,7 +235,7 @@ fn a_dead_primary_is_replaced(url: &str, testbed: &mut Deployment) {
             keys.iter().zip(&on_victim).filter(|(_, on)| !**on).map(|(k, _)| k.clone()).collect();
         let others = redis.get_all_once_it_serves(&others).await;
         assert!(others.iter().all(Option::is_some));
-        testbed.act(&victim.name, Action::Restart).unwrap();
+        testbed.act(&victim.name, NodeFault::Restart).unwrap();
         // It comes back as a replica of the one that took over.
         eventually("three replicas", || nodes(testbed, Role::Replica).len() == 3);
         redis.set_all(&keys, b"whole", None).await.unwrap();

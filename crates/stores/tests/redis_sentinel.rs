@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use harness::{Single, in_flight, names, run};
 use kvdyno_core::store::{Certainty, Consistency, ErrorClass, Promise, Store};
+use kvdyno_core::workload::fault::NodeFault;
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
 use kvdyno_testbed::{
-    Action, Certificates, Deployment, Launch, NodeDescription, Role, Site, Testbed, TestbedRequest,
-    process,
+    Certificates, Deployment, Launch, NodeDescription, Role, Site, Testbed, TestbedRequest, process,
 };
 
 type Redis = Single<RedisClient, RedisTransport>;
@@ -155,8 +155,8 @@ fn a_dead_primary_is_replaced(url: &str, testbed: &mut Deployment) {
     run(async {
         let keys = names("flight", 100);
         let mut connection = store(url).connect(100).await.unwrap();
-        testbed.act(&old.name, Action::Pause).unwrap();
-        let harm = || testbed.act(&old.name, Action::Kill).unwrap();
+        testbed.act(&old.name, NodeFault::Pause).unwrap();
+        let harm = || testbed.act(&old.name, NodeFault::Kill).unwrap();
         for (n, answer) in in_flight(&mut connection, &keys, harm).await.iter().enumerate() {
             let fault = answer.as_ref().unwrap_err();
             let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
@@ -173,7 +173,7 @@ fn a_dead_primary_is_replaced(url: &str, testbed: &mut Deployment) {
         let new = settled_primary(testbed, 1);
         assert_ne!(new.name, old.name);
         assert_eq!(cli(at(&new), &["GET", "after"]), "v");
-        testbed.act(&old.name, Action::Restart).unwrap();
+        testbed.act(&old.name, NodeFault::Restart).unwrap();
         // It comes back as a replica, if only after the sentinels have told it so.
         // On a busy machine they may also have chosen again.
         settled_primary(testbed, 2);
@@ -238,7 +238,7 @@ fn passwords_are_asked_for(url: &str, testbed: &mut Deployment) {
 
 fn a_dead_sentinel_is_no_matter(url: &str, testbed: &mut Deployment) {
     let last = of_role(testbed, Role::Observer).pop().unwrap();
-    testbed.act(&last.name, Action::Pause).unwrap();
+    testbed.act(&last.name, NodeFault::Pause).unwrap();
     run(async {
         let mut redis = connect(&store(&url.replace("://", "://:pw@"))).await;
         redis.set_until_it_succeeds("k", b"v").await;

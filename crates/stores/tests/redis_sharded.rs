@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use harness::{Single, assert_only_the_dead_fail, in_flight, names, run};
 use kvdyno_core::store::{Certainty, Durability, ErrorClass, Figure, Joined, Promise, Store};
+use kvdyno_core::workload::fault::NodeFault;
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
-use kvdyno_testbed::{Action, Deployment, Testbed, conversation};
+use kvdyno_testbed::{Deployment, Testbed, conversation};
 use one_server::{AppendOnly, RedisServer, RedisSettings};
 
 type Redis = Single<RedisClient, RedisTransport>;
@@ -127,8 +128,8 @@ fn a_killed_server_fails_its_own_part_and_no_other() {
         let mut redis = connect(&store).await;
         redis.set_all(&keys, b"v", None).await.unwrap();
         let on_second: Vec<bool> = keys.iter().map(|key| has(second, key)).collect();
-        testbed.act("redis-2", Action::Pause).unwrap();
-        let harm = || testbed.act("redis-2", Action::Kill).unwrap();
+        testbed.act("redis-2", NodeFault::Pause).unwrap();
+        let harm = || testbed.act("redis-2", NodeFault::Kill).unwrap();
         let answers = in_flight(&mut connection, &keys, harm).await;
         assert_only_the_dead_fail(&answers, |n| on_second[n]);
         let kind = |fault: kvdyno_core::store::RequestError| (fault.class, fault.certainty);
@@ -146,7 +147,7 @@ fn a_killed_server_fails_its_own_part_and_no_other() {
         assert_eq!(kind(fault), (ErrorClass::Refused, Certainty::Failed));
         redis.set_all(&others, b"x", None).await.unwrap();
         assert_eq!(redis.get(&others[0]).await, Ok(Some(b"x".to_vec())));
-        testbed.act("redis-2", Action::Restart).unwrap();
+        testbed.act("redis-2", NodeFault::Restart).unwrap();
         redis.set_until_it_succeeds(&mine[0], b"again").await;
         assert_eq!(redis.get(&mine[0]).await, Ok(Some(b"again".to_vec())));
     });

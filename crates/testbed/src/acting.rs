@@ -1,14 +1,17 @@
 //! Carries out what is to be done to nodes of a testbed: to several at one moment, so that each step is
 //! begun on all of them before any is waited for.
 
+use std::cell::Ref;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::time::Instant;
 
-use kvdyno_core::workload::NetworkFault;
+use kvdyno_core::workload::fault::{Ability, CutFrom, NodeAction, NodeFault, Repair, Way};
 
+use crate::disk::Disks;
 use crate::error::TestbedError;
-use crate::kind::{Changes, TestbedKind};
-use crate::model::{Action, find};
+use crate::kind::{TestbedKind, TidyUp};
+use crate::model::find;
 use crate::network::Network;
 use crate::proof;
 use crate::role::Role;
@@ -24,18 +27,86 @@ pub fn act(
     kind: &TestbedKind,
     site: &mut Site,
     nodes: &[String],
-    action: &Action,
+    action: &NodeAction,
 ) -> Result<String, TestbedError> {
-    let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
-    let places = nodes.iter().map(|node| find(node, &names));
-    let places: Vec<usize> = places.collect::<Result<_, _>>()?;
+    let places = places(site, nodes)?;
     match action {
-        Action::Kill | Action::Stop | Action::Pause | Action::Resume | Action::Restart => {
-            signal(kind, site, &places, action)
+        NodeAction::Fault(fault) => harm(kind, site, nodes, &places, fault),
+        NodeAction::Repair(repair) => put_right(kind, site, &places, *repair),
+    }
+}
+
+fn harm(
+    kind: &TestbedKind,
+    site: &mut Site,
+    nodes: &[String],
+    places: &[usize],
+    fault: &NodeFault,
+) -> Result<String, TestbedError> {
+    let repair = fault.kind().repair;
+    let changes = kind.changes;
+    match fault {
+        NodeFault::Kill => {
+            each(site, places, begin_kill)?;
+            each(site, places, Server::kill9)?;
+            Ok("SIGKILL".to_owned())
         }
-        Action::Rewrite | Action::Compact => tidy_up(kind, site, &places, action),
-        Action::Remove => remove(kind, site, nodes),
-        _ => all_or_none(site, &places, action),
+        NodeFault::Stop => {
+            all_run(site, places)?;
+            each(site, places, Server::begin_stop)?;
+            each(site, places, Server::await_stop)?;
+            Ok("SIGTERM".to_owned())
+        }
+        NodeFault::Pause => {
+            all_run(site, places)?;
+            each(site, places, Server::begin_pause)?;
+            each(site, places, |server| {
+                server.await_pause();
+                Ok(())
+            })?;
+            Ok("SIGSTOP".to_owned())
+        }
+        NodeFault::Restart => renew(kind, site, places),
+        NodeFault::Partition { from, way } => {
+            let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
+            let others = addresses(site, &from.others(&names, nodes))?;
+            all_or_none(kind, site, places, repair, |site, place| cut(site, place, &others, *way))
+        }
+        NodeFault::Lossy { share } => all_or_none(kind, site, places, repair, |site, place| {
+            on_network(site, place, |network, at| network.lose(at, *share))
+        }),
+        NodeFault::Slow(slowness) => all_or_none(kind, site, places, repair, |site, place| {
+            on_network(site, place, |network, at| network.slow(at, *slowness))
+        }),
+        NodeFault::DiskFull => all_or_none(kind, site, places, repair, |site, place| {
+            let (disks, folder) = disk(site, place)?;
+            disks.fill(folder)
+        }),
+        NodeFault::Rewrite => tidy_up(site, places, changes.rewrite, Ability::Rewrite),
+        NodeFault::Compact => tidy_up(site, places, changes.compact, Ability::Compact),
+        NodeFault::Remove => remove(kind, site, nodes),
+    }
+}
+
+fn put_right(
+    kind: &TestbedKind,
+    site: &mut Site,
+    places: &[usize],
+    repair: Repair,
+) -> Result<String, TestbedError> {
+    match repair {
+        Repair::Start => renew(kind, site, places),
+        Repair::Resume => {
+            each(site, places, Server::resume)?;
+            Ok("SIGCONT".to_owned())
+        }
+        Repair::Heal(trouble) => all_or_none(kind, site, places, None, |site, place| {
+            on_network(site, place, |network, at| network.heal(at, trouble))
+        }),
+        Repair::FreeDisk => all_or_none(kind, site, places, None, |site, place| {
+            let (disks, folder) = disk(site, place)?;
+            disks.free(folder)
+        }),
     }
 }
 
@@ -45,7 +116,7 @@ pub fn act(
 /// [`TestbedError::Node`] if this kind cannot grow, else what the system or the server says.
 pub fn add(kind: &TestbedKind, site: &mut Site) -> Result<String, TestbedError> {
     let Some(add) = kind.changes.add else {
-        return Err(cannot(site, "take another node while it is up"));
+        return Err(cannot(site, Ability::Grow));
     };
     add(site)?;
     let last = [site.nodes().len() - 1];
@@ -98,96 +169,70 @@ fn with_data(site: &Site, places: &[usize]) -> Vec<usize> {
     places.iter().copied().filter(data).collect()
 }
 
-fn cannot(site: &Site, what: &str) -> TestbedError {
-    TestbedError::Node(format!("testbed {} cannot {what}", site.settings().kind()))
+fn cannot(site: &Site, ability: Ability) -> TestbedError {
+    let (name, ability) = (site.settings().kind(), ability.told());
+    TestbedError::Node(format!("testbed {name} cannot {ability} while it is up"))
 }
 
-fn signal(
-    kind: &TestbedKind,
+/// The places of the nodes of these names.
+fn places(site: &Site, nodes: &[String]) -> Result<Vec<usize>, TestbedError> {
+    let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
+    nodes.iter().map(|node| find(node, &names)).collect()
+}
+
+/// One step, at each of them.
+fn each(
     site: &mut Site,
     places: &[usize],
-    action: &Action,
-) -> Result<String, TestbedError> {
-    if matches!(action, Action::Stop | Action::Pause) {
-        // All or none.
-        for &place in places {
-            let server = &mut site.nodes_mut()[place].server;
-            if !server.is_running() {
-                let message = format!("{} does not run", server.name());
-                return Err(TestbedError::Node(message));
-            }
-        }
-    }
-    let mut each = |step: &mut dyn FnMut(&mut Server) -> Result<(), TestbedError>| {
-        places.iter().try_for_each(|place| step(&mut site.nodes_mut()[*place].server))
-    };
-    let used = match action {
-        Action::Kill => {
-            each(&mut |server| {
-                server.begin_kill();
-                Ok(())
-            })?;
-            each(&mut Server::kill9)?;
-            "SIGKILL"
-        }
-        Action::Stop => {
-            each(&mut Server::begin_stop)?;
-            each(&mut Server::await_stop)?;
-            "SIGTERM"
-        }
-        Action::Pause => {
-            each(&mut Server::begin_pause)?;
-            each(&mut |server| {
-                server.await_pause();
-                Ok(())
-            })?;
-            "SIGSTOP"
-        }
-        Action::Resume => {
-            each(&mut Server::resume)?;
-            "SIGCONT"
-        }
-        _ => {
-            each(&mut |server| {
-                server.begin_kill();
-                Ok(())
-            })?;
-            // All are started before any is waited for: a majority may be needed to serve.
-            each(&mut Server::begin_restart)?;
-            each(&mut Server::wait_until_ready)?;
-            proof::await_first(&kind.proof, site, &with_data(site, places), Instant::now())?;
-            site.look_again_at(places);
-            "the same command line on the same data"
-        }
-    };
-    Ok(used.to_owned())
+    step: impl Fn(&mut Server) -> Result<(), TestbedError>,
+) -> Result<(), TestbedError> {
+    places.iter().try_for_each(|place| step(&mut site.nodes_mut()[*place].server))
+}
+
+/// All or none: what needs a process is refused if one of them has none.
+fn all_run(site: &mut Site, places: &[usize]) -> Result<(), TestbedError> {
+    each(site, places, |server| match server.is_running() {
+        true => Ok(()),
+        false => Err(TestbedError::Node(format!("{} does not run", server.name()))),
+    })
+}
+
+fn begin_kill(server: &mut Server) -> Result<(), TestbedError> {
+    server.begin_kill();
+    Ok(())
+}
+
+/// New processes on the same data; those that run are killed first.
+fn renew(kind: &TestbedKind, site: &mut Site, places: &[usize]) -> Result<String, TestbedError> {
+    each(site, places, begin_kill)?;
+    // All are started before any is waited for: a majority may be needed to serve.
+    each(site, places, Server::begin_restart)?;
+    each(site, places, Server::wait_until_ready)?;
+    proof::await_first(&kind.proof, site, &with_data(site, places), Instant::now())?;
+    site.look_again_at(places);
+    Ok("the same command line on the same data".to_owned())
 }
 
 /// What the servers themselves have to do.
 fn tidy_up(
-    kind: &TestbedKind,
     site: &Site,
     places: &[usize],
-    action: &Action,
+    tidy_up: Option<TidyUp>,
+    ability: Ability,
 ) -> Result<String, TestbedError> {
-    let Changes { rewrite, compact, .. } = kind.changes;
-    let (tidy_up, what) = match action {
-        Action::Rewrite => (rewrite, "rewrite a log of writes"),
-        _ => (compact, "merge its files when told to"),
-    };
-    tidy_up.ok_or_else(|| cannot(site, what))?(site, places)?;
+    tidy_up.ok_or_else(|| cannot(site, ability))?(site, places)?;
     Ok(own_command(site))
 }
 
 /// Nodes leave, one after the other.
 fn remove(kind: &TestbedKind, site: &mut Site, nodes: &[String]) -> Result<String, TestbedError> {
     let remove = kind.changes.remove;
-    let remove = remove.ok_or_else(|| cannot(site, "give up a node while it is up"))?;
+    let remove = remove.ok_or_else(|| cannot(site, Ability::Shrink))?;
     for node in nodes {
         // Looked up each time: who leaves moves the others up.
-        let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
-        let place = find(node, &names)?;
-        remove(site, place)?;
+        for place in places(site, std::slice::from_ref(node))? {
+            remove(site, place)?;
+        }
     }
     Ok(own_command(site))
 }
@@ -197,60 +242,66 @@ fn own_command(site: &Site) -> String {
 }
 
 /// What is done to networks and disks: where it fails at one node, it is undone at those before.
-fn all_or_none(site: &mut Site, places: &[usize], action: &Action) -> Result<String, TestbedError> {
+fn all_or_none(
+    kind: &TestbedKind,
+    site: &mut Site,
+    places: &[usize],
+    repair: Option<Repair>,
+    one: impl Fn(&mut Site, usize) -> Result<String, TestbedError>,
+) -> Result<String, TestbedError> {
     let mut used = String::new();
     for (done, &place) in places.iter().enumerate() {
-        used = one(site, place, action).inspect_err(|_| {
-            let Some(repair) = action.repair() else { return };
-            for &before in &places[..done] {
-                // The first error is the one to tell.
-                let _ = one(site, before, &repair);
+        used = one(site, place).inspect_err(|_| {
+            if let Some(repair) = repair {
+                for &before in &places[..done] {
+                    // The first error is the one to tell.
+                    let _ = put_right(kind, site, &[before], repair);
+                }
             }
         })?;
     }
     Ok(used)
 }
 
-fn one(site: &mut Site, place: usize, action: &Action) -> Result<String, TestbedError> {
-    if matches!(action, Action::FillDisk | Action::FreeDisk) {
-        return on_disk(site, place, action);
-    }
+fn cut(
+    site: &mut Site,
+    place: usize,
+    others: &[Ipv4Addr],
+    way: Way,
+) -> Result<String, TestbedError> {
+    on_network(site, place, |network, at| {
+        let others: Vec<Ipv4Addr> =
+            others.iter().copied().filter(|other| IpAddr::V4(*other) != at).collect();
+        network.cut(at, &others, way)
+    })
+}
+
+/// Something is done to the network of the node at this place.
+fn on_network(
+    site: &mut Site,
+    place: usize,
+    act: impl FnOnce(&mut Network, IpAddr) -> Result<String, TestbedError>,
+) -> Result<String, TestbedError> {
     let (at, name) = {
         let server = &site.nodes()[place].server;
         (server.address().ip(), server.name().to_owned())
     };
-    let mut others = match action {
-        Action::Partition { from, .. } => addresses(site, from)?,
-        _ => Vec::new(),
-    };
-    others.retain(|other| IpAddr::V4(*other) != at);
-    let network = network(site)?;
-    let done = match action {
-        Action::Partition { way, .. } => network.cut(at, &others, *way),
-        Action::Lossy { share } => network.lose(at, *share),
-        Action::Slow { bandwidth, delay } => network.slow(at, *bandwidth, *delay),
-        Action::Heal(trouble) => network.heal(at, *trouble),
-        other => Err(TestbedError::Node(format!("{other:?} is nothing about a network"))),
-    };
-    done.map_err(|error| match error {
+    act(network(site)?, at).map_err(|error| match error {
         // The user knows nodes by name.
         TestbedError::Node(told) => TestbedError::Node(told.replace(&at.to_string(), &name)),
         other => other,
     })
 }
 
-fn on_disk(site: &Site, place: usize, action: &Action) -> Result<String, TestbedError> {
+/// The disks, and the folder of the node at this place.
+fn disk(site: &Site, place: usize) -> Result<(Ref<'_, Disks>, &Path), TestbedError> {
     let kind = site.settings().kind();
     let Some(disks) = site.disks() else {
         return Err(TestbedError::Node(format!(
             "the nodes of {kind} have no disks of their own: start it with `{kind}?disk=64MiB`"
         )));
     };
-    let folder = site.nodes()[place].server.folder();
-    match action {
-        Action::FillDisk => disks.fill(folder),
-        _ => disks.free(folder),
-    }
+    Ok((disks, site.nodes()[place].server.folder()))
 }
 
 /// Addresses of nodes and clients by their names.
@@ -258,7 +309,7 @@ fn addresses(site: &mut Site, from: &[String]) -> Result<Vec<Ipv4Addr>, TestbedE
     let clients = network(site)?.clients_address();
     let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
     let address = |name: &String| {
-        if name == NetworkFault::CLIENTS {
+        if name == CutFrom::CLIENTS {
             return Ok(clients);
         }
         match site.nodes()[find(name, &names)?].server.address().ip() {

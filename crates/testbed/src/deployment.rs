@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use kvdyno_core::workload::fault::NodeAction;
+
 use crate::acting;
 use crate::described::{self, Described};
 use crate::error::TestbedError;
 use crate::kind::TestbedKind;
-use crate::model::{Action, Description, NodeDescription, Testbed};
+use crate::model::{Description, NodeDescription, Testbed};
 use crate::network::Network;
 use crate::proof;
 use crate::request::TestbedRequest;
@@ -138,7 +140,7 @@ impl Testbed for Deployment {
         described.collect()
     }
 
-    fn act_on(&mut self, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
+    fn act_on(&mut self, nodes: &[String], action: &NodeAction) -> Result<String, TestbedError> {
         acting::act(self.kind, &mut self.site, nodes, action)
     }
 

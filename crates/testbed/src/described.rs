@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 
 use file::{Commands, DeploymentFile, NodeEntry};
 use kvdyno_core::folder::OwnedFolder;
-use kvdyno_core::workload::Way;
+use kvdyno_core::workload::fault::{
+    ADD, Fate, FaultField, FieldForm, FieldValue, KILL, NodeAction, NodeFault, Repair,
+};
 
 use crate::error::TestbedError;
 use crate::folder;
-use crate::model::{Action, Description, NodeDescription, Testbed, find};
+use crate::model::{Description, NodeDescription, Testbed, find};
 use crate::process;
 use crate::role::Role;
 use crate::site::{Step, Tell};
@@ -48,7 +50,7 @@ pub struct Described {
     path: String,
     nodes: Vec<State>,
     /// Repairs of networks and disks that are still to be made.
-    to_undo: Vec<(usize, Action)>,
+    to_undo: Vec<(usize, Repair)>,
     folder: OwnedFolder,
     steps: Vec<Step>,
     ready_after: Duration,
@@ -183,7 +185,7 @@ impl Described {
         index: usize,
         name: &str,
         line: &str,
-        more: &[(&str, String)],
+        more: &[(String, String)],
     ) -> Result<Child, TestbedError> {
         let node = &self.file.nodes[index];
         let failed = self.failed(index, name);
@@ -223,41 +225,47 @@ impl Described {
     }
 
     /// What a command may want to know about what it is to do.
-    fn words_about(&self, action: &Action) -> Vec<(&'static str, String)> {
-        match action {
-            Action::Partition { from, way } => {
-                let hosts = self.file.nodes.iter().filter(|node| from.contains(&node.name));
-                let hosts: Vec<&str> = hosts.map(|node| host(node).0).collect();
-                let way = match way {
-                    Way::Both => "both",
-                    Way::In => "in",
-                    Way::Out => "out",
-                };
-                vec![("FROM", from.join(" ")), ("FROM_HOSTS", hosts.join(" ")), ("WAY", way.into())]
+    fn words_about(&self, nodes: &[String], action: &NodeAction) -> Vec<(String, String)> {
+        let fault = match action {
+            NodeAction::Repair(Repair::Heal(trouble)) => {
+                return vec![("FAULT".to_owned(), trouble.word().to_owned())];
             }
-            Action::Lossy { share } => vec![("LOSS_PERCENT", (share * 100.0).to_string())],
-            Action::Slow { bandwidth, delay } => vec![
-                ("BANDWIDTH", bandwidth.map_or(String::new(), |bytes| bytes.to_string())),
-                ("DELAY_MS", delay.map_or(String::new(), |d| (d.as_secs_f64() * 1e3).to_string())),
-            ],
-            Action::Heal(trouble) => vec![("FAULT", trouble.name().to_owned())],
-            _ => Vec::new(),
+            NodeAction::Repair(_) => return Vec::new(),
+            NodeAction::Fault(fault) => fault,
+        };
+        let values = fault.values();
+        let told = fault.kind().fields.iter().map(|field| told(field, values.get(field)));
+        let mut told: Vec<(String, String)> = told.flatten().collect();
+        if let NodeFault::Partition { from, .. } = fault {
+            let known = self.file.nodes.iter().enumerate();
+            let known = known.filter(|(index, _)| self.takes_part(*index));
+            let known: Vec<&str> = known.map(|(_, node)| node.name.as_str()).collect();
+            let from = from.others(&known, nodes);
+            let hosts = self.file.nodes.iter().filter(|node| from.contains(&node.name));
+            let hosts: Vec<&str> = hosts.map(|node| host(node).0).collect();
+            told.retain(|(name, _)| name != "FROM");
+            told.push(("FROM".to_owned(), from.join(" ")));
+            told.push(("FROM_HOSTS".to_owned(), hosts.join(" ")));
         }
+        told
     }
 
     /// Remembers what was done to a node, and what is to be undone at the end.
-    fn note(&mut self, index: usize, action: &Action) {
-        match action {
-            Action::Kill | Action::Stop | Action::Remove => self.nodes[index] = State::Down,
-            Action::Pause => self.nodes[index] = State::Paused,
-            Action::Resume | Action::Restart => self.nodes[index] = State::Running,
-            _ => {}
+    fn note(&mut self, index: usize, action: &NodeAction) {
+        match action.fate() {
+            Fate::Ended | Fate::Left => self.nodes[index] = State::Down,
+            Fate::Paused => self.nodes[index] = State::Paused,
+            Fate::Resumed | Fate::Renewed => self.nodes[index] = State::Running,
+            Fate::Untouched => {}
         }
-        let network_or_disk = |action: &Action| !matches!(action, Action::Restart | Action::Resume);
-        if let Some(repair) = action.repair().filter(network_or_disk) {
+        // A node that was harmed otherwise is destroyed.
+        let of_network_or_disk = |repair: &Repair| repair.fate() == Fate::Untouched;
+        if let Some(repair) = action.repair().filter(of_network_or_disk) {
             self.to_undo.push((index, repair));
         }
-        self.to_undo.retain(|done| *done != (index, action.clone()));
+        if let NodeAction::Repair(repair) = action {
+            self.to_undo.retain(|done| *done != (index, *repair));
+        }
     }
 
     /// The node belongs to the deployment by now.
@@ -268,8 +276,8 @@ impl Described {
     fn restart(&mut self, index: usize) -> Result<(), TestbedError> {
         let start = self.need(index, Commands::START)?;
         if self.nodes[index] != State::Down {
-            let kill = self.need(index, Commands::KILL)?;
-            self.run(index, Commands::KILL, &kill)?;
+            let kill = self.need(index, KILL.word)?;
+            self.run(index, KILL.word, &kill)?;
             self.nodes[index] = State::Down;
         }
         self.run(index, Commands::START, &start)?;
@@ -301,24 +309,23 @@ fn host(node: &NodeEntry) -> (&str, &str) {
     (host.trim_matches(['[', ']']), port)
 }
 
-/// The command that does it.
-fn command_for(action: &Action) -> &'static str {
-    match action {
-        Action::Kill => Commands::KILL,
-        Action::Stop => Commands::STOP,
-        Action::Pause => Commands::PAUSE,
-        Action::Resume => Commands::RESUME,
-        Action::Restart => Commands::START,
-        Action::Remove => Commands::REMOVE,
-        Action::Rewrite => Commands::REWRITE,
-        Action::Compact => Commands::COMPACT,
-        Action::Partition { .. } => Commands::PARTITION,
-        Action::Lossy { .. } => Commands::LOSSY,
-        Action::Slow { .. } => Commands::SLOW,
-        Action::Heal(_) => Commands::HEAL,
-        Action::FillDisk => Commands::DISK_FULL,
-        Action::FreeDisk => Commands::DISK_FREE,
-    }
+/// What a command is told of what is written with a fault: `LOSS_PERCENT`, `DELAY_MS`. Nothing of lists
+/// of names.
+fn told(field: &FaultField, value: Option<&FieldValue>) -> Option<(String, String)> {
+    let unit = match field.form {
+        FieldForm::Word { .. } | FieldForm::Bandwidth => "",
+        FieldForm::Share => "_PERCENT",
+        FieldForm::Time => "_MS",
+        FieldForm::Sides => return None,
+    };
+    let value = match value {
+        Some(FieldValue::Word(word)) => word.clone(),
+        Some(FieldValue::Whole(number)) => number.to_string(),
+        Some(FieldValue::Number(share)) => (share * 100.0).to_string(),
+        Some(FieldValue::Time(time)) => (time.as_secs_f64() * 1e3).to_string(),
+        Some(FieldValue::Lists(_)) | None => String::new(),
+    };
+    Some((field.key.to_uppercase() + unit, value))
 }
 
 impl Testbed for Described {
@@ -356,21 +363,21 @@ impl Testbed for Described {
         described.collect()
     }
 
-    fn act_on(&mut self, nodes: &[String], action: &Action) -> Result<String, TestbedError> {
+    fn act_on(&mut self, nodes: &[String], action: &NodeAction) -> Result<String, TestbedError> {
         // One that was not added yet cannot be found.
         let names = self.file.nodes.iter().enumerate();
         let names = names.map(|(index, node)| (node.name.as_str(), self.takes_part(index)));
         let names: Vec<&str> = names.map(|(name, part)| if part { name } else { "" }).collect();
         let places = nodes.iter().map(|node| find(node, &names));
         let places: Vec<usize> = places.collect::<Result<_, _>>()?;
-        if *action == Action::Restart {
+        if action.fate() == Fate::Renewed {
             places.into_iter().try_for_each(|place| self.restart(place))?;
             return Ok(format!("`{}` of {}", Commands::START, self.path));
         }
-        let name = command_for(action);
+        let name = action.word();
         let lines = places.iter().map(|place| self.need(*place, name));
         let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
-        let words = self.words_about(action);
+        let words = self.words_about(nodes, action);
         // Begun on all before any is waited for.
         let begun = places.iter().zip(&lines);
         let begun = begun.map(|(place, line)| self.begin(*place, name, line, &words));
@@ -393,12 +400,12 @@ impl Testbed for Described {
                 self.path
             )));
         };
-        let add = self.need(index, Commands::ADD)?;
+        let add = self.need(index, ADD.word)?;
         self.nodes[index] = State::Running;
         if let Some(create) = self.command(index, Commands::CREATE) {
             self.run(index, Commands::CREATE, &create)?;
         }
-        self.run(index, Commands::ADD, &add)?;
+        self.run(index, ADD.word, &add)?;
         self.await_ready(index, &AtomicBool::new(false))?;
         Ok(self.file.nodes[index].name.clone())
     }
@@ -408,14 +415,14 @@ impl Drop for Described {
     /// Every node is tried, whatever the others say: there is nobody to tell.
     fn drop(&mut self) {
         for (index, repair) in std::mem::take(&mut self.to_undo) {
-            let _ = self.act_on(&[self.file.nodes[index].name.clone()], &repair);
+            let _ = self.act_on(&[self.file.nodes[index].name.clone()], &repair.into());
         }
         for index in 0..self.nodes.len() {
             let state = self.nodes[index];
             if state == State::Paused
-                && let Some(line) = self.command(index, Commands::RESUME)
+                && let Some(line) = self.command(index, Repair::Resume.word().0)
             {
-                let _ = self.run(index, Commands::RESUME, &line);
+                let _ = self.run(index, Repair::Resume.word().0, &line);
             }
             if state != State::Untouched
                 && let Some(line) = self.command(index, Commands::DESTROY)

@@ -16,11 +16,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use kvdyno_core::workload::fault::NodeAction;
 pub use protocol::{KeeperReport, Order};
 pub use served::serve;
 
 use crate::error::TestbedError;
-use crate::model::{Action, Description, NodeDescription};
+use crate::model::{Description, NodeDescription};
 use crate::site::Step;
 
 /// Name of the socket, in a testbed's folder, on which its keeper takes orders from others.
@@ -137,7 +138,11 @@ impl Keeper {
     ///
     /// # Errors
     /// What the testbed says.
-    pub fn act_on(&mut self, nodes: Vec<String>, action: Action) -> Result<String, TestbedError> {
+    pub fn act_on(
+        &mut self,
+        nodes: Vec<String>,
+        action: NodeAction,
+    ) -> Result<String, TestbedError> {
         acted(self.ask(&Order::Act { nodes, action })?)
     }
 
@@ -145,8 +150,12 @@ impl Keeper {
     ///
     /// # Errors
     /// What the testbed says.
-    pub fn act(&mut self, node: &str, action: Action) -> Result<String, TestbedError> {
-        self.act_on(vec![node.to_owned()], action)
+    pub fn act(
+        &mut self,
+        node: &str,
+        action: impl Into<NodeAction>,
+    ) -> Result<String, TestbedError> {
+        self.act_on(vec![node.to_owned()], action.into())
     }
 
     /// Adds a node; returns its name when it belongs to the system.
@@ -248,7 +257,7 @@ impl RunningTestbed {
     ///
     /// # Errors
     /// What the testbed says.
-    pub fn act_on(&self, nodes: Vec<String>, action: Action) -> Result<String, TestbedError> {
+    pub fn act_on(&self, nodes: Vec<String>, action: NodeAction) -> Result<String, TestbedError> {
         acted(self.ask(&Order::Act { nodes, action })?)
     }
 

@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 
 use kvdyno_core::store::Work;
 
+use kvdyno_core::workload::fault::Ability;
+
 use crate::error::TestbedError;
 use crate::install::Software;
 use crate::proof::Proof;
@@ -81,4 +83,15 @@ impl Changes {
         tells: None,
         whole: None,
     };
+
+    /// Whether the servers can do it.
+    #[must_use]
+    pub fn can(&self, ability: Ability) -> bool {
+        match ability {
+            Ability::Grow => self.add.is_some(),
+            Ability::Shrink => self.remove.is_some(),
+            Ability::Rewrite => self.rewrite.is_some(),
+            Ability::Compact => self.compact.is_some(),
+        }
+    }
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use kvdyno_core::ground::hints::hint;
-use kvdyno_core::workload::Way;
+use kvdyno_core::workload::fault::NodeAction;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TestbedError;
-use crate::network::{OwnNetwork, Trouble};
+use crate::network::OwnNetwork;
 use crate::pin::Pinned;
 use crate::role::Role;
 use crate::site::Step;
@@ -56,69 +56,6 @@ pub struct NodeDescription {
     pub running: bool,
 }
 
-/// What can be done to nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Action {
-    /// SIGKILL; returns when the process is gone.
-    Kill,
-    /// In good order (SIGTERM); returns when the process is gone.
-    Stop,
-    /// SIGSTOP.
-    Pause,
-    /// SIGCONT.
-    Resume,
-    /// Same address, same data; returns when it serves again. A node that runs is killed first.
-    Restart,
-    /// Rewrites its log of writes; returns when that is over.
-    Rewrite,
-    /// Merges its files; returns when that is over.
-    Compact,
-    /// Leaves the system in good order, its data moved to the others, and ends.
-    Remove,
-    /// Packets between it and others are dropped.
-    Partition {
-        /// Names of the others; the clients are called `clients`.
-        from: Vec<String>,
-        /// Which packets.
-        way: Way,
-    },
-    /// This share of its packets is dropped, both ways, by chance.
-    Lossy {
-        /// 0 to 1.
-        share: f64,
-    },
-    /// Its network is slow.
-    Slow {
-        /// Bytes a second that pass, each way.
-        bandwidth: Option<u64>,
-        /// How much longer each packet takes that it sends.
-        delay: Option<Duration>,
-    },
-    /// Trouble with its network is over.
-    Heal(Trouble),
-    /// No byte is free on its disk.
-    FillDisk,
-    /// What filled its disk is gone.
-    FreeDisk,
-}
-
-impl Action {
-    /// What puts right what it did, if it lasts.
-    #[must_use]
-    pub fn repair(&self) -> Option<Action> {
-        match self {
-            Action::Kill | Action::Stop => Some(Action::Restart),
-            Action::Pause => Some(Action::Resume),
-            Action::Partition { .. } => Some(Action::Heal(Trouble::Partition)),
-            Action::Lossy { .. } => Some(Action::Heal(Trouble::Lossy)),
-            Action::Slow { .. } => Some(Action::Heal(Trouble::Slow)),
-            Action::FillDisk => Some(Action::FreeDisk),
-            _ => None,
-        }
-    }
-}
-
 /// What can be had of any testbed that is up, wherever its nodes are. It goes away when dropped.
 pub trait Testbed {
     /// Its folder on this machine.
@@ -135,14 +72,17 @@ pub trait Testbed {
     /// # Errors
     /// [`TestbedError::Node`] if there is no such node or it cannot be done to it, else what the
     /// system or the server says.
-    fn act_on(&mut self, nodes: &[String], action: &Action) -> Result<String, TestbedError>;
+    fn act_on(&mut self, nodes: &[String], action: &NodeAction) -> Result<String, TestbedError>;
 
     /// Does something to one node. Says by which means.
     ///
     /// # Errors
     /// As [`Testbed::act_on`].
-    fn act(&mut self, node: &str, action: Action) -> Result<String, TestbedError> {
-        self.act_on(&[node.to_owned()], &action)
+    fn act(&mut self, node: &str, action: impl Into<NodeAction>) -> Result<String, TestbedError>
+    where
+        Self: Sized,
+    {
+        self.act_on(&[node.to_owned()], &action.into())
     }
 
     /// Whether every copy of every record is there, on nodes that serve; what is missing if not. `None`

@@ -19,10 +19,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use kvdyno_core::workload::fault::Trouble;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use serde::{Deserialize, Serialize};
-
-pub use trouble::Trouble;
 
 use crate::error::TestbedError;
 use crate::install::{Software, SoftwareSource};

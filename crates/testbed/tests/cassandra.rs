@@ -5,9 +5,8 @@
 use std::net::TcpStream;
 use std::path::Path;
 
-use kvdyno_testbed::{
-    Action, Deployment, Role, Testbed, TestbedRequest, install, process, registry,
-};
+use kvdyno_core::workload::fault::NodeFault;
+use kvdyno_testbed::{Deployment, Role, Testbed, TestbedRequest, install, process, registry};
 
 fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -46,14 +45,14 @@ fn a_ring_takes_another_node_merges_gives_one_up_and_goes_whole() {
         let counted = process::run(Path::new("sh"), ["-c", &script]).unwrap();
         counted.split_whitespace().next().map_or(0, |count| count.parse::<u32>().unwrap())
     };
-    let used = testbed.act("cassandra-1", Action::Compact);
+    let used = testbed.act("cassandra-1", NodeFault::Compact);
     assert_eq!(used.unwrap_or_else(|error| panic!("{error}")), "cassandra's own command");
     assert_eq!(most(&testbed), 1, "each table is merged into one file");
     let log = std::fs::read_to_string(testbed.site().nodes()[0].server.log()).unwrap();
     assert!(log.contains("Compacted ("), "{log}");
-    testbed.act("cassandra-2", Action::Remove).unwrap_or_else(|error| panic!("{error}"));
+    testbed.act("cassandra-2", NodeFault::Remove).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(testbed.nodes().len(), 1);
-    let error = testbed.act("cassandra-1", Action::Remove).unwrap_err().to_string();
+    let error = testbed.act("cassandra-1", NodeFault::Remove).unwrap_err().to_string();
     assert_eq!(error, "the last node cannot leave");
     let folder = testbed.site().root().to_owned();
     drop(testbed);

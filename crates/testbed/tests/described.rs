@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kvdyno_testbed::{Action, Role, Testbed, TestbedError, start};
+use kvdyno_core::workload::fault::{NodeAction, NodeFault, Repair};
+use kvdyno_testbed::{Role, Testbed, TestbedError, start};
 
 const COMMANDS: &str = r#"
 ready_within = "60s"
@@ -48,6 +49,15 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
+/// Something is done to one node.
+fn act(
+    testbed: &mut dyn Testbed,
+    node: &str,
+    action: impl Into<NodeAction>,
+) -> Result<String, TestbedError> {
+    testbed.act_on(&[node.to_owned()], &action.into())
+}
+
 #[test]
 fn commands_do_what_actions_ask() {
     let scratch = tempfile::tempdir().unwrap();
@@ -70,26 +80,26 @@ fn commands_do_what_actions_ask() {
         let file = testbed.root().join(name).join("pid");
         std::fs::read_to_string(file).unwrap().trim().parse::<u32>().unwrap()
     });
-    testbed.act("a", Action::Pause).unwrap();
+    act(&mut *testbed, "a", NodeFault::Pause).unwrap();
     eventually("it stands still", || state(pids[0]) == Some('T'));
-    testbed.act("a", Action::Resume).unwrap();
+    act(&mut *testbed, "a", Repair::Resume).unwrap();
     eventually("it goes on", || state(pids[0]) == Some('S'));
-    testbed.act("a", Action::Stop).unwrap();
+    act(&mut *testbed, "a", NodeFault::Stop).unwrap();
     eventually("it has stopped", || !listens(&addresses[0]));
     assert!(!testbed.nodes()[0].running && testbed.nodes()[1].running);
-    testbed.act("a", Action::Restart).unwrap();
+    act(&mut *testbed, "a", NodeFault::Restart).unwrap();
     assert!(listens(&addresses[0]));
-    testbed.act("b", Action::Kill).unwrap();
+    act(&mut *testbed, "b", NodeFault::Kill).unwrap();
     eventually("it is dead", || !listens(&addresses[1]));
-    testbed.act("b", Action::Restart).unwrap();
+    act(&mut *testbed, "b", NodeFault::Restart).unwrap();
     // A command that fails tells its words; one that is not there is asked for.
-    let error = testbed.act("b", Action::Stop).unwrap_err().to_string();
+    let error = act(&mut *testbed, "b", NodeFault::Stop).unwrap_err().to_string();
     assert_eq!(error, "b: `stop` failed (exit status: 3): not this one");
-    let error = testbed.act("a", Action::Remove).unwrap_err().to_string();
+    let error = act(&mut *testbed, "a", NodeFault::Remove).unwrap_err().to_string();
     assert!(error.contains("nothing says how to remove a; add `remove = "), "{error}");
-    assert!(testbed.act("c", Action::Kill).unwrap_err().is_usage());
+    assert!(act(&mut *testbed, "c", NodeFault::Kill).unwrap_err().is_usage());
     // Paused when the testbed ends: it is destroyed all the same.
-    testbed.act("a", Action::Pause).unwrap();
+    act(&mut *testbed, "a", NodeFault::Pause).unwrap();
     let folder = testbed.root().to_owned();
     drop(testbed);
     eventually("both are gone", || addresses.iter().all(|address| !listens(address)));
@@ -121,7 +131,9 @@ fn a_spare_node_takes_part_once_it_is_added() {
         testbed.nodes().into_iter().map(|node| node.name).collect()
     };
     assert_eq!(names(&mut *testbed), ["a"]);
-    assert!(!listens(&addresses[1]) && testbed.act("b", Action::Kill).unwrap_err().is_usage());
+    assert!(
+        !listens(&addresses[1]) && act(&mut *testbed, "b", NodeFault::Kill).unwrap_err().is_usage()
+    );
     assert_eq!(testbed.add_node().unwrap(), "b");
     assert!(listens(&addresses[1]) && testbed.nodes().iter().all(|node| node.running));
     assert_eq!(std::fs::read_to_string(&joined).unwrap(), "b\n");

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use kvdyno_testbed::{Action, Deployment, Description, Testbed, http};
+use kvdyno_core::workload::fault::NodeFault;
+use kvdyno_testbed::{Deployment, Description, Testbed, http};
 
 fn up(words: &str) -> Deployment {
     Deployment::up(words).unwrap_or_else(|error| panic!("{words}: {error}"))
@@ -23,8 +24,8 @@ fn forgets_all_and_goes_whole(mut testbed: Deployment, record: &str) {
     let node = &told.nodes[0];
     assert!((200..300).contains(&status(&told, "PUT", record)));
     assert_eq!(status(&told, "GET", record), 200);
-    testbed.act(&node.name, Action::Kill).unwrap();
-    testbed.act(&node.name, Action::Restart).unwrap();
+    testbed.act(&node.name, NodeFault::Kill).unwrap();
+    testbed.act(&node.name, NodeFault::Restart).unwrap();
     assert_eq!(status(&told, "GET", record), 404);
     let folder: PathBuf = testbed.site().root().to_owned();
     assert!(folder.exists());

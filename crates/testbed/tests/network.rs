@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use kvdyno_core::workload::Way;
-use kvdyno_testbed::{Action, AmongClients, Deployment, OwnNetwork, Testbed, Trouble};
+use kvdyno_core::workload::fault::{CutFrom, NodeFault, Repair, Slowness, Trouble, Way};
+use kvdyno_testbed::{AmongClients, Deployment, OwnNetwork, Testbed};
 
 /// Longest wait for something that is to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,8 +68,9 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn cut(from: &[&str], way: Way) -> Action {
-    Action::Partition { from: from.iter().map(|&name| name.to_owned()).collect(), way }
+fn cut(from: &[&str], way: Way) -> NodeFault {
+    let names = from.iter().map(|&name| name.to_owned()).collect();
+    NodeFault::Partition { from: CutFrom::Named(names), way }
 }
 
 /// Devices of the namespace that the calling thread is in.
@@ -99,11 +100,11 @@ fn a_partition_cuts_off_whom_it_says_and_no_others() {
     assert!(reached(primary) && reached(replica));
     let error = testbed.act("redis-1", cut(&["clients"], Way::Both)).unwrap_err().to_string();
     assert_eq!(error, "redis-1 has a `partition` already; repair that first");
-    testbed.act("redis-1", Action::Heal(Trouble::Partition)).unwrap();
+    testbed.act("redis-1", Repair::Heal(Trouble::Partition)).unwrap();
     eventually("the replica gets it", || {
         ask(replica, "GET k", PATIENCE).as_deref() == Some("$1\r\n1\r\n")
     });
-    let error = testbed.act("redis-1", Action::Heal(Trouble::Partition)).unwrap_err().to_string();
+    let error = testbed.act("redis-1", Repair::Heal(Trouble::Partition)).unwrap_err().to_string();
     assert_eq!(error, "there is no `partition` to undo at redis-1");
 
     // From the clients, one way or the other: either way there is no conversation.
@@ -111,7 +112,7 @@ fn a_partition_cuts_off_whom_it_says_and_no_others() {
         testbed.act("redis-2", cut(&["clients"], way)).unwrap();
         assert!(!reached(replica) && reached(primary), "{way:?}");
         assert!(ask(replica, "PING", PATIENCE).is_some(), "the keeper still reaches it");
-        testbed.act("redis-2", Action::Heal(Trouble::Partition)).unwrap();
+        testbed.act("redis-2", Repair::Heal(Trouble::Partition)).unwrap();
         assert!(pings(&clients, replica, PATIENCE), "{way:?}");
     }
     let error = testbed.act("redis-2", cut(&["redis-7"], Way::Both)).unwrap_err().to_string();
@@ -161,15 +162,15 @@ fn packets_are_lost_and_come_late_until_it_is_undone() {
             sent_again() - before
         })
     };
-    let used = testbed.act("redis-1", Action::Lossy { share: 0.1 }).unwrap();
+    let used = testbed.act("redis-1", NodeFault::Lossy { share: 0.1 }).unwrap();
     assert_eq!(used, "nftables numgen, 10% of packets each way");
     assert!(lost(first, 60) > 0, "of 60 exchanges, about eleven lose a packet");
     assert_eq!(lost(second, 60), 0, "the other node loses none");
-    testbed.act("redis-1", Action::Heal(Trouble::Lossy)).unwrap();
+    testbed.act("redis-1", Repair::Heal(Trouble::Lossy)).unwrap();
     assert_eq!(lost(first, 60), 0);
 
     let delay = Duration::from_millis(40);
-    let slow = Action::Slow { bandwidth: None, delay: Some(delay) };
+    let slow = NodeFault::Slow(Slowness::new(None, Some(delay)).unwrap());
     let used = testbed.act("redis-1", slow.clone()).unwrap();
     assert!(used.contains("netem") && used.contains("40ms"), "{used}");
     let shortest = |server| among_clients(&clients, || converse(server, 20));
@@ -177,7 +178,7 @@ fn packets_are_lost_and_come_late_until_it_is_undone() {
     assert!(shortest(second) < delay);
     let error = testbed.act("redis-1", slow).unwrap_err().to_string();
     assert_eq!(error, "redis-1 has a `slow` already; repair that first");
-    testbed.act("redis-1", Action::Heal(Trouble::Slow)).unwrap();
+    testbed.act("redis-1", Repair::Heal(Trouble::Slow)).unwrap();
     assert!(shortest(first) < delay);
 }
 
@@ -202,18 +203,19 @@ fn bandwidth_is_what_it_was_said_to_be() {
     assert_eq!(ask(server, &value, PATIENCE).as_deref(), Some("+OK\r\n"));
     let fetched = || among_clients(&clients, || fetch(server, VALUE));
     // 300 kB at 200 kB/s take 1.5 s, less what the bucket lets pass at once.
-    let slow = Action::Slow { bandwidth: Some(200_000), delay: Some(Duration::from_millis(5)) };
+    let slow =
+        NodeFault::Slow(Slowness::new(Some(200_000), Some(Duration::from_millis(5))).unwrap());
     let used = testbed.act("redis-1", slow).unwrap();
     assert!(used.starts_with("tc tbf, 200kB/s each way, "), "{used}");
     let took = fetched();
     assert!(took > Duration::from_millis(1_300), "{took:?}");
-    testbed.act("redis-1", Action::Heal(Trouble::Slow)).unwrap();
+    testbed.act("redis-1", Repair::Heal(Trouble::Slow)).unwrap();
     eventually("it is as fast as before", || fetched() < Duration::from_millis(700));
     // What is done to a node outlives its process.
     testbed.act("redis-1", cut(&["clients"], Way::Both)).unwrap();
-    testbed.act("redis-1", Action::Restart).unwrap();
+    testbed.act("redis-1", NodeFault::Restart).unwrap();
     assert!(!pings(&clients, server, SILENCE));
-    testbed.act("redis-1", Action::Heal(Trouble::Partition)).unwrap();
+    testbed.act("redis-1", Repair::Heal(Trouble::Partition)).unwrap();
     assert!(pings(&clients, server, PATIENCE));
 }
 
@@ -221,9 +223,9 @@ fn bandwidth_is_what_it_was_said_to_be() {
 fn without_a_network_of_its_own_nothing_is_done_to_it() {
     let mut testbed = up("redis");
     assert_eq!(testbed.describe().network, None);
-    let error = testbed.act("redis-1", Action::Lossy { share: 0.5 }).unwrap_err().to_string();
+    let error = testbed.act("redis-1", NodeFault::Lossy { share: 0.5 }).unwrap_err().to_string();
     assert!(error.ends_with("start it with `redis?network=own`"), "{error}");
-    let error = testbed.act("redis-1", Action::FillDisk).unwrap_err().to_string();
+    let error = testbed.act("redis-1", NodeFault::DiskFull).unwrap_err().to_string();
     assert!(error.ends_with("start it with `redis?disk=64MiB`"), "{error}");
 }
 
@@ -233,16 +235,16 @@ fn a_full_disk_refuses_writes_until_it_is_freed() {
     let (server, folder) = (address(&mut testbed, "redis-1"), testbed.site().root().to_owned());
     let set = || ask(server, "SET k v", PATIENCE).unwrap_or_default();
     assert_eq!(set(), "+OK\r\n");
-    let used = testbed.act("redis-1", Action::FillDisk).unwrap();
+    let used = testbed.act("redis-1", NodeFault::DiskFull).unwrap();
     assert!(used.ends_with("on its tmpfs of 32MiB"), "{used}");
     eventually("it says that it cannot write", || set().starts_with("-MISCONF"));
-    let again = testbed.act("redis-1", Action::FillDisk).unwrap_err().to_string();
+    let again = testbed.act("redis-1", NodeFault::DiskFull).unwrap_err().to_string();
     assert!(again.contains("cannot fill the disk"), "{again}");
     // What failed a second time was not undone the first.
     assert!(set().starts_with("-MISCONF"));
-    testbed.act("redis-1", Action::FreeDisk).unwrap();
+    testbed.act("redis-1", Repair::FreeDisk).unwrap();
     eventually("it writes again", || set() == "+OK\r\n");
-    assert!(testbed.act("redis-1", Action::FreeDisk).is_err());
+    assert!(testbed.act("redis-1", Repair::FreeDisk).is_err());
     let mounted = || std::fs::read_to_string("/proc/thread-self/mountinfo").expect("the mounts");
     let shown = folder.display().to_string();
     assert!(mounted().contains(&shown));

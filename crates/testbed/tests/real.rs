@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use kvdyno_testbed::{Action, Deployment, Role, Testbed};
+use kvdyno_core::workload::fault::NodeFault;
+use kvdyno_testbed::{Deployment, Role, Testbed};
 
 /// A testbed; none where no variable names its program.
 fn up(variable: &str, words: &str) -> Option<Deployment> {
@@ -40,9 +41,9 @@ fn survives_a_kill(mut testbed: Deployment, version: &str, node: &str) {
     let nodes = testbed.nodes();
     assert!(nodes[0].name.ends_with("-1") && nodes[0].role != Some(Role::Observer), "{nodes:?}");
     println!("whole after {:?}", until_whole(&mut testbed));
-    testbed.act(node, Action::Kill).unwrap();
+    testbed.act(node, NodeFault::Kill).unwrap();
     let begin = Instant::now();
-    testbed.act(node, Action::Restart).unwrap();
+    testbed.act(node, NodeFault::Restart).unwrap();
     println!("{node} serves again after {:?}", begin.elapsed());
     println!("whole {:?} after that", until_whole(&mut testbed));
     let nodes = testbed.nodes();

@@ -4,7 +4,8 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use kvdyno_testbed::{Action, Deployment, Role, Testbed, install, registry};
+use kvdyno_core::workload::fault::NodeFault;
+use kvdyno_testbed::{Deployment, Role, Testbed, install, registry};
 
 fn up(words: &str) -> Deployment {
     Deployment::up(words).unwrap_or_else(|error| panic!("{words}: {error}"))
@@ -48,15 +49,15 @@ fn a_cluster_replaces_a_primary_and_takes_and_gives_nodes() {
     assert!(told.nodes.iter().all(|node| told.url.contains(&node.address)));
     let first = with_role(&mut testbed, Role::Primary);
     assert_eq!((first.len(), with_role(&mut testbed, Role::Replica).len()), (3, 3));
-    testbed.act(&first[0], Action::Kill).unwrap();
+    testbed.act(&first[0], NodeFault::Kill).unwrap();
     eventually("a replica takes over", || with_role(&mut testbed, Role::Primary).len() == 3);
-    testbed.act(&first[0], Action::Restart).unwrap();
+    testbed.act(&first[0], NodeFault::Restart).unwrap();
     eventually("it comes back as a replica", || {
         with_role(&mut testbed, Role::Replica).contains(&first[0])
     });
     testbed.add_node().unwrap_or_else(|error| panic!("{error}"));
     assert!(with_role(&mut testbed, Role::Primary).contains(&"redis-7".to_owned()));
-    testbed.act("redis-7", Action::Remove).unwrap_or_else(|error| panic!("{error}"));
+    testbed.act("redis-7", NodeFault::Remove).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(testbed.nodes().len(), 6);
     assert_eq!(with_role(&mut testbed, Role::Primary).len(), 3);
     goes_whole(testbed);
@@ -82,9 +83,9 @@ fn sentinels_replace_a_primary() {
     assert_eq!(with_role(&mut testbed, Role::Primary), ["redis-1"]);
     assert_eq!(with_role(&mut testbed, Role::Replica), ["redis-2"]);
     assert_eq!(with_role(&mut testbed, Role::Observer).len(), 3);
-    testbed.act("redis-1", Action::Kill).unwrap();
+    testbed.act("redis-1", NodeFault::Kill).unwrap();
     eventually("the replica takes over", || with_role(&mut testbed, Role::Primary) == ["redis-2"]);
-    testbed.act("redis-1", Action::Restart).unwrap();
+    testbed.act("redis-1", NodeFault::Restart).unwrap();
     // On a busy machine the new primary may seem down for a second, and be replaced in its turn.
     eventually("one is the primary and the other its replica", || {
         let [primaries, replicas] =
@@ -103,6 +104,6 @@ fn valkey_is_fetched_and_tells_its_settings() {
     assert!(told.url.starts_with("valkey://"));
     assert!(told.version.is_some_and(|version| version.starts_with("9.")));
     assert_eq!(value(&told.configuration, "appendfsync"), Some("always"));
-    testbed.act("valkey-1", Action::Restart).unwrap();
+    testbed.act("valkey-1", NodeFault::Restart).unwrap();
     goes_whole(testbed);
 }

@@ -6,7 +6,8 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kvdyno_testbed::{Action, Deployment, Description, NodeDescription, Role, Testbed};
+use kvdyno_core::workload::fault::NodeFault;
+use kvdyno_testbed::{Deployment, Description, NodeDescription, Role, Testbed};
 
 fn up(words: &str) -> Deployment {
     Deployment::up(words).unwrap_or_else(|error| panic!("{words}: {error}"))
@@ -72,14 +73,14 @@ fn redis_keeps_what_its_persistence_says() {
         kvdyno_testbed::conversation(address, request.as_bytes(), b"\r\n").unwrap()
     };
     assert_eq!(ask("SET k v"), "+OK\r\n");
-    testbed.act("redis-1", Action::Kill).unwrap();
+    testbed.act("redis-1", NodeFault::Kill).unwrap();
     assert!(!testbed.nodes()[0].running);
-    testbed.act("redis-1", Action::Restart).unwrap();
+    testbed.act("redis-1", NodeFault::Restart).unwrap();
     assert_eq!(testbed.nodes()[0].address, told.nodes[0].address);
     assert_eq!(ask("GET k"), "$1\r\nv\r\n");
-    let error = testbed.act("redis-2", Action::Kill).unwrap_err().to_string();
+    let error = testbed.act("redis-2", NodeFault::Kill).unwrap_err().to_string();
     assert_eq!(error, "there is no node redis-2; did you mean `redis-1`?");
-    let error = testbed.act("redis-1", Action::Remove).unwrap_err().to_string();
+    let error = testbed.act("redis-1", NodeFault::Remove).unwrap_err().to_string();
     assert_eq!(error, "testbed redis cannot give up a node while it is up");
     goes_whole(testbed);
 }
@@ -120,9 +121,9 @@ fn etcd_elects_another_leader() {
         leaders.next().map(|node| node.name)
     };
     let first = leader(&mut testbed).expect("a leader");
-    testbed.act(&first, Action::Kill).unwrap();
+    testbed.act(&first, NodeFault::Kill).unwrap();
     eventually("another leads", || leader(&mut testbed).is_some_and(|name| name != first));
-    testbed.act(&first, Action::Restart).unwrap();
+    testbed.act(&first, NodeFault::Restart).unwrap();
     eventually("all know the leader", || testbed.nodes().iter().all(|node| node.role.is_some()));
     goes_whole(testbed);
 }
@@ -133,9 +134,9 @@ fn mongodb_is_ferretdb_where_no_mongod_is_named() {
     let told = testbed.describe();
     check_described(&told, 1);
     assert_eq!(told.nodes[0].role, Some(Role::Primary));
-    testbed.act("mongodb-1", Action::Kill).unwrap();
+    testbed.act("mongodb-1", NodeFault::Kill).unwrap();
     assert_eq!(testbed.nodes()[0].role, None);
-    testbed.act("mongodb-1", Action::Restart).unwrap();
+    testbed.act("mongodb-1", NodeFault::Restart).unwrap();
     assert_eq!(testbed.nodes()[0].role, Some(Role::Primary));
     goes_whole(testbed);
     if std::env::var_os("KVDYNO_MONGOD").is_some() {
@@ -155,9 +156,9 @@ fn a_replica_set_elects_another_primary() {
         nodes.find(|node| node.role == Some(Role::Primary)).map(|node| node.name)
     };
     let first = primary(&mut testbed).expect("a primary");
-    testbed.act(&first, Action::Kill).unwrap();
+    testbed.act(&first, NodeFault::Kill).unwrap();
     eventually("another primary", || primary(&mut testbed).is_some_and(|name| name != first));
-    testbed.act(&first, Action::Restart).unwrap();
+    testbed.act(&first, NodeFault::Restart).unwrap();
     eventually("all have a role", || testbed.nodes().iter().all(|node| node.role.is_some()));
     goes_whole(testbed);
 }
@@ -168,10 +169,10 @@ fn etcd_loses_all_members_at_once_takes_another_and_gives_one_up() {
     let names: Vec<String> = testbed.nodes().into_iter().map(|node| node.name).collect();
     let running =
         |testbed: &mut Deployment| testbed.nodes().iter().filter(|node| node.running).count();
-    testbed.act_on(&names, &Action::Kill).unwrap();
+    testbed.act_on(&names, &NodeFault::Kill.into()).unwrap();
     assert_eq!(running(&mut testbed), 0);
     // None of them serves before another does, too.
-    testbed.act_on(&names, &Action::Restart).unwrap();
+    testbed.act_on(&names, &NodeFault::Restart.into()).unwrap();
     assert_eq!(running(&mut testbed), 3);
     assert_eq!(testbed.add_node().unwrap(), "etcd-4");
     let members = |testbed: &mut Deployment| {
@@ -182,16 +183,16 @@ fn etcd_loses_all_members_at_once_takes_another_and_gives_one_up() {
     assert_eq!(members(&mut testbed), 4);
     // The leader leaves: the others elect another.
     eventually("all know the leader", || testbed.nodes().iter().all(|node| node.role.is_some()));
-    testbed.act("etcd-1", Action::Remove).unwrap();
+    testbed.act("etcd-1", NodeFault::Remove).unwrap();
     let left: Vec<String> = testbed.nodes().into_iter().map(|node| node.name).collect();
     assert_eq!(left, ["etcd-2", "etcd-3", "etcd-4"]);
     eventually("one leads", || testbed.nodes().iter().any(|node| node.role == Some(Role::Primary)));
-    testbed.act("etcd-4", Action::Restart).unwrap();
+    testbed.act("etcd-4", NodeFault::Restart).unwrap();
     // Several at once, one of which does not run: none is touched.
-    testbed.act("etcd-2", Action::Kill).unwrap();
+    testbed.act("etcd-2", NodeFault::Kill).unwrap();
     let both = ["etcd-4".to_owned(), "etcd-2".to_owned()];
-    let error = testbed.act_on(&both, &Action::Pause).unwrap_err().to_string();
+    let error = testbed.act_on(&both, &NodeFault::Pause.into()).unwrap_err().to_string();
     assert_eq!(error, "etcd-2 does not run");
-    testbed.act("etcd-2", Action::Restart).unwrap();
+    testbed.act("etcd-2", NodeFault::Restart).unwrap();
     goes_whole(testbed);
 }

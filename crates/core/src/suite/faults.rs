@@ -2,46 +2,26 @@
 
 use std::time::Duration;
 
-use crate::workload::{Aim, Condition, CutFrom, FaultKind, FaultPlan, NetworkFault, Way};
+use crate::workload::fault::{
+    Condition, FaultField, FaultKind, FaultPlan, FaultValues, FieldForm, FieldValue, Harm,
+    NodeSelector, Sides, Whom,
+};
 
 use super::document::Item;
 use super::error::{Problem, SuiteError};
 use super::reader::{Fields, Value};
 use crate::ground::units::{self, format_duration};
 
-/// Keys of `[[phase.fault]]`.
-pub(super) const FAULT_KEYS: [&str; 13] = [
-    "do",
-    "node",
-    "count",
-    "when",
-    "at",
-    "repair",
-    "every",
-    "from",
-    "sides",
-    "way",
-    "loss",
-    "bandwidth",
-    "delay",
-];
+/// Keys of `[[phase.fault]]` beside those of the single kinds.
+const KEYS: [&str; 7] = ["do", "node", "count", "when", "at", "repair", "every"];
 
 /// Most nodes that a testbed can have.
 const NODES_MOST: u32 = 64;
 
-/// Keys that say something about the network, and the faults that they are for.
-const NETWORK_KEYS: [(&str, FaultKind); 6] = [
-    ("from", FaultKind::Partition),
-    ("sides", FaultKind::Partition),
-    ("way", FaultKind::Partition),
-    ("loss", FaultKind::Lossy),
-    ("bandwidth", FaultKind::Slow),
-    ("delay", FaultKind::Slow),
-];
-
-const FROM: [(&str, CutFrom); 3] =
-    [("all", CutFrom::All), ("nodes", CutFrom::Nodes), ("clients", CutFrom::Clients)];
-const WAYS: [(&str, Way); 3] = [("both", Way::Both), ("in", Way::In), ("out", Way::Out)];
+/// Keys of `[[phase.fault]]`.
+pub(super) fn fault_keys() -> Vec<&'static str> {
+    KEYS.into_iter().chain(FaultKind::fields().map(|(field, _)| field.key)).collect()
+}
 
 /// The faults of a phase, in the order in which they stand.
 pub(super) fn faults(phase: &Fields<'_>) -> Result<Vec<FaultPlan>, SuiteError> {
@@ -50,71 +30,80 @@ pub(super) fn faults(phase: &Fields<'_>) -> Result<Vec<FaultPlan>, SuiteError> {
 }
 
 fn fault(value: Value<'_>) -> Result<FaultPlan, SuiteError> {
-    let fields = value.fields("[[phase.fault]]", &FAULT_KEYS)?;
-    let kind = fields.need("do")?.word("a fault", &FaultKind::ALL)?;
-    let repair = fields.read("repair", |v| v.some_time())?;
-    if repair.is_some() && !kind.lasts() {
-        let message = format!("after `{}` there is nothing to repair", kind.name());
-        return Err(fields.conflict(message, "leave out `repair`"));
+    let fields = value.fields("[[phase.fault]]", &fault_keys())?;
+    let kind = fields.need("do")?.word("a fault", &FaultKind::ALL.map(|kind| (kind.word, kind)))?;
+    let mut values = FaultValues::default();
+    for (field, _) in FaultKind::fields() {
+        values = values.with(field, fields.read(field.key, |value| field_value(value, field))?);
     }
-    let every = fields.read("every", |v| v.some_time())?;
-    if every.is_some_and(|every| kind.lasts() && repair.is_none_or(|repair| repair >= every)) {
-        let message = format!("`{}` cannot come again before it was repaired", kind.name());
-        return Err(fields.conflict(message, "give a `repair` shorter than `every`"));
-    }
-    let network = network(&fields, kind)?;
-    let aimed = ["node", "count"].into_iter().find(|key| fields.get(key).is_some());
-    if let Some(key) = aimed
-        && (kind == FaultKind::Add || !network.sides.is_empty())
-    {
-        let message = match kind {
-            FaultKind::Add => "a node that is added gets its name by itself",
-            _ => "`sides` names the nodes already",
-        };
-        return Err(fields.conflict(message.to_owned(), &format!("leave out `{key}`")));
-    }
-    Ok(FaultPlan {
-        kind,
-        aim: fields.read("node", aim)?.unwrap_or(Aim::Any),
+    let whom = Whom {
+        aim: fields.read("node", aim)?,
         count: fields.read("count", |v| v.small_count(1, NODES_MOST))?,
-        when: fields.read("when", condition)?,
-        at: fields.read("at", |v| v.duration())?.unwrap_or(Duration::ZERO),
-        repair,
-        every,
-        network,
+    };
+    let when = fields.read("when", condition)?;
+    let at = fields.read("at", |v| v.duration())?.unwrap_or(Duration::ZERO);
+    let repair = fields.read("repair", |v| v.some_time())?;
+    let every = fields.read("every", |v| v.some_time())?;
+    let harm = Harm::new(kind, &values, whom);
+    harm.and_then(|harm| FaultPlan { harm, when, at, repair, every }.checked()).map_err(
+        |nonsense| {
+            let write =
+                |field: &FaultField| format!("a `{}` such as \"{}\"", field.key, field.example);
+            let advice = nonsense.advice(write);
+            fields.conflict(nonsense.message, &advice)
+        },
+    )
+}
+
+/// The value of a field of some kind of fault.
+fn field_value(value: Value<'_>, field: &FaultField) -> Result<FieldValue, SuiteError> {
+    Ok(match &field.form {
+        FieldForm::Word { what, words } => {
+            value.word(what, words)?;
+            value.text()?.trim().into()
+        }
+        FieldForm::Share => match value.share()? {
+            share if share > 0.0 => share.into(),
+            share => return Err(value.out_of_range(share, "above 0")),
+        },
+        FieldForm::Bandwidth => value.bandwidth()?.into(),
+        FieldForm::Time => value.some_time()?.into(),
+        FieldForm::Sides => sides(value)?.into(),
     })
 }
 
 /// `"any"`, `"all"`, `"primary"`, `"replica"`, a number from 1, a node's name, or a list of numbers and
 /// names.
-fn aim(value: Value<'_>) -> Result<Aim, SuiteError> {
+fn aim(value: Value<'_>) -> Result<NodeSelector, SuiteError> {
     if let Item::List(_) = value.item() {
-        let several = value.list()?.into_iter().map(one).collect::<Result<Vec<Aim>, _>>()?;
-        let described = |aim: &Aim| !matches!(aim, Aim::Name(_) | Aim::Number(_));
+        let several =
+            value.list()?.into_iter().map(one).collect::<Result<Vec<NodeSelector>, _>>()?;
+        let described =
+            |aim: &NodeSelector| !matches!(aim, NodeSelector::Name(_) | NodeSelector::Number(_));
         if several.is_empty() || several.iter().any(described) {
             let message = "a list names nodes, or gives their numbers".to_owned();
             return Err(value.error(Problem::Conflict(message), "[1, 2], or \"any\" and `count`"));
         }
-        return Ok(Aim::Several(several));
+        return Ok(NodeSelector::Several(several));
     }
     one(value)
 }
 
-fn one(value: Value<'_>) -> Result<Aim, SuiteError> {
+fn one(value: Value<'_>) -> Result<NodeSelector, SuiteError> {
     let Item::Text(text) = value.item() else {
-        return Ok(Aim::Number(value.count(1, u64::from(u32::MAX))? as u32));
+        return Ok(NodeSelector::Number(value.count(1, u64::from(u32::MAX))? as u32));
     };
     Ok(match text.as_str() {
-        "any" => Aim::Any,
-        "all" => Aim::All,
-        "primary" => Aim::Primary,
-        "primary-or-any" => Aim::PrimaryOrAny,
-        "replica" => Aim::Replica,
+        "any" => NodeSelector::Any,
+        "all" => NodeSelector::All,
+        "primary" => NodeSelector::Primary,
+        "primary-or-any" => NodeSelector::PrimaryOrAny,
+        "replica" => NodeSelector::Replica,
         "" => {
             let message = "a node has a name".to_owned();
             return Err(value.error(Problem::Conflict(message), "any, all, primary, replica, 1"));
         }
-        name => Aim::Name(name.to_owned()),
+        name => NodeSelector::Name(name.to_owned()),
     })
 }
 
@@ -132,77 +121,32 @@ fn condition(value: Value<'_>) -> Result<Condition, SuiteError> {
     })
 }
 
-fn network(fields: &Fields<'_>, kind: FaultKind) -> Result<NetworkFault, SuiteError> {
-    let alien = NETWORK_KEYS.iter().find(|(key, of)| *of != kind && fields.get(key).is_some());
-    if let Some((key, of)) = alien {
-        let message = format!("`{key}` says nothing about `{}`", kind.name());
-        return Err(fields.conflict(message, &format!("it is for `{}`", of.name())));
-    }
-    let share = |v: Value<'_>| match v.share()? {
-        share if share > 0.0 => Ok(share),
-        share => Err(v.out_of_range(share, "above 0")),
-    };
-    let network = NetworkFault {
-        from: fields
-            .read("from", |v| v.word("who it can be cut off from", &FROM))?
-            .unwrap_or_default(),
-        sides: fields.read("sides", sides)?.unwrap_or_default(),
-        way: fields.read("way", |v| v.word("a way of packets", &WAYS))?.unwrap_or_default(),
-        loss: fields.read("loss", share)?,
-        bandwidth: fields.read("bandwidth", |v| v.bandwidth())?,
-        delay: fields.read("delay", |v| v.some_time())?,
-    };
-    let missing = match kind {
-        FaultKind::Lossy if network.loss.is_none() => Some("give the share: loss = \"10%\""),
-        FaultKind::Slow if network.bandwidth.is_none() && network.delay.is_none() => {
-            Some("give a `bandwidth` such as \"1MB/s\", a `delay` such as \"20ms\", or both")
-        }
-        _ => None,
-    };
-    if let Some(advice) = missing {
-        let message = format!("`{}` does not say how much", kind.name());
-        return Err(fields.conflict(message, advice));
-    }
-    if !network.sides.is_empty() && network.from != CutFrom::All {
-        let message = "`sides` says who is cut off from whom".to_owned();
-        return Err(
-            fields.conflict(message, "leave out `from`; `clients` may stand among the names")
-        );
-    }
-    Ok(network)
-}
-
 /// Two or more lists of names; the first must name a node, since `way` is told from its side.
-fn sides(value: Value<'_>) -> Result<Vec<Vec<String>>, SuiteError> {
+fn sides(value: Value<'_>) -> Result<Sides, SuiteError> {
     let names = |side: Value<'_>| -> Result<Vec<String>, SuiteError> {
         side.list()?.into_iter().map(|name| name.name()).collect()
     };
-    let sides: Vec<Vec<String>> = value.list()?.into_iter().map(names).collect::<Result<_, _>>()?;
-    let mut all: Vec<&String> = sides.iter().flatten().collect();
-    let count = all.len();
-    all.sort_unstable();
-    all.dedup();
-    let nodes_first =
-        sides.first().is_some_and(|side| side.iter().any(|name| name != NetworkFault::CLIENTS));
-    if sides.len() < 2 || sides.iter().any(Vec::is_empty) || all.len() < count || !nodes_first {
+    let sides = value.list()?.into_iter().map(names).collect::<Result<_, _>>()?;
+    Sides::new(sides).ok_or_else(|| {
         let message =
             "a split has two sides or more, each with names of its own, a node first".to_owned();
-        return Err(
-            value.error(Problem::Conflict(message), "[[\"redis-1\", \"clients\"], [\"redis-2\"]]")
-        );
-    }
-    Ok(sides)
+        value.error(Problem::Conflict(message), "[[\"redis-1\", \"clients\"], [\"redis-2\"]]")
+    })
 }
 
 /// `; kill 2 of any node 10s after the rate is reached, repaired 5s later, every 1m`.
 pub(super) fn describe(fault: &FaultPlan) -> String {
-    let mut text = format!("; {}", fault.kind.name());
-    if !fault.network.sides.is_empty() {
-        let sides: Vec<String> = fault.network.sides.iter().map(|side| side.join("+")).collect();
-        text += &format!(" {}", sides.join(" | "));
-    } else if fault.kind != FaultKind::Add {
-        let count = fault.count.map_or(String::new(), |count| format!("{count} of "));
-        text += &format!(" {count}{}", describe_aim(&fault.aim));
+    let mut text = format!("; {}", fault.kind().word);
+    match &fault.harm {
+        Harm::Split { sides, .. } => {
+            let sides: Vec<String> = sides.lists().iter().map(|side| side.join("+")).collect();
+            text += &format!(" {}", sides.join(" | "));
+        }
+        Harm::ToNodes { aim, count, .. } => {
+            let count = count.map_or(String::new(), |count| format!("{count} of "));
+            text += &format!(" {count}{}", describe_aim(aim));
+        }
+        Harm::Add => {}
     }
     text += &format!(" after {}", format_duration(fault.at));
     match fault.when {
@@ -219,15 +163,17 @@ pub(super) fn describe(fault: &FaultPlan) -> String {
     text
 }
 
-fn describe_aim(aim: &Aim) -> String {
+fn describe_aim(aim: &NodeSelector) -> String {
     match aim {
-        Aim::Any => "any node".to_owned(),
-        Aim::All => "every node".to_owned(),
-        Aim::Primary => "a primary".to_owned(),
-        Aim::PrimaryOrAny => "a primary or any node".to_owned(),
-        Aim::Replica => "a replica".to_owned(),
-        Aim::Number(number) => format!("node {number}"),
-        Aim::Name(name) => name.clone(),
-        Aim::Several(aims) => aims.iter().map(describe_aim).collect::<Vec<_>>().join(" and "),
+        NodeSelector::Any => "any node".to_owned(),
+        NodeSelector::All => "every node".to_owned(),
+        NodeSelector::Primary => "a primary".to_owned(),
+        NodeSelector::PrimaryOrAny => "a primary or any node".to_owned(),
+        NodeSelector::Replica => "a replica".to_owned(),
+        NodeSelector::Number(number) => format!("node {number}"),
+        NodeSelector::Name(name) => name.clone(),
+        NodeSelector::Several(aims) => {
+            aims.iter().map(describe_aim).collect::<Vec<_>>().join(" and ")
+        }
     }
 }

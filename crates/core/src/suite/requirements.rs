@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::store::{Capabilities, Consistency, Durability};
 use crate::verdict::Condition;
-use crate::workload::{FaultKind, Kind, Mix};
+use crate::workload::{Kind, Mix};
 
 use super::document::Document;
 use super::error::{Problem, SuiteError};
@@ -200,7 +200,7 @@ impl Requirements {
         if let Some(ttl) = self.ttl.filter(|_| has.ttl) {
             text += &ttl_phases(ttl);
         }
-        if self.nodes_added_live && nodes && adds_nodes() {
+        if self.nodes_added_live && nodes {
             text += &format!(
                 "[[phase]]\nname = \"{}\"\nmix = {{ get = 50, update = 50 }}\nrate = \"500/s\"\n\
                  duration = \"60s\"\n[[phase.fault]]\ndo = \"add\"\nat = \"5s\"\n",
@@ -217,12 +217,6 @@ impl Requirements {
         }
         Suite::parse(&format!("the suite of {}", self.name), &text)
     }
-}
-
-/// This build can add a node to a testbed under load.
-#[must_use]
-pub fn adds_nodes() -> bool {
-    FaultKind::ALL.iter().any(|(word, _)| *word == "add")
 }
 
 /// A store with these capabilities has the operation.

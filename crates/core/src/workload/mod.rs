@@ -3,7 +3,7 @@
 
 mod batch;
 mod distribution;
-mod fault;
+pub mod fault;
 mod filler;
 mod invalid;
 mod java_random;
@@ -20,7 +20,7 @@ mod ycsb;
 pub(crate) use crate::ground::random::derive_seed;
 pub use crate::ground::random::{Permutation, Random, mix64, unmix64};
 pub use distribution::Chooser;
-pub use fault::{Aim, Condition, CutFrom, FaultKind, FaultPlan, NetworkFault, Way};
+pub use fault::FaultPlan;
 pub use filler::Filler;
 pub use invalid::PlanError;
 pub use java_random::{JavaCursor, JavaSequence};

@@ -1,7 +1,7 @@
 //! Gets that find nothing, told apart from those that do, for every kind that gets.
 
 use kvdyno_core::measure::{KindMeasure, PhaseMeasure};
-use kvdyno_core::workload::{Aim, FaultKind, FaultPlan, NetworkFault};
+use kvdyno_core::workload::fault::{FaultPlan, Harm, NodeFault, NodeSelector};
 
 use super::*;
 
@@ -86,14 +86,11 @@ fn misses_are_those_that_the_ledger_expects_to_be_hits() {
 fn a_phase_with_faults_tells_when_records_were_missed() {
     let mut plan = mixed(Arrival::Closed);
     plan.faults.push(FaultPlan {
-        kind: FaultKind::Kill,
-        aim: Aim::All,
-        count: None,
+        harm: Harm::ToNodes { fault: NodeFault::Kill, aim: NodeSelector::All, count: None },
         when: None,
         at: Duration::from_secs(1),
         repair: None,
         every: None,
-        network: NetworkFault::default(),
     });
     let measure = forgotten(true, Threading::InProcess, plan);
     let timed: u64 = measure.missed_at.iter().map(|(_, count)| count).sum();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use kvdyno_core::measure::{Nanos, now};
+use kvdyno_core::workload::fault::ADD;
 use kvdyno_report::result::{FaultResult, UnaskedNode};
 use kvdyno_testbed::{NodeDescription, Role, Traffic};
 
@@ -88,7 +89,7 @@ fn is_expected(node: &NodeDescription, faults: &[FaultResult]) -> bool {
 fn served(name: &str, faults: &[FaultResult], end: u64) -> Vec<(u64, u64)> {
     let (mut stretches, mut from) = (Vec::new(), Some(0));
     for fault in faults.iter().filter(|fault| fault.node == name && fault.error.is_none()) {
-        if fault.repairs() || fault.what == "add" {
+        if fault.repairs() || fault.kind() == Some(&ADD) {
             from = Some(fault.ended_ns);
         } else if let Some(from) = from.take() {
             stretches.push((from, fault.began_ns.min(end)));

@@ -1,10 +1,12 @@
 //! `kvdyno testbed fault`: something is done to nodes of a testbed that is up.
 
-use kvdyno_core::workload::{NetworkFault, Way};
+use kvdyno_core::workload::fault::{FaultField, Harm, NodeSelector, Nonsense, Repair, Whom};
 use kvdyno_testbed::keeper::RunningTestbed;
-use kvdyno_testbed::{Action, DESCRIBED, NodeDescription, Trouble};
+use kvdyno_testbed::{DESCRIBED, Description, TestbedError};
 
-use super::arguments::{self, FaultArguments, From, Word};
+use super::aim::sides;
+use super::arguments::FaultArguments;
+use super::wanted::Wanted;
 use super::{about, consent};
 use crate::exit::{Exit, Failure};
 
@@ -12,23 +14,37 @@ use crate::exit::{Exit, Failure};
 ///
 /// # Errors
 /// [`Failure`] if the testbed cannot, or is the user's own and was not meant to be harmed.
-pub fn carry_out(testbed: &RunningTestbed, wanted: &FaultArguments) -> Result<Exit, Failure> {
+pub fn carry_out(testbed: &RunningTestbed, asked: &FaultArguments) -> Result<Exit, Failure> {
     let described = testbed.describe().map_err(about)?;
     if described.kind == DESCRIBED {
-        consent(&described.request, "its nodes are acted on", wanted.yes)?;
+        consent(&described.request, "its nodes are acted on", asked.yes)?;
     }
-    let nodes = &wanted.nodes;
-    let used = match (wanted.fault, nodes.is_empty()) {
-        (Word::Add, true) => testbed.add_node().map(|name| format!("{name} was added")),
-        (Word::Add, false) => {
-            return Err(Failure::usage("a node that is added gets its name by itself"));
+    let nodes = &asked.nodes;
+    let used = match &asked.wanted {
+        Wanted::Repairs(repairs) => {
+            some(nodes, &described)?;
+            put_right(testbed, nodes, repairs)
         }
-        (_, true) => {
-            let names: Vec<&str> = described.nodes.iter().map(|node| node.name.as_str()).collect();
-            return Err(Failure::usage(format!("name a node: {}", names.join(", "))));
+        Wanted::Fault { kind, values } => {
+            let named = nodes.iter().cloned().map(NodeSelector::Name).collect();
+            let aim = (!nodes.is_empty()).then_some(NodeSelector::Several(named));
+            let harm = Harm::new(kind, values, Whom { aim, count: None });
+            match harm.map_err(|nonsense| refused(&nonsense))? {
+                Harm::Add => testbed.add_node().map(|name| format!("{name} was added")),
+                Harm::ToNodes { fault, .. } => {
+                    some(nodes, &described)?;
+                    testbed.act_on(nodes.clone(), fault.into())
+                }
+                Harm::Split { sides: named, way } => {
+                    let orders = sides(&described.nodes, &named, way).map_err(about)?;
+                    let names = |aimed: Vec<(String, _)>| aimed.into_iter().map(|(name, _)| name);
+                    let mut acted = orders
+                        .into_iter()
+                        .map(|(fault, aimed)| testbed.act_on(names(aimed).collect(), fault.into()));
+                    acted.try_fold(String::new(), |_, used| used)
+                }
+            }
         }
-        (Word::Heal, false) => heal(testbed, nodes),
-        (_, false) => testbed.act_on(nodes.clone(), action(wanted, &described.nodes)?),
     };
     say!("{}", used.map_err(about)?);
     let now = testbed.describe().map_err(about)?;
@@ -38,17 +54,30 @@ pub fn carry_out(testbed: &RunningTestbed, wanted: &FaultArguments) -> Result<Ex
     Ok(Exit::Done)
 }
 
-/// Whatever there is of trouble with the network of nodes is undone.
-fn heal(
+/// At least one node is named.
+fn some(nodes: &[String], described: &Description) -> Result<(), Failure> {
+    if !nodes.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = described.nodes.iter().map(|node| node.name.as_str()).collect();
+    Err(Failure::usage(format!("name a node: {}", names.join(", "))))
+}
+
+fn refused(nonsense: &Nonsense) -> Failure {
+    let write = |field: &FaultField| format!("--{} {}", field.key, field.example);
+    Failure::usage(format!("{}; {}", nonsense.message, nonsense.advice(write)))
+}
+
+/// Whatever there is to repair of several things is repaired.
+fn put_right(
     testbed: &RunningTestbed,
     nodes: &[String],
-) -> Result<String, kvdyno_testbed::TestbedError> {
-    let all = [Trouble::Partition, Trouble::Lossy, Trouble::Slow];
-    let tried = all.map(|trouble| testbed.act_on(nodes.to_vec(), Action::Heal(trouble)));
+    repairs: &[Repair],
+) -> Result<String, TestbedError> {
     let mut used: Vec<String> = Vec::new();
     let mut refused = None;
-    for tried in tried {
-        match tried {
+    for repair in repairs {
+        match testbed.act_on(nodes.to_vec(), (*repair).into()) {
             Ok(said) => used.push(said),
             Err(error) => refused = Some(error),
         }
@@ -56,47 +85,5 @@ fn heal(
     match refused {
         Some(error) if used.is_empty() => Err(error),
         _ => Ok(used.join(", ")),
-    }
-}
-
-fn action(wanted: &FaultArguments, nodes: &[NodeDescription]) -> Result<Action, Failure> {
-    let needs = |what: &str| Failure::usage(format!("say how much: add {what}"));
-    let FaultArguments { loss, bandwidth, delay, .. } = *wanted;
-    Ok(match wanted.fault {
-        Word::Kill => Action::Kill,
-        Word::Stop => Action::Stop,
-        Word::Pause => Action::Pause,
-        Word::Resume => Action::Resume,
-        Word::Restart => Action::Restart,
-        Word::Partition => Action::Partition { from: from(wanted, nodes), way: way(wanted.way) },
-        Word::Lossy => Action::Lossy { share: loss.ok_or_else(|| needs("--loss 10%"))? },
-        Word::Slow if bandwidth.is_none() && delay.is_none() => {
-            return Err(needs("--bandwidth 1MB/s, --delay 20ms, or both"));
-        }
-        Word::Slow => Action::Slow { bandwidth, delay },
-        Word::DiskFull => Action::FillDisk,
-        Word::DiskFree => Action::FreeDisk,
-        Word::Rewrite => Action::Rewrite,
-        Word::Compact => Action::Compact,
-        Word::Remove | Word::Add | Word::Heal => Action::Remove,
-    })
-}
-
-fn from(wanted: &FaultArguments, nodes: &[NodeDescription]) -> Vec<String> {
-    let names = nodes.iter().map(|node| node.name.clone());
-    let others = names.filter(|name| !wanted.nodes.contains(name));
-    let clients = NetworkFault::CLIENTS.to_owned();
-    match wanted.from {
-        From::All => others.chain([clients]).collect(),
-        From::Nodes => others.collect(),
-        From::Clients => vec![clients],
-    }
-}
-
-fn way(way: arguments::Way) -> Way {
-    match way {
-        arguments::Way::Both => Way::Both,
-        arguments::Way::In => Way::In,
-        arguments::Way::Out => Way::Out,
     }
 }

@@ -1,9 +1,10 @@
 //! Whether a testbed can bear a suite's faults, before anything is started, and what it needs for them.
 
 use kvdyno_core::suite::Plan;
-use kvdyno_core::workload::{Aim, FaultKind, PhasePlan};
+use kvdyno_core::workload::PhasePlan;
+use kvdyno_core::workload::fault::{FaultPlan, Harm, Needs, NodeSelector};
 use kvdyno_stores::{Entry, registry};
-use kvdyno_testbed::{Changes, Role, TestbedRequest, is_file};
+use kvdyno_testbed::{Role, TestbedRequest, is_file};
 
 use super::about;
 use crate::exit::Failure;
@@ -18,19 +19,13 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         return Ok(words.to_owned());
     }
     let TestbedRequest { kind, settings } = TestbedRequest::parse(words).map_err(about)?;
-    let phase = |is: &dyn Fn(FaultKind) -> bool| phase_with(plan, is);
-    let Changes { add, remove, rewrite, compact, .. } = kind.changes;
-    let can = [
-        (FaultKind::Add, add.is_some(), "take another node"),
-        (FaultKind::Remove, remove.is_some(), "give up a node"),
-        (FaultKind::Rewrite, rewrite.is_some(), "rewrite a log of writes"),
-        (FaultKind::Compact, compact.is_some(), "merge its files when told to"),
-    ];
-    for (fault, able, what) in can {
-        if let Some(phase) = phase(&|kind| kind == fault).filter(|_| !able) {
-            let (name, phase) = (kind.name, &phase.name);
+    for (phase, fault) in faults(plan) {
+        if let Needs::Ability(ability) = fault.kind().needs
+            && !kind.changes.can(ability)
+        {
+            let (name, ability, phase) = (kind.name, ability.told(), &phase.name);
             return Err(Failure::usage(format!(
-                "testbed {name} cannot {what} while it is up, as phase {phase} asks of it"
+                "testbed {name} cannot {ability} while it is up, as phase {phase} asks of it"
             )));
         }
     }
@@ -44,7 +39,7 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
             role.name()
         )));
     }
-    if let Some(phase) = phase(&|kind| kind == FaultKind::DiskFull)
+    if let Some(phase) = phase_that_needs(plan, Needs::Disk)
         && settings.bytes("disk").is_none()
     {
         return Err(Failure::usage(format!(
@@ -53,7 +48,7 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
             with_setting(words, "disk=64MiB")
         )));
     }
-    let Some(phase) = phase(&FaultKind::is_of_network) else { return Ok(words.to_owned()) };
+    let Some(phase) = phase_that_needs(plan, Needs::Network) else { return Ok(words.to_owned()) };
     if settings.text("network") == "own" {
         return Ok(words.to_owned());
     }
@@ -85,23 +80,32 @@ pub fn store_of(words: &str) -> Option<&'static Entry> {
     registry::entry(&scheme).ok()
 }
 
-fn phase_with<'a>(plan: &'a Plan, is: &dyn Fn(FaultKind) -> bool) -> Option<&'a PhasePlan> {
-    plan.phases.iter().find(|phase| phase.faults.iter().any(|fault| is(fault.kind)))
+fn faults(plan: &Plan) -> impl Iterator<Item = (&PhasePlan, &FaultPlan)> {
+    let of_phase = |phase| move |fault| (phase, fault);
+    plan.phases.iter().flat_map(move |phase| phase.faults.iter().map(of_phase(phase)))
+}
+
+fn phase_that_needs(plan: &Plan, needs: Needs) -> Option<&PhasePlan> {
+    faults(plan).find(|(_, fault)| fault.kind().needs == needs).map(|(phase, _)| phase)
 }
 
 /// A phase one of whose faults is aimed at what only some systems have, and what that is.
 fn aimed_at_a_role(plan: &Plan) -> Option<(&str, Role)> {
-    fn role(aim: &Aim) -> Option<Role> {
+    fn role(aim: &NodeSelector) -> Option<Role> {
         match aim {
-            Aim::Primary => Some(Role::Primary),
-            Aim::Replica => Some(Role::Replica),
-            Aim::Several(aims) => aims.iter().find_map(role),
-            Aim::Any | Aim::All | Aim::PrimaryOrAny | Aim::Number(_) | Aim::Name(_) => None,
+            NodeSelector::Primary => Some(Role::Primary),
+            NodeSelector::Replica => Some(Role::Replica),
+            NodeSelector::Several(aims) => aims.iter().find_map(role),
+            NodeSelector::Any
+            | NodeSelector::All
+            | NodeSelector::PrimaryOrAny
+            | NodeSelector::Number(_)
+            | NodeSelector::Name(_) => None,
         }
     }
-    plan.phases.iter().find_map(|phase| {
-        let role = phase.faults.iter().find_map(|fault| role(&fault.aim))?;
-        Some((phase.name.as_str(), role))
+    faults(plan).find_map(|(phase, fault)| match &fault.harm {
+        Harm::ToNodes { aim, .. } => Some((phase.name.as_str(), role(aim)?)),
+        Harm::Split { .. } | Harm::Add => None,
     })
 }
 

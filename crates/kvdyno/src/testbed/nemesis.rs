@@ -13,14 +13,17 @@ use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
-use kvdyno_core::workload::{Condition, FaultKind, FaultPlan, PhasePlan, Random};
+use kvdyno_core::workload::fault::{
+    ADD, Condition, Fate, FaultPlan, Harm, NodeAction, NodeFault, NodeSelector,
+};
+use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
-use kvdyno_report::result::{FaultResult, Redundancy};
-use kvdyno_testbed::{Action, NodeDescription, Role, TestbedError, Trouble};
+use kvdyno_report::result::{FaultResult, MOVE_RECORDS, Redundancy};
+use kvdyno_testbed::{NodeDescription, Role, TestbedError};
 
 use super::NodeProcesses;
-use super::aim::{Aimed, action, choose, few, sides, wanted};
+use super::aim::{Aimed, choose, few, sides, wanted};
 use super::mending::{Mending, State};
 use super::newcomers::{Newcomers, TAKE_RECORDS};
 use super::shared_keeper::{SharedKeeper, lock};
@@ -118,7 +121,7 @@ enum Task {
 /// What puts nodes right.
 #[derive(Clone)]
 struct Repair {
-    action: Action,
+    action: NodeAction,
     nodes: Vec<String>,
     /// Numbers of the faults that made it necessary.
     of: Vec<usize>,
@@ -262,7 +265,7 @@ impl Hand {
             }
         }
         for repair in repairs {
-            self.tell_wait(format!("{}: {}", mending_by(&repair.action), repair.nodes.join(", ")));
+            self.tell_wait(format!("{}: {}", repair.action.told(), repair.nodes.join(", ")));
             self.repair(repair.action, repair.nodes);
         }
         // What is read back next must not be taken for lost because it is still on its way.
@@ -275,7 +278,7 @@ impl Hand {
         }
         for number in late {
             let fault = &self.faults[number];
-            let what = fault.kind.name();
+            let what = fault.kind().word;
             let why = match fault.when {
                 _ if self.begun.contains(&number) => continue,
                 _ if self.put_off.contains(&number) => {
@@ -359,14 +362,13 @@ impl Hand {
         }
     }
 
-    fn repair(&mut self, action: Action, nodes: Vec<String>) {
-        let what = mending_by(&action);
+    fn repair(&mut self, action: NodeAction, nodes: Vec<String>) {
         let nodes: Aimed = nodes.into_iter().map(|node| (node, None)).collect();
-        self.act(what, &action, &nodes);
+        self.act(&action, &nodes);
     }
 
     fn fault(&mut self, number: usize, fault: &FaultPlan) {
-        let (what, began, known) = (fault.kind.name(), now(), self.done.len());
+        let (what, began, known) = (fault.kind().word, now(), self.done.len());
         self.first.begin(began);
         self.carry_through(number, fault, what, began);
         if self.done[known..].iter().all(|done| done.error.is_some()) {
@@ -381,27 +383,34 @@ impl Hand {
         what: &'static str,
         began: Nanos,
     ) {
-        if fault.kind == FaultKind::Add {
-            return self.add(what);
-        }
-        match self.orders(fault) {
+        let orders = match &fault.harm {
+            Harm::Add => return self.add(what),
+            Harm::Split { sides: named, way } => {
+                lock(&self.keeper).nodes().and_then(|nodes| sides(&nodes, named, *way))
+            }
+            Harm::ToNodes { fault, aim, count } => {
+                self.aimed(aim, *count).map(|aimed| vec![(fault.clone(), aimed)])
+            }
+        };
+        match orders {
             Ok(orders) => {
-                for (action, aimed) in orders {
-                    self.disturb(number, &action, &aimed);
+                for (fault, aimed) in orders {
+                    self.disturb(number, fault, &aimed);
                 }
             }
             Err(error) => self.note(what, &[], began, &error),
         }
     }
 
-    fn disturb(&mut self, number: usize, action: &Action, aimed: &Aimed) {
-        if *action == Action::Remove {
+    fn disturb(&mut self, number: usize, fault: NodeFault, aimed: &Aimed) {
+        let action = NodeAction::Fault(fault);
+        if action.fate() == Fate::Left {
             let nodes: Vec<String> = aimed.iter().map(|(node, _)| node.clone()).collect();
             for newcomer in self.newcomers.leaving(&nodes) {
                 self.tell_of(newcomer);
             }
         }
-        if !self.act(self.faults[number].kind.name(), action, aimed) {
+        if !self.act(&action, aimed) {
             return;
         }
         if let Some(repair) = action.repair() {
@@ -409,29 +418,25 @@ impl Hand {
             let patience = Duration::from_secs(u64::from(u32::MAX));
             let after = self.faults[number].repair.unwrap_or(patience);
             let nodes = aimed.iter().map(|(node, _)| node.clone()).collect();
-            let repair = Repair { action: repair, nodes, of: vec![number] };
+            let repair = Repair { action: repair.into(), nodes, of: vec![number] };
             self.agenda.push((Instant::now() + after, Task::Repair(repair)));
         }
     }
 
-    /// Who is meant now, and what is to be done to them.
-    fn orders(&mut self, fault: &FaultPlan) -> Result<Vec<(Action, Aimed)>, TestbedError> {
+    /// Who is meant now.
+    fn aimed(&mut self, aim: &NodeSelector, count: Option<u32>) -> Result<Aimed, TestbedError> {
         let nodes = lock(&self.keeper).nodes()?;
-        if !fault.network.sides.is_empty() {
-            return sides(&nodes, &fault.network);
-        }
-        let chosen = choose(&nodes, fault, &mut self.random);
-        if chosen.is_empty() || fault.count.is_some_and(|count| chosen.len() < count as usize) {
+        let chosen = choose(&nodes, aim, count, &mut self.random);
+        if chosen.is_empty() || count.is_some_and(|count| chosen.len() < count as usize) {
             let told = |node: &NodeDescription| match node.role {
                 Some(role) => format!("{} ({})", node.name, role.name()),
                 None => node.name.clone(),
             };
             let known: Vec<String> = nodes.iter().map(told).collect();
-            let (few, wanted, known) = (few(fault), wanted(&fault.aim), known.join(", "));
+            let (few, wanted, known) = (few(count), wanted(aim), known.join(", "));
             return Err(TestbedError::Node(format!("{few} {wanted} now; there are {known}")));
         }
-        let aimed: Aimed = chosen.iter().map(|node| (node.name.clone(), node.role)).collect();
-        Ok(vec![(action(fault, &nodes, &aimed), aimed)])
+        Ok(chosen.iter().map(|node| (node.name.clone(), node.role)).collect())
     }
 
     /// Asks whether copies are whole by now, and keeps what became of it.
@@ -460,7 +465,7 @@ impl Hand {
 
     /// Where clients decide which server has a record, those of the new one are moved to it.
     fn join(&mut self, node: String) {
-        let what = "move records";
+        let what = MOVE_RECORDS;
         let began = now();
         let nodes = lock(&self.keeper).nodes().unwrap_or_default();
         let address = nodes.into_iter().find(|known| known.name == node).map(|new| new.address);
@@ -475,7 +480,7 @@ impl Hand {
     fn tell_of(&mut self, (node, share): (String, Result<String, String>)) {
         match share {
             Ok(share) => {
-                let of = |done: &&mut Done| done.what == FaultKind::Add.name() && done.node == node;
+                let of = |done: &&mut Done| done.what == ADD.word && done.node == node;
                 if let Some(added) = self.done.iter_mut().find(of) {
                     added.used = Some(share);
                 }
@@ -485,7 +490,8 @@ impl Hand {
     }
 
     /// Does something to nodes at one moment; whether it was done.
-    fn act(&mut self, what: &'static str, action: &Action, aimed: &Aimed) -> bool {
+    fn act(&mut self, action: &NodeAction, aimed: &Aimed) -> bool {
+        let what = action.told();
         let began = self.tell_begin(what);
         let names = aimed.iter().map(|(node, _)| node.clone()).collect();
         let acted = lock(&self.keeper).act_on(names, action.clone());
@@ -493,8 +499,10 @@ impl Hand {
             Ok(used) => {
                 let (ended, first) = (now(), self.done.len());
                 // Only what harms meets copies that are missing; a restart does both.
-                let (harms, mends) = (!mends(what), *action == Action::Restart || mends(what));
-                if *action == Action::Restart {
+                let (harms, renews) =
+                    (matches!(action, NodeAction::Fault(_)), action.fate() == Fate::Renewed);
+                let mends = renews || !harms;
+                if renews {
                     self.roster.look(&self.keeper);
                 }
                 for (node, role) in aimed {
@@ -556,22 +564,6 @@ fn delay(agenda: &mut [(Instant, Task)], due: Instant, later: Instant) -> Vec<us
         }
     }
     put_off
-}
-
-/// What a repair is called.
-fn mending_by(action: &Action) -> &'static str {
-    match action {
-        Action::Resume => "resume",
-        Action::Heal(Trouble::Partition) => "reconnect",
-        Action::Heal(_) => "network as before",
-        Action::FreeDisk => "disk freed",
-        _ => "start again",
-    }
-}
-
-/// Whether what is done under this name puts something right.
-fn mends(what: &str) -> bool {
-    FaultResult { what: what.to_owned(), ..FaultResult::default() }.repairs()
 }
 
 #[cfg(test)]

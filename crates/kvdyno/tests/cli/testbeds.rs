@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use kvdyno_core::workload::fault::NodeFault;
+use kvdyno_testbed::Step;
 use kvdyno_testbed::keeper::{Keeper, Watching};
-use kvdyno_testbed::{Action, Step};
 use serde_json::Value;
 
 use crate::support::{Ended, Running, Scratch};
@@ -192,17 +193,17 @@ fn a_keeper_takes_orders_over_its_pipe() {
     let running = |keeper: &mut Keeper| -> Vec<bool> {
         keeper.nodes().expect("the nodes").iter().map(|node| node.running).collect()
     };
-    keeper.act("redis-1", Action::Kill).expect("it is killed");
+    keeper.act("redis-1", NodeFault::Kill).expect("it is killed");
     assert_eq!(running(&mut keeper), [false, true]);
     assert!(!is_there(pids[0]));
-    keeper.act("redis-1", Action::Restart).expect("it is back");
+    keeper.act("redis-1", NodeFault::Restart).expect("it is back");
     assert_eq!(running(&mut keeper), [true, true]);
-    let error = keeper.act("redis-3", Action::Kill).expect_err("there is none");
+    let error = keeper.act("redis-3", NodeFault::Kill).expect_err("there is none");
     assert!(error.is_usage() && error.to_string().contains("there is no node redis-3"), "{error}");
     assert_eq!(keeper.add_node().expect("it grows"), "redis-3");
     assert_eq!(running(&mut keeper), [true; 3]);
     // A paused server is no obstacle to the end of all.
-    keeper.act("redis-2", Action::Pause).expect("it stands still");
+    keeper.act("redis-2", NodeFault::Pause).expect("it stands still");
     drop(keeper);
     assert!(!is_there(pids[1]));
     let error = Keeper::start(program, "reddis", false, &mut Quiet).expect_err("no such kind");
@@ -218,6 +219,18 @@ fn faults_are_done_to_a_testbed_that_is_up() {
     place.kvdyno("testbed fault kill").expect_line(64, &["name a node: redis-1"]);
     place.kvdyno("testbed fault kill redis-2").expect_line(64, &["did you mean `redis-1`?"]);
     place.kvdyno("testbed fault add").expect_line(64, &["cannot take another node"]);
+    for (words, said) in [
+        ("kill redis-1 --loss 10%", "`loss` says nothing about `kill`; it is for `lossy`"),
+        ("resume redis-1 --from nodes", "`from` says nothing about `resume`"),
+        ("lossy redis-1", "`lossy` does not say how much; give --loss 10%"),
+        ("slow redis-1", "give --bandwidth 1MB/s, --delay 20ms, or both"),
+        ("partition --sides redis-1", "write two sides or more, a node first"),
+        ("partition redis-1 --sides redis-1|clients", "`sides` names the nodes already"),
+        ("partition --sides redis-2|clients", "there is no node redis-2"),
+        ("add redis-1", "a node that is added gets its name by itself"),
+    ] {
+        place.kvdyno(&format!("testbed fault {words}")).expect_line(64, &[said]);
+    }
     place.kvdyno("testbed fault pause redis-1").expect(0);
     eventually("it stands still", || field(pids[0], "State:").is_some_and(|s| s.starts_with('T')));
     told(&place.kvdyno("testbed fault kill redis-1").expect(0), &["not running"]);

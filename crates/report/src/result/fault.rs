@@ -1,5 +1,6 @@
 //! What was done to the testbed while a phase ran: a fault, or its repair.
 
+use kvdyno_core::workload::fault::{FaultKind, Repair};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,15 +56,32 @@ pub struct UnaskedNode {
     pub to_ns: u64,
 }
 
-/// What repairs a fault, as [`FaultResult::what`] tells it.
-const REPAIRS: [&str; 5] =
-    ["resume", "start again", "reconnect", "network as before", "disk freed"];
+/// What [`FaultResult::what`] tells of clients that move the records of a node that was added to it.
+pub const MOVE_RECORDS: &str = "move records";
 
 impl FaultResult {
     /// It puts right what a fault did.
     #[must_use]
     pub fn repairs(&self) -> bool {
-        REPAIRS.contains(&self.what.as_str())
+        Repair::ALL.iter().any(|repair| repair.told() == self.what)
+    }
+
+    /// The kind of fault that it is; none of repairs.
+    #[must_use]
+    pub fn kind(&self) -> Option<&'static FaultKind> {
+        FaultKind::of(&self.what)
+    }
+
+    /// It leaves nothing to repair: it is over when it is done, or stays.
+    #[must_use]
+    pub fn ends_by_itself(&self) -> bool {
+        self.what == MOVE_RECORDS || self.kind().is_some_and(|kind| kind.repair.is_none())
+    }
+
+    /// It is a fault of this kind, and was done.
+    #[must_use]
+    pub fn was(&self, kind: &FaultKind) -> bool {
+        self.error.is_none() && self.kind() == Some(kind)
     }
 
     /// The same was done to another node at the same moment, with the same end.

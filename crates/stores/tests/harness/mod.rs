@@ -11,7 +11,8 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, ErrorClass, FieldSpan, Put, Reading, RequestError, Rows,
     Store, Transport, Value,
 };
-use kvdyno_testbed::{Action, Deployment, Testbed};
+use kvdyno_core::workload::fault::NodeFault;
+use kvdyno_testbed::{Deployment, Testbed};
 
 /// How long a cluster may take to serve again, on a machine that is fully loaded.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -144,8 +145,9 @@ pub async fn a_killed_node_leaves_writes_indeterminate(
     for _ in 0..10 {
         connections.push(store.connect(1).await.unwrap());
     }
-    testbed.act(node, Action::Pause).unwrap();
-    let answers = in_flight_on_each(connections, || testbed.act(node, Action::Kill).unwrap()).await;
+    testbed.act(node, NodeFault::Pause).unwrap();
+    let answers =
+        in_flight_on_each(connections, || testbed.act(node, NodeFault::Kill).unwrap()).await;
     for (n, (_, answer)) in answers.iter().enumerate() {
         let fault = answer.as_ref().unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
@@ -156,7 +158,7 @@ pub async fn a_killed_node_leaves_writes_indeterminate(
     let mut client = Single::new(connection);
     let fault = client.set("k", b"v").await.unwrap_err();
     assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
-    testbed.act(node, Action::Restart).unwrap();
+    testbed.act(node, NodeFault::Restart).unwrap();
     client.set("k", b"again").await.unwrap();
     assert_eq!(client.get("k").await, Ok(Some(b"again".to_vec())));
 }

@@ -1,10 +1,11 @@
 //! The file that describes a deployment. docs/TESTBEDS.md has a whole one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use kvdyno_core::ground::{hints::hint, units};
+use kvdyno_core::workload::fault::{Fate, FaultKind, Repair};
 use serde::Deserialize;
 
 use crate::error::TestbedError;
@@ -45,43 +46,17 @@ impl Commands {
     pub const START: &'static str = "start";
     pub const READY: &'static str = "ready";
     pub const ROLE: &'static str = "role";
-    pub const STOP: &'static str = "stop";
-    pub const KILL: &'static str = "kill";
-    pub const PAUSE: &'static str = "pause";
-    pub const RESUME: &'static str = "resume";
-    pub const ADD: &'static str = "add";
-    pub const REMOVE: &'static str = "remove";
-    pub const REWRITE: &'static str = "rewrite";
-    pub const COMPACT: &'static str = "compact";
-    pub const PARTITION: &'static str = "partition";
-    pub const LOSSY: &'static str = "lossy";
-    pub const SLOW: &'static str = "slow";
-    pub const HEAL: &'static str = "heal";
-    pub const DISK_FULL: &'static str = "disk-full";
-    pub const DISK_FREE: &'static str = "disk-free";
     pub const DESTROY: &'static str = "destroy";
-    /// All that a file may give.
-    pub const ALL: [&'static str; 19] = [
-        Commands::CREATE,
-        Commands::START,
-        Commands::READY,
-        Commands::ROLE,
-        Commands::STOP,
-        Commands::KILL,
-        Commands::PAUSE,
-        Commands::RESUME,
-        Commands::ADD,
-        Commands::REMOVE,
-        Commands::REWRITE,
-        Commands::COMPACT,
-        Commands::PARTITION,
-        Commands::LOSSY,
-        Commands::SLOW,
-        Commands::HEAL,
-        Commands::DISK_FULL,
-        Commands::DISK_FREE,
-        Commands::DESTROY,
-    ];
+
+    /// The names of all that a file may give. Each fault has a command, but for one that `kill` and
+    /// `start` do, and each repair.
+    pub fn all() -> BTreeSet<&'static str> {
+        let own = [Commands::CREATE, Commands::START, Commands::READY, Commands::ROLE];
+        let faults = FaultKind::ALL.into_iter().filter(|kind| kind.fate != Fate::Renewed);
+        let faults = faults.map(|kind| kind.word);
+        let repairs = Repair::ALL.into_iter().map(|repair| repair.word().0);
+        own.into_iter().chain([Commands::DESTROY]).chain(faults).chain(repairs).collect()
+    }
 
     /// The command line of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -181,10 +156,13 @@ fn entry(node: WrittenNode) -> Result<NodeEntry, (String, String)> {
 }
 
 fn check_commands(commands: &Commands) -> Result<(), (String, String)> {
-    let unknown = commands.0.keys().find(|name| !Commands::ALL.contains(&name.as_str()));
-    match unknown {
+    let all = Commands::all();
+    match commands.0.keys().find(|name| !all.contains(name.as_str())) {
         None => Ok(()),
-        Some(name) => Err((format!("no command is called `{name}`"), hint(name, &Commands::ALL))),
+        Some(name) => {
+            let all: Vec<&str> = all.into_iter().collect();
+            Err((format!("no command is called `{name}`"), hint(name, &all)))
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What a keeper and its starter say to each other: one JSON object a line.
 
+use kvdyno_core::workload::fault::NodeAction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TestbedError;
-use crate::model::{Action, Description, NodeDescription};
+use crate::model::{Description, NodeDescription};
 use crate::site::Step;
 
 /// What a keeper is told. Each order is answered with one [`KeeperReport`], [`Order::Deploy`] with one for
@@ -28,7 +29,7 @@ pub enum Order {
         /// Names of the nodes.
         nodes: Vec<String>,
         /// What to do.
-        action: Action,
+        action: NodeAction,
     },
     /// Add a node.
     AddNode,
@@ -92,13 +93,15 @@ pub fn read<T: DeserializeOwned>(line: &str) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::workload::fault::NodeFault;
+
     use super::*;
 
     #[test]
     fn orders_and_reports_survive_the_wire() {
         let orders = [
             Order::Deploy { words: "redis?memory=1GB".to_owned(), detached: true },
-            Order::Act { nodes: vec!["redis-1".to_owned()], action: Action::Kill },
+            Order::Act { nodes: vec!["redis-1".to_owned()], action: NodeFault::Kill.into() },
             Order::End,
         ];
         for order in orders {

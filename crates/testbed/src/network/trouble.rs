@@ -9,40 +9,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use kvdyno_core::ground::units::{format_bytes, format_duration, format_share};
-use kvdyno_core::workload::Way;
-use serde::{Deserialize, Serialize};
+use kvdyno_core::workload::fault::{Slowness, Trouble, Way};
 
 use super::delay::DelayLine;
 use super::{CLIENTS, DEVICE, Network, in_namespace, ip, number, port, run};
 use crate::error::TestbedError;
 
-/// A kind of trouble with the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trouble {
-    /// Packets from or to some others are dropped.
-    Partition,
-    /// Packets are dropped by chance.
-    Lossy,
-    /// Packets come late or slowly.
-    Slow,
-}
-
-impl Trouble {
-    /// The word for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Trouble::Partition => "partition",
-            Trouble::Lossy => "lossy",
-            Trouble::Slow => "slow",
-        }
-    }
-
-    /// Table of nftables that holds its rules for a node.
-    fn table(self, number: u16) -> String {
-        format!("kvdyno_{}_{number}", self.name())
-    }
+/// Table of nftables that holds the rules of a trouble for a node.
+fn table(trouble: Trouble, number: u16) -> String {
+    format!("kvdyno_{}_{number}", trouble.word())
 }
 
 impl Network {
@@ -84,23 +59,20 @@ impl Network {
         Ok(format!("nftables numgen, {} of packets each way", format_share(part / 1e5)))
     }
 
-    /// Lets `bandwidth` bytes a second pass each way, and has each packet take `delay` longer that the
-    /// node sends. Says by which means.
+    /// Gives the node's network less bandwidth, or more delay. Says by which means.
     ///
     /// # Errors
     /// As [`Network::cut`].
-    pub fn slow(
-        &mut self,
-        node: IpAddr,
-        bandwidth: Option<u64>,
-        delay: Option<Duration>,
-    ) -> Result<String, TestbedError> {
+    pub fn slow(&mut self, node: IpAddr, slowness: Slowness) -> Result<String, TestbedError> {
         let number = number(node)?;
         self.begin(number, Trouble::Slow)?;
         let mut used = Vec::new();
-        let done = bandwidth
+        let done = slowness
+            .bandwidth()
             .map_or(Ok(()), |rate| self.limit(number, rate, &mut used))
-            .and_then(|()| delay.map_or(Ok(()), |delay| self.delay(number, delay, &mut used)));
+            .and_then(|()| {
+                slowness.delay().map_or(Ok(()), |delay| self.delay(number, delay, &mut used))
+            });
         if let Err(error) = done {
             let _ = self.heal(node, Trouble::Slow);
             return Err(error);
@@ -151,12 +123,12 @@ impl Network {
     pub fn heal(&mut self, node: IpAddr, trouble: Trouble) -> Result<String, TestbedError> {
         let number = number(node)?;
         let Some(place) = self.troubles.iter().position(|known| *known == (number, trouble)) else {
-            let name = trouble.name();
+            let name = trouble.word();
             return Err(TestbedError::Node(format!("there is no `{name}` to undo at {node}")));
         };
         let used = match trouble {
             Trouble::Partition | Trouble::Lossy => {
-                let words = format!("delete table bridge {}", trouble.table(number));
+                let words = format!("delete table bridge {}", table(trouble, number));
                 run(&self.hub, Path::new("nft"), [words])?;
                 "rules of nftables removed"
             }
@@ -181,7 +153,7 @@ impl Network {
     /// Two troubles of one kind would be undone as one.
     fn begin(&mut self, number: u16, trouble: Trouble) -> Result<(), TestbedError> {
         if self.troubles.contains(&(number, trouble)) {
-            let (name, node) = (trouble.name(), ip(number));
+            let (name, node) = (trouble.word(), ip(number));
             let message = format!("{node} has a `{name}` already; repair that first");
             return Err(TestbedError::Node(message));
         }
@@ -196,7 +168,7 @@ impl Network {
         rules: &[String],
     ) -> Result<(), TestbedError> {
         self.begin(number, trouble)?;
-        let table = trouble.table(number);
+        let table = table(trouble, number);
         let mut text = format!(
             "add table bridge {table}; add chain bridge {table} passing \
              {{ type filter hook forward priority 0; policy accept; }}; "

@@ -2,7 +2,8 @@
 //! come to it.
 
 use crate::ground::units::format_count;
-use crate::workload::{Condition, FaultPlan, GroupPlan};
+use crate::workload::GroupPlan;
+use crate::workload::fault::{Condition, FaultPlan};
 
 use super::super::error::SuiteError;
 use super::super::file::PhaseSpec;
@@ -22,13 +23,14 @@ impl Builder<'_> {
         let made: Option<u64> = groups.iter().map(|group| group.requests).sum();
         let mut faults = phase.faults.clone();
         for fault in &mut faults {
+            let word = fault.kind().word;
             let Some(Condition::Acked(count)) = &mut fault.when else { continue };
             *count = self.scaled(*count);
             if let Some(made) = made.filter(|made| made < count) {
                 let (name, made) = (&phase.name, format_count(made));
                 let message = format!(
                     "phase `{name}` makes {made} operations, and its {} waits for {} that succeeded",
-                    fault.kind.name(),
+                    word,
                     format_count(*count)
                 );
                 let mark = phase.mark;

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::{mistake, plan};
 use crate::suite::{Overrides, Suite};
-use crate::workload::{Aim, Condition, CutFrom, FaultKind, FaultPlan, Way};
+use crate::workload::fault::{
+    Condition, CutFrom, FaultField, FaultKind, FaultPlan, FieldForm, Harm, NodeFault, NodeSelector,
+    Sides, Slowness, Way,
+};
 
 fn suite(fault: &str) -> String {
     format!(
@@ -17,20 +20,28 @@ fn fault(text: &str) -> FaultPlan {
     plan(&suite(text)).phases.remove(0).faults.remove(0)
 }
 
+/// What is done to nodes, to whom, and to how many.
+fn to_nodes(text: &str) -> (NodeFault, NodeSelector, Option<u32>) {
+    match fault(text).harm {
+        Harm::ToNodes { fault, aim, count } => (fault, aim, count),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
 #[test]
 fn faults_say_what_whom_and_when() {
     let plain = fault("do = \"kill\"");
-    assert_eq!((plain.kind, &plain.aim, plain.count), (FaultKind::Kill, &Aim::Any, None));
+    assert_eq!(to_nodes("do = \"kill\""), (NodeFault::Kill, NodeSelector::Any, None));
     assert_eq!((plain.when, plain.at, plain.repair), (None, Duration::ZERO, None));
-    let two = fault(
-        "do = \"pause\"\nnode = \"replica\"\ncount = 2\nwhen = \"acked >= 10k\"\nat = \"1s\"",
-    );
-    assert_eq!((&two.aim, two.count), (&Aim::Replica, Some(2)));
+    let two = "do = \"pause\"\nnode = \"replica\"\ncount = 2\nwhen = \"acked >= 10k\"\nat = \"1s\"";
+    assert_eq!(to_nodes(two), (NodeFault::Pause, NodeSelector::Replica, Some(2)));
+    let two = fault(two);
     assert_eq!((two.when, two.at), (Some(Condition::Acked(10_000)), Duration::from_secs(1)));
-    let named = fault("do = \"restart\"\nnode = [1, \"redis-3\"]\nwhen = \"rate\"");
-    let several = vec![Aim::Number(1), Aim::Name("redis-3".to_owned())];
-    assert_eq!((named.aim, named.when), (Aim::Several(several), Some(Condition::Rate)));
-    assert_eq!(fault("do = \"add\"").kind, FaultKind::Add);
+    let named = "do = \"restart\"\nnode = [1, \"redis-3\"]\nwhen = \"rate\"";
+    let several = vec![NodeSelector::Number(1), NodeSelector::Name("redis-3".to_owned())];
+    assert_eq!(to_nodes(named), (NodeFault::Restart, NodeSelector::Several(several), None));
+    assert_eq!(fault(named).when, Some(Condition::Rate));
+    assert_eq!(fault("do = \"add\"").harm, Harm::Add);
 }
 
 #[test]
@@ -50,18 +61,20 @@ fn a_fault_waits_for_no_more_than_its_phase_makes() {
 
 #[test]
 fn faults_of_the_network_say_how() {
-    let cut =
-        fault("do = \"partition\"\nnode = \"primary\"\nfrom = \"nodes\"\nway = \"out\"").network;
-    assert_eq!((cut.from, cut.way), (CutFrom::Nodes, Way::Out));
-    let split = fault("do = \"partition\"\nsides = [[\"a\", \"clients\"], [\"b\"]]").network;
-    assert_eq!(split.sides, [vec!["a", "clients"], vec!["b"]]);
-    assert_eq!(fault("do = \"lossy\"\nloss = \"12.5%\"").network.loss, Some(0.125));
-    let slow = fault("do = \"slow\"\nbandwidth = \"1.5MB/s\"\ndelay = \"20ms\"").network;
-    assert_eq!((slow.bandwidth, slow.delay), (Some(1_500_000), Some(Duration::from_millis(20))));
+    let cut = "do = \"partition\"\nnode = \"primary\"\nfrom = \"nodes\"\nway = \"out\"";
+    let (from, way) = (CutFrom::Nodes, Way::Out);
+    assert_eq!(to_nodes(cut), (NodeFault::Partition { from, way }, NodeSelector::Primary, None));
+    let split = fault("do = \"partition\"\nsides = [[\"a\", \"clients\"], [\"b\"]]").harm;
+    let Harm::Split { sides, way: Way::Both } = split else { panic!("{split:?}") };
+    assert_eq!(sides.lists(), [vec!["a", "clients"], vec!["b"]]);
+    assert_eq!(to_nodes("do = \"lossy\"\nloss = \"12.5%\"").0, NodeFault::Lossy { share: 0.125 });
+    let slow = to_nodes("do = \"slow\"\nbandwidth = \"1.5MB/s\"\ndelay = \"20ms\"").0;
+    let expected = Slowness::new(Some(1_500_000), Some(Duration::from_millis(20)));
+    assert_eq!(Some(slow), expected.map(NodeFault::Slow));
 }
 
 /// A fault, and what is said of it.
-const MISTAKES: [(&str, &str); 17] = [
+const MISTAKES: [(&str, &str); 18] = [
     ("do = \"kil\"", "`kil` is not a fault; did you mean `kill`?"),
     ("do = \"restart\"\nrepair = \"1s\"", "after `restart` there is nothing to repair"),
     ("do = \"kill\"\nevery = \"2s\"", "cannot come again before it was repaired"),
@@ -72,10 +85,11 @@ const MISTAKES: [(&str, &str); 17] = [
     ("do = \"kill\"\nwhen = \"acked > 5\"", "write \"acked >= 10k\" or \"rate\""),
     ("do = \"add\"\nnode = 1", "a node that is added gets its name by itself; leave out `node`"),
     ("do = \"kill\"\nloss = \"1%\"", "`loss` says nothing about `kill`; it is for `lossy`"),
-    ("do = \"lossy\"", "`lossy` does not say how much; give the share"),
+    ("do = \"lossy\"", "`lossy` does not say how much; give a `loss` such as \"10%\""),
     ("do = \"lossy\"\nloss = 0", "`loss` must be above 0"),
     ("do = \"slow\"", "`slow` does not say how much; give a `bandwidth`"),
     ("do = \"slow\"\nbandwidth = \"10B/s\"", "`bandwidth` must be"),
+    ("do = \"partition\"\nsides = [[\"a\"], [\"b\"]]\nfrom = \"all\"", "leave out `from`"),
     ("do = \"partition\"\nsides = [[\"a\"]]", "a split has two sides or more"),
     ("do = \"partition\"\nsides = [[\"clients\"], [\"a\"]]", "a node first"),
     (
@@ -97,21 +111,83 @@ const PAGE: &str = include_str!("../../../../../docs/FAULTS.md");
 
 #[test]
 fn the_page_names_every_fault_and_its_example_works() {
-    for (name, _) in FaultKind::ALL {
-        assert!(PAGE.contains(&format!("\n| `{name}` | ")), "docs/FAULTS.md lacks `{name}`");
+    for FaultKind { word, .. } in FaultKind::ALL {
+        assert!(PAGE.contains(&format!("\n| `{word}` | ")), "docs/FAULTS.md lacks `{word}`");
     }
     let example = PAGE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
     let faults = plan(example.expect("an example")).phases.pop().expect("a phase").faults;
     assert_eq!(faults.len(), 2);
 }
 
+/// Every kind of version 0.1.0, with all that could be said of one.
+const OF_BEFORE: &str = include_str!("faults.toml");
+/// What it came to in plans then.
+const PLANNED_BEFORE: &str = include_str!("faults.json");
+
 #[test]
-fn plans_of_older_results_are_still_read() {
-    let text = suite("do = \"kill\"\nnode = \"primary\"\nat = \"2s\"");
-    let plan = Suite::parse("t.toml", &text).unwrap().plan(&Overrides::default()).unwrap();
-    let mut json = serde_json::to_value(&plan.phases[0].faults[0]).unwrap();
+fn plans_are_what_they_were_and_older_ones_are_still_read() {
+    let faults = plan(OF_BEFORE).phases.remove(0).faults;
+    let before: serde_json::Value = serde_json::from_str(PLANNED_BEFORE).unwrap();
+    assert_eq!(serde_json::to_value(&faults).unwrap(), before);
+    assert_eq!(serde_json::from_value::<Vec<FaultPlan>>(before.clone()).unwrap(), faults);
+    // Before that there were no counts, conditions and faults of the network.
+    let mut older = before[0].clone();
     for key in ["count", "when", "network"] {
-        json.as_object_mut().unwrap().remove(key).expect(key);
+        older.as_object_mut().unwrap().remove(key).expect(key);
     }
-    assert_eq!(serde_json::from_value::<FaultPlan>(json).unwrap(), plan.phases[0].faults[0]);
+    assert_eq!(serde_json::from_value::<FaultPlan>(older).unwrap(), faults[0]);
+}
+
+/// Whatever can be written with a kind of fault says something, and plans keep it.
+#[test]
+fn every_field_of_every_kind_is_kept() {
+    let parsed = |text: &str| Suite::parse("s.toml", &suite(text));
+    for kind in FaultKind::ALL {
+        let mut plans: Vec<FaultPlan> = Vec::new();
+        let quoted = |field: &&FaultField| match field.form {
+            FieldForm::Sides => {
+                let sides = Sides::parse(field.example).expect("an example of sides");
+                format!("{} = {:?}", field.key, sides.lists())
+            }
+            _ => format!("{} = \"{}\"", field.key, field.example),
+        };
+        for written in [String::new()].into_iter().chain(kind.fields.iter().map(quoted)) {
+            let text = format!("do = \"{}\"\n{written}", kind.word);
+            if written.is_empty() && parsed(&text).is_err() {
+                continue;
+            }
+            let fault = fault(&text);
+            assert!(fault.kind() == kind && !plans.contains(&fault), "{text}: {plans:?}");
+            let json = serde_json::to_string(&fault).unwrap();
+            assert_eq!(serde_json::from_str::<FaultPlan>(&json).unwrap(), fault, "{json}");
+            plans.push(fault);
+        }
+        assert!(!plans.is_empty(), "{}", kind.word);
+    }
+}
+
+/// A change to a plan that was read, and what is said of it.
+#[test]
+fn nonsense_in_plans_is_refused() {
+    let before: serde_json::Value = serde_json::from_str(PLANNED_BEFORE).unwrap();
+    let fault = |word: &str| {
+        before.as_array().unwrap().iter().find(|fault| fault["kind"] == word).unwrap().clone()
+    };
+    let said = |word: &str, change: &dyn Fn(&mut serde_json::Value)| {
+        let mut fault = fault(word);
+        change(&mut fault);
+        serde_json::from_value::<FaultPlan>(fault).unwrap_err().to_string()
+    };
+    assert!(said("kill", &|fault| fault["kind"] = "kil".into()).contains("`kil` is not a fault"));
+    let second = serde_json::json!({ "secs": 1, "nanos": 0 });
+    let repaired = said("rewrite", &|fault| fault["repair"] = second.clone());
+    assert!(repaired.contains("there is nothing to repair"), "{repaired}");
+    let alien = said("kill", &|fault| fault["network"]["loss"] = 0.5.into());
+    assert!(alien.contains("`loss` says nothing about `kill`"), "{alien}");
+    let none = said("lossy", &|fault| fault["network"]["loss"] = serde_json::Value::Null);
+    assert!(none.contains("does not say how much"), "{none}");
+    let aimed = said("add", &|fault| fault["aim"] = "all".into());
+    assert!(aimed.contains("gets its name by itself"), "{aimed}");
+    let again = said("pause", &|fault| fault["every"] = second.clone());
+    assert!(again.contains("cannot come again before it was repaired"), "{again}");
 }

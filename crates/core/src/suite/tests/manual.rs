@@ -1,7 +1,7 @@
 //! docs/SUITES.md says everything that a suite can say, and its examples work.
 
 use crate::suite::claims::CLAIM_KEYS;
-use crate::suite::faults::FAULT_KEYS;
+use crate::suite::faults::fault_keys;
 use crate::suite::file::{
     CLIENT_KEYS, EXPECT_KEYS, PHASE_KEYS, RAMP_KEYS, SUITE_KEYS, SWEEP_KEYS, VALUE_KEYS,
 };
@@ -22,7 +22,7 @@ fn the_manual_names_every_key() {
         &EXPECT_KEYS[..],
         &RAMP_KEYS[..],
         &SWEEP_KEYS[..],
-        &FAULT_KEYS[..],
+        &fault_keys(),
         &CLAIM_KEYS[..],
         &KEY_KEYS[..],
         &LOG_NORMAL_KEYS[..],

@@ -309,17 +309,14 @@ fn a_store_that_may_forget_is_to_find_what_the_suite_expects() {
 #[test]
 fn misses_count_outside_the_windows_of_faults() {
     use crate::measure::Slot;
-    use crate::workload::{Aim, FaultKind, FaultPlan, NetworkFault};
+    use crate::workload::fault::{FaultPlan, Harm, NodeFault, NodeSelector};
     let mut phase = healthy();
     phase.plan.faults.push(FaultPlan {
-        kind: FaultKind::Kill,
-        aim: Aim::All,
+        harm: Harm::ToNodes { fault: NodeFault::Kill, aim: NodeSelector::All, count: None },
         at: Duration::from_secs(2),
         when: None,
         repair: None,
         every: None,
-        count: None,
-        network: NetworkFault::default(),
     });
     phase.outages = vec![Stretch { from: 3 * SECOND, to: 5 * SECOND }];
     let hundred =

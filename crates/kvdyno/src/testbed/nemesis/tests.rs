@@ -18,7 +18,11 @@ fn what_could_not_be_done_was_no_first_fault() {
 fn faults_that_waited_do_not_strike_together() {
     let begin = Instant::now();
     let at = |seconds| begin + Duration::from_secs(seconds);
-    let repair = Repair { action: Action::Restart, nodes: vec!["n-3".to_owned()], of: vec![9] };
+    let repair = Repair {
+        action: kvdyno_core::workload::fault::Repair::Start.into(),
+        nodes: vec!["n-3".to_owned()],
+        of: vec![9],
+    };
     let mut agenda = vec![
         (at(50), Task::Fault(2)),
         (at(33), Task::Repair(repair)),

@@ -1,0 +1,65 @@
+//! What a testbed can be told to do to nodes: the same value goes from whoever wants it to the keeper.
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::{Fate, NodeFault, Repair};
+
+/// What a testbed can be told to do to nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeAction {
+    /// Harm them.
+    Fault(NodeFault),
+    /// Put them right.
+    Repair(Repair),
+}
+
+impl From<NodeFault> for NodeAction {
+    fn from(fault: NodeFault) -> NodeAction {
+        NodeAction::Fault(fault)
+    }
+}
+
+impl From<Repair> for NodeAction {
+    fn from(repair: Repair) -> NodeAction {
+        NodeAction::Repair(repair)
+    }
+}
+
+impl NodeAction {
+    /// What results call it.
+    #[must_use]
+    pub fn told(&self) -> &'static str {
+        match self {
+            NodeAction::Fault(fault) => fault.kind().word,
+            NodeAction::Repair(repair) => repair.told(),
+        }
+    }
+
+    /// The word for it in deployment files.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            NodeAction::Fault(fault) => fault.kind().word,
+            NodeAction::Repair(repair) => repair.word().0,
+        }
+    }
+
+    /// What becomes of the nodes' processes.
+    #[must_use]
+    pub fn fate(&self) -> Fate {
+        match self {
+            NodeAction::Fault(fault) => fault.kind().fate,
+            NodeAction::Repair(repair) => repair.fate(),
+        }
+    }
+
+    /// What puts right what it did, if anything is to be put right.
+    #[must_use]
+    pub fn repair(&self) -> Option<Repair> {
+        match self {
+            NodeAction::Fault(fault) => fault.kind().repair,
+            NodeAction::Repair(_) => None,
+        }
+    }
+}

@@ -1,0 +1,544 @@
+//! Every kind of fault, each told whole in one place: its word, what is written with it, what it needs of
+//! a testbed, what becomes of the node, and what repairs it. Suite files, the command line, the keeper,
+//! deployment files and reports know kinds from here alone. To add one: a variant of [`NodeFault`], its
+//! [`FaultKind`], and a line in [`FaultKind::ALL`]; how it is done is the testbed's (`acting.rs`).
+
+use serde::{Deserialize, Serialize};
+
+use super::aim::{NodeSelector, Whom};
+use super::cut::{CutFrom, Sides, Way};
+use super::slowness::Slowness;
+use super::values::{FaultField, FaultValues, FieldForm, Nonsense};
+
+/// What is done to nodes, all of them at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeFault {
+    /// [`KILL`].
+    Kill,
+    /// [`STOP`].
+    Stop,
+    /// [`PAUSE`].
+    Pause,
+    /// [`RESTART`].
+    Restart,
+    /// [`PARTITION`]; those to which it is done stay together.
+    Partition {
+        /// The others.
+        from: CutFrom,
+        /// Which packets.
+        way: Way,
+    },
+    /// [`LOSSY`].
+    Lossy {
+        /// Share of packets that is lost, both ways: above 0, at most 1.
+        share: f64,
+    },
+    /// [`SLOW`].
+    Slow(Slowness),
+    /// [`DISK_FULL`].
+    DiskFull,
+    /// [`REWRITE`].
+    Rewrite,
+    /// [`COMPACT`].
+    Compact,
+    /// [`REMOVE`].
+    Remove,
+}
+
+/// What puts right what a fault did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// Same address, same data; done when it serves again. A node that runs is killed first.
+    Start,
+    /// SIGCONT.
+    Resume,
+    /// Trouble with the network is over.
+    Heal(Trouble),
+    /// What filled its disk is gone.
+    FreeDisk,
+}
+
+/// What is wrong with a node's network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trouble {
+    /// [`PARTITION`].
+    Partition,
+    /// [`LOSSY`].
+    Lossy,
+    /// [`SLOW`].
+    Slow,
+}
+
+/// What becomes of a node's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is left alone.
+    Untouched,
+    /// It stands still.
+    Paused,
+    /// It goes on.
+    Resumed,
+    /// It has ended.
+    Ended,
+    /// Another one has taken its place.
+    Renewed,
+    /// It has ended, and the node belongs to the system no more.
+    Left,
+}
+
+/// What a fault needs of a testbed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// What every testbed has.
+    Nothing,
+    /// A network of its own for each node.
+    Network,
+    /// A disk of its own for each node.
+    Disk,
+    /// Servers that can do it.
+    Ability(Ability),
+}
+
+/// What some servers can do while they are up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ability {
+    /// Take another node.
+    Grow,
+    /// Give up a node.
+    Shrink,
+    /// Rewrite a log of writes.
+    Rewrite,
+    /// Merge files when told to.
+    Compact,
+}
+
+impl Ability {
+    /// In words, after "can".
+    #[must_use]
+    pub fn told(self) -> &'static str {
+        match self {
+            Ability::Grow => "take another node",
+            Ability::Shrink => "give up a node",
+            Ability::Rewrite => "rewrite a log of writes",
+            Ability::Compact => "merge its files when told to",
+        }
+    }
+}
+
+/// A kind of fault.
+#[derive(Debug)]
+pub struct FaultKind {
+    /// The word for it: in suites, on the command line, in deployment files and results.
+    pub word: &'static str,
+    /// What it does, for the command line.
+    pub help: &'static str,
+    /// What may be written with it.
+    pub fields: &'static [&'static FaultField],
+    /// What it needs of a testbed.
+    pub needs: Needs,
+    /// What becomes of the node's process.
+    pub fate: Fate,
+    /// What puts it right; `None` where it is over by itself, or stays.
+    pub repair: Option<Repair>,
+    /// What is done, by what was written with it.
+    pub(super) makes: fn(&FaultValues, Whom) -> Result<Harm, Nonsense>,
+}
+
+/// Its process is killed (-9).
+pub static KILL: FaultKind = FaultKind {
+    word: "kill",
+    help: "End it with SIGKILL",
+    fields: &[],
+    needs: Needs::Nothing,
+    fate: Fate::Ended,
+    repair: Some(Repair::Start),
+    makes: |_, whom| Ok(whom.suffer(NodeFault::Kill)),
+};
+
+/// Its process is ended in good order (SIGTERM); done when it is gone.
+pub static STOP: FaultKind = FaultKind {
+    word: "stop",
+    help: "End it cleanly",
+    fields: &[],
+    needs: Needs::Nothing,
+    fate: Fate::Ended,
+    repair: Some(Repair::Start),
+    makes: |_, whom| Ok(whom.suffer(NodeFault::Stop)),
+};
+
+/// Its process stands still (SIGSTOP).
+pub static PAUSE: FaultKind = FaultKind {
+    word: "pause",
+    help: "SIGSTOP",
+    fields: &[],
+    needs: Needs::Nothing,
+    fate: Fate::Paused,
+    repair: Some(Repair::Resume),
+    makes: |_, whom| Ok(whom.suffer(NodeFault::Pause)),
+};
+
+/// Its process is killed, unless it is down, and started again at once; done when it serves.
+pub static RESTART: FaultKind = FaultKind {
+    word: "restart",
+    help: "Start it again over its data",
+    fields: &[],
+    needs: Needs::Nothing,
+    fate: Fate::Renewed,
+    repair: None,
+    makes: |_, whom| Ok(whom.suffer(NodeFault::Restart)),
+};
+
+/// Packets between it and others are dropped.
+pub static PARTITION: FaultKind = FaultKind {
+    word: "partition",
+    help: "Cut it off from others",
+    fields: &[&FROM, &WAY, &SIDES],
+    needs: Needs::Network,
+    fate: Fate::Untouched,
+    repair: Some(Repair::Heal(Trouble::Partition)),
+    makes: partition,
+};
+
+/// A share of its packets is dropped by chance.
+pub static LOSSY: FaultKind = FaultKind {
+    word: "lossy",
+    help: "Lose some of its packets",
+    fields: &[&LOSS],
+    needs: Needs::Network,
+    fate: Fate::Untouched,
+    repair: Some(Repair::Heal(Trouble::Lossy)),
+    makes: |values, whom| match values.number(&LOSS).filter(|share| *share > 0.0) {
+        Some(share) => Ok(whom.suffer(NodeFault::Lossy { share })),
+        None => Err(Nonsense::how_much(LOSSY.word, LOSSY.fields)),
+    },
+};
+
+/// Its network has less bandwidth, or each packet that it sends takes longer.
+pub static SLOW: FaultKind = FaultKind {
+    word: "slow",
+    help: "Give it less bandwidth, more delay, or both",
+    fields: &[&BANDWIDTH, &DELAY],
+    needs: Needs::Network,
+    fate: Fate::Untouched,
+    repair: Some(Repair::Heal(Trouble::Slow)),
+    makes: |values, whom| match Slowness::new(values.whole(&BANDWIDTH), values.time(&DELAY)) {
+        Some(slowness) => Ok(whom.suffer(NodeFault::Slow(slowness))),
+        None => Err(Nonsense::how_much(SLOW.word, SLOW.fields)),
+    },
+};
+
+/// No byte is free on the disk that holds its folder.
+pub static DISK_FULL: FaultKind = FaultKind {
+    word: "disk-full",
+    help: "Fill its disk",
+    fields: &[],
+    needs: Needs::Disk,
+    fate: Fate::Untouched,
+    repair: Some(Repair::FreeDisk),
+    makes: |_, whom| Ok(whom.suffer(NodeFault::DiskFull)),
+};
+
+/// It rewrites its log of writes, as Redis does with its append-only file; done when that is over.
+pub static REWRITE: FaultKind = FaultKind {
+    word: "rewrite",
+    help: "Let it rewrite its log of writes",
+    fields: &[],
+    needs: Needs::Ability(Ability::Rewrite),
+    fate: Fate::Untouched,
+    repair: None,
+    makes: |_, whom| Ok(whom.suffer(NodeFault::Rewrite)),
+};
+
+/// It merges its files, as Cassandra does with its tables; done when that is over.
+pub static COMPACT: FaultKind = FaultKind {
+    word: "compact",
+    help: "Let it merge its files",
+    fields: &[],
+    needs: Needs::Ability(Ability::Compact),
+    fate: Fate::Untouched,
+    repair: None,
+    makes: |_, whom| Ok(whom.suffer(NodeFault::Compact)),
+};
+
+/// It leaves the system in good order, its data moved to the others, and ends.
+pub static REMOVE: FaultKind = FaultKind {
+    word: "remove",
+    help: "Take it out of the cluster",
+    fields: &[],
+    needs: Needs::Ability(Ability::Shrink),
+    fate: Fate::Left,
+    repair: None,
+    makes: |_, whom| Ok(whom.suffer(NodeFault::Remove)),
+};
+
+/// One more node joins the system and takes its share of the data.
+pub static ADD: FaultKind = FaultKind {
+    word: "add",
+    help: "Add one more node",
+    fields: &[],
+    needs: Needs::Ability(Ability::Grow),
+    fate: Fate::Untouched,
+    repair: None,
+    makes: |_, whom| {
+        whom.nobody("a node that is added gets its name by itself")?;
+        Ok(Harm::Add)
+    },
+};
+
+/// What is done, and to whom.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Harm {
+    /// Something to nodes that are there.
+    ToNodes {
+        /// What.
+        fault: NodeFault,
+        /// To which.
+        aim: NodeSelector,
+        /// To so many of them at one moment, drawn by chance; `None`: one of those that the aim
+        /// describes, or each of those that it names.
+        count: Option<u32>,
+    },
+    /// The network is split: each side is cut off from the others.
+    Split {
+        /// Who stays together.
+        sides: Sides,
+        /// Which packets are dropped, as the first side sees it.
+        way: Way,
+    },
+    /// One more node joins.
+    Add,
+}
+
+impl Harm {
+    /// What is done by a fault of this kind with what was written beside it.
+    ///
+    /// # Errors
+    /// [`Nonsense`] if something is missing, or does not go together.
+    pub fn new(kind: &FaultKind, values: &FaultValues, whom: Whom) -> Result<Harm, Nonsense> {
+        FaultKind::fit(kind.word, values)?;
+        (kind.makes)(values, whom)
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> &'static FaultKind {
+        match self {
+            Harm::ToNodes { fault, .. } => fault.kind(),
+            Harm::Split { .. } => &PARTITION,
+            Harm::Add => &ADD,
+        }
+    }
+
+    pub(super) fn values(&self) -> FaultValues {
+        match self {
+            Harm::ToNodes { fault, .. } => fault.values(),
+            Harm::Split { sides, way } => FaultValues::default()
+                .with(&SIDES, Some(sides.clone()))
+                .with(&WAY, Some(way.word())),
+            Harm::Add => FaultValues::default(),
+        }
+    }
+}
+
+impl Whom {
+    /// They suffer this.
+    fn suffer(self, fault: NodeFault) -> Harm {
+        Harm::ToNodes { fault, aim: self.aim.unwrap_or_default(), count: self.count }
+    }
+}
+
+static FROM: FaultField = FaultField {
+    key: "from",
+    help: "from whom they are cut off",
+    example: "nodes",
+    form: FieldForm::Word { what: "who it can be cut off from", words: &CutFrom::WORDS },
+};
+
+static SIDES: FaultField = FaultField {
+    key: "sides",
+    help: "instead of nodes: who stays together, such as redis-1+clients|redis-2",
+    example: "redis-1+clients|redis-2",
+    form: FieldForm::Sides,
+};
+
+static WAY: FaultField = FaultField {
+    key: "way",
+    help: "which packets are dropped, as the nodes see it",
+    example: "out",
+    form: FieldForm::Word { what: "a way of packets", words: &Way::WORDS },
+};
+
+static LOSS: FaultField = FaultField {
+    key: "loss",
+    help: "share of packets lost, such as 10%",
+    example: "10%",
+    form: FieldForm::Share,
+};
+
+static BANDWIDTH: FaultField = FaultField {
+    key: "bandwidth",
+    help: "bytes a second each way, such as 1MB/s",
+    example: "1MB/s",
+    form: FieldForm::Bandwidth,
+};
+
+static DELAY: FaultField = FaultField {
+    key: "delay",
+    help: "how much longer each packet takes that they send, such as 20ms",
+    example: "20ms",
+    form: FieldForm::Time,
+};
+
+fn partition(values: &FaultValues, whom: Whom) -> Result<Harm, Nonsense> {
+    let way = values.word(&WAY).and_then(Way::of).unwrap_or_default();
+    let from = values.word(&FROM).and_then(CutFrom::of);
+    let Some(sides) = values.sides(&SIDES) else {
+        let from = from.unwrap_or_default();
+        return Ok(whom.suffer(NodeFault::Partition { from, way }));
+    };
+    if from.is_some() {
+        return Err(Nonsense::new(
+            "`sides` says who is cut off from whom",
+            "leave out `from`; `clients` may stand among the names",
+        ));
+    }
+    whom.nobody("`sides` names the nodes already")?;
+    Ok(Harm::Split { sides, way })
+}
+
+impl FaultKind {
+    /// Every kind.
+    pub const ALL: [&'static FaultKind; 12] = [
+        &KILL, &STOP, &PAUSE, &RESTART, &PARTITION, &LOSSY, &SLOW, &DISK_FULL, &REWRITE, &COMPACT,
+        &REMOVE, &ADD,
+    ];
+
+    /// The kind that this word means.
+    #[must_use]
+    pub fn of(word: &str) -> Option<&'static FaultKind> {
+        FaultKind::ALL.into_iter().find(|kind| kind.word == word)
+    }
+
+    /// Nothing is given that this word, of a fault or a repair, does not take.
+    ///
+    /// # Errors
+    /// [`Nonsense`] that names what is for another.
+    pub fn fit(word: &str, values: &FaultValues) -> Result<(), Nonsense> {
+        let given = FaultKind::fields().filter(|(field, _)| values.get(field).is_some());
+        let alien = given.into_iter().find(|(_, of)| of.word != word);
+        alien.map_or(Ok(()), |(field, of)| {
+            let message = format!("`{}` says nothing about `{word}`", field.key);
+            Err(Nonsense::new(message, format!("it is for `{}`", of.word)))
+        })
+    }
+
+    /// All that may be written with faults, each with the kind that it is for.
+    pub fn fields() -> impl Iterator<Item = (&'static FaultField, &'static FaultKind)> {
+        FaultKind::ALL
+            .into_iter()
+            .flat_map(|kind| kind.fields.iter().map(move |field| (*field, kind)))
+    }
+}
+
+impl PartialEq for FaultKind {
+    /// There is one of each word.
+    fn eq(&self, other: &FaultKind) -> bool {
+        self.word == other.word
+    }
+}
+
+impl NodeFault {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> &'static FaultKind {
+        match self {
+            NodeFault::Kill => &KILL,
+            NodeFault::Stop => &STOP,
+            NodeFault::Pause => &PAUSE,
+            NodeFault::Restart => &RESTART,
+            NodeFault::Partition { .. } => &PARTITION,
+            NodeFault::Lossy { .. } => &LOSSY,
+            NodeFault::Slow(_) => &SLOW,
+            NodeFault::DiskFull => &DISK_FULL,
+            NodeFault::Rewrite => &REWRITE,
+            NodeFault::Compact => &COMPACT,
+            NodeFault::Remove => &REMOVE,
+        }
+    }
+
+    /// What was written with it.
+    #[must_use]
+    pub fn values(&self) -> FaultValues {
+        let values = FaultValues::default();
+        match self {
+            NodeFault::Partition { from, way } => {
+                values.with(&FROM, from.word()).with(&WAY, Some(way.word()))
+            }
+            NodeFault::Lossy { share } => values.with(&LOSS, Some(*share)),
+            NodeFault::Slow(slowness) => {
+                values.with(&BANDWIDTH, slowness.bandwidth()).with(&DELAY, slowness.delay())
+            }
+            _ => values,
+        }
+    }
+}
+
+impl Repair {
+    /// Every repair.
+    pub const ALL: [Repair; 6] = [
+        Repair::Start,
+        Repair::Resume,
+        Repair::Heal(Trouble::Partition),
+        Repair::Heal(Trouble::Lossy),
+        Repair::Heal(Trouble::Slow),
+        Repair::FreeDisk,
+    ];
+
+    /// What results call it.
+    #[must_use]
+    pub fn told(self) -> &'static str {
+        match self {
+            Repair::Start => "start again",
+            Repair::Resume => "resume",
+            Repair::Heal(Trouble::Partition) => "reconnect",
+            Repair::Heal(Trouble::Lossy | Trouble::Slow) => "network as before",
+            Repair::FreeDisk => "disk freed",
+        }
+    }
+
+    /// The word for it on the command line and in deployment files; what it does, in a few more.
+    #[must_use]
+    pub fn word(self) -> (&'static str, &'static str) {
+        match self {
+            Repair::Start => ("start", "Start it"),
+            Repair::Resume => ("resume", "SIGCONT"),
+            Repair::Heal(_) => ("heal", "Undo what was done to its network"),
+            Repair::FreeDisk => ("disk-free", "Free its disk"),
+        }
+    }
+
+    /// What becomes of the node's process.
+    #[must_use]
+    pub fn fate(self) -> Fate {
+        match self {
+            Repair::Start => Fate::Renewed,
+            Repair::Resume => Fate::Resumed,
+            Repair::Heal(_) | Repair::FreeDisk => Fate::Untouched,
+        }
+    }
+}
+
+impl Trouble {
+    /// The word for the fault that it comes from.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Trouble::Partition => PARTITION.word,
+            Trouble::Lossy => LOSSY.word,
+            Trouble::Slow => SLOW.word,
+        }
+    }
+}
