@@ -14,7 +14,7 @@ mod nemesis;
 mod newcomers;
 mod node_processes;
 mod shared_keeper;
-mod wanted;
+mod wanted_action;
 
 use std::path::Path;
 use std::time::Duration;

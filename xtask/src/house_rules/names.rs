@@ -19,7 +19,6 @@ const SHARED: &[&str] = &[
     "Verdict",
     "Condition",
     "Setting",
-    "Way",
 ];
 
 /// One breach for each name that was given before.

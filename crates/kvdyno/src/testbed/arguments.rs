@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::wanted::Wanted;
+use super::wanted_action::WantedAction;
 
 /// `kvdyno testbed`.
 #[derive(Args, Debug)]
@@ -65,7 +65,7 @@ pub enum TestbedCommand {
 pub struct FaultArguments {
     /// What to do.
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub wanted: WantedAction,
     /// Names of nodes, to all of which it is done at one moment; none for `add`.
     pub nodes: Vec<String>,
     /// Which testbed, as `kvdyno testbed list` names it [default: the only one].

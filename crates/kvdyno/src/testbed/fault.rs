@@ -6,7 +6,7 @@ use kvdyno_testbed::{DESCRIBED, Description, TestbedError};
 
 use super::aim::sides;
 use super::arguments::FaultArguments;
-use super::wanted::Wanted;
+use super::wanted_action::WantedAction;
 use super::{about, consent};
 use crate::exit::{Exit, Failure};
 
@@ -21,11 +21,11 @@ pub fn carry_out(testbed: &RunningTestbed, asked: &FaultArguments) -> Result<Exi
     }
     let nodes = &asked.nodes;
     let used = match &asked.wanted {
-        Wanted::Repairs(repairs) => {
+        WantedAction::Repairs(repairs) => {
             some(nodes, &described)?;
             put_right(testbed, nodes, repairs)
         }
-        Wanted::Fault { kind, values } => {
+        WantedAction::Fault { kind, values } => {
             let named = nodes.iter().cloned().map(NodeSelector::Name).collect();
             let aim = (!nodes.is_empty()).then_some(NodeSelector::Several(named));
             let harm = Harm::new(kind, values, Whom { aim, count: None });

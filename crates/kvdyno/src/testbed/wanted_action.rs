@@ -19,7 +19,7 @@ const FAULT: &str = "fault";
 
 /// What is to be done to nodes.
 #[derive(Clone, Debug)]
-pub enum Wanted {
+pub enum WantedAction {
     /// A fault.
     Fault {
         /// Its kind.
@@ -82,7 +82,7 @@ fn said(matches: &ArgMatches, field: &FaultField) -> Option<FieldValue> {
     }
 }
 
-impl Args for Wanted {
+impl Args for WantedAction {
     fn augment_args(command: Command) -> Command {
         let what = Arg::new(FAULT).required(true).value_name("FAULT").help("What to do");
         let command = command.arg(what.value_parser(PossibleValuesParser::new(words())));
@@ -90,28 +90,28 @@ impl Args for Wanted {
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Wanted::augment_args(command)
+        WantedAction::augment_args(command)
     }
 }
 
-impl FromArgMatches for Wanted {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Wanted, Error> {
+impl FromArgMatches for WantedAction {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<WantedAction, Error> {
         let word = matches.get_one::<String>(FAULT).map_or("", String::as_str);
         let values = FaultKind::fields().fold(FaultValues::default(), |values, (field, _)| {
             values.with(field, said(matches, field))
         });
         if let Some(kind) = FaultKind::of(word) {
-            return Ok(Wanted::Fault { kind, values });
+            return Ok(WantedAction::Fault { kind, values });
         }
         FaultKind::fit(word, &values).map_err(|nonsense| {
             let text = format!("{}; {}\n", nonsense.message, nonsense.advice(|_| String::new()));
             Error::raw(ErrorKind::ArgumentConflict, text)
         })?;
-        Ok(Wanted::Repairs(repairs().filter(|repair| repair.word().0 == word).collect()))
+        Ok(WantedAction::Repairs(repairs().filter(|repair| repair.word().0 == word).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Wanted::from_arg_matches(matches)?;
+        *self = WantedAction::from_arg_matches(matches)?;
         Ok(())
     }
 }
