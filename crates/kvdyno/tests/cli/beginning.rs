@@ -5,9 +5,9 @@ use crate::support::Scratch;
 #[test]
 fn a_new_suite_runs_as_it_is_written_and_is_never_written_over() {
     let scratch = Scratch::new();
-    let ended = scratch.kvdyno("new mine.toml").expect_done();
+    let ended = scratch.kvdyno("new mine.toml").expect(0);
     assert!(ended.out.contains("kvdyno run mine.toml --store map: --dry-run"), "{}", ended.out);
-    scratch.kvdyno("run mine.toml --store map: --dry-run").expect_done();
+    scratch.kvdyno("run mine.toml --store map: --dry-run").expect(0);
     let words =
         "run mine.toml --store map: --scale 0.01 --duration 300ms --set paced.rate=100/s --out r";
     let ended = scratch.kvdyno(words);
@@ -23,10 +23,10 @@ fn a_new_suite_runs_as_it_is_written_and_is_never_written_over() {
 #[test]
 fn a_built_in_suite_is_shown_as_a_file_that_does_the_same() {
     let scratch = Scratch::new();
-    let shown = scratch.kvdyno("suites show failover").expect_done().out;
+    let shown = scratch.kvdyno("suites show failover").expect(0).out;
     scratch.write("copy.toml", &shown);
     let plan = |suite: &str| {
-        scratch.kvdyno(&format!("run {suite} --testbed sim:2 --dry-run")).expect_done().out
+        scratch.kvdyno(&format!("run {suite} --testbed sim:2 --dry-run")).expect(0).out
     };
     assert_eq!(plan("copy.toml"), plan("failover"));
     let missing = scratch.kvdyno("suites show failovr").expect(64);
@@ -41,7 +41,7 @@ fn a_built_in_suite_is_shown_as_a_file_that_does_the_same() {
 fn every_shell_gets_completions_of_all_commands() {
     let scratch = Scratch::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = scratch.kvdyno(&format!("completions {shell}")).expect_done().out;
+        let script = scratch.kvdyno(&format!("completions {shell}")).expect(0).out;
         for command in ["run", "compare", "testbed", "winnow"] {
             assert!(script.contains(command), "{shell} lacks {command}");
         }
