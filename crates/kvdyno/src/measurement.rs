@@ -20,7 +20,7 @@ use crate::target::Checked;
 /// The result of a run, or of one of several trials, with its folder.
 ///
 /// # Errors
-/// [`Failure`] if the folder cannot be made.
+/// [`Failure`] if the folder, or a file in it, cannot be made.
 pub fn begin(
     plan: &Plan,
     arguments: &ConductArguments,
@@ -39,7 +39,7 @@ pub fn begin(
         strict: arguments.strict,
         events: arguments.events,
     };
-    Ok(Output::new(folder, result, origin, manner))
+    Output::new(folder, result, origin, manner)
 }
 
 /// Runs each target in turn, until the user stops it.

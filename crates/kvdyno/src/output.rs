@@ -16,7 +16,7 @@ use kvdyno_report::files::REPORT_FILE;
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{RESULT_FILE, RunResult, Status, rfc3339};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::progress::ProgressLine;
 use kept::Kept;
 
@@ -60,18 +60,28 @@ pub struct Finished {
 impl Output {
     /// A run that began at `origin` on core's clock, whose `result` has no figures yet, and which is kept in
     /// `folder`.
-    pub fn new(folder: ResultFolder, result: RunResult, origin: Nanos, manner: Manner) -> Self {
+    ///
+    /// # Errors
+    /// [`Failure`] if the events are to be kept and their file cannot be made.
+    pub fn new(
+        folder: ResultFolder,
+        result: RunResult,
+        origin: Nanos,
+        manner: Manner,
+    ) -> Result<Self, Failure> {
         let (events, path) = (Stream::default(), folder.path().to_owned());
-        let recording = manner.events.then(|| File::create(path.join(EVENTS_FILE)));
-        let recording = recording.and_then(|file| {
-            let failed = |error| warn_user!("kvdyno: no {EVENTS_FILE} is kept: {error}");
-            let file = file.map_err(failed).ok()?;
-            Some(events.subscribe(Recording::new(BufWriter::new(file))))
-        });
+        let file = manner.events.then(|| File::create(path.join(EVENTS_FILE))).transpose();
+        let file = file.map_err(|error| {
+            let shown = path.join(EVENTS_FILE).display().to_string();
+            Failure::usage(format!(
+                "cannot make {shown}: {error}; choose another folder with --out"
+            ))
+        })?;
+        let recording = file.map(|file| events.subscribe(Recording::new(BufWriter::new(file))));
         let folder = events.subscribe(Kept::new(folder));
         let line = events.subscribe(ProgressLine::new(manner.quiet));
         events.tell(Event::run_began(result));
-        Output { events, origin, strict: manner.strict, path, folder, line, recording }
+        Ok(Output { events, origin, strict: manner.strict, path, folder, line, recording })
     }
 
     /// Where the run tells its story.
@@ -106,6 +116,7 @@ impl Output {
 
     /// Leaves no folder behind: there is nothing to keep.
     pub fn discard(self) {
+        self.line.leave();
         if let Some(recording) = self.recording {
             drop(recording.end());
             let _ = std::fs::remove_file(self.path.join(EVENTS_FILE));
@@ -122,6 +133,7 @@ impl Output {
         self.events.tell(Event::RunEnded { status, at: rfc3339(SystemTime::now()) });
         let result = self.events.result();
         self.line.catch_up(SHOWN);
+        self.line.leave();
         let recorded = self.recording.map_or(Ok(()), |recording| match recording.end() {
             Some(Heard { subscriber, missed: 0 }) => subscriber.finish().map_err(|e| e.to_string()),
             _ => Err(TOO_SLOW.to_owned()),

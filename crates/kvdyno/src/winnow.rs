@@ -142,7 +142,7 @@ fn measured(
     let folder = ResultFolder::create(Some(place), &plan.suite, started);
     let folder = folder.map_err(Failure::usage)?;
     let manner = Manner { quiet: arguments.quiet, ..Manner::default() };
-    let output = Output::new(folder, result, origin, manner);
+    let output = Output::new(folder, result, origin, manner)?;
     let exit = match &around {
         Some(around) => {
             let disclosed = testbed::disclosed(around.description());

@@ -84,4 +84,8 @@ fn events_are_kept_only_where_they_are_asked_for() {
     let scratch = Scratch::new();
     scratch.kvdyno("run --store map: --records 100 --mix get --requests 100 --out r").expect(2);
     assert!(!scratch.path("r/events.jsonl").exists());
+    // What is asked for and cannot be had is said before anything is measured.
+    std::fs::create_dir_all(scratch.path("s/events.jsonl")).expect("a folder in its place");
+    let refused = scratch.kvdyno("run --store map: --records 100 --events --out s");
+    refused.expect_line(64, &["events.jsonl", "--out"]);
 }

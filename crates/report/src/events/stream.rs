@@ -108,11 +108,20 @@ impl<S> Subscription<S> {
         }
     }
 
+    /// It hears what waits still, and then nothing more. Nobody waits for it.
+    pub fn leave(self) {
+        self.close();
+    }
+
+    fn close(&self) {
+        locked(&self.queue.waiting).is_closed = true;
+        self.queue.changed.notify_all();
+    }
+
     /// It hears what waits still, and then nothing more. `None` if it has failed.
     #[must_use]
     pub fn end(self) -> Option<Heard<S>> {
-        locked(&self.queue.waiting).is_closed = true;
-        self.queue.changed.notify_all();
+        self.close();
         let subscriber = self.thread.join().ok()?;
         let missed = locked(&self.queue.waiting).missed;
         Some(Heard { subscriber, missed })
@@ -269,6 +278,19 @@ mod tests {
         assert_eq!((heard.first(), heard.last()), (Some(&begin), Some(&ended)));
         assert!(missed >= 95 && heard.len() as u64 == 102 - missed, "{missed} missed");
         assert_eq!(stream.result().status, Status::Complete);
+    }
+
+    #[test]
+    fn one_that_nobody_waits_for_ends_all_the_same() {
+        let (here, gone) = channel();
+        struct Ends(
+            #[allow(dead_code, reason = "it closes the channel")] std::sync::mpsc::Sender<()>,
+        );
+        impl Subscriber for Ends {
+            fn hear(&mut self, _: &Event) {}
+        }
+        Stream::default().subscribe(Ends(here)).leave();
+        assert!(gone.recv().is_err(), "its thread is over");
     }
 
     #[test]
