@@ -78,6 +78,10 @@ const fn latency(
     ReportLine { label, meaning, unit, better: Better::Lower, value, least, ..PLAIN }
 }
 
+/// The latency that rankings go by.
+pub const P99: ReportLine =
+    latency("99%", "99th percentile of the latencies", |view| view.latency.p99, 1_000);
+
 /// The column that stands behind the others in a table of which some row has a miss.
 const HIT: ReportLine = ReportLine {
     label: "Hit",
@@ -138,7 +142,7 @@ pub const REPORT_LINES: [ReportLine; 13] = [
     },
     latency("50%", "median latency", |view| view.latency.p50, 20),
     latency("90%", "90th percentile of the latencies", |view| view.latency.p90, 100),
-    latency("99%", "99th percentile of the latencies", |view| view.latency.p99, 1_000),
+    P99,
     ReportLine {
         spare: true,
         ..latency("99.5%", "99.5th percentile of the latencies", |view| view.latency.p99_5, 2_000)
@@ -186,13 +190,18 @@ impl ReportLine {
     /// The value of a row as text; empty where it has none, a dash where its operations do not carry it.
     #[must_use]
     pub fn text(&self, view: &PhaseView, unit: LatencyUnit) -> String {
-        if view.latency.samples.is_some_and(|samples| samples < self.least) {
-            return "–".to_owned();
+        match (self.carried(view), (self.value)(view)) {
+            (Some(value), _) => self.value_text(value, unit),
+            (None, Some(value)) if value.is_finite() => "–".to_owned(),
+            (None, _) => String::new(),
         }
-        match (self.value)(view).filter(|value| value.is_finite()) {
-            Some(value) => self.value_text(value, unit),
-            None => String::new(),
-        }
+    }
+
+    /// The value of a row, where it has one that its operations carry.
+    #[must_use]
+    pub fn carried(&self, view: &PhaseView) -> Option<f64> {
+        let few = view.latency.samples.is_some_and(|samples| samples < self.least);
+        (self.value)(view).filter(|value| value.is_finite() && !few)
     }
 
     /// A value of this line as text.

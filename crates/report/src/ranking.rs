@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::lines::run_has_misses;
+use crate::lines::{P99, run_has_misses};
 use crate::result::{HistogramError, Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::view::{Clock, PhaseView, main_row};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
@@ -88,7 +88,7 @@ fn phase_standing(test: &str, rows: &[(&str, PhaseView)]) -> PhaseRanking {
         rows.iter().filter_map(|(label, row)| Some((*label, row.rate?))).collect();
     rates.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut p99s: Vec<(&str, f64)> =
-        rows.iter().filter_map(|(label, row)| Some((*label, row.latency.p99?))).collect();
+        rows.iter().filter_map(|(label, row)| Some((*label, P99.carried(row)?))).collect();
     p99s.sort_by(|a, b| a.1.total_cmp(&b.1));
     let clock = match rows[0].1.clock {
         Clock::Service => "service",
@@ -184,6 +184,19 @@ mod tests {
     use super::*;
     use crate::sample;
     use kvdyno_core::store::{Durability, Promise};
+
+    #[test]
+    fn what_the_table_does_not_carry_is_not_ranked() {
+        let phase = &sample::two_stores().runs[0].phases[0];
+        let row = |samples| {
+            let mut row = main_row(phase).unwrap();
+            row.latency.samples = Some(samples);
+            row
+        };
+        let told = phase_standing("Put", &[("lmdb", row(999)), ("fjall", row(1_000))]);
+        assert!(told.p99.starts_with("only fjall has a 99 % service time"), "{}", told.p99);
+        assert_eq!(phase_standing("Put", &[("lmdb", row(999))]).p99, "no 99 % service time");
+    }
 
     #[test]
     fn the_faster_store_is_named_with_its_ratio() {

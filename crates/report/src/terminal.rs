@@ -12,7 +12,7 @@ use crate::reasons::told_reasons;
 use crate::result::{
     ErrorResult, HistogramError, Level, PhaseResult, RunResult, StoreResult, StoreRun, moments,
 };
-use crate::view::{Clock, PhaseView, Scope, rows};
+use crate::view::{Clock, PhaseView, Scope, rows, title};
 use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_text, histories, moment_text, promises,
     shows_published, status_text, testbed_summary, verification_line,
@@ -262,7 +262,7 @@ pub(crate) fn heading_cells(lines: &[ReportLine]) -> Vec<String> {
 /// A row's cells, the first one unescaped.
 pub(crate) fn row_cells(view: &PhaseView, lines: &[ReportLine], unit: LatencyUnit) -> Vec<String> {
     let mark = if view.lower_bound { " ≥" } else { "" };
-    let first = format!("{}{mark}", printable(&view.test));
+    let first = format!("{}{mark}", printable(&title(&view.test, view.record_rate)));
     std::iter::once(first).chain(lines.iter().map(|line| line.text(view, unit))).collect()
 }
 

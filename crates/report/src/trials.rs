@@ -17,7 +17,7 @@ use crate::markdown::{escaped, line};
 use crate::result::{HistogramError, RunResult};
 use crate::terminal::layout::{columns, printable};
 use crate::terminal::{Style, heading_cells};
-use crate::view::{PhaseView, Scope, rows};
+use crate::view::{PhaseView, Scope, rows, title};
 use crate::wording::difference_stamp;
 
 /// Name of the summary in a folder of trials.
@@ -78,6 +78,9 @@ pub struct SpreadRow {
     pub test: String,
     /// Each figure that the row has.
     pub figures: Vec<TrialSpread>,
+    /// Headings of those that some trial's operations do not carry.
+    #[serde(skip)]
+    uncarried: Vec<&'static str>,
     #[serde(skip)]
     scope: Scope,
 }
@@ -303,12 +306,21 @@ impl StoreTrials {
 impl SpreadRow {
     fn of(scope: Scope, views: &[PhaseView]) -> SpreadRow {
         let spread = |column: &ReportLine| {
-            let values = views.iter().filter_map(|view| (column.value)(view));
-            TrialSpread::of(column.label, values.filter(|value| value.is_finite()).collect())
+            // A median over some of the trials is none over all.
+            let values: Option<Vec<f64>> = views.iter().map(|view| column.carried(view)).collect();
+            TrialSpread::of(column.label, values?)
         };
+        let few = |column: &&ReportLine| {
+            let uncarried =
+                |view: &PhaseView| (column.value)(view).is_some() && column.carried(view).is_none();
+            views.iter().any(uncarried)
+        };
+        let records: Option<Vec<f64>> = views.iter().map(|view| view.record_rate).collect();
+        let records = records.filter(|rates| !rates.is_empty()).map(|rates| median(&rates));
         SpreadRow {
-            test: views.first().map_or(String::new(), |view| view.test.clone()),
+            test: views.first().map_or(String::new(), |view| title(&view.test, records)),
             figures: report_lines(true).iter().filter_map(spread).collect(),
+            uncarried: report_lines(true).iter().filter(few).map(|column| column.label).collect(),
             scope,
         }
     }
@@ -318,7 +330,11 @@ impl SpreadRow {
     }
 
     fn median_text(&self, column: &ReportLine, unit: LatencyUnit) -> String {
-        self.figure(column).map_or(String::new(), |figure| column.value_text(figure.median, unit))
+        match self.figure(column) {
+            Some(figure) => column.value_text(figure.median, unit),
+            None if self.uncarried.contains(&column.label) => "–".to_owned(),
+            None => String::new(),
+        }
     }
 
     fn spread_text(&self, column: &ReportLine) -> String {
@@ -389,6 +405,28 @@ mod tests {
         let p50 = row.figures.iter().find(|figure| figure.label == "50%").unwrap();
         assert_eq!(p50.spread, None, "it was the same in every trial");
         assert_eq!(trials.comparisons.len(), 1);
+    }
+
+    #[test]
+    fn a_row_of_batches_has_one_rate_and_what_few_operations_do_not_carry_is_a_dash() {
+        let mut three = three();
+        for (n, (_, result)) in three.iter_mut().enumerate() {
+            let phase = &mut result.runs[0].phases[0];
+            let series = &mut phase.series[0];
+            series.kind = kvdyno_core::workload::Kind::InsertBatch;
+            // The last that ended came too late, and are in no rate.
+            (series.ok, series.records, series.drained) = (110, 11_000, 10);
+            phase.wall_ns = 1_000_000_000 * (n as u64 + 1);
+        }
+        let trials = Trials::of(&three).unwrap();
+        let row = &trials.stores[0].rows[0];
+        assert!(row.test.ends_with(" (5.00k records/s)"), "the median of the trials: {}", row.test);
+        let text = |label| {
+            let column = report_lines(true).iter().find(|column| column.label == label).unwrap();
+            row.median_text(column, LatencyUnit::Micros)
+        };
+        assert_eq!(text("Req/Sec"), "50.0");
+        assert_eq!(text("99.9%"), "–");
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub enum Scope {
 /// A row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseView {
-    /// First column.
+    /// What it is called.
     pub test: String,
     /// What it is about.
     pub scope: Scope,
@@ -64,6 +64,8 @@ pub struct PhaseView {
     pub lower_bound: bool,
     /// Successful operations a second.
     pub rate: Option<f64>,
+    /// Records a second that these moved, where each of them is a batch: it is not as slow as it looks.
+    pub record_rate: Option<f64>,
     /// Duration, ms.
     pub wall_ms: Option<f64>,
     /// Latencies of the operations that succeeded.
@@ -129,24 +131,28 @@ pub fn main_row(phase: &PhaseResult) -> Result<PhaseView, HistogramError> {
     phase_row(phase, label(phase), clock)
 }
 
-/// First column of a phase. Every warm-up has the same label, so its name tells which one it is.
-/// Requests that carry many records each are not as slow as they look, so batches tell how many records they
-/// moved a second.
+/// What a phase is called. Every warm-up has the same label, so its name tells which one it is.
 fn label(phase: &PhaseResult) -> String {
-    let label = match phase.name.strip_suffix(":warm-up") {
+    match phase.name.strip_suffix(":warm-up") {
         Some(warmed) if phase.warmup => format!("{warmed} (warm-up)"),
         _ => phase.label.clone(),
-    };
-    match &phase.series[..] {
-        [
-            SeriesResult {
-                kind: Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch, records, ..
-            },
-        ] => match rate(*records, phase.wall_ns) {
-            Some(rate) => format!("{label} ({} records/s)", approximate_count(rate)),
-            None => label,
-        },
-        _ => label,
+    }
+}
+
+/// Records a second of a phase that has nothing but batches, by the operations that its rate is made of.
+fn record_rate(phase: &PhaseResult) -> Option<f64> {
+    let [series] = &phase.series[..] else { return None };
+    let batches = matches!(series.kind, Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch);
+    let each = series.records as f64 / series.ok.max(1) as f64;
+    rate(series.in_time(), phase.wall_ns).filter(|_| batches).map(|rate| rate * each)
+}
+
+/// The first column of a row that is called `test`.
+#[must_use]
+pub fn title(test: &str, record_rate: Option<f64>) -> String {
+    match record_rate {
+        Some(rate) => format!("{test} ({} records/s)", approximate_count(rate)),
+        None => test.to_owned(),
     }
 }
 
@@ -179,6 +185,7 @@ fn phase_row(phase: &PhaseResult, test: String, clock: Clock) -> Result<PhaseVie
         prepares: phase.prepares(),
         lower_bound: clock == Clock::Response && phase.unstarted.is_some(),
         rate: phase.found_rate(),
+        record_rate: record_rate(phase),
         wall_ms: Some(phase.wall_ns as f64 / 1e6),
         latency: LatencyFigures::of(latency.as_ref()),
         errors: Some(phase.unsuccessful()),
@@ -200,6 +207,7 @@ fn series_row(phase: &PhaseResult, series: &SeriesResult) -> PhaseView {
         prepares: phase.prepares(),
         lower_bound: false,
         rate: rate(series.found_in_time(), phase.wall_ns),
+        record_rate: None,
         wall_ms: None,
         latency: LatencyFigures::of(latency.as_ref()),
         errors: Some(series.unsuccessful()),
@@ -246,6 +254,7 @@ fn published_row(figures: &Published) -> PhaseView {
         prepares: false,
         lower_bound: false,
         rate: figures.rate,
+        record_rate: None,
         wall_ms: figures.wall_ms,
         latency: LatencyFigures {
             samples: None,
