@@ -16,8 +16,8 @@ use kvdyno_core::store::{
 };
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
-    Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel,
-    ValueModel,
+    Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Ownership, Part, PhasePlan,
+    SizeModel, ValueModel,
 };
 
 const RECORDS: u64 = 1_000;
@@ -196,6 +196,7 @@ impl Bench {
                 // Longer than any run here: handing an interval over allocates.
                 interval: Duration::from_secs(3_600),
                 part: Part::WHOLE,
+                ownership: Ownership::ALL,
                 start_at: None,
                 give_up: Duration::from_secs(30),
                 pace: Pacing::Both,

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kvdyno_core::load::{Conduct, Interrupt};
 use kvdyno_core::measure;
 use kvdyno_core::suite::Plan;
+use kvdyno_core::workload::Ownership;
 
 use crate::args::{CarryingArguments, DataPolicy};
 
@@ -38,6 +39,7 @@ pub fn conduct(plan: &Plan, arguments: &CarryingArguments, start_at: Option<f64>
         threads,
         interval: Duration::from_secs(1),
         part: plan.part,
+        ownership: Ownership::ALL,
         start_at: start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
         give_up: arguments.give_up,
         pace: arguments.pace.into(),

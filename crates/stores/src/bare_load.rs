@@ -11,7 +11,9 @@ use kvdyno_core::load::{
 use kvdyno_core::measure::{Interval, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig, LedgerError};
-use kvdyno_core::workload::{Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan};
+use kvdyno_core::workload::{
+    Dataset, GroupPlan, KeyForm, KeyModel, Kind, Ownership, Part, PhasePlan,
+};
 
 use crate::error::StoreError;
 use crate::registry;
@@ -91,6 +93,7 @@ impl BareLoad<'_> {
             threads: 1,
             interval: self.interval,
             part: Part::WHOLE,
+            ownership: Ownership::ALL,
             start_at: None,
             give_up: NEVER,
             pace: Pacing::default(),

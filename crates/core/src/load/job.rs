@@ -12,7 +12,8 @@ use crate::measure::Nanos;
 use crate::store::{OperationId, Profile};
 use crate::verify::{Examination, Ledger, LedgerError, Sample, Sightings, Suspects};
 use crate::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, Kind, Marked, Marks, Part, PhasePlan, Workload,
+    Arrival, Dataset, Distribution, GroupPlan, Kind, Marked, Marks, Ownership, Part, PhasePlan,
+    Workload,
 };
 
 /// How a phase is carried.
@@ -24,6 +25,9 @@ pub struct Conduct {
     pub interval: Duration,
     /// This process's share of the load.
     pub part: Part,
+    /// Which records are this process's, where several carry one load together: it carries out what goes to
+    /// them, and nothing else. `part` is the whole then.
+    pub ownership: Ownership,
     /// Do not start before this time.
     pub start_at: Option<SystemTime>,
     /// Give the phase up when nothing has succeeded for this long while errors came.
@@ -232,6 +236,7 @@ impl Job {
             fields_apart: self.context.fields_apart,
             check_reads: self.plan.verify,
             part: self.context.conduct.part,
+            ownership: self.context.conduct.ownership,
             fabricated: self.context.profile.capabilities.fabricates,
             time_misses: !self.plan.faults.is_empty(),
             sample: self.sample.clone(),
@@ -251,8 +256,17 @@ impl Job {
         self.context.conduct.interval.as_nanos() as Nanos
     }
 
-    /// Operations that the phase will make, where it is bounded by count.
+    /// Whose operations its lanes give out. What this process has marked it reads again, whosever it is.
+    pub(super) fn gives_out(&self) -> Ownership {
+        if self.again.is_some() { Ownership::ALL } else { self.context.conduct.ownership }
+    }
+
+    /// Operations that the phase will make, where it is bounded by count. How many of them are an owner's
+    /// nobody counts beforehand.
     pub(super) fn requests(&self) -> Option<u64> {
+        if !self.gives_out().is_all() {
+            return None;
+        }
         let part = self.context.conduct.part;
         let of_part = |n: u64| n.saturating_sub(u64::from(part.index)).div_ceil(part.count.into());
         self.groups.iter().map(|(group, _)| group.requests.map(of_part)).sum()
@@ -291,6 +305,7 @@ pub(super) fn no_history(plan: &PhasePlan, context: &Context) -> Option<&'static
     match context {
         _ if context.ledger.is_none() || !plan.verify => Some("verification is off"),
         _ if context.conduct.part.count > 1 => Some("the other parts write the same records"),
+        _ if !context.conduct.ownership.is_all() => Some("several processes have its histories"),
         _ if context.profile.capabilities.fabricates => Some("the store makes values up"),
         _ if context.profile.capabilities.may_forget => Some("the store may forget records"),
         _ if context.fields_apart => Some("fields of a record are written apart"),

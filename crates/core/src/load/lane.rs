@@ -1,6 +1,8 @@
 //! One worker's share of a client group: it gives out operation ids in order to whichever of the
 //! group's clients on this worker is free, so that one stalled client delays nobody's schedule.
 
+mod owned;
+
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use super::schedule::Dues;
 use crate::measure::{Nanos, latency_histogram};
 use crate::store::OperationId;
 use crate::workload::{Drawer, GroupPlan, Operation, Workload};
+use owned::Owned;
 
 /// An operation given to a client.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +38,13 @@ pub(super) struct Lane {
     queue: RefCell<Queue>,
     /// A second cursor over the same due times, which tells how many fell due in an interval.
     offered: RefCell<Dues>,
+    /// Ids from here on are not given out as they come.
     limit: u64,
     issued: Cell<u64>,
     claimed: Cell<u64>,
     claimed_and_offered: Cell<u64>,
+    /// Of a load whose records have several owners.
+    owned: Option<Box<Owned>>,
 }
 
 /// How many operations are drawn before they are given out, so that the ledger word of each can be
@@ -77,6 +83,7 @@ impl Lane {
             issued: Cell::new(0),
             claimed: Cell::new(0),
             claimed_and_offered: Cell::new(0),
+            owned: None,
         }
     }
 
@@ -90,7 +97,7 @@ impl Lane {
         let queue = &mut *queue;
         let (id, due) = queue.dues.peek();
         if id >= self.limit || due >= deadline {
-            return None;
+            return self.claim_own(queue, deadline);
         }
         let drawn = &mut queue.drawn[queue.at % AHEAD];
         let operation = *drawn;
@@ -128,6 +135,9 @@ impl Lane {
         if !self.open {
             return self.claimed.get() - self.claimed_and_offered.replace(self.claimed.get());
         }
+        if let Some(owned) = &self.owned {
+            return owned.offered_before(end, &self.queue.borrow());
+        }
         let mut offered = self.offered.borrow_mut();
         let mut count = 0;
         while let (id, due) = offered.peek()
@@ -140,15 +150,21 @@ impl Lane {
         count
     }
 
-    /// One more than the highest id given out.
+    /// One more than the highest id given out; where there are others between them, passed over.
     pub fn issued(&self) -> u64 {
-        self.issued.get()
+        match &self.owned {
+            Some(owned) => owned.issued(&self.queue.borrow()).unwrap_or(self.issued.get()),
+            None => self.issued.get(),
+        }
     }
 
     /// Lower bounds of the response times of operations due before `stop` and never started, ns.
     pub fn unstarted(&self, stop: Nanos) -> Option<Histogram<u64>> {
         if !self.open {
             return None;
+        }
+        if let Some(owned) = &self.owned {
+            return owned.unstarted(stop, &self.queue.borrow());
         }
         let mut bounds = None;
         let mut dues = self.queue.borrow().dues.clone();

@@ -260,10 +260,21 @@ impl Watch {
     /// before, with their schedule or with the last answer.
     fn planned_end(&self, job: &Job) -> Nanos {
         let deadline = job.controls.deadline();
-        let all_made = job.requests().is_some_and(|all| self.collector.completed() >= all);
+        let all_made = match job.requests() {
+            Some(all) => self.collector.completed() >= all,
+            None => self.all_passed(job),
+        };
         let by_requests = self.collector.end_of_work().max(job.end_of_schedule(self.started.start));
         // Without a deadline a worker has left early: no more is to come.
         if all_made || deadline == Nanos::MAX { by_requests.min(deadline) } else { deadline }
+    }
+
+    /// Every worker has come to the end of every group's ids.
+    fn all_passed(&self, job: &Job) -> bool {
+        let bound = |group: u16| job.groups[usize::from(group)].0.requests;
+        let mut issued = self.ended.iter().flat_map(|ended| &ended.issued);
+        self.ended.len() == self.started.workers
+            && issued.all(|&(group, issued)| bound(group).is_some_and(|all| issued >= all))
     }
 
     /// Stops the load where there is a reason to; `false` once waiting any longer is hopeless.

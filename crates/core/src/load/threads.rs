@@ -146,9 +146,14 @@ impl<S: Store> Assignment<S> {
             let (plan, workload) = &self.job.groups[seat.group];
             let first = u64::from(part.index) + u64::from(part.count) * seat.lane;
             let stride = u64::from(part.count) * seat.lanes;
-            let dues = Dues::new(plan.arrival, start, first, stride, plan.seed);
+            let ownership = self.job.gives_out();
+            // Independent arrivals together are arrivals of the sum of their rates.
+            let seed = plan.seed ^ (u64::from(ownership.index) << 32);
+            let dues = Dues::new(plan.arrival, start, first, stride, seed);
             let (group, first) = (seat.group as u16, self.job.first_of(seat.group as u16));
-            Lane::new(group, first, Arc::clone(plan), workload.clone(), dues)
+            let lane = Lane::new(group, first, Arc::clone(plan), workload.clone(), dues);
+            let job = Arc::clone(&self.job);
+            lane.of_owner(ownership, move || job.controls.deadline())
         });
         let mut recorder = Recorder::new(
             self.worker,

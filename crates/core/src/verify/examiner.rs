@@ -20,7 +20,7 @@ use super::stamp::{self, Expected, SeenStamp, WriterRun};
 use super::suspects::Suspects;
 use crate::measure::Nanos;
 use crate::store::{FieldSpan, OperationId, Reading};
-use crate::workload::{Dataset, Marks, Part};
+use crate::workload::{Dataset, Marks, Ownership, Part};
 use in_flight::WriteSlot;
 pub use in_flight::{ReadTickets, WriteSlots};
 
@@ -37,6 +37,8 @@ pub struct Examination {
     pub check_reads: bool,
     /// Whose records are our own.
     pub part: Part,
+    /// The same, where records have owners: the ledger has words for our own only.
+    pub ownership: Ownership,
     /// The store makes values up (`null:`): their stamp is all there is to check.
     pub fabricated: bool,
     /// Misses are counted by the time at which they came, too: the phase has faults.
@@ -72,6 +74,10 @@ pub struct Examiner {
     ledger: Option<Arc<Ledger>>,
     /// Reads are checked, and nobody asks which were answered.
     usual: bool,
+    /// Every record is our own.
+    alone: bool,
+    /// A record's word in the ledger has the record's number.
+    plain: bool,
     tally: Tally,
     missing: Missing,
     anomalies: Vec<Anomaly>,
@@ -100,10 +106,14 @@ impl Examiner {
         let ledger = by.ledger.take();
         let usual = by.check_reads && by.answered.is_none();
         let missing = Missing::new(by.time_misses);
+        let alone = by.part.count == 1 && by.ownership.is_all();
+        let plain = !by.fields_apart && by.ownership.is_all();
         Examiner {
             by,
             ledger,
             usual,
+            alone,
+            plain,
             tally: Tally::default(),
             missing,
             anomalies: Vec::new(),
@@ -139,15 +149,14 @@ impl Examiner {
 
     #[inline]
     fn slots(&self, record: u64, field: Option<u16>) -> std::ops::Range<u64> {
-        if !self.by.fields_apart {
+        if self.plain {
             return record..record + 1;
         }
-        let fields = u64::from(self.by.dataset.fields);
-        match field {
-            Some(field) => {
-                record * fields + u64::from(field)..record * fields + u64::from(field) + 1
-            }
-            None => record * fields..(record + 1) * fields,
+        let words = if self.by.fields_apart { u64::from(self.by.dataset.fields) } else { 1 };
+        let first = self.by.ownership.slot(record).wrapping_mul(words);
+        match field.filter(|_| self.by.fields_apart) {
+            Some(field) => first + u64::from(field)..first + u64::from(field) + 1,
+            None => first..first.wrapping_add(words),
         }
     }
 
@@ -155,8 +164,8 @@ impl Examiner {
     #[inline]
     pub fn prefetch(&self, record: u64) {
         if let Some(ledger) = &self.ledger {
-            let words = if self.by.fields_apart { self.by.dataset.fields } else { 1 };
-            ledger.prefetch(record.wrapping_mul(words.into()));
+            let slot = if self.plain { record } else { self.slots(record, None).start };
+            ledger.prefetch(slot);
         }
     }
 
@@ -169,11 +178,11 @@ impl Examiner {
         kind: WriteKind,
         writes: &mut WriteSlots,
     ) {
-        let slots = self.slots(record, field);
-        if self.by.fields_apart {
-            slots.for_each(|slot| writes.push(self.begin_slot(record, slot, kind)));
+        if self.plain {
+            writes.push(self.begin_slot(record, record, kind));
         } else {
-            writes.push(self.begin_slot(record, slots.start, kind));
+            let slots = self.slots(record, field);
+            slots.for_each(|slot| writes.push(self.begin_slot(record, slot, kind)));
         }
     }
 
@@ -229,7 +238,7 @@ impl Examiner {
             let slots = self.slots(record, None);
             reads.slot = slots.start;
             reads.first = Some(ledger.begin_read(slots.start));
-            if self.by.fields_apart {
+            if !self.plain {
                 reads.others.clear();
                 reads.others.extend(slots.skip(1).map(|slot| Some(ledger.begin_read(slot))));
             }
@@ -305,8 +314,13 @@ impl Examiner {
 
     #[inline]
     fn is_own(&self, record: u64) -> bool {
+        self.alone || self.is_own_of_several(record)
+    }
+
+    fn is_own_of_several(&self, record: u64) -> bool {
         let part = self.by.part;
-        part.count == 1 || record % u64::from(part.count) == u64::from(part.index)
+        let of_part = record % u64::from(part.count) == u64::from(part.index);
+        of_part && self.by.ownership.owns(record)
     }
 
     /// One record was read, and a word of the ledger for each of its fields, if these have such.

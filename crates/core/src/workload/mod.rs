@@ -11,6 +11,7 @@ mod key;
 mod marks;
 mod mix;
 mod operation;
+mod ownership;
 mod plan;
 mod reach;
 mod sampled;
@@ -28,6 +29,7 @@ pub use key::KeyWriter;
 pub(crate) use marks::{Marked, Marks};
 pub use mix::{MixCursor, Mixer};
 pub use operation::{Drawer, Operation, Workload};
+pub use ownership::Ownership;
 pub use plan::{
     Arrival, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part,
     PhasePlan, SizeModel, ValueModel, YcsbLaw,

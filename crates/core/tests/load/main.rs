@@ -2,6 +2,7 @@
 
 mod ends;
 mod misses;
+mod owners;
 mod pacing;
 mod recheck;
 mod stores;
@@ -15,7 +16,7 @@ use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason, now};
 use kvdyno_core::store::{Profile, Threading};
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan,
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Ownership, Part, PhasePlan,
 };
 use stores::{Behaviour, MapStore, Shared};
 
@@ -87,6 +88,7 @@ impl Bench {
                 threads: 2,
                 interval: Duration::from_millis(100),
                 part: Part::WHOLE,
+                ownership: Ownership::ALL,
                 start_at: None,
                 give_up: Duration::from_millis(700),
                 pace: Pacing::Both,

@@ -9,8 +9,8 @@ use kvdyno_core::measure::{Interval, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{AnomalyKind, Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
-    Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel,
-    ValueModel,
+    Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Ownership, Part, PhasePlan,
+    SizeModel, ValueModel,
 };
 
 /// Opens the store that a URL names.
@@ -85,6 +85,7 @@ impl Run {
                 threads: 1,
                 interval: Duration::from_secs(1),
                 part,
+                ownership: Ownership::ALL,
                 start_at: None,
                 give_up: Duration::from_secs(30),
                 pace: Pacing::Both,

@@ -94,18 +94,25 @@ impl<P: RequestClock> OperationRunner<'_, P> {
         self.end_write(ended)
     }
 
-    /// Notes the records of the batch and writes their keys; how many there are.
+    /// Notes the records of the batch and writes their keys; how many there are. Of a batch whose records have
+    /// several owners each sends its part.
     fn name_batch(&mut self, issued: &IssuedOperation) -> usize {
         let count = issued.operation.count;
         let entries = &mut self.batch.entries;
         if entries.len() < count as usize {
             entries.resize_with(count as usize, Entry::default);
         }
-        for (i, entry) in (0..count).zip(entries) {
-            entry.record = self.lane.batch_record(issued, i);
-            self.lane.workload.keys().write(entry.record, &mut entry.key);
+        let mut named = 0;
+        for i in 0..count {
+            let record = self.lane.batch_record(issued, i);
+            if self.lane.owns(record) {
+                let entry = &mut entries[named];
+                entry.record = record;
+                self.lane.workload.keys().write(record, &mut entry.key);
+                named += 1;
+            }
         }
-        count as usize
+        named
     }
 }
 

@@ -28,7 +28,7 @@ impl Examiner {
             }
             self.tally.reads += 1;
             if let Some(seen) = self.check_whole(&row, value) {
-                self.judge_late(&row, record, 0, seen);
+                self.judge_late(&row, 0, seen);
             }
         }
     }
@@ -38,22 +38,22 @@ impl Examiner {
         let fields = self.by.dataset.fields;
         self.tally.reads += u64::from(fields);
         self.note_fields();
-        let first = row.record * u64::from(fields);
         for (field, part) in (0..).zip(stamp::split(value, fields)) {
             let seen = match part {
                 Ok(part) => self.check_field(row, field, part),
                 Err(fault) => self.unreadable(row, field, value, &fault),
             };
             if let Some(seen) = seen {
-                self.judge_late(row, first + u64::from(field), field, seen);
+                self.judge_late(row, field, seen);
             }
         }
     }
 
-    fn judge_late(&mut self, row: &AnsweredRead<'_>, slot: u64, field: u16, seen: SeenStamp) {
+    fn judge_late(&mut self, row: &AnsweredRead<'_>, field: u16, seen: SeenStamp) {
         if self.is_own(row.record)
             && let Some(ledger) = &self.ledger
         {
+            let slot = self.slots(row.record, Some(field)).start;
             let judgement = ledger.judge_late(slot, seen.into(), row.sent);
             self.count(row, field, Some(seen), judgement);
         }

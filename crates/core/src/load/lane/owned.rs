@@ -1,0 +1,212 @@
+//! A lane of a load whose records have several owners: of its ids it gives out those whose operation goes to
+//! a record of this process, and passes over the others. A lane without other owners never comes here.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram;
+
+use super::{AHEAD, IssuedOperation, Lane, Queue};
+use crate::load::schedule::Dues;
+use crate::measure::{Nanos, latency_histogram, now};
+use crate::workload::{Drawer, Kind, Operation, Ownership};
+
+/// Ids passed over between two looks at the clock.
+const LOOK: u64 = 1_024;
+/// After so many ids in a row of which none is its own, a lane without a bound has nothing to do.
+const MOST_PASSED: u64 = 1 << 20;
+
+/// What such a lane keeps beside what every lane has.
+pub(super) struct Owned {
+    ownership: Ownership,
+    /// Ids of the group, if they end.
+    requests: Option<u64>,
+    /// When the phase ends, as far as that is known.
+    deadline: Box<dyn Fn() -> Nanos>,
+    begun: Cell<bool>,
+    /// Id and due time of each operation that the queue has drawn; `None`: there is no further one.
+    found: [Cell<Option<(u64, Nanos)>>; AHEAD],
+    offered: RefCell<Offered>,
+}
+
+/// What fell due and has been counted.
+struct Offered {
+    /// All own operations due before this.
+    before: Nanos,
+    /// Due times of operations given out since, in order.
+    given_out: VecDeque<Nanos>,
+    /// Looks beyond what the queue has drawn, where clients are behind.
+    dues: Dues,
+    drawer: Drawer,
+}
+
+impl Lane {
+    /// The same lane, of the records that are `ownership`'s.
+    pub fn of_owner(
+        mut self,
+        ownership: Ownership,
+        deadline: impl Fn() -> Nanos + 'static,
+    ) -> Lane {
+        if ownership.is_all() {
+            return self;
+        }
+        // From now on no id is given out as it comes.
+        self.limit = 0;
+        let offered = Offered {
+            before: 0,
+            given_out: VecDeque::new(),
+            dues: self.queue.borrow().dues.clone(),
+            drawer: self.workload.drawer(),
+        };
+        self.owned = Some(Box::new(Owned {
+            ownership,
+            requests: self.plan.requests,
+            deadline: Box::new(deadline),
+            begun: Cell::new(false),
+            found: Default::default(),
+            offered: RefCell::new(offered),
+        }));
+        self
+    }
+
+    /// Whether `record` is this process's.
+    #[inline]
+    pub fn owns(&self, record: u64) -> bool {
+        self.owned.as_ref().is_none_or(|owned| owned.ownership.owns(record))
+    }
+
+    /// The next own operation; `None` where no other process owns records, for then there is no id left.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn claim_own(&self, queue: &mut Queue, deadline: Nanos) -> Option<IssuedOperation> {
+        let owned = self.owned.as_ref()?;
+        if !owned.begun.replace(true) {
+            (0..AHEAD).for_each(|at| owned.draw_next(queue, at));
+        }
+        let at = queue.at % AHEAD;
+        let (id, due) = owned.found[at].get()?;
+        if due >= deadline {
+            return None;
+        }
+        let operation = queue.drawn[at];
+        owned.draw_next(queue, at);
+        queue.at += 1;
+        self.issued.set(id + 1);
+        self.claimed.set(self.claimed.get() + 1);
+        if self.open {
+            owned.offered.borrow_mut().give_out(due);
+        }
+        Some(IssuedOperation { id, due: self.open.then_some(due), operation })
+    }
+}
+
+impl Owned {
+    /// Draws the next own operation into place `at` of the queue.
+    fn draw_next(&self, queue: &mut Queue, at: usize) {
+        let next = self.next_own(&mut queue.dues, &mut queue.drawer, Nanos::MAX);
+        self.found[at].set(next.map(|(id, due, operation)| {
+            queue.drawn[at] = operation;
+            (id, due)
+        }));
+    }
+
+    /// Goes on behind the next own operation that is due before `before`; if there is none, to where that
+    /// is clear.
+    fn next_own(
+        &self,
+        dues: &mut Dues,
+        drawer: &mut Drawer,
+        before: Nanos,
+    ) -> Option<(u64, Nanos, Operation)> {
+        let mut passed = 0;
+        loop {
+            let (id, due) = dues.peek();
+            let deadline = (self.deadline)();
+            let over = self.requests.is_some_and(|requests| id >= requests);
+            if over || due >= before.min(deadline) {
+                return None;
+            }
+            let operation = drawer.draw(id);
+            dues.advance();
+            if self.is_own(drawer, id, &operation) {
+                return Some((id, due, operation));
+            }
+            passed += 1;
+            let idle = self.requests.is_none() && passed >= MOST_PASSED;
+            if idle || passed % LOOK == 0 && now() >= deadline {
+                return None;
+            }
+        }
+    }
+
+    /// A batch is carried out by every owner of one of its records.
+    fn is_own(&self, drawer: &mut Drawer, id: u64, operation: &Operation) -> bool {
+        let owns = |record| self.ownership.owns(record);
+        match operation.kind {
+            Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch => {
+                (0..operation.count).any(|i| owns(drawer.batch_record(id, operation, i)))
+            }
+            _ => owns(operation.record),
+        }
+    }
+
+    /// What the queue has drawn and nobody was given, in order.
+    fn waiting<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = (u64, Nanos)> + 'a {
+        (0..AHEAD).map_while(move |n| self.found[(queue.at + n) % AHEAD].get())
+    }
+
+    /// As [`Lane::offered_before`], of open arrivals.
+    pub fn offered_before(&self, end: Nanos, queue: &Queue) -> u64 {
+        let offered = &mut *self.offered.borrow_mut();
+        let mut count = 0;
+        while offered.given_out.front().is_some_and(|due| *due < end) {
+            offered.given_out.pop_front();
+            count += 1;
+        }
+        let ahead = self.waiting(queue).map(|(_, due)| due);
+        count += ahead.filter(|due| (offered.before..end).contains(due)).count() as u64;
+        if offered.dues.peek().0 < queue.dues.peek().0 {
+            offered.dues = queue.dues.clone();
+        }
+        while self.next_own(&mut offered.dues, &mut offered.drawer, end).is_some() {
+            count += 1;
+        }
+        offered.before = offered.before.max(end);
+        count
+    }
+
+    /// As [`Lane::unstarted`].
+    pub fn unstarted(&self, stop: Nanos, queue: &Queue) -> Option<Histogram<u64>> {
+        let mut bounds = None;
+        let mut note = |due: Nanos| {
+            let bounds = bounds.get_or_insert_with(latency_histogram::<u64>);
+            bounds.saturating_record((stop - due).max(1));
+        };
+        let ahead = self.waiting(queue).map(|(_, due)| due);
+        ahead.filter(|due| *due < stop).for_each(&mut note);
+        let drawer = &mut self.offered.borrow_mut().drawer;
+        let mut dues = queue.dues.clone();
+        while let Some((_, due, _)) = self.next_own(&mut dues, drawer, stop) {
+            note(due);
+        }
+        bounds
+    }
+
+    /// All ids, if none is left; `None` while that is not clear.
+    pub fn issued(&self, queue: &Queue) -> Option<u64> {
+        let none_left = self.begun.get() && self.waiting(queue).next().is_none();
+        self.requests.filter(|requests| none_left && queue.dues.peek().0 >= *requests)
+    }
+}
+
+impl Offered {
+    /// An operation is given out. If it is due before what was counted it was counted then.
+    fn give_out(&mut self, due: Nanos) {
+        if due >= self.before {
+            self.given_out.push_back(due);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::store::OperationId;
+use crate::workload::{
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Part, Workload, YcsbLaw,
+};
+
+const SECOND: Nanos = 1_000_000_000;
+
+fn group(mix: &[(Kind, u16)], keys: Distribution) -> GroupPlan {
+    let plan = GroupPlan::plain("test", mix, 2_000);
+    GroupPlan { keys, requests: Some(10_000), ..plan }
+}
+
+fn lanes(plan: &GroupPlan, ownership: Ownership, count: u64) -> Vec<Lane> {
+    let key = KeyModel { form: KeyForm::Decimal, length: 16 };
+    let dataset = Dataset { id: 3, session: 1, key, fields: 1, capacity: 1_000_000 };
+    let workload = Workload::new(plan, &dataset, Part::WHOLE).unwrap();
+    let first = OperationId { phase: 0, group: 0, id: 0 };
+    let lane = |number| {
+        let dues = Dues::new(plan.arrival, 0, number, count, plan.seed);
+        let lane = Lane::new(0, first, Arc::new(plan.clone()), workload.clone(), dues);
+        lane.of_owner(ownership, || Nanos::MAX)
+    };
+    (0..count).map(lane).collect()
+}
+
+/// Every (id, kind, record) that a process carries out.
+fn carried_out(plan: &GroupPlan, ownership: Ownership, count: u64) -> Vec<(u64, Kind, u64)> {
+    let mut all = Vec::new();
+    for lane in lanes(plan, ownership, count) {
+        while let Some(issued) = lane.claim(0, Nanos::MAX) {
+            let operation = issued.operation;
+            let one_of = |i| (issued.id, operation.kind, lane.batch_record(&issued, i));
+            let batch =
+                matches!(operation.kind, Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch);
+            let records = (0..if batch { operation.count } else { 1 }).map(one_of);
+            all.extend(records.filter(|(_, _, record)| lane.owns(*record)));
+        }
+        if !ownership.is_all() {
+            assert_eq!(lane.issued(), 10_000, "all its ids are passed");
+        }
+    }
+    all
+}
+
+fn distributions() -> [Distribution; 6] {
+    [
+        Distribution::Uniform,
+        Distribution::Sequential,
+        Distribution::Zipfian { exponent: 0.99, scrambled: true },
+        Distribution::Zipfian { exponent: 1.3, scrambled: false },
+        Distribution::Latest { exponent: 0.99 },
+        Distribution::Ycsb { law: YcsbLaw::Latest, records: 2_000 },
+    ]
+}
+
+/// One, two and five processes carry out the same operations, each exactly once, whatever the number of
+/// their workers.
+#[test]
+fn owners_together_do_exactly_what_one_process_does() {
+    let singles = [
+        (Kind::Get, 400),
+        (Kind::Insert, 150),
+        (Kind::Update, 150),
+        (Kind::ReadModifyWrite, 100),
+        (Kind::PutGet, 50),
+        (Kind::Delete, 50),
+        (Kind::Scan, 50),
+        (Kind::GetAbsent, 50),
+    ];
+    let batches = [(Kind::GetBatch, 400), (Kind::PutBatch, 300), (Kind::InsertBatch, 300)];
+    for mix in [singles.as_slice(), &batches, &[(Kind::Insert, 1_000)]] {
+        for keys in distributions() {
+            let plan = group(mix, keys);
+            let mut whole = carried_out(&plan, Ownership::ALL, 2);
+            whole.sort_unstable();
+            for count in [2, 5] {
+                let owner = |index| {
+                    let lanes = 1 + u64::from(index % 3);
+                    carried_out(&plan, Ownership { index, count }, lanes)
+                };
+                let each: Vec<_> = (0..count).map(owner).collect();
+                assert!(each.iter().all(|own| !own.is_empty()), "{keys:?}: {count}");
+                let mut all = each.concat();
+                all.sort_unstable();
+                assert!(all == whole, "{keys:?}, {mix:?}: {count} owners do something else");
+            }
+        }
+    }
+}
+
+/// Each operation is due when it would be in one process, is counted as offered in the same interval, and
+/// what was never started has the same bounds.
+#[test]
+fn owners_together_are_offered_what_one_process_is() {
+    let arrivals = [
+        Arrival::Constant { rate: 1_000.0 },
+        Arrival::Ramp { from: 100.0, to: 3_000.0, over: std::time::Duration::from_secs(3) },
+    ];
+    for arrival in arrivals {
+        let plan = GroupPlan { arrival, ..group(&[(Kind::Get, 1_000)], Distribution::Uniform) };
+        // How many of what falls due in a second is started in it: all, none, or some.
+        for keeps_up in [1.0, 0.0, 0.6] {
+            let seen = |ownership, count| {
+                let (mut offered, mut dues, mut unstarted) = ([0; 4], Vec::new(), 0);
+                for lane in lanes(&plan, ownership, count) {
+                    for (second, offered) in (1..).zip(&mut offered) {
+                        let until = (second as f64 * keeps_up * SECOND as f64) as Nanos;
+                        while let Some(issued) = lane.claim(0, until) {
+                            dues.push((issued.id, issued.due.unwrap()));
+                        }
+                        *offered += lane.offered_before(second * SECOND);
+                    }
+                    unstarted += lane.unstarted(4 * SECOND).map_or(0, |bounds| bounds.len());
+                }
+                (offered, dues, unstarted)
+            };
+            let mut whole = seen(Ownership::ALL, 1);
+            whole.1.sort_unstable();
+            let mut together = ([0; 4], Vec::new(), 0);
+            for index in 0..3 {
+                let (offered, dues, unstarted) = seen(Ownership { index, count: 3 }, 2);
+                together.0.iter_mut().zip(offered).for_each(|(all, own)| *all += own);
+                together.1.extend(dues);
+                together.2 += unstarted;
+            }
+            together.1.sort_unstable();
+            assert!(together == whole, "{arrival:?}, {keeps_up}: {:?} {:?}", together.0, whole.0);
+        }
+    }
+}
+
+/// A rate at random stays the rate of all of them together.
+#[test]
+fn random_arrivals_of_all_owners_are_as_many_as_were_asked_for() {
+    let arrival = Arrival::Poisson { rate: 20_000.0 };
+    let plan = GroupPlan {
+        arrival,
+        requests: None,
+        ..group(&[(Kind::Get, 1_000)], Distribution::Uniform)
+    };
+    let due = |index| {
+        let own = lanes(&plan, Ownership { index, count: 4 }, 2);
+        own.iter().map(|lane| lane.offered_before(5 * SECOND)).sum::<u64>()
+    };
+    let all: u64 = (0..4).map(due).sum();
+    assert!((98_500..101_500).contains(&all), "{all}");
+}
+
+#[test]
+fn a_lane_that_owns_nothing_of_an_endless_load_ends() {
+    let plan = GroupPlan {
+        requests: None,
+        records: 1,
+        insert_first: 1,
+        ..group(&[(Kind::Get, 1_000)], Distribution::Uniform)
+    };
+    let owners = (0..3).map(|index| Ownership { index, count: 3 });
+    let (mine, others): (Vec<_>, Vec<_>) = owners.partition(|owner| owner.owns(0));
+    assert!(lanes(&plan, mine[0], 1)[0].claim(0, Nanos::MAX).is_some());
+    for other in others {
+        assert!(lanes(&plan, other, 1)[0].claim(0, Nanos::MAX).is_none());
+    }
+}
