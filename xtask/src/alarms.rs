@@ -87,9 +87,9 @@ pub fn alarms(options: &Options) -> Result<(), StepFailure> {
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => {
-            let build = ["build", "--release", "--package", "kvdyno", "--features", "full"];
-            steps::run(steps::cargo().args(build))?;
-            root().join("target/release/kvdyno")
+            let build = ["build", "--package", "kvdyno", "--features", "full"];
+            steps::run(steps::cargo().args(build).args(steps::BY_DIST))?;
+            steps::dist_binary()
         }
     };
     let mut sums = Vec::new();

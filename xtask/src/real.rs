@@ -75,11 +75,11 @@ pub fn real(options: &Options) -> Result<(), StepFailure> {
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => {
-            let build = ["build", "--release", "--package", "kvdyno", "--features", "full"];
+            let build = ["build", "--package", "kvdyno", "--features", "full"];
             let mut cargo = steps::cargo();
-            servers::with_rocksdb(cargo.args(build));
+            servers::with_rocksdb(cargo.args(build).args(steps::BY_DIST));
             steps::run(&mut cargo)?;
-            root().join("target/release/kvdyno")
+            steps::dist_binary()
         }
     };
     let folder = root().join("target/real").join(name);

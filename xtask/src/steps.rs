@@ -75,6 +75,15 @@ pub fn cargo() -> Command {
     cargo
 }
 
+/// Arguments that build by the profile with every optimisation: what benchmarks measure and packages hold.
+pub const BY_DIST: [&str; 2] = ["--profile", "dist"];
+
+/// The command, as [`BY_DIST`] builds it.
+#[must_use]
+pub fn dist_binary() -> PathBuf {
+    root().join("target/dist/kvdyno")
+}
+
 /// The command as one would type it.
 #[must_use]
 pub fn shown(command: &Command) -> String {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use kvdyno_core::ground::{numbers, units};
 use kvdyno_core::measure::{
-    FitWarning, Fitness, NetworkDevice, Spread, allowed_cpus, check_machine,
+    FitWarning, Fitness, IDLE_OTHER_LOAD, IDLE_STEAL, NetworkDevice, Spread, allowed_cpus,
+    check_machine,
 };
 use kvdyno_stores::bare_load::{BareLoad, Unobserved};
 
@@ -55,8 +56,13 @@ fn print_machine(fitness: &Fitness) {
     if let Some(files) = probes.open_files {
         say!("open files    {} allowed, {} at most", files.soft, files.hard);
     }
-    if let Some(steal) = probes.steal {
-        say!("steal         {:.1} % of the machine's time", steal * 100.0);
+    for (what, share, most) in
+        [("steal", probes.steal, IDLE_STEAL), ("other load", probes.other_load, IDLE_OTHER_LOAD)]
+    {
+        if let Some(share) = share {
+            let [share, most] = [share, most].map(|share| share * 100.0);
+            say!("{what:13} {share:.1} % of the machine's time (idle: at most {most:.0} %)");
+        }
     }
 }
 

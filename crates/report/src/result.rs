@@ -15,18 +15,19 @@ mod load;
 mod merge;
 mod outcome;
 mod phase;
-mod tally;
+#[cfg(test)]
+mod schema;
 mod testbed;
 
 use std::time::SystemTime;
 
+use kvdyno_core::measure::BUILD_PROFILE;
 use kvdyno_core::shown;
 use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict;
 use kvdyno_core::verify::Tally;
 use kvdyno_core::workload::{Dataset, Part};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use account::{
@@ -63,7 +64,8 @@ pub(crate) use phase::rate;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// A suite against one or several stores, one after the other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -84,7 +86,7 @@ pub struct RunResult {
     /// What was run.
     pub suite: SuiteResult,
     /// The part of the load that this process carried.
-    #[schemars(with = "PartSchema")]
+    #[cfg_attr(test, schemars(with = "schema::PartSchema"))]
     pub part: Part,
     /// Which repetition of the run this is, where there are several.
     #[serde(default)]
@@ -101,7 +103,8 @@ pub struct RunResult {
 }
 
 /// The kvdyno that measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Build {
     /// Its version.
     pub version: String,
@@ -109,10 +112,14 @@ pub struct Build {
     pub git: Option<String>,
     /// Built without optimisation: its figures are worth nothing.
     pub debug: bool,
+    /// The Cargo profile that it was built by, such as `release` or `dist`; older results do not tell it.
+    #[serde(default)]
+    pub profile: Option<String>,
 }
 
 /// How far a run came.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Status {
     /// It runs, or was killed while it ran.
@@ -129,7 +136,8 @@ pub enum Status {
 }
 
 /// What was run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SuiteResult {
     /// Its name.
     pub name: String,
@@ -147,7 +155,8 @@ pub struct SuiteResult {
 }
 
 /// One of several repetitions of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialNumber {
     /// Number, from 1.
     pub number: u32,
@@ -156,10 +165,11 @@ pub struct TrialNumber {
 }
 
 /// A part that went into a merged result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MergedPart {
     /// Which part.
-    #[schemars(with = "PartSchema")]
+    #[cfg_attr(test, schemars(with = "schema::PartSchema"))]
     pub part: Part,
     /// When it began.
     pub started: String,
@@ -168,7 +178,8 @@ pub struct MergedPart {
 }
 
 /// The suite against one store.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreRun {
     /// The store and what it promises.
     pub store: StoreResult,
@@ -182,7 +193,7 @@ pub struct StoreRun {
     /// How far it came.
     pub status: Status,
     /// Which records there are.
-    #[schemars(with = "Option<DatasetSchema>")]
+    #[cfg_attr(test, schemars(with = "Option<schema::DatasetSchema>"))]
     pub dataset: Option<Dataset>,
     /// Whether the measurement may be believed; `None` until it is judged.
     pub verdict: Option<Verdict>,
@@ -206,7 +217,8 @@ pub struct StoreRun {
 }
 
 /// A phase of the plan that was left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SkippedPhase {
     /// Name of the phase.
     pub name: String,
@@ -215,7 +227,8 @@ pub struct SkippedPhase {
 }
 
 /// A store and what it promises.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreResult {
     /// How it was reached, without passwords.
     pub url: String,
@@ -224,13 +237,13 @@ pub struct StoreResult {
     /// Version that the system names.
     pub version: Option<String>,
     /// What an acknowledged write survives.
-    #[schemars(with = "PromiseSchema")]
+    #[cfg_attr(test, schemars(with = "schema::PromiseSchema"))]
     pub durability: kvdyno_core::store::Promise<Durability>,
     /// What a read may return.
-    #[schemars(with = "PromiseSchema")]
+    #[cfg_attr(test, schemars(with = "schema::PromiseSchema"))]
     pub consistency: kvdyno_core::store::Promise<Consistency>,
     /// What it can do.
-    #[schemars(with = "std::collections::BTreeMap<String, bool>")]
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, bool>"))]
     pub capabilities: Capabilities,
     /// How exactly records expire, ns.
     pub ttl_precision_ns: u64,
@@ -241,22 +254,24 @@ pub struct StoreResult {
 }
 
 /// Whether a measurement may be believed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The worst of the reasons' levels; valid if there is none.
-    #[schemars(with = "LevelSchema")]
+    #[cfg_attr(test, schemars(with = "schema::LevelSchema"))]
     pub level: Level,
     /// What speaks against it, and remarks, worst first.
     pub reasons: Vec<Reason>,
 }
 
 /// What speaks against a measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reason {
     /// Short name, such as `client-limited`.
     pub name: String,
     /// How bad it is; `valid` for a remark.
-    #[schemars(with = "LevelSchema")]
+    #[cfg_attr(test, schemars(with = "schema::LevelSchema"))]
     pub level: Level,
     /// Name of the phase; `None` if it is about the whole run.
     pub phase: Option<String>,
@@ -280,6 +295,7 @@ impl Build {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             git: git.map(str::to_owned),
             debug: cfg!(debug_assertions),
+            profile: Some(BUILD_PROFILE.to_owned()),
         }
     }
 }
@@ -416,14 +432,6 @@ impl RunResult {
             runs: Vec::new(),
         }
     }
-
-    /// The JSON schema of `result.json`, as `docs/result.schema.json` holds it.
-    #[must_use]
-    pub fn schema() -> String {
-        let schema = schemars::schema_for!(RunResult);
-        let text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
-        text + "\n"
-    }
 }
 
 /// A moment as RFC 3339, UTC, to the microsecond. What no calendar of four-digit years holds
@@ -434,48 +442,6 @@ pub fn rfc3339(moment: SystemTime) -> String {
     let since = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let last = std::time::Duration::from_secs(LAST);
     humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + since.min(last)).to_string()
-}
-
-/// The shape of [`Level`] in a result file, for the schema.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
-enum LevelSchema {
-    Valid,
-    Suspect,
-    Invalid,
-}
-
-/// The shape of [`Part`] in a result file, for the schema.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
-struct PartSchema {
-    /// From 0.
-    index: u32,
-    /// From 1.
-    count: u32,
-}
-
-/// The shape of a promise in a result file, for the schema.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
-struct PromiseSchema {
-    /// What is promised.
-    level: String,
-    /// Read back from the store itself.
-    checked: bool,
-}
-
-/// The shape of [`Dataset`] in a result file, for the schema.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
-struct DatasetSchema {
-    id: u32,
-    session: u32,
-    /// Form (`decimal`, `hash`) and length of keys.
-    key: std::collections::BTreeMap<String, serde_json::Value>,
-    fields: u16,
-    capacity: u64,
 }
 
 #[cfg(test)]

@@ -164,6 +164,8 @@ fn heading(result: &RunResult, style: Style) -> String {
     let build = &result.kvdyno;
     let git = build.git.as_ref().map_or(String::new(), |git| format!(" ({git})"));
     let debug = if build.debug { " DEBUG BUILD" } else { "" };
+    let profile = build.profile.as_ref().filter(|_| !build.debug);
+    let profile = profile.map_or(String::new(), |name| format!(" · {} build", printable(name)));
     let parts = match (result.merged_from.len(), result.part.count) {
         (0, 1) => String::new(),
         (0, count) => format!(" · part {}/{count}", result.part.index + 1),
@@ -172,7 +174,7 @@ fn heading(result: &RunResult, style: Style) -> String {
     let suite = printable(&result.suite.name);
     let first = style.bold(&format!("kvdyno {}{git}{debug}", build.version));
     format!(
-        "{first} · suite {suite} · seed {}{parts} · {}\n",
+        "{first}{profile} · suite {suite} · seed {}{parts} · {}\n",
         result.seed,
         moment_text(&result.started)
     )

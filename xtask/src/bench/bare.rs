@@ -16,7 +16,15 @@ impl Bare {
     /// Builds it.
     pub(super) fn build() -> Result<Bare, StepFailure> {
         let mut cargo = steps::cargo();
-        cargo.args(["bench", "--no-run", "--message-format=json", "--package", "kvdyno-stores"]);
+        cargo.args([
+            "bench",
+            "--profile",
+            "dist",
+            "--no-run",
+            "--message-format=json",
+            "--package",
+            "kvdyno-stores",
+        ]);
         let messages = steps::output(cargo.args(["--bench", "wire_bare"]))?;
         let path = messages.lines().find_map(executable);
         path.map(Bare)

@@ -67,12 +67,13 @@ impl Engine {
             return Ok(());
         }
         servers::ensure_libraries()?;
-        steps::run(&mut self.cargo(&["build", "--release", "--package", "kvdyno"]))
+        steps::run(&mut self.cargo(&["build", "--profile", "dist", "--package", "kvdyno"]))
     }
 
     /// One run of the bare loop: processor time for each get, ns.
     fn bare(&self, data: &Path, records: &str, gets: &str) -> Result<f64, StepFailure> {
-        let mut cargo = self.cargo(&["bench", "--quiet", "--package", "kvdyno-stores"]);
+        let mut cargo =
+            self.cargo(&["bench", "--profile", "dist", "--quiet", "--package", "kvdyno-stores"]);
         cargo.args(["--bench", "engine_bare", "--", self.name]).arg(data);
         let said = steps::output(cargo.args([records, gets]))?;
         let found =

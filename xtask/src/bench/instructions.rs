@@ -1,15 +1,17 @@
 //! `cargo xtask instructions`: how many instructions an operation takes in the worker's thread, counted
 //! by valgrind, beside the figures that were accepted last. Counts do not depend on what else the
-//! machine does, so a regression shows where times would not. They depend on the compiler: where that
-//! differs from the one of the accepted figures, the bound is wider.
+//! machine does, so a regression shows where times would not. They depend on the profile, each of which has
+//! accepted figures of its own, and on the compiler: where that differs from the one of the accepted figures,
+//! the bound is wider.
 
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::Args;
-use serde_json::{Value, json};
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::servers;
 use crate::steps::{self, StepFailure, root};
@@ -45,14 +47,41 @@ pub struct Options {
     /// Accept the figures found
     #[arg(long)]
     accept: bool,
+
+    /// Profile of the build that is judged
+    #[arg(long, default_value = "release")]
+    profile: BuildProfile,
 }
 
+/// A profile of `Cargo.toml` that users have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum BuildProfile {
+    /// Of those who try kvdyno.
+    Release,
+    /// Of packages and benchmarks.
+    Dist,
+}
+
+impl BuildProfile {
+    fn word(self) -> &'static str {
+        match self {
+            BuildProfile::Release => "release",
+            BuildProfile::Dist => "dist",
+        }
+    }
+}
+
+/// The accepted figures of each profile.
+type Accepted = BTreeMap<BuildProfile, Figures>;
+
 /// Figures and what they were taken with.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Figures {
     /// The compiler.
     conditions: String,
     /// Instructions for each operation, by load.
+    #[serde(rename = "instructions")]
     each: BTreeMap<String, f64>,
 }
 
@@ -62,29 +91,52 @@ struct Figures {
 /// If a figure rose by more than 5 %, or if valgrind or the benchmark could not be run.
 pub fn instructions(options: Options) -> Result<(), StepFailure> {
     servers::ensure_valgrind()?;
-    let program = program()?;
+    let program = program(options.profile)?;
     let mut each = BTreeMap::new();
     for load in &LOADS {
         let counts = [count(&program, load, OPERATIONS[0])?, count(&program, load, OPERATIONS[1])?];
         let more = counts[1].saturating_sub(counts[0]) as f64;
-        each.insert(load.name.to_owned(), more / (OPERATIONS[1] - OPERATIONS[0]) as f64);
+        let each_operation = more / (OPERATIONS[1] - OPERATIONS[0]) as f64;
+        each.insert(load.name.to_owned(), each_operation.round());
     }
     let found = Figures { conditions: conditions()?, each };
     let path = root().join(ACCEPTED);
+    let text = read_to_string(&path).map_err(StepFailure::file(&path))?;
+    let mut accepted = accepted(&text)?;
     if options.accept {
-        std::fs::write(&path, found.to_json()).map_err(StepFailure::file(&path))?;
+        accepted.insert(options.profile, found.clone());
+        let text = serde_json::to_string_pretty(&accepted).expect("figures are plain JSON");
+        std::fs::write(&path, text + "\n").map_err(StepFailure::file(&path))?;
         println!("accepted in {ACCEPTED}");
     }
-    let text = read_to_string(&path).map_err(StepFailure::file(&path))?;
-    let accepted = Figures::from_json(&text)
-        .ok_or_else(|| StepFailure::Found(format!("{ACCEPTED} holds no figures")))?;
-    judge(&found, &accepted)
+    let word = options.profile.word();
+    println!("the profile {word}:");
+    let before = accepted.get(&options.profile).ok_or_else(|| {
+        let message = format!("{ACCEPTED} holds no figures of the profile {word}");
+        StepFailure::Found(message)
+    })?;
+    judge(&found, before)
 }
 
-/// Builds `crates/stores/benches/hot_path.rs` as it is shipped, and tells where it is.
-fn program() -> Result<PathBuf, StepFailure> {
+/// What the file of accepted figures holds.
+fn accepted(text: &str) -> Result<Accepted, StepFailure> {
+    serde_json::from_str(text)
+        .map_err(|error| StepFailure::Found(format!("{ACCEPTED} holds no figures: {error}")))
+}
+
+/// Builds `crates/stores/benches/hot_path.rs` by this profile, and tells where it is.
+fn program(profile: BuildProfile) -> Result<PathBuf, StepFailure> {
     let mut cargo = steps::cargo();
-    cargo.args(["bench", "--no-run", "--package", "kvdyno-stores", "--bench", "hot_path"]);
+    cargo.args([
+        "bench",
+        "--no-run",
+        "--profile",
+        profile.word(),
+        "--package",
+        "kvdyno-stores",
+        "--bench",
+        "hot_path",
+    ]);
     let told = steps::output(cargo.arg("--message-format=json-render-diagnostics"))?;
     let built = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut paths = built.filter(|message| message["target"]["name"] == "hot_path");
@@ -168,21 +220,6 @@ fn judge(found: &Figures, accepted: &Figures) -> Result<(), StepFailure> {
     )))
 }
 
-impl Figures {
-    fn to_json(&self) -> String {
-        let each: BTreeMap<_, _> = self.each.iter().map(|(name, n)| (name, n.round())).collect();
-        format!("{:#}\n", json!({ "conditions": self.conditions, "instructions": each }))
-    }
-
-    fn from_json(text: &str) -> Option<Figures> {
-        let value: Value = serde_json::from_str(text).ok()?;
-        let conditions = value["conditions"].as_str()?.to_owned();
-        let figures = value["instructions"].as_object()?;
-        let each = figures.iter().map(|(name, n)| Some((name.clone(), n.as_f64()?)));
-        Some(Figures { conditions, each: each.collect::<Option<_>>()? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,12 +242,14 @@ mod tests {
 
     #[test]
     fn accepted_figures_are_kept_and_read_again() {
-        let accepted = figures("rustc 1.2.3, clock tsc", 612.0);
-        assert_eq!(Figures::from_json(&accepted.to_json()).unwrap(), accepted);
-        assert_eq!(Figures::from_json("{}"), None);
-        let kept = Figures::from_json(include_str!("instructions.json")).unwrap();
-        let names: Vec<_> = LOADS.iter().map(|load| load.name.to_owned()).collect();
-        assert!(names.iter().all(|name| kept.each.contains_key(name)), "{kept:?}");
+        let figures = Accepted::from([(BuildProfile::Dist, figures("rustc 1.2.3", 612.0))]);
+        assert_eq!(accepted(&serde_json::to_string(&figures).unwrap()).unwrap(), figures);
+        assert!(accepted("[]").is_err());
+        let kept = accepted(include_str!("instructions.json")).unwrap();
+        for profile in BuildProfile::value_variants() {
+            let each = &kept[profile].each;
+            assert!(LOADS.iter().all(|load| each.contains_key(load.name)), "{kept:?}");
+        }
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::steps::{self, StepFailure, root};
+use crate::steps::{self, StepFailure};
 
-/// Base command on the release binary, writing its result to `out`.
+/// Base command on the binary of the profile `dist`, writing its result to `out`.
 pub(super) fn command(out: &Path, prefix: &[&str]) -> Command {
-    let binary = root().join("target/release/kvdyno");
+    let binary = steps::dist_binary();
     let mut words = prefix.iter();
     let mut command = match words.next() {
         Some(program) => {

@@ -76,7 +76,8 @@ pub(crate) struct Section {
 /// If a build, a run, or a server fails.
 pub fn bench(options: &Options) -> Result<(), StepFailure> {
     options.check()?;
-    steps::run(steps::cargo().args(["build", "--release", "--package", "kvdyno"]))?;
+    let mut build = steps::cargo();
+    steps::run(build.args(["build", "--package", "kvdyno"]).args(steps::BY_DIST))?;
     let all = Subject::value_variants();
     let subjects = if options.only.is_empty() { all } else { &options.only[..] };
     let mut sections = vec![Section { name: "machine", text: machine::describe() }];

@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cgroup;
 
+/// The Cargo profile that kvdyno was built by: `debug`, `release` (built soon, for those who try it) or `dist`
+/// (everything, for packages and benchmarks).
+pub const BUILD_PROFILE: &str = env!("KVDYNO_PROFILE");
+
 /// The machine that kvdyno runs on. What the system does not tell is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
@@ -32,7 +36,7 @@ pub struct Machine {
     pub governor: Option<String>,
     /// What the kernel reads the time from, such as `tsc`.
     pub clock_source: Option<String>,
-    /// kvdyno was built with optimisation (`release`) or without (`debug`).
+    /// The profile that kvdyno was built by: [`BUILD_PROFILE`].
     pub build: String,
 }
 
@@ -54,7 +58,7 @@ impl Machine {
             memory_bytes: memory(),
             governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-            build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            build: BUILD_PROFILE.to_owned(),
         }
     }
 }

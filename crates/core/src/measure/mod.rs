@@ -35,10 +35,11 @@ pub use histogram::{
     HistogramError, LONGEST, histogram_from_text, histogram_to_text, latency_histogram,
 };
 pub use interval::{Batch, Interval};
-pub use machine::{Machine, allowed_cpus, pin_current_thread};
+pub use machine::{BUILD_PROFILE, Machine, allowed_cpus, pin_current_thread};
 pub use phase::{ErrorSummary, OldRecords, PhaseMeasure, StopReason};
 pub use probes::{
-    FitWarning, Fitness, Loopback, OpenFiles, Probes, Spread, check_machine, raise_open_files,
+    FitWarning, Fitness, IDLE_OTHER_LOAD, IDLE_STEAL, Loopback, OpenFiles, Probes, Spread,
+    check_machine, raise_open_files,
 };
 pub use procfs::{MachineTimes, NotSampled, ProcessCounters};
 pub use queues::{NetworkDevice, network_devices};

@@ -82,7 +82,16 @@ pub struct Probes {
     /// Share of all processors' time that other virtual machines took during the probes; `None` too if those
     /// took too little time to tell.
     pub steal: Option<f64>,
+    /// The same of other processes on this machine.
+    #[serde(default)]
+    pub other_load: Option<f64>,
 }
+
+/// Largest share of all processors' time that other virtual machines may take of an idle machine.
+pub const IDLE_STEAL: f64 = 0.02;
+/// Largest share of all processors' time that other processes may take of an idle machine: what the verdict
+/// `other-load` allows.
+pub const IDLE_OTHER_LOAD: f64 = 0.10;
 
 /// Something that makes this machine less fit to measure on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -110,6 +119,11 @@ pub enum FitWarning {
     },
     /// Other virtual machines took processor time.
     Steal {
+        /// Share of all processors' time.
+        share: f64,
+    },
+    /// Other processes took processor time.
+    OtherLoad {
         /// Share of all processors' time.
         share: f64,
     },
@@ -167,6 +181,10 @@ impl FitWarning {
                 let percent = share * 100.0;
                 format!("{percent:.1} % of the processors' time went to other virtual machines")
             }
+            FitWarning::OtherLoad { share } => {
+                let percent = share * 100.0;
+                format!("{percent:.1} % of the processors' time went to other processes")
+            }
             FitWarning::FewOpenFiles { soft, .. } => {
                 format!("this process may open {soft} files and connections only")
             }
@@ -202,6 +220,7 @@ impl FitWarning {
                 "do not conclude on power loss here; put the data on a disk to measure its cost"
             }
             FitWarning::Steal { .. } => "use a machine of your own, or repeat at a quieter time",
+            FitWarning::OtherLoad { .. } => "end them, or wait until they are done",
             FitWarning::FewOpenFiles { .. } => "raise it with ulimit -n before many connections",
             FitWarning::OneProcessor => "run the server on another machine",
             FitWarning::ProcessorQuota { .. } => {
@@ -245,9 +264,11 @@ pub fn check_machine(folder: &Path) -> Fitness {
     // Where storage is fast the rest takes too little time to tell how much was stolen.
     std::thread::sleep(ticks(LEAST_TICKS + 1).saturating_sub(began.elapsed()));
     let sampled = keep("resources", sampler, &mut warnings).map(|sampler| sampler.stop().summary);
-    let steal = sampled.filter(|used| used.ticks() >= LEAST_TICKS).map(|used| used.steal);
+    let sampled = sampled.filter(|used| used.ticks() >= LEAST_TICKS);
+    let steal = sampled.as_ref().map(|used| used.steal);
+    let other_load = sampled.as_ref().and_then(|used| used.others);
     let open_files = Some(open_files());
-    let probes = Probes { clock_pair_ns, oversleep, loopback, sync, open_files, steal };
+    let probes = Probes { clock_pair_ns, oversleep, loopback, sync, open_files, steal, other_load };
     let machine = Machine::describe();
     warnings.extend(judge_probes(&probes));
     warnings.extend(judge_machine(&machine));
@@ -280,8 +301,10 @@ fn judge_probes(probes: &Probes) -> Vec<FitWarning> {
     warnings.extend(slow.map(|found| FitWarning::SlowLoopback { p50: found.round_trip.p50 }));
     let free = probes.sync.filter(|spread| spread.p50 < micros(20));
     warnings.extend(free.map(|spread| FitWarning::FreeSync { p50: spread.p50 }));
-    let stolen = probes.steal.filter(|&share| share > 0.02);
+    let stolen = probes.steal.filter(|&share| share > IDLE_STEAL);
     warnings.extend(stolen.map(|share| FitWarning::Steal { share }));
+    let others = probes.other_load.filter(|&share| share > IDLE_OTHER_LOAD);
+    warnings.extend(others.map(|share| FitWarning::OtherLoad { share }));
     let few = probes.open_files.filter(|limit| limit.soft < 4096);
     warnings.extend(few.map(|OpenFiles { soft, hard }| FitWarning::FewOpenFiles { soft, hard }));
     warnings
@@ -413,6 +436,7 @@ mod tests {
             sync: Some(spread(20, 30)),
             open_files: Some(OpenFiles { soft: 4096, hard: 4096 }),
             steal: Some(0.02),
+            other_load: Some(0.10),
         };
         let machine = Machine {
             processors: 2,
@@ -444,6 +468,7 @@ mod tests {
         slower(&mut probes.loopback.as_mut().unwrap().round_trip);
         probes.sync.as_mut().unwrap().p50 -= Duration::from_micros(1);
         probes.steal = Some(0.021);
+        probes.other_load = Some(0.101);
         probes.open_files = Some(OpenFiles { soft: 1024, hard: 4096 });
         let warnings = judge_probes(&probes);
         assert!(
@@ -455,6 +480,7 @@ mod tests {
                     FitWarning::SlowLoopback { .. },
                     FitWarning::FreeSync { .. },
                     FitWarning::Steal { .. },
+                    FitWarning::OtherLoad { .. },
                     FitWarning::FewOpenFiles { soft: 1024, hard: 4096 },
                 ]
             ),

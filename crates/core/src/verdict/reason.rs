@@ -12,7 +12,7 @@ pub use delays::OwnDelays;
 
 use super::Level;
 use crate::ground::numbers::{duration_text, grouped};
-use crate::measure::{Standstill, StopReason};
+use crate::measure::{IDLE_OTHER_LOAD, IDLE_STEAL, Standstill, StopReason};
 use crate::workload::Kind;
 
 /// What a figure counts.
@@ -314,8 +314,8 @@ impl Reason {
             }
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
-            Reason::OtherLoad { .. } => Bounds::suspect_above(0.10),
-            Reason::Disturbed { .. } => Bounds::above(0.02, 0.10),
+            Reason::OtherLoad { .. } => Bounds::suspect_above(IDLE_OTHER_LOAD),
+            Reason::Disturbed { .. } => Bounds::above(IDLE_STEAL, 0.10),
             Reason::Apart { .. } => Bounds::above(0.01, 0.05),
             Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
             Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
@@ -455,8 +455,8 @@ impl Reason {
                 "give kvdyno more threads (--threads) or processors, or a machine of its own"
             }
             Reason::HarnessShare { .. } => {
-                "compare with the same run on null: to see what kvdyno takes; larger values or \
-                 slower storage make it matter less"
+                "compare with the same run on null: to see what kvdyno takes; keys = \"uniform\" and more \
+                 records than the caches hold make it matter less"
             }
             Reason::MissedSchedule { .. } => {
                 "ask for a lower --rate than a closed run reaches, or more --clients if the \

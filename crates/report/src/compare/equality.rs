@@ -154,8 +154,13 @@ impl Differences {
             format!("{} × {cpu}", result.host.cores.unwrap_or(0))
         };
         self.unequal_if("the client's machine", &processor(a), &processor(b));
-        let build = |result: &RunResult| if result.kvdyno.debug { "debug" } else { "release" };
-        self.unequal_if("kvdyno's build", build(a), build(b));
+        // Results that do not tell the profile were optimised in full, or not at all.
+        let build = |result: &RunResult| match (&result.kvdyno.profile, result.kvdyno.debug) {
+            (Some(profile), _) => profile.clone(),
+            (None, true) => "debug".to_owned(),
+            (None, false) => "dist".to_owned(),
+        };
+        self.unequal_if("kvdyno's build", &build(a), &build(b));
         let parts = |result: &RunResult| format!("{} part(s)", result.part.count);
         self.unequal_if("the number of parts", &parts(a), &parts(b));
         for phase in run_a.phases.iter().filter(|phase| !phase.prepares()) {

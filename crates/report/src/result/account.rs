@@ -1,11 +1,11 @@
 //! What a fault under load cost and what became of the writes: the shape in which results hold it.
 //! Times are ns; where nothing else is said they count from the begin of the phase.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A stretch of a phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StretchResult {
     /// Its begin.
     pub from_ns: u64,
@@ -15,7 +15,8 @@ pub struct StretchResult {
 
 /// The longest stretches of a phase in which nothing succeeded, from its begin, one success to the
 /// next, or its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unavailable {
     /// No operation did.
     pub all: StretchResult,
@@ -26,7 +27,8 @@ pub struct Unavailable {
 }
 
 /// What followed something that was done to the testbed: a fault, or its repair.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FaultAccount {
     /// What was done.
     pub what: String,
@@ -49,7 +51,8 @@ pub struct FaultAccount {
 }
 
 /// Requests that were due and had not ended, of all kinds together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BacklogAccount {
     /// Most of them at once.
     pub most: u64,
@@ -60,7 +63,8 @@ pub struct BacklogAccount {
 }
 
 /// What followed a fault, for reads or for writes. Times count from the fault's begin.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SideAccount {
     /// Operations that succeeded.
     pub ok: u64,
@@ -96,7 +100,8 @@ pub struct SideAccount {
 }
 
 /// When a share of the throughput that was asked, or of the former one, was reached again.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Recovery {
     /// The share; 1 is all of it.
     pub share: f64,
@@ -105,7 +110,8 @@ pub struct Recovery {
 }
 
 /// Reads of something older than what had been acknowledged before they were sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StaleAccount {
     /// How many, without those whose record is lost.
     pub reads: u64,
@@ -130,7 +136,8 @@ pub struct StaleAccount {
 }
 
 /// What became of all writes that the run had made by then: every record was read back.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WriteAccount {
     /// Writes that were acknowledged, each of one record.
     pub acknowledged: u64,
@@ -171,7 +178,8 @@ pub struct WriteAccount {
 }
 
 /// Whether replicas agree: every copy of each record was read by itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CopiesAccount {
     /// Why that is not shown; empty if it is.
     pub not_shown: String,
@@ -196,7 +204,8 @@ pub struct CopiesAccount {
 }
 
 /// A record whose copies differ.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DifferingRecord {
     /// Number of the record.
     pub record: u64,
@@ -247,7 +256,8 @@ impl CopiesAccount {
 }
 
 /// An acknowledged write that is gone, and its history.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LostWrite {
     /// Number of the record.
     pub record: u64,

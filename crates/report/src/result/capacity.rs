@@ -1,10 +1,10 @@
 //! What a search for the highest rate found, and the sweep before it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much load a store carried under a condition.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacityResult {
     /// Name of the phase that is the search.
     pub phase: String,
@@ -30,7 +30,8 @@ pub struct CapacityResult {
 }
 
 /// One number of clients, or one rate.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbeResult {
     /// Name of its phase, which holds all its figures.
     pub phase: String,
@@ -53,7 +54,8 @@ pub struct ProbeResult {
 }
 
 /// Gunther's Universal Scalability Law, fitted to a sweep.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitResult {
     /// Throughput of one client, operations a second.
     pub lambda: f64,

@@ -1,16 +1,16 @@
 //! How a suite's claims stand against one store.
 
 use kvdyno_core::verdict::ClaimStatus;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A claim and how it stands.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimResult {
     /// The sentence.
     pub says: String,
     /// `confirmed`, `inconclusive` or `refuted`: as the worst of its conditions.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub standing: ClaimStatus,
     /// Each condition in each phase that it is about.
     pub conditions: Vec<ConditionResult>,
@@ -19,14 +19,15 @@ pub struct ClaimResult {
 }
 
 /// A condition in one phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConditionResult {
     /// The condition.
     pub condition: String,
     /// Name of the phase; `None` if there was none that it is about.
     pub phase: Option<String>,
     /// `confirmed`, `inconclusive` or `refuted`.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub standing: ClaimStatus,
     /// What was measured, in words: `3.20 ms`, `at least 12`, `never`.
     pub measured: String,

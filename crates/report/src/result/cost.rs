@@ -2,11 +2,11 @@
 //! are divided by.
 
 use kvdyno_core::cost::Bill;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the servers of a run cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CostResult {
     /// What prices are in.
     pub currency: String,
@@ -17,7 +17,8 @@ pub struct CostResult {
 }
 
 /// So many of one kind.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PricedServers {
     /// Name of the kind.
     pub kind: String,

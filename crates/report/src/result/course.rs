@@ -9,7 +9,6 @@ use kvdyno_core::ground::median;
 use kvdyno_core::measure::{
     Interval, Nanos, Offspring, Resources, Settling, Stalls, Timeline, TimelinePoint, segments,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fault::{FaultResult, several};
@@ -34,7 +33,8 @@ const MOST: usize = 50;
 const OF: &str = " of ";
 
 /// What happened during a phase.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CourseResult {
     /// When the steady part began, ns since the phase began; `None` if it never did, or if the phase had
     /// too few intervals to tell.
@@ -59,7 +59,8 @@ pub struct CourseResult {
 }
 
 /// Something that a server did beside answering requests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventResult {
     /// What, and which server: `snapshot of redis-1`.
     pub what: String,
@@ -81,7 +82,8 @@ impl EventResult {
 }
 
 /// A stretch in which throughput or latency left their level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExcursionResult {
     /// What left its level: `throughput` or `p99`; in a merged result with the part, as `p99 of part 2`.
     pub what: String,

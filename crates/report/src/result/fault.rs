@@ -1,11 +1,11 @@
 //! What was done to the testbed while a phase ran: a fault, or its repair.
 
 use kvdyno_core::workload::fault::{FaultKind, Repair};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing done to one node. Times are ns since the phase began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FaultResult {
     /// What was done: `kill`, `pause`, `rewrite`, `move records`; `resume`, `start again`, `reconnect`,
     /// `network as before` and `disk freed` repair.
@@ -34,7 +34,8 @@ pub struct FaultResult {
 }
 
 /// How long copies took to be whole again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Redundancy {
     /// From the begin of the repair until every copy was there, ns: the time to full redundancy. `None`
     /// if that did not come within `watched_ns`.
@@ -46,7 +47,8 @@ pub struct Redundancy {
 }
 
 /// A node that served and got no requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnaskedNode {
     /// Its name.
     pub node: String,

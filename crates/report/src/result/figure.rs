@@ -1,20 +1,20 @@
 //! What a store's driver noticed, as a result keeps it.
 
 use kvdyno_core::store::{Figure, FigureUnit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::finite;
 
 /// What the store's driver noticed while the phase ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FigureResult {
     /// What it is.
     pub name: String,
     /// Its value, where there is one.
     pub value: Option<f64>,
     /// What it is counted in: `share` (1 is all), `count`, `seconds` or `ratio`.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub unit: FigureUnit,
     /// What it is made of, in words; may be empty.
     pub detail: String,

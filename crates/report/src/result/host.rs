@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Host {
     /// Operating system with its version.
     pub os: String,

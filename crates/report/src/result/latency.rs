@@ -3,12 +3,12 @@
 
 use hdrhistogram::{Counter, Histogram};
 use kvdyno_core::measure::{HistogramError, histogram_from_text, histogram_to_text};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Latencies of a set of operations, ns. Percentiles are the highest value that the histogram
 /// cannot tell from the true one: at most 0.1 % above it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Operations.
     pub count: u64,

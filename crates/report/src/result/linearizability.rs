@@ -3,11 +3,11 @@
 use kvdyno_core::measure::Nanos;
 use kvdyno_core::verify::linearizability::{Examined, Linearizability, Violation};
 use kvdyno_core::verify::{Call, CallKind, Content, WriteEnd};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is said of the histories.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinearizabilityResult {
     /// Whether they are.
     pub answer: LinearizabilityAnswer,
@@ -26,7 +26,8 @@ pub struct LinearizabilityResult {
 }
 
 /// An answer of three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LinearizabilityAnswer {
     /// Some order explains each history.
@@ -38,7 +39,8 @@ pub enum LinearizabilityAnswer {
 }
 
 /// Requests about one record that contradict each other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ViolationResult {
     /// Number of the record.
     pub record: u64,
@@ -47,7 +49,8 @@ pub struct ViolationResult {
 }
 
 /// A read or a write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestResult {
     /// It wrote; else it read.
     pub write: bool,

@@ -128,9 +128,10 @@ fn unite(whole: &mut RunResult, other: RunResult) {
 }
 
 fn unite_builds(mine: &mut Build, theirs: Build) {
-    let Build { version: _, git, debug } = theirs;
+    let Build { version: _, git, debug, profile } = theirs;
     mine.git = mine.git.take().filter(|mine| Some(mine) == git.as_ref());
     mine.debug |= debug;
+    mine.profile = mine.profile.take().filter(|mine| Some(mine) == profile.as_ref());
 }
 
 /// What the machines have in common.

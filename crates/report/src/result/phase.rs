@@ -12,7 +12,6 @@ use kvdyno_core::store::{Certainty, ErrorClass};
 use kvdyno_core::suite::{self, Plan};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
 use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use hits::DrainedGets;
@@ -24,14 +23,14 @@ use super::figure::FigureResult;
 use super::latency::{Latency, finite};
 use super::linearizability::LinearizabilityResult;
 use super::rfc3339;
-use super::tally::TallySchema;
 use crate::account;
 
 /// Anomalies that a phase keeps in `result.json`; all of them are in `anomalies.jsonl`.
 pub const ANOMALIES_SHOWN: usize = 100;
 
 /// A phase against one store.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PhaseResult {
     /// Number in the run, from 0.
     pub index: u16,
@@ -58,7 +57,7 @@ pub struct PhaseResult {
     #[serde(default)]
     pub drain_ns: u64,
     /// Why it ended.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub stopped: StopReason,
     /// Client groups.
     pub groups: Vec<GroupResult>,
@@ -82,12 +81,15 @@ pub struct PhaseResult {
     /// Records that exist from here on.
     pub records: u64,
     /// What verification saw; `None` if the phase had it off.
-    #[schemars(with = "Option<TallySchema>")]
+    #[cfg_attr(test, schemars(with = "Option<super::schema::TallySchema>"))]
     pub tally: Option<Tally>,
     /// The first [`ANOMALIES_SHOWN`] anomalies.
     pub anomalies: Vec<AnomalyResult>,
     /// What it took from the machine, where that could be sampled.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
+    #[cfg_attr(
+        test,
+        schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")
+    )]
     pub resources: Option<ResourceSummary>,
     /// What the store's driver noticed, such as a hit ratio.
     #[serde(default)]
@@ -118,7 +120,10 @@ pub struct PhaseResult {
     pub course: Option<CourseResult>,
     /// What it was limited by, as far as samples show it.
     #[serde(default)]
-    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
+    #[cfg_attr(
+        test,
+        schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")
+    )]
     pub limit: Option<Limit>,
     /// Of a merged result: the share of the phase in which not all parts of the load ran.
     #[serde(default)]
@@ -128,7 +133,8 @@ pub struct PhaseResult {
 }
 
 /// A client group of a phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GroupResult {
     /// Name in reports.
     pub name: String,
@@ -145,12 +151,13 @@ pub struct GroupResult {
 }
 
 /// One kind of operation of one group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SeriesResult {
     /// Number of the group in the phase.
     pub group: u16,
     /// Kind of operation.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub kind: Kind,
     /// Operations that succeeded.
     pub ok: u64,
@@ -197,13 +204,14 @@ pub struct SeriesResult {
 }
 
 /// Errors of one class.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorResult {
     /// What kind of trouble.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub class: ErrorClass,
     /// Whether these requests may have been applied.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub certainty: Certainty,
     /// How many.
     pub count: u64,
@@ -219,7 +227,8 @@ pub struct ErrorResult {
 }
 
 /// What a worker thread did with its time, ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkerResult {
     /// From the start of the phase to this worker's end.
     pub wall_ns: u64,
@@ -237,10 +246,11 @@ pub struct WorkerResult {
 }
 
 /// One illegal read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnomalyResult {
     /// What is wrong.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub kind: AnomalyKind,
     /// Number of the phase.
     pub phase: u16,
@@ -274,7 +284,8 @@ pub struct AnomalyResult {
 }
 
 /// Figures that somebody published for a phase. Latencies in ms, as printed there.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Published {
     /// Store and version that they are about, such as `MongoDB 2.0.0`.
     pub store: String,

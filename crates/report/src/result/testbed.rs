@@ -1,11 +1,11 @@
 //! The throwaway deployment that a run was against, disclosed whole: the published evaluations judge
 //! not only how fast a store is, but how easily it is had.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A throwaway deployment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TestbedResult {
     /// The words that asked for it: `cassandra:3?replication=3`.
     pub request: String,
@@ -34,7 +34,8 @@ pub struct TestbedResult {
 }
 
 /// One server process, as it was when the testbed was up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TestbedNode {
     /// Its name within the testbed: `redis-1`.
     pub name: String,
@@ -47,7 +48,8 @@ pub struct TestbedNode {
 }
 
 /// A step of the set-up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TestbedStep {
     /// What was done.
     pub name: String,

@@ -10,11 +10,11 @@ fn path() -> std::path::PathBuf {
 #[test]
 fn the_published_schema_is_up_to_date() {
     if std::env::var_os("KVDYNO_RENEW").is_some() {
-        std::fs::write(path(), RunResult::schema()).unwrap();
+        std::fs::write(path(), schema::schema()).unwrap();
     }
     let published = std::fs::read_to_string(path()).unwrap_or_default();
     assert!(
-        published == RunResult::schema(),
+        published == schema::schema(),
         "docs/result.schema.json is out of date; renew it with: \
          KVDYNO_RENEW=1 cargo test -p kvdyno-report schema"
     );
@@ -42,7 +42,7 @@ fn results_keep_to_the_published_schema() {
 #[test]
 fn the_schema_refuses_what_is_no_result() {
     let validator =
-        jsonschema::validator_for(&serde_json::from_str(&RunResult::schema()).unwrap()).unwrap();
+        jsonschema::validator_for(&serde_json::from_str(&schema::schema()).unwrap()).unwrap();
     let good = serde_json::to_value(sample::two_stores()).unwrap();
     assert!(validator.is_valid(&good));
     let refused = |pointer: &str, value: serde_json::Value| {

@@ -67,7 +67,12 @@ pub fn two_stores() -> RunResult {
     };
     RunResult {
         schema_version: SCHEMA_VERSION,
-        kvdyno: Build { version: "0.1.0".into(), git: Some("v0.1.0-3-gabc".into()), debug: false },
+        kvdyno: Build {
+            version: "0.1.0".into(),
+            git: Some("v0.1.0-3-gabc".into()),
+            debug: false,
+            profile: None,
+        },
         command: vec!["kvdyno".into(), "run".into(), "quick".into()],
         started: rfc3339(started()),
         ended: Some(rfc3339(started() + Duration::from_secs(120))),

@@ -210,7 +210,7 @@ pub fn bench_peers(options: &Options) -> Result<(), StepFailure> {
 
 fn one_server(system: System, extent: &Extent) -> Result<String, StepFailure> {
     let mut build = steps::cargo();
-    build.args(["build", "--release", "--package", "kvdyno"]);
+    build.args(["build", "--package", "kvdyno"]).args(steps::BY_DIST);
     if let Some(feature) = system.feature() {
         build.args(["--features", feature]);
     }

@@ -3,13 +3,13 @@
 
 use kvdyno_core::measure::Drained;
 use kvdyno_core::workload::Kind;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PhaseResult, SeriesResult, rate};
 
 /// Gets that ended after the phase, and are in no rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DrainedGets {
     /// Those that found nothing.
     pub found_nothing: u64,
