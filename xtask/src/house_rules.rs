@@ -16,6 +16,8 @@ use crate::steps::StepFailure;
 
 /// Lines in a source file at most.
 const LINES_MOST: usize = 600;
+/// How a test finds a program of its package. Written in pieces, as below.
+const PROGRAM_OF_TESTS: &str = concat!("CARGO_", "BIN_EXE_");
 /// Names that say nothing of what is inside.
 const EMPTY_NAMES: [&str; 7] = ["util", "utils", "helper", "helpers", "manager", "misc", "common"];
 /// Marks of unfinished work. Written in pieces, so that this file passes itself.
@@ -79,6 +81,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
         }
     }
     breaches.extend(unreached(&rust));
+    breaches.extend(started_twice(&rust));
     breaches.extend(between_files(&rust));
     breaches.extend(changelog(root));
     Ok(breaches)
@@ -172,6 +175,24 @@ fn unreached(rust: &[(PathBuf, String)]) -> Vec<Breach> {
             .filter(|(other, _)| folder_of(other) == home || other.with_extension("") == home);
         if !parents.into_iter().any(|(_, text)| text.contains(&declared)) {
             breaches.push(breach(file, 0, format!("no file says `{declared}`: dead source")));
+        }
+    }
+    breaches
+}
+
+/// Files that start the same program of ours for tests: one does, with its deadline and its output, and
+/// all others ask that one.
+fn started_twice(rust: &[(PathBuf, String)]) -> Vec<Breach> {
+    let mut first: BTreeMap<&str, &Path> = BTreeMap::new();
+    let mut breaches = Vec::new();
+    for (file, text) in rust {
+        for after in text.split(PROGRAM_OF_TESTS).skip(1) {
+            let program = after.split('"').next().unwrap_or_default();
+            let known = *first.entry(program).or_insert(file);
+            if known != file {
+                let what = format!("{} starts `{program}` for all tests: ask it", known.display());
+                breaches.push(breach(file, 0, what));
+            }
         }
     }
     breaches

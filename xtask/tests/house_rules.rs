@@ -42,6 +42,8 @@ fn one(path: &str, text: &str, expected: &str) {
 }
 
 const GOOD: &str = "crates/a/src/good.rs";
+/// In pieces, so that this file passes itself.
+const PROGRAM: &str = concat!("CARGO_", "BIN_EXE_");
 
 #[test]
 fn a_good_project_passes() {
@@ -91,6 +93,24 @@ fn unsafe_has_a_reason() {
 fn no_dead_source() {
     one("crates/a/src/forgotten.rs", "//! Why.\n", "no file says `mod forgotten;`");
     one("crates/a/src/good/part.rs", "//! Why.\n", "no file says `mod part;`");
+}
+
+#[test]
+fn one_file_starts_a_program_for_all_tests() {
+    let starts =
+        |name: &str| format!("//! Why.\nfn f() {{ start(env!(\"{}{name}\")) }}\n", PROGRAM);
+    let among = |other: &str| {
+        let mut found = found_among(&[
+            ("crates/a/tests/one/mod.rs", &starts("a")),
+            ("crates/a/tests/two.rs", &starts(other)),
+        ]);
+        found.retain(|breach| breach.contains("for all tests"));
+        found
+    };
+    assert!(among("b").is_empty());
+    let twice = among("a");
+    assert_eq!(twice.len(), 1, "{twice:?}");
+    assert!(twice[0].contains("two.rs:0: crates/a/tests/one/mod.rs starts `a`"), "{twice:?}");
 }
 
 #[test]

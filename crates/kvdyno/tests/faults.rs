@@ -4,10 +4,9 @@
 
 mod support;
 
-use std::process::{Command, Output};
-
 use serde_json::Value;
-use support::suite::{self, Suite};
+use support::suite::Suite;
+use support::{Bench, Outcome};
 
 /// What faults befall: their lines come after these.
 fn load(seconds: u32) -> Suite {
@@ -17,38 +16,24 @@ fn load(seconds: u32) -> Suite {
 }
 
 struct Ran {
-    output: Output,
-    result: Value,
-    folder: tempfile::TempDir,
+    outcome: Outcome,
+    bench: Bench,
 }
 
 fn run(suite: &Suite, target: [&str; 2]) -> Ran {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("faults.toml");
-    suite::write(&path, suite);
-    let out = folder.path().join("out");
-    let output = Command::new(env!("CARGO_BIN_EXE_kvdyno"))
-        .args(["run", path.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()])
-        .args(target)
-        .output()
-        .unwrap();
-    let text = std::fs::read_to_string(out.join("result.json")).unwrap_or_default();
-    Ran { output, result: serde_json::from_str(&text).unwrap_or_default(), folder }
+    let bench = Bench::new();
+    let suite = bench.suite(suite);
+    let outcome = bench.run(&[&["run", &suite, "--quiet"], &target[..]].concat());
+    Ran { outcome, bench }
 }
 
 impl Ran {
     fn told(&self) -> String {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        format!("{}\n{}", text(&self.output.stdout), text(&self.output.stderr))
+        format!("{}\n{}", self.outcome.stdout, self.outcome.stderr)
     }
 
     fn phase(&self, name: &str) -> &Value {
-        let phases = self.result["runs"][0]["phases"].as_array().unwrap_or_else(|| {
-            panic!("{}", self.told());
-        });
-        phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| {
-            panic!("no phase {name}: {}", self.told());
-        })
+        self.outcome.phase(name)
     }
 
     /// What was done, and to whom; none of it went wrong.
@@ -61,7 +46,7 @@ impl Ran {
 
     /// Begins of the stretches of a phase over which a process was sampled, s.
     fn sampled(&self, phase: &str, process: &str) -> Vec<f64> {
-        let path = self.folder.path().join("out/resources.csv");
+        let path = self.bench.path("out-0/resources.csv");
         let text = std::fs::read_to_string(path).unwrap();
         let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let names = lines.next().unwrap();
@@ -73,7 +58,7 @@ impl Ran {
 
     /// What is told of a node's processes that came after the testbed was up.
     fn later(&self) -> Vec<(&str, u64)> {
-        let later = self.result["runs"][0]["testbed"]["later"].as_array().unwrap().iter();
+        let later = self.outcome.result["runs"][0]["testbed"]["later"].as_array().unwrap().iter();
         later.map(|n| (n["name"].as_str().unwrap(), n["pid"].as_u64().unwrap())).collect()
     }
 
@@ -83,7 +68,7 @@ impl Ran {
     }
 
     fn anomalies(&self) -> u64 {
-        let phases = self.result["runs"][0]["phases"].as_array().unwrap().iter();
+        let phases = self.outcome.result["runs"][0]["phases"].as_array().unwrap().iter();
         phases.map(|phase| phase["anomalies"].as_array().unwrap().len() as u64).sum()
     }
 }
@@ -119,7 +104,7 @@ fn what_a_killed_server_has_forgotten_is_named_lost() {
     let lost = ran.phase("mix:read-back")["tally"]["anomalies"].as_array().unwrap();
     let named: u64 = lost.iter().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(named, 2000, "all was in memory only: {}", ran.told());
-    assert_eq!(ran.output.status.code(), Some(1), "{}", ran.told());
+    assert_eq!(ran.outcome.code, 1, "{}", ran.told());
 }
 
 #[test]
@@ -147,7 +132,7 @@ fn a_paused_server_is_resumed_again_and_again() {
 #[test]
 fn faults_want_a_testbed() {
     let ran = run(&load(4).fault("kill"), ["--store", "map:"]);
-    assert_eq!(ran.output.status.code(), Some(64));
+    assert_eq!(ran.outcome.code, 64);
     assert!(ran.told().contains("--testbed NAME"), "{}", ran.told());
 }
 
@@ -165,7 +150,7 @@ fn a_partition_stalls_the_clients_until_it_is_repaired() {
     let suite = cut.set("at", "200ms").set("repair", "1s");
     let ran = run(&suite, ["--testbed", "redis"]);
     assert_eq!(ran.faults(), [("partition", "redis-1"), ("reconnect", "redis-1")]);
-    assert_eq!(ran.result["runs"][0]["testbed"]["request"], "redis?network=own");
+    assert_eq!(ran.outcome.result["runs"][0]["testbed"]["request"], "redis?network=own");
     let faults = &ran.phase("mix")["faults"];
     assert_eq!(faults[0]["used"], "nftables");
     let began = |at: usize| faults[at]["began_ns"].as_u64().unwrap();
@@ -228,7 +213,7 @@ fn what_a_testbed_cannot_bear_is_refused_before_it_is_started() {
         (load(4).fault("lossy").set("loss", 0.1), "redis?network=host", "leave `network=host` out"),
     ] {
         let ran = run(&suite, ["--testbed", testbed]);
-        assert_eq!(ran.output.status.code(), Some(64), "{}", ran.told());
+        assert_eq!(ran.outcome.code, 64, "{}", ran.told());
         assert!(ran.told().contains(said), "{said}: {}", ran.told());
     }
 }

@@ -1,10 +1,10 @@
 //! Every built-in suite, much smaller than life, runs to its end on a correct store in this process.
 
 mod suites;
+mod support;
 
-use std::process::Command;
-
-use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb, kvdyno, run};
+use suites::{assert_amesar_2011, assert_aws_2014, assert_gce_2015, assert_ycsb, run};
+use support::Scratch;
 
 #[test]
 fn amesar_2011_runs_its_twelve_rows_in_order() {
@@ -118,12 +118,11 @@ fn a_ycsb_file_runs_as_it_is() {
 
 #[test]
 fn suites_of_servers_ask_for_a_store_in_one_line() {
-    let listed = String::from_utf8(kvdyno(&["suites"]).stdout).unwrap();
+    let scratch = Scratch::new();
+    let listed = scratch.kvdyno("suites").expect(0).out;
     for suite in ["amesar-2011", "aws-2014", "gce-2015", "helium-2015", "ycsb-a", "ycsb-e"] {
         assert!(listed.lines().any(|line| line.split(' ').next() == Some(suite)), "{listed}");
-        let output = kvdyno(&["run", suite]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(64), "{said}");
+        let said = scratch.kvdyno(&format!("run {suite}")).expect(64).err;
         let lines: Vec<&str> = said.lines().collect();
         let [line] = lines[..] else { panic!("{said}") };
         assert!(line.contains(suite) && line.contains("--store URL"), "{line}");
@@ -134,8 +133,12 @@ fn suites_of_servers_ask_for_a_store_in_one_line() {
 #[test]
 fn dry_runs_at_full_scale_are_quick_and_small() {
     // 512 MiB of addresses: nothing that grows with the records fits.
-    let bounded = "ulimit -v 524288; exec timeout 5 \"$0\" run \"$1\" --dry-run \
-                   --store redis://127.0.0.1 --set warmup=2s";
+    let bounded = |suite| {
+        format!(
+            "ulimit -v 524288; exec timeout 5 kvdyno run {suite} --dry-run \
+             --store redis://127.0.0.1 --set warmup=2s"
+        )
+    };
     for (suite, says) in [
         ("quick", "records: 100k"),
         ("amesar-2011", "120M requests"),
@@ -145,11 +148,7 @@ fn dry_runs_at_full_scale_are_quick_and_small() {
         ("ycsb-a", "50% update"),
         ("ycsb-f", "50% read-modify-write"),
     ] {
-        let mut shell = Command::new("sh");
-        let output =
-            shell.args(["-c", bounded, env!("CARGO_BIN_EXE_kvdyno"), suite]).output().unwrap();
-        let plan = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{suite}: {plan}\n{output:?}");
+        let plan = Scratch::new().shell(&bounded(suite)).wait().expect(0).out;
         assert!(plan.contains(says) && plan.contains("first operations"), "{suite}:\n{plan}");
     }
 }

@@ -12,7 +12,6 @@ mod caches;
 #[path = "suites/on_testbeds.rs"]
 mod on_testbeds;
 mod suites;
-#[cfg(all(feature = "cassandra", feature = "mongodb", feature = "etcd"))]
 mod support;
 
 use one_server::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};

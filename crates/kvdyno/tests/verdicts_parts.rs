@@ -94,18 +94,14 @@ fn three_processes_share_a_load_and_merge_to_exact_counts() {
     let parts: Vec<_> = (1..=PARTS)
         .zip(&outs)
         .map(|(part, out)| {
-            std::process::Command::new(env!("CARGO_BIN_EXE_kvdyno"))
-                .args(["run", &suite, "--store", &url, "--part", &format!("{part}/{PARTS}")])
-                .args(["--start-at", &start_at, "--quiet", "--out"])
-                .arg(out)
-                .stdout(std::process::Stdio::null())
-                .spawn()
-                .unwrap()
+            let (part, out) = (format!("{part}/{PARTS}"), out.to_str().unwrap());
+            let run = ["run", &suite, "--store", &url, "--part", &part, "--start-at", &start_at];
+            bench.scratch.start(&[&run[..], &["--quiet", "--out", out]].concat())
         })
         .collect();
-    for mut part in parts {
-        let code = part.wait().unwrap().code();
-        assert!(matches!(code, Some(0 | 2)), "{code:?}");
+    for part in parts {
+        let ended = part.wait();
+        assert!(matches!(ended.code(), 0 | 2), "{ended:#?}");
     }
     let mut arguments = vec!["merge"];
     arguments.extend(outs.iter().map(|out| out.to_str().unwrap()));

@@ -50,8 +50,6 @@ fn every_shell_gets_completions_of_all_commands() {
     }
     // The shell itself reads what it is given.
     scratch.write("kvdyno.bash", &scratch.kvdyno("completions bash").out);
-    let mut bash = std::process::Command::new("bash");
-    bash.args(["-c", "source kvdyno.bash && complete -p kvdyno"]);
-    let ended = scratch.spawn(bash).wait();
+    let ended = scratch.shell("source kvdyno.bash && complete -p kvdyno").wait();
     assert!(ended.out.contains("-F _kvdyno kvdyno"), "{ended:#?}");
 }

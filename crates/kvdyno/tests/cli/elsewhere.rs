@@ -3,12 +3,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 
 use kvdyno_stores::Entry;
 
-use crate::support::{Running, Scratch};
+use crate::support::Scratch;
 
 /// A listener that does this with each connection; its port.
 fn listen(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
@@ -164,24 +163,6 @@ fn one_that_wants_fewer_requests_is_told_from_one_that_cannot_serve() {
     }
 }
 
-/// kvdyno with a folder `disk` that is a disk of 6 MB in memory, which goes with the process: it is seen
-/// by nobody else. None where the system does not allow that.
-fn with_a_small_disk(scratch: &Scratch, fill: &str, arguments: &str) -> Option<Running> {
-    std::fs::create_dir_all(scratch.path("disk")).expect("the scratch folder can be written");
-    let inside = |line: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]).arg(line);
-        command
-    };
-    let mount = "mount -t tmpfs -o size=6m none disk";
-    let probe = inside(mount).current_dir(scratch.path("")).output();
-    if !probe.is_ok_and(|probe| probe.status.success()) {
-        return None;
-    }
-    let kvdyno = env!("CARGO_BIN_EXE_kvdyno");
-    Some(scratch.spawn(inside(&format!("{mount} && {fill}; exec {kvdyno} {arguments}"))))
-}
-
 /// RocksDB is not among them: a library of it with assertions, such as Debian's, ends the process.
 #[test]
 fn an_engine_on_a_full_disk_says_that_it_is_full() {
@@ -194,14 +175,14 @@ fn an_engine_on_a_full_disk_says_that_it_is_full() {
     for url in urls {
         let scratch = Scratch::new();
         let words = "--records 30k --value 1KB --mix update --requests 10 --quiet";
-        let run = format!("run {words} --out r --store '{url}'");
-        let Some(running) = with_a_small_disk(&scratch, "true", &run) else { return };
+        let run = format!("exec kvdyno run {words} --out r --store '{url}'");
+        let Some(running) = scratch.on_small_disk("6m", &run) else { return };
         let ended = running.wait().expect_words(&["give it more room"]).expect(69);
         let told = ended.err.to_lowercase();
         assert!(told.contains("no space left") && !told.contains("server runs"), "{}", ended.err);
         // It was full before.
-        let fill = "dd if=/dev/zero of=disk/all bs=4k 2>/dev/null";
-        let Some(running) = with_a_small_disk(&scratch, fill, &run) else { return };
+        let filled = format!("{{ dd if=/dev/zero of=disk/all bs=4k 2>/dev/null; {run}; }}");
+        let Some(running) = scratch.on_small_disk("6m", &filled) else { return };
         running.wait().expect_line(69, &["its disk is full: make room there"]);
     }
 }

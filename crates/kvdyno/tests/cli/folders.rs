@@ -1,28 +1,13 @@
 //! Result folders: where they go, full disks, and the commands that read them again.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Ended, Scratch};
+use crate::support::Scratch;
 
 const SMALL: &str =
     "run --store map: --records 200 --requests 2k --clients 2 --mix get=60,update=40";
-
-/// Runs kvdyno where `disk` is a file system of `size` of its own, in memory, and copies what it
-/// holds to `kept` at the end. Needs the right to mount.
-fn on_small_disk(scratch: &Scratch, size: &str, arguments: &str) -> Ended {
-    fs::create_dir_all(scratch.path("disk")).expect("the scratch folder can be written");
-    let script = format!(
-        "mount -t tmpfs -o size={size} tmpfs disk || exit 99\n{} {arguments}\ncode=$?\n\
-         cp -r disk kept\nexit $code",
-        env!("CARGO_BIN_EXE_kvdyno")
-    );
-    let mut command = Command::new("unshare");
-    command.args(["--map-root-user", "--mount", "sh", "-c", &script]);
-    scratch.spawn(command).wait()
-}
 
 fn operations(result: &Value, phase: usize) -> Vec<(String, u64)> {
     let series = result["runs"][0]["phases"][phase]["series"].as_array().expect("series");
@@ -34,8 +19,9 @@ fn operations(result: &Value, phase: usize) -> Vec<(String, u64)> {
 fn a_full_disk_stops_neither_the_run_nor_its_table() {
     let scratch = Scratch::new();
     // Room for result.json and a few intervals, not for the report.
-    let run = "run --store map: --records 500 --clients 2 --duration 3s --out disk/r";
-    let ended = on_small_disk(&scratch, "128k", run).expect(70);
+    let run = "{ kvdyno run --store map: --records 500 --clients 2 --duration 3s --out disk/r
+               code=$?; cp -r disk kept; exit $code; }";
+    let ended = scratch.on_small_disk("128k", run).expect("the right to mount").wait().expect(70);
     let [first, last] = ended.err.lines().collect::<Vec<_>>()[..] else {
         panic!("said once, and at the end:\n{}", ended.err);
     };
@@ -49,24 +35,20 @@ fn a_full_disk_stops_neither_the_run_nor_its_table() {
 #[test]
 fn output_that_a_full_disk_swallows_is_a_failure() {
     let scratch = Scratch::new();
-    let line = format!("{} stores > /dev/full", env!("CARGO_BIN_EXE_kvdyno"));
-    let mut command = Command::new("sh");
-    command.args(["-c", &line]);
-    scratch.spawn(command).wait().expect_line(70, &["standard output lost", "No space left"]);
+    let ended = scratch.shell("kvdyno stores > /dev/full").wait();
+    ended.expect_line(70, &["standard output lost", "No space left"]);
     // A reader that goes away is no failure.
-    let line = format!("{} stores | head -n 1", env!("CARGO_BIN_EXE_kvdyno"));
-    let mut command = Command::new("bash");
-    command.args(["-o", "pipefail", "-c", &line]);
-    scratch.spawn(command).wait().expect(0);
+    scratch.shell("kvdyno stores | head -n 1").wait().expect(0);
 }
 
 #[test]
 fn more_records_than_the_disk_holds_are_errors_of_the_class_full() {
     for store in ["lmdb:disk?durability=none", "lmdb:disk?durability=none&size=2MiB"] {
         let scratch = Scratch::new();
-        let run =
-            format!("run --store '{store}' --records 20k --value 1KB --duration 300ms --out r");
-        let ended = on_small_disk(&scratch, "8m", &run);
+        let run = format!(
+            "exec kvdyno run --store '{store}' --records 20k --value 1KB --duration 300ms --out r"
+        );
+        let ended = scratch.on_small_disk("8m", &run).expect("the right to mount").wait();
         assert!([2, 69].contains(&ended.code()), "{ended:#?}");
         let result = scratch.result("r");
         let errors = result["runs"][0]["phases"][0]["errors"].as_array().expect("errors");

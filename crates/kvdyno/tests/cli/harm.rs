@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::suite::{self, Suite};
 use crate::support::Running;
+use crate::support::suite::{self, Suite};
 use crate::testbeds::{Place, eventually, field, is_there, kill9, parent, pids, told};
 
 /// Every fault that lasts, each at a server of its own.

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Command;
 
-use crate::support::Scratch;
+use crate::support::{Scratch, kvdyno};
 
 /// What moves a terminal's cursor, sets its title, or is such a thing in 8 bits.
 const CONTROL: &str = "\x1b[2J\x1b]0;owned\x07\u{9b}31m\x08";
@@ -119,7 +118,7 @@ const VARIABLES: [&str; 4] =
 fn outputs(scratch: &Scratch, lines: &[String]) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (number, line) in lines.iter().enumerate() {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
+        let mut command = kvdyno("");
         command.args(line.split('|')).envs(VARIABLES.map(|name| (name, "zqVariable")));
         let ended = scratch.spawn(command).wait();
         all.insert(format!("standard output of {number}"), ended.out.replace('\r', ""));

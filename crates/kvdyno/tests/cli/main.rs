@@ -3,9 +3,7 @@
 #[cfg(feature = "server-tests")]
 #[path = "../../../testbed/tests/one_server/mod.rs"]
 mod one_server;
-#[path = "../support/suite.rs"]
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-mod suite;
+#[path = "../support/mod.rs"]
 mod support;
 
 mod advice;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::suite::{self, Suite};
 use crate::support::Scratch;
+use crate::support::suite::{self, Suite};
 
 const RUN: &str = "run --store map: --records 200 --requests 500 --clients 2";
 
@@ -155,12 +155,8 @@ fn json_is_one_document_of_the_published_schema() {
 fn progress_is_shown_on_a_terminal_only_and_not_if_quiet() {
     let scratch = Scratch::new();
     let line = "run --store map: --records 500 --clients 2 --duration 3s";
-    let on_terminal = |more: &str| {
-        let mut command = std::process::Command::new("script");
-        let kvdyno = env!("CARGO_BIN_EXE_kvdyno");
-        command.args(["-qec", &format!("{kvdyno} {line} {more}"), "/dev/null"]);
-        scratch.spawn(command).wait().expect_done().out
-    };
+    let on_terminal =
+        |more: &str| scratch.at_a_terminal(&format!("{line} {more}"), "").expect_done().out;
     let shown = on_terminal("");
     for word in ["map run", " of ", "/s", "p99 ", " left"] {
         assert!(shown.contains(word), "`{word}` is not in:\n{shown}");
@@ -247,9 +243,6 @@ fn documented_exit_codes_are_those_of_the_code() {
 #[test]
 fn a_reader_that_leaves_early_is_no_fault() {
     let scratch = Scratch::new();
-    let mut command = std::process::Command::new("sh");
-    let kvdyno = env!("CARGO_BIN_EXE_kvdyno");
-    command.args(["-c", &format!("{{ sleep 1; {kvdyno} stores; echo code $? >&2; }} | true")]);
-    let ended = scratch.spawn(command).wait();
+    let ended = scratch.shell("{ sleep 1; kvdyno stores; echo code $? >&2; } | true").wait();
     assert_eq!(ended.err, "code 0\n");
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::{Suite, write};
 use crate::support::Scratch;
+use crate::support::suite::{Suite, write};
 
 /// Each part has a map of its own here: what is inserted is not read.
 fn suite(verify: bool) -> Suite {

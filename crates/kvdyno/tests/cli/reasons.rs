@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::suite::{self, Suite};
+use crate::support::suite::{self, Suite};
 use crate::support::{Ended, Scratch};
 
 /// What a run said against itself.

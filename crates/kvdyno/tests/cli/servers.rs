@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::Duration;
 
 use crate::one_server::{RedisServer, RedisSettings};
@@ -403,14 +402,11 @@ fn more_clients_than_open_files_are_told_what_to_type() {
     let scratch = Scratch::new();
     let limited = |limit: &str, out: &str| {
         let line = format!(
-            "ulimit {limit}; exec {} run --store {} --records 100 --clients 300 --duration 300ms \
+            "ulimit {limit}; exec kvdyno run --store {} --records 100 --clients 300 --duration 300ms \
              --data wipe --out {out}",
-            env!("CARGO_BIN_EXE_kvdyno"),
             server.url()
         );
-        let mut command = Command::new("bash");
-        command.args(["-c", &line]);
-        scratch.spawn(command).wait()
+        scratch.shell(&line).wait()
     };
     limited("-Sn 200", "a").expect_done();
     let ended = limited("-n 200", "b").expect(69);

@@ -1,19 +1,16 @@
 //! Stopped by the user, by the system or by SIGKILL: what was measured is kept.
 
-use std::process::Command;
 use std::time::Duration;
 
-use crate::support::{Running, Scratch};
+use crate::support::{Running, Scratch, kvdyno};
 
 /// A long run under way: a first phase has ended, a second one is measured.
 fn long_run(scratch: &Scratch) -> Running {
-    let line =
-        "run --store map: --records 2k --clients 2 --duration 300s --set run.warmup=1s --out r";
     // Who runs the tests may have had the signal ignored, as `nohup` does.
-    let mut command = Command::new("env");
-    command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_kvdyno")]);
-    command.args(line.split_ascii_whitespace());
-    let mut running = scratch.spawn(command);
+    let mut running = scratch.shell(
+        "exec env --default-signal=HUP kvdyno run --store map: --records 2k --clients 2 \
+         --duration 300s --set run.warmup=1s --out r",
+    );
     let timeline = scratch.path("r/timeline.csv");
     running.until("two intervals of the phase `run`", || {
         let text = std::fs::read_to_string(&timeline).unwrap_or_default();
@@ -47,10 +44,8 @@ fn ctrl_c_sigterm_and_a_closed_terminal_stop_write_and_end_with_130() {
 #[test]
 fn a_closed_terminal_is_ignored_where_the_user_said_so() {
     let scratch = Scratch::new();
-    let line = "run --store map: --records 2k --clients 2 --duration 2s --out r";
-    let mut command = Command::new("nohup");
-    command.arg(env!("CARGO_BIN_EXE_kvdyno")).args(line.split(' '));
-    let mut running = scratch.spawn(command);
+    let mut running = scratch
+        .shell("exec nohup kvdyno run --store map: --records 2k --clients 2 --duration 2s --out r");
     let timeline = scratch.path("r/timeline.csv");
     running.until("an interval", || {
         std::fs::read_to_string(&timeline).is_ok_and(|text| text.lines().count() >= 2)
@@ -97,8 +92,8 @@ fn the_folder_of_a_killed_engine_goes_with_the_next_run() {
     let scratch = Scratch::new();
     std::fs::create_dir(scratch.path("tmp")).expect("the scratch folder can be written");
     let start = |line: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
-        command.env("TMPDIR", scratch.path("tmp")).args(line.split(' '));
+        let mut command = kvdyno(line);
+        command.env("TMPDIR", scratch.path("tmp"));
         scratch.spawn(command)
     };
     let engines = || -> Vec<String> {

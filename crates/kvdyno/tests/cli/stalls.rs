@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Running, Scratch};
+use crate::support::{Running, Scratch, kvdyno};
 
 /// A run whose phase `run` is under way.
 fn under_way(scratch: &Scratch, line: &str) -> Running {
@@ -106,8 +106,7 @@ impl Quota {
     /// The command, as a member.
     fn command(&self, line: &str) -> Command {
         let members = self.0.join("cgroup.procs");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
-        command.args(line.split_ascii_whitespace());
+        let mut command = kvdyno(line);
         // SAFETY: the child writes one file and does nothing else that another thread's lock could hold up.
         unsafe { command.pre_exec(move || fs::write(&members, "0")) };
         command

@@ -3,7 +3,6 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::workload::fault::NodeFault;
@@ -11,7 +10,7 @@ use kvdyno_testbed::Step;
 use kvdyno_testbed::keeper::{Keeper, Watching};
 use serde_json::Value;
 
-use crate::support::{Ended, Running, Scratch};
+use crate::support::{Ended, KVDYNO, Running, Scratch, kvdyno};
 
 /// Longest that anything here may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,8 +28,8 @@ impl Place {
     }
 
     pub fn start(&self, words: &str) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
-        command.args(words.split(' ')).env("TMPDIR", self.scratch.path("tmp"));
+        let mut command = kvdyno(words);
+        command.env("TMPDIR", self.scratch.path("tmp"));
         self.scratch.spawn(command)
     }
 
@@ -186,7 +185,7 @@ impl Watching for Quiet {
 
 #[test]
 fn a_keeper_takes_orders_over_its_pipe() {
-    let program = (Path::new(env!("CARGO_BIN_EXE_kvdyno")), &["testbed", "keep"][..]);
+    let program = (Path::new(KVDYNO), &["testbed", "keep"][..]);
     let mut keeper = Keeper::start(program, "redis-sharded:2", false, &mut Quiet)
         .unwrap_or_else(|error| panic!("{error}"));
     let pids: Vec<u32> = keeper.description().nodes.iter().filter_map(|node| node.pid).collect();
@@ -251,8 +250,8 @@ fn what_is_wrong_or_missing_is_one_line() {
     refused("testbed up redis?persistance=none", &["did you mean `persistence`?"]);
     refused("run quick --testbed redis:3", &["always has 1"]);
     refused("testbed install memcache", &["did you mean `memcached`?"]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
-    command.args(["run", "quick", "--testbed", "redis"]).env("PATH", place.scratch.path("tmp"));
+    let mut command = kvdyno("run quick --testbed redis");
+    command.env("PATH", place.scratch.path("tmp"));
     let line = "redis-server is not installed: install it with `kvdyno testbed install redis`";
     place.scratch.spawn(command).wait().expect_line(69, &[line]);
     told(&place.kvdyno("testbed install redis").expect(0), &["redis is installed"]);

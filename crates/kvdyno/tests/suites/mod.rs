@@ -1,8 +1,8 @@
 //! Runs a suite by the command itself, as a user does, and holds what every good run has in common.
 
-use std::process::{Command, Output};
-
 use serde_json::Value;
+
+use crate::support::Scratch;
 
 /// A run that has ended.
 pub struct Finished {
@@ -11,26 +11,16 @@ pub struct Finished {
     result: Value,
 }
 
-/// `kvdyno` with these arguments, to its end.
-pub fn kvdyno(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kvdyno")).args(arguments).output().unwrap()
-}
-
 /// Runs `suite` against `store` and checks that it ended as it deserves: every phase to its end,
 /// every read judged and right, no operation failed, and the verdict's exit code.
 #[track_caller]
 pub fn run(suite: &str, store: &str, options: &[&str]) -> Finished {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("result");
-    let mut arguments = vec!["run", suite, "--store", store, "--quiet", "--out"];
-    arguments.push(out.to_str().unwrap());
-    arguments.extend(options);
-    let output = kvdyno(&arguments);
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let complaints = String::from_utf8(output.stderr).unwrap();
-    let told = format!("{suite} on {store}\n{printed}\n{complaints}");
-    let text = std::fs::read_to_string(out.join("result.json")).expect(&told);
-    let result: Value = serde_json::from_str(&text).unwrap();
+    let scratch = Scratch::new();
+    let arguments = ["run", suite, "--store", store, "--quiet", "--out", "result"];
+    let ended = scratch.run(&[&arguments, options].concat());
+    let told = format!("{suite} on {store}\n{}\n{}", ended.out, ended.err);
+    assert!(scratch.path("result/result.json").exists(), "{told}");
+    let result = scratch.result("result");
     let run = &result["runs"][0];
     assert_eq!(run["status"]["state"], "complete", "{told}");
     for phase in run["phases"].as_array().unwrap() {
@@ -47,10 +37,10 @@ pub fn run(suite: &str, store: &str, options: &[&str]) -> Finished {
         let legal = [&tally["early"], &tally["legal_misses"]].map(|count| count.as_u64().unwrap());
         assert!(missing <= legal.iter().sum(), "{told}");
     }
-    assert!(printed.contains("no anomaly, 0 unknown"), "{told}");
-    assert_eq!(output.status.code(), Some(deserved(&run["verdict"], &told)), "{told}");
-    assert!(out.join("report.html").exists(), "{told}");
-    Finished { printed, result }
+    assert!(ended.out.contains("no anomaly, 0 unknown"), "{told}");
+    assert_eq!(ended.code(), deserved(&run["verdict"], &told), "{told}");
+    assert!(scratch.path("result/report.html").exists(), "{told}");
+    Finished { printed: ended.out, result }
 }
 
 /// The exit code for a verdict. Only the build and a busy machine may make it invalid: nothing that

@@ -1,18 +1,18 @@
 //! Runs the kvdyno binary on a store and reads back what it wrote down, and what `sim:` says that it
 //! did wrong.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 
+mod command;
 pub mod library;
 pub mod suite;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+pub use command::{Ended, KVDYNO, Running, Scratch, kvdyno};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Phase, group and number of an operation.
 pub type Id = (u64, u64, u64);
@@ -24,7 +24,8 @@ const PROBE_PHASE: u64 = u16::MAX as u64;
 
 /// A folder for one test.
 pub struct Bench {
-    folder: TempDir,
+    /// Where the command runs.
+    pub scratch: Scratch,
 }
 
 /// What one run left behind.
@@ -45,11 +46,11 @@ pub struct Outcome {
 
 impl Bench {
     pub fn new() -> Bench {
-        Bench { folder: tempfile::tempdir().unwrap() }
+        Bench { scratch: Scratch::new() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.scratch.path(name)
     }
 
     /// Writes a suite file; gives its path.
@@ -71,21 +72,16 @@ impl Bench {
     pub fn run(&self, arguments: &[&str]) -> Outcome {
         let number = (0..).find(|n| !self.path(&format!("out-{n}")).exists()).unwrap();
         let out = self.path(&format!("out-{number}"));
-        let ran = Command::new(env!("CARGO_BIN_EXE_kvdyno"))
-            .args(arguments)
-            .arg("--out")
-            .arg(&out)
-            .current_dir(self.folder.path())
-            .output()
-            .unwrap();
+        let out_argument = out.display().to_string();
+        let ran = self.scratch.run(&[arguments, &["--out", &out_argument]].concat());
         let log = lines(&self.path("sim.jsonl")).into_iter().filter(|entry| {
             number_at(entry, "group") != RECHECK_GROUP && number_at(entry, "phase") != PROBE_PHASE
         });
         let result = std::fs::read_to_string(out.join("result.json")).unwrap_or_default();
         Outcome {
-            code: ran.status.code().unwrap_or(-1),
-            stderr: String::from_utf8_lossy(&ran.stderr).into_owned(),
-            stdout: String::from_utf8_lossy(&ran.stdout).into_owned(),
+            code: ran.code(),
+            stderr: ran.err,
+            stdout: ran.out,
             result: serde_json::from_str(&result).unwrap_or_default(),
             anomalies: lines(&out.join("anomalies.jsonl")),
             log: log.collect(),
@@ -94,10 +90,7 @@ impl Bench {
 
     /// The first run's result as `name` is to show it.
     pub fn report(&self, name: &str) -> String {
-        let mut report = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
-        report.current_dir(self.folder.path()).args(["report", "out-0", "-o", name]);
-        let ran = report.output().unwrap();
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        self.scratch.run(&["report", "out-0", "-o", name]).expect(0);
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 }

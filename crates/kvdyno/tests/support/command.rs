@@ -1,4 +1,5 @@
-//! Runs the real command in a folder of its own, with a deadline, and collects what it says.
+//! Runs the real command in a folder of its own, with a deadline, and collects what it says. All tests
+//! run it from here.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -11,9 +12,27 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Longest that a command of these tests may take on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_secs(300);
 /// Between two looks at something awaited.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// Where the command is. This is the only place that says so (a house rule).
+pub const KVDYNO: &str = env!("CARGO_BIN_EXE_kvdyno");
+
+/// The command, with arguments that hold no space.
+pub fn kvdyno(arguments: &str) -> Command {
+    let mut command = Command::new(KVDYNO);
+    command.args(arguments.split_ascii_whitespace());
+    command
+}
+
+/// Lets a command find `kvdyno` by its name.
+fn finds_kvdyno(mut command: Command) -> Command {
+    let folder = Path::new(KVDYNO).parent().expect("the folder of the command");
+    let before = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{before}", folder.display()));
+    command
+}
 
 /// A folder to run commands in; removed with all results on drop.
 pub struct Scratch(TempDir);
@@ -63,14 +82,13 @@ impl Scratch {
 
     /// Runs kvdyno here with arguments that hold no space.
     pub fn kvdyno(&self, arguments: &str) -> Ended {
-        self.run(&arguments.split_ascii_whitespace().collect::<Vec<_>>())
+        self.spawn(kvdyno(arguments)).wait()
     }
 
     /// Runs kvdyno here at a terminal (a pseudo terminal of util-linux's `script`), at which `answer` is
     /// typed, unseen: it may come while a question is being shown. All that is shown is in `out`.
-    #[cfg(feature = "server-tests")]
     pub fn at_a_terminal(&self, arguments: &str, answer: &str) -> Ended {
-        let line = format!("stty -echo; exec {} {arguments}", env!("CARGO_BIN_EXE_kvdyno"));
+        let line = format!("stty -echo; exec {KVDYNO} {arguments}");
         self.write(".typed", answer);
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
@@ -78,9 +96,30 @@ impl Scratch {
         self.spawn_reading(command, typed.into()).wait()
     }
 
+    /// Starts a line of the shell here, in which `kvdyno` is the command.
+    pub fn shell(&self, line: &str) -> Running {
+        let mut command = finds_kvdyno(Command::new("bash"));
+        command.args(["-o", "pipefail", "-c", line]);
+        self.spawn(command)
+    }
+
+    /// Starts a line of the shell where the folder `disk` is a disk of `size` in memory, which goes with
+    /// the process and is seen by nobody else. None where the system does not allow that.
+    pub fn on_small_disk(&self, size: &str, line: &str) -> Option<Running> {
+        fs::create_dir_all(self.path("disk")).expect("the scratch folder can be written");
+        let inside = |line: &str| {
+            let mut command = finds_kvdyno(Command::new("unshare"));
+            command.args(["--user", "--map-root-user", "--mount", "bash", "-c", line]);
+            command
+        };
+        let mount = format!("mount -t tmpfs -o size={size} none disk");
+        let allowed = self.spawn(inside(&mount)).wait().status.success();
+        allowed.then(|| self.spawn(inside(&format!("{mount} && {line}"))))
+    }
+
     /// Starts kvdyno here.
     pub fn start<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvdyno"));
+        let mut command = Command::new(KVDYNO);
         command.args(arguments);
         self.spawn(command)
     }
