@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
+use kvdyno_core::load::{
+    AnyStore, Interrupt, Job, LoadOptions, Observer, Pacing, Progress, StoreContext,
+};
 use kvdyno_core::measure::Interval;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
@@ -161,7 +163,7 @@ impl Observer for Unobserved {
 /// One store and what is known of it.
 struct Bench {
     store: Arc<ArrayStore>,
-    context: Context,
+    context: StoreContext,
 }
 
 impl Bench {
@@ -186,12 +188,12 @@ impl Bench {
             expiry: None,
             may_apply_again: false,
         });
-        let context = Context {
+        let context = StoreContext {
             dataset,
             ledger: Some(Arc::new(ledger.unwrap())),
             fields_apart: fields > 1,
             profile: (Arc::clone(&store) as Arc<dyn AnyStore>).ask_profile().unwrap(),
-            conduct: Conduct {
+            options: LoadOptions {
                 threads: 1,
                 // Longer than any run here: handing an interval over allocates.
                 interval: Duration::from_secs(3_600),

@@ -2,7 +2,7 @@
 //! were read back. docs/FAILOVER.md says what each figure means.
 
 use kvdyno_core::ground::numbers::duration_text;
-use kvdyno_core::load::Context;
+use kvdyno_core::load::StoreContext;
 use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, Tally};
@@ -73,7 +73,12 @@ impl Accounting {
     }
 
     /// All records were read back, `how` in words, which gave `measure`.
-    pub fn account(&self, context: &Context, measure: &PhaseMeasure, how: &str) -> WriteAccount {
+    pub fn account(
+        &self,
+        context: &StoreContext,
+        measure: &PhaseMeasure,
+        how: &str,
+    ) -> WriteAccount {
         let (tally, old, unread) = (&measure.tally, measure.old, measure.unread);
         // Examples: what is counted comes from the counts.
         let of_kind = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::Lost;
@@ -105,7 +110,7 @@ impl Accounting {
         self.before.unclear.saturating_sub(missing + unread)
     }
 
-    fn history(&self, context: &Context, anomaly: &Anomaly) -> LostWrite {
+    fn history(&self, context: &StoreContext, anomaly: &Anomaly) -> LostWrite {
         let mut key = Vec::new();
         if let Ok(keys) = KeyWriter::new(context.dataset.key, context.dataset.id) {
             keys.write(anomaly.record, &mut key);
@@ -141,10 +146,10 @@ fn spread<'a>(all: &[&'a Anomaly]) -> impl Iterator<Item = &'a Anomaly> {
 }
 
 /// How the records were read back, with how long wrong ones were waited for.
-fn settled(how: &str, context: &Context) -> String {
+fn settled(how: &str, context: &StoreContext) -> String {
     match context.profile.consistency.level {
         Consistency::Eventual => {
-            let settle = context.conduct.settle.as_nanos() as f64;
+            let settle = context.options.settle.as_nanos() as f64;
             format!("{how}, the wrong ones again for {}", duration_text(settle))
         }
         _ => how.to_owned(),

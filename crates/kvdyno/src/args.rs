@@ -118,7 +118,7 @@ pub struct RunArguments {
     pub quick: QuickArguments,
     /// Where to and how.
     #[command(flatten)]
-    pub conduct: ConductArguments,
+    pub execution: ExecutionArguments,
 }
 
 /// What of a suite is changed.
@@ -194,8 +194,8 @@ impl QuickArguments {
 
 /// How a run is conducted.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Conduct")]
-pub struct ConductArguments {
+#[command(next_help_heading = "Execution")]
+pub struct ExecutionArguments {
     /// Records that are in the store already.
     #[arg(long, value_enum, default_value_t)]
     pub data: DataPolicy,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Job, Observer, Progress};
+use kvdyno_core::load::{AnyStore, Job, LoadOptions, Observer, Progress, StoreContext};
 use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verify::Sightings;
@@ -14,7 +14,7 @@ use crate::added::Pass;
 use crate::args::DataPolicy;
 use crate::exit::Failure;
 use crate::progress::PhaseLine;
-use crate::setting::Setting;
+use crate::run_options::RunOptions;
 
 /// Keys looked at to learn whether records exist.
 const PROBES: u64 = 1_000;
@@ -78,39 +78,39 @@ const NOTHING: Found = Found { existing: Existing::None, sightings: None };
 /// [`Failure`] if there are records that must not be there, or values that are not kvdyno's where the run
 /// would write, or the store cannot be asked.
 pub fn prepare(
-    setting: &Setting<'_>,
+    options: &RunOptions<'_>,
     store: &Arc<dyn AnyStore>,
     url: &str,
-    context: &Context,
+    context: &StoreContext,
 ) -> Result<Found, Failure> {
-    let records = planned_records(setting.plan);
+    let records = planned_records(options.plan);
     // What a store makes up is not there.
     if context.profile.capabilities.fabricates || context.profile.store == "null" {
         return Ok(NOTHING);
     }
     // The start that was asked for is that of the first phase.
-    let conduct = Conduct { start_at: None, ..context.conduct.clone() };
-    let context = &Context { conduct, ..context.clone() };
+    let load = LoadOptions { start_at: None, ..context.options.clone() };
+    let context = &StoreContext { options: load, ..context.clone() };
     let looks = Looks { store, url, context };
     let (existing, sample) = looks.probe(records)?;
-    match (setting.data, existing) {
+    match (options.data, existing) {
         (_, Existing::None) => Ok(NOTHING),
         (DataPolicy::Fresh, _) => Err(Failure::usage(format!(
             "{url} holds records of this dataset already; use --data reuse to measure over them, \
              or --data wipe to delete them first"
         ))),
         (DataPolicy::Wipe, _) => {
-            wipe(setting, store, url, context, records)?;
+            wipe(options, store, url, context, records)?;
             Ok(NOTHING)
         }
         (DataPolicy::Reuse, existing) => {
             if existing == Existing::All && records > LOOKED_AT_ALL {
-                looks.refuse_foreign(sample.as_ref().filter(|_| writes(setting.plan, false)))?;
+                looks.refuse_foreign(sample.as_ref().filter(|_| writes(options.plan, false)))?;
                 return Ok(Found { existing, sightings: None });
             }
-            let (seen, unknown) = looks.at_all(records.max(loaded(setting.plan)))?;
+            let (seen, unknown) = looks.at_all(records.max(loaded(options.plan)))?;
             let missing = seen.missing() > 0;
-            if writes(setting.plan, missing) {
+            if writes(options.plan, missing) {
                 unknown.map_or(Ok(()), Err)?;
                 looks.refuse_foreign(Some(&seen))?;
             }
@@ -133,13 +133,13 @@ fn writes(plan: &Plan, loads: bool) -> bool {
 struct Looks<'a> {
     store: &'a Arc<dyn AnyStore>,
     url: &'a str,
-    context: &'a Context,
+    context: &'a StoreContext,
 }
 
 impl Looks<'_> {
     /// Looks at some of the part's records, evenly from the first to the last. What was seen; nothing, if it has none.
     fn probe(&self, records: u64) -> Result<(Existing, Option<Arc<Sightings>>), Failure> {
-        let part = self.context.conduct.part;
+        let part = self.context.options.part;
         let (index, count) = (u64::from(part.index), u64::from(part.count));
         let own = records.saturating_sub(index).div_ceil(count);
         let sampled = own.min(PROBES);
@@ -209,7 +209,7 @@ fn answered(measure: &PhaseMeasure) -> u64 {
 
 /// Waits until the store answers every one of some reads, for as long as [`PATIENCE`]. What comes
 /// after a fault is to see the store as it is then, not the end of its repair.
-pub fn wait_until_it_answers(store: &Arc<dyn AnyStore>, context: &Context, records: u64) {
+pub fn wait_until_it_answers(store: &Arc<dyn AnyStore>, context: &StoreContext, records: u64) {
     answers_within(PATIENCE, store, context, records);
 }
 
@@ -217,7 +217,7 @@ pub fn wait_until_it_answers(store: &Arc<dyn AnyStore>, context: &Context, recor
 pub fn answers_within(
     patience: Duration,
     store: &Arc<dyn AnyStore>,
-    context: &Context,
+    context: &StoreContext,
     records: u64,
 ) -> bool {
     let give_up = Instant::now() + patience;
@@ -244,13 +244,13 @@ pub fn answers_within(
 /// Deletes the records of the plan. Earlier runs may have made more: it goes on over twice as many
 /// for as long as that finds any.
 fn wipe(
-    setting: &Setting<'_>,
+    options: &RunOptions<'_>,
     store: &Arc<dyn AnyStore>,
     url: &str,
-    context: &Context,
+    context: &StoreContext,
     records: u64,
 ) -> Result<(), Failure> {
-    let capacity = setting.plan.dataset.capacity.max(records);
+    let capacity = options.plan.dataset.capacity.max(records);
     let mut end = records;
     loop {
         let phase = Pass::over_all("wipe", Kind::Delete, end, CLIENTS).phase("Wipe", PHASE);
@@ -267,7 +267,7 @@ fn wipe(
 fn run(
     store: &Arc<dyn AnyStore>,
     url: &str,
-    context: &Context,
+    context: &StoreContext,
     phase: &PhasePlan,
     quiet: bool,
 ) -> Result<PhaseMeasure, Failure> {
@@ -278,7 +278,7 @@ fn run(
 fn carry(
     store: &Arc<dyn AnyStore>,
     url: &str,
-    context: &Context,
+    context: &StoreContext,
     (phase, job): (&PhasePlan, Job),
     quiet: bool,
 ) -> Result<PhaseMeasure, Failure> {

@@ -6,7 +6,7 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_stores::{Entry, StoreUrl, registry};
 
-use crate::args::{ConductArguments, DataPolicy};
+use crate::args::{DataPolicy, ExecutionArguments};
 use crate::cost;
 use crate::exit::Failure;
 use crate::stamps;
@@ -28,7 +28,7 @@ pub struct Foreseen {
 pub fn foresee(
     plan: &Plan,
     targets: Vec<Target>,
-    arguments: &ConductArguments,
+    arguments: &ExecutionArguments,
 ) -> Result<Foreseen, Failure> {
     if !plan.searches.is_empty() && plan.part.count > 1 {
         return Err(Failure::usage(

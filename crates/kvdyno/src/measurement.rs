@@ -10,11 +10,11 @@ use kvdyno_report::events::Event;
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{RunResult, TrialNumber};
 
-use crate::args::ConductArguments;
+use crate::args::ExecutionArguments;
 use crate::cost;
 use crate::exit::{Exit, Failure};
 use crate::output::{Manner, Output};
-use crate::setting::Setting;
+use crate::run_options::RunOptions;
 use crate::target::Checked;
 
 /// The result of a run, or of one of several trials, with its folder.
@@ -23,7 +23,7 @@ use crate::target::Checked;
 /// [`Failure`] if the folder, or a file in it, cannot be made.
 pub fn begin(
     plan: &Plan,
-    arguments: &ConductArguments,
+    arguments: &ExecutionArguments,
     command: Vec<String>,
     trial: Option<(TrialNumber, &Path)>,
 ) -> Result<Output, Failure> {
@@ -43,10 +43,10 @@ pub fn begin(
 }
 
 /// Runs each target in turn, until the user stops it.
-pub fn measure(targets: Vec<Checked>, setting: &Setting<'_>, output: &Output) -> Exit {
+pub fn measure(targets: Vec<Checked>, options: &RunOptions<'_>, output: &Output) -> Exit {
     let mut exit = Exit::Done;
     for target in targets {
-        match target.run(setting, output) {
+        match target.run(options, output) {
             Ok(ended) => exit = exit.worse(ended),
             Err(failure) => {
                 failure.tell();

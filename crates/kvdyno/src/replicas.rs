@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::load::{Agreement, AnyStore, Compared, Context, CopyDifference, LoadError};
+use kvdyno_core::load::{Agreement, AnyStore, Compared, CopyDifference, LoadError, StoreContext};
 use kvdyno_core::store::Profile;
 use kvdyno_report::result::{CopiesAccount, DifferingRecord, TestbedResult};
 
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Compares the copies of records 0..`records`; `None` if there is one of each.
 pub fn compare(
     store: &Arc<dyn AnyStore>,
-    context: &Context,
+    context: &StoreContext,
     records: u64,
     testbed: &Option<TestbedResult>,
 ) -> Option<CopiesAccount> {
@@ -88,7 +88,7 @@ impl Origin {
     }
 
     /// Waits until it answers again, for a while.
-    pub fn wait(&self, context: &Context, records: u64) {
+    pub fn wait(&self, context: &StoreContext, records: u64) {
         wait_until_it_answers(&self.store, context, records);
     }
 
@@ -98,7 +98,7 @@ impl Origin {
     }
 
     /// It, read at the strongest level that is answered, and that in words.
-    pub fn strongest(&self, context: &Context, records: u64) -> (Arc<dyn AnyStore>, String) {
+    pub fn strongest(&self, context: &StoreContext, records: u64) -> (Arc<dyn AnyStore>, String) {
         let usual = context.profile.consistency.level.describe();
         let mut silent = Vec::new();
         for (stronger, how) in self.store.stronger() {

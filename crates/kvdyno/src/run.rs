@@ -9,13 +9,13 @@ use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
 
-use crate::args::{Arguments, Command, ConductArguments, RerunArguments, RunArguments};
+use crate::args::{Arguments, Command, ExecutionArguments, RerunArguments, RunArguments};
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::output::{Finished, Output};
-use crate::setting::{Setting, conduct, session_number};
+use crate::run_options::{RunOptions, load_options, session_number};
 use crate::signals;
 use crate::target::{Checked, Target};
 use crate::terminal_style::style_of_terminal;
@@ -34,7 +34,7 @@ const CAPACITY_PHASE: &str = "run";
 /// # Errors
 /// [`Failure`] if nothing could be measured.
 pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
-    let part = part(arguments.conduct.part.as_deref())?;
+    let part = part(arguments.execution.part.as_deref())?;
     let suite = suite(arguments)?;
     let mut plan = suite.plan(&overrides(arguments, part)).map_err(Failure::suite)?;
     if arguments.suite.is_none() && arguments.quick.records.is_some() {
@@ -55,10 +55,10 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         )));
     }
     let command = std::env::args().collect::<Vec<_>>();
-    carry_out(&plan, targets, &arguments.conduct, command)
+    carry_out(&plan, targets, &arguments.execution, command)
 }
 
-/// `kvdyno rerun`: the recorded plan, with the recorded stores and conduct.
+/// `kvdyno rerun`: the recorded plan, with the recorded stores and options.
 ///
 /// # Errors
 /// [`Failure`] if the result cannot be read or nothing could be measured.
@@ -88,10 +88,10 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
             None => Target::Store(url.clone()),
         });
     }
-    recorded.conduct.out = arguments.out.clone();
+    recorded.execution.out = arguments.out.clone();
     // A result is of one trial.
-    recorded.conduct.trials = 1;
-    carry_out(&plan, targets, &recorded.conduct, result.command)
+    recorded.execution.trials = 1;
+    carry_out(&plan, targets, &recorded.execution, result.command)
 }
 
 fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
@@ -140,7 +140,7 @@ fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
         scale: shape.scale,
         records: None,
         clients: shape.clients,
-        threads: arguments.conduct.carrying.threads,
+        threads: arguments.execution.carrying.threads,
         rate: shape.rate,
         duration: shape.duration,
         requests: shape.requests,
@@ -172,7 +172,7 @@ fn part(text: Option<&str>) -> Result<Part, Failure> {
 fn carry_out(
     plan: &Plan,
     targets: Vec<Target>,
-    arguments: &ConductArguments,
+    arguments: &ExecutionArguments,
     command: Vec<String>,
 ) -> Result<Exit, Failure> {
     for note in &plan.notes {
@@ -189,9 +189,9 @@ fn carry_out(
     let checked: Vec<Checked> =
         targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
-    let setting = Setting {
+    let options = RunOptions {
         plan,
-        conduct: conduct(plan, &arguments.carrying, arguments.start_at),
+        load: load_options(plan, &arguments.carrying, arguments.start_at),
         interrupt,
         data: arguments.data,
         verify: !arguments.no_verify,
@@ -200,10 +200,10 @@ fn carry_out(
     };
     if arguments.trials > 1 {
         drop(checked);
-        return trials::run(setting, &targets, arguments, &command);
+        return trials::run(options, &targets, arguments, &command);
     }
     let output = begin(plan, arguments, command, None)?;
-    let exit = measure(checked, &setting, &output);
+    let exit = measure(checked, &options, &output);
     end(output, exit, arguments)
 }
 
@@ -225,7 +225,7 @@ fn show(plan: &Plan, targets: &[Target]) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn end(output: Output, exit: Exit, arguments: &ConductArguments) -> Result<Exit, Failure> {
+fn end(output: Output, exit: Exit, arguments: &ExecutionArguments) -> Result<Exit, Failure> {
     if output.is_empty() {
         output.discard();
         return Ok(exit);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kvdyno_core::load::{AnyStore, Context, Ran, supports};
+use kvdyno_core::load::{AnyStore, Ran, StoreContext, supports};
 use kvdyno_core::store::{Consistency, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Extent, Reason, judge_run};
@@ -29,7 +29,7 @@ use crate::existing::{self, Existing, Found};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::replicas::{self, Origin};
-use crate::setting::Setting;
+use crate::run_options::RunOptions;
 use crate::testbed::{NodeProcesses, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
@@ -37,7 +37,7 @@ const OVERLAP_CAPACITY: usize = 1 << 20;
 
 /// One store's run.
 pub struct Session<'a> {
-    setting: &'a Setting<'a>,
+    options: &'a RunOptions<'a>,
     store: Arc<dyn AnyStore>,
     /// What became of the writes is asked of this one.
     origin: Origin,
@@ -46,7 +46,7 @@ pub struct Session<'a> {
     keeper: Option<SharedKeeper>,
     /// Which process each of its nodes is.
     roster: NodeProcesses,
-    context: Context,
+    context: StoreContext,
     existing: Existing,
     /// Which records are missing, where some are and some are not.
     sightings: Option<Arc<Sightings>>,
@@ -78,41 +78,41 @@ impl<'a> Session<'a> {
     /// [`Failure`] if the store cannot be reached, holds records although it must not, or the
     /// ledger is larger than the machine.
     pub fn open(
-        setting: &'a Setting<'a>,
+        options: &'a RunOptions<'a>,
         store: Arc<dyn AnyStore>,
         url: String,
     ) -> Result<Self, Failure> {
         let profile = store.ask_profile().map_err(|error| Failure::of_load(&url, &error))?;
         let origin =
             Origin::of(&store, &profile).map_err(|error| Failure::of_load(&url, &error))?;
-        let dataset = Dataset { session: setting.session, ..setting.plan.dataset };
+        let dataset = Dataset { session: options.session, ..options.plan.dataset };
         // Before anything is loaded; what is left out without a testbed is looked at when it comes.
-        let plan = setting.plan;
+        let plan = options.plan;
         for phase in plan.phases.iter().filter(|p| !plan.needs_nodes.contains(&p.index)) {
             supports(&profile, phase, &dataset).map_err(|error| Failure::of_load(&url, &error))?;
         }
-        let mut groups = setting.plan.phases.iter().flat_map(|phase| &phase.groups);
+        let mut groups = options.plan.phases.iter().flat_map(|phase| &phase.groups);
         let fields_apart = dataset.fields > 1
             && profile.capabilities.fields
             && groups.any(|group| group.one_field);
-        let mut context = Context {
+        let mut context = StoreContext {
             dataset,
             ledger: None,
             fields_apart,
             profile,
-            conduct: setting.conduct.clone(),
-            interrupt: Arc::clone(&setting.interrupt),
+            options: options.load.clone(),
+            interrupt: Arc::clone(&options.interrupt),
         };
-        let Found { existing, sightings } = existing::prepare(setting, &store, &url, &context)?;
-        if setting.verify {
-            let config = ledger_config(setting, &context, existing);
+        let Found { existing, sightings } = existing::prepare(options, &store, &url, &context)?;
+        if options.verify {
+            let config = ledger_config(options, &context, existing);
             let ledger = Ledger::new(config);
             let ledger =
                 ledger.map_err(|error| Failure::usage(format!("{error} (--no-verify)")))?;
             context.ledger = Some(Arc::new(ledger));
         }
         Ok(Session {
-            setting,
+            options,
             store,
             origin,
             url,
@@ -125,7 +125,7 @@ impl<'a> Session<'a> {
             device: None,
             accounting: Accounting::new(existing == Existing::None),
             reached: BTreeMap::new(),
-            records: existing::planned_records(setting.plan),
+            records: existing::planned_records(options.plan),
             ran: Vec::new(),
             reasons: Vec::new(),
             ended: 0,
@@ -146,9 +146,9 @@ impl<'a> Session<'a> {
     pub fn run(mut self, output: &Output) -> Exit {
         let store = StoreResult::new(&self.url, &self.context.profile);
         let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
-        run.notes.clone_from(&self.setting.unseen);
+        run.notes.clone_from(&self.options.unseen);
         run.testbed.clone_from(&self.testbed);
-        let plan = self.setting.plan;
+        let plan = self.options.plan;
         run.skipped = plan.phases.iter().filter_map(|phase| self.left_out(phase)).collect();
         let planned = (plan.phases.len() - run.skipped.len()) as u64;
         output.events().tell(Event::StoreBegan(Box::new(run)));
@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
         }
         for index in 0..plan.phases.len() {
             let mut phase = plan.phase_with(index, self.records_before(index));
-            phase.verify &= self.setting.verify;
+            phase.verify &= self.options.verify;
             if self.left_out(&phase).is_some() {
                 continue;
             }
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
     fn left_out(&self, phase: &PhasePlan) -> Option<SkippedPhase> {
         let why = if phase.load && self.existing == Existing::All {
             "its records are there already"
-        } else if self.keeper.is_none() && self.setting.plan.needs_nodes.contains(&phase.index) {
+        } else if self.keeper.is_none() && self.options.plan.needs_nodes.contains(&phase.index) {
             "it does something to servers, and kvdyno did not start any (--testbed does)"
         } else {
             return None;
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
             return;
         }
         let Some(outcome) = self.phase(phase, output) else { return };
-        if phase.read_back && self.setting.verify && self.status == Status::Complete {
+        if phase.read_back && self.options.verify && self.status == Status::Complete {
             self.read_back(phase, Some(outcome), output);
         } else {
             self.close(&outcome, output);
@@ -202,12 +202,12 @@ impl<'a> Session<'a> {
 
     /// Number of the next phase that the plan does not have.
     fn next_index(&self) -> u16 {
-        (self.setting.plan.phases.len() + self.ran.len()) as u16
+        (self.options.plan.phases.len() + self.ran.len()) as u16
     }
 
     /// The first phase finds what the plan says; each later one what those before have made.
     fn records_before(&self, index: usize) -> u64 {
-        let planned = self.setting.plan.phases[index].groups.first().map_or(0, |g| g.records);
+        let planned = self.options.plan.phases[index].groups.first().map_or(0, |g| g.records);
         if self.ran.is_empty() { planned } else { self.records }
     }
 
@@ -215,7 +215,7 @@ impl<'a> Session<'a> {
     /// was not run.
     fn calibrate(&mut self, phase: &mut PhasePlan) -> bool {
         let name = phase.name.clone();
-        for share in self.setting.plan.shares.iter().filter(|share| share.phase == name) {
+        for share in self.options.plan.shares.iter().filter(|share| share.phase == name) {
             let Some(&reached) = self.reached.get(&share.of) else {
                 let line = format!(
                     "phase {} goes {}, which was not run because its records are there: give --rate, \
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
                 self.status = Status::Failed { message: line };
                 return false;
             };
-            share.apply(phase, reached * f64::from(self.context.conduct.part.count));
+            share.apply(phase, reached * f64::from(self.context.options.part.count));
         }
         true
     }
@@ -267,7 +267,7 @@ impl<'a> Session<'a> {
 
     /// Judges the run; `planned` phases were to be run.
     fn conclude(mut self, planned: u64, output: &Output) -> Exit {
-        let scale = self.setting.plan.scale;
+        let scale = self.options.plan.scale;
         let failed = matches!(self.status, Status::Failed { .. });
         let extent = Extent { planned, ended: self.ended, failed };
         let verdict = judge_run(self.reasons, extent, scale, cfg!(debug_assertions));
@@ -290,7 +290,7 @@ impl<'a> Session<'a> {
         }));
         let claims = events.look(|fold| {
             let run = fold.result().and_then(|result| result.runs.last());
-            run.map_or_else(Vec::new, |run| claims::judge(self.setting.plan, run))
+            run.map_or_else(Vec::new, |run| claims::judge(self.options.plan, run))
         });
         let exit = self.exit.worse(Exit::of_claims(&claims));
         events.tell(Event::Judged { claims });
@@ -298,20 +298,24 @@ impl<'a> Session<'a> {
     }
 }
 
-fn ledger_config(setting: &Setting<'_>, context: &Context, existing: Existing) -> LedgerConfig {
+fn ledger_config(
+    options: &RunOptions<'_>,
+    context: &StoreContext,
+    existing: Existing,
+) -> LedgerConfig {
     let words = if context.fields_apart { u64::from(context.dataset.fields) } else { 1 };
     let profile = &context.profile;
     LedgerConfig {
-        slots: context.dataset.capacity.max(existing::planned_records(setting.plan)) * words,
+        slots: context.dataset.capacity.max(existing::planned_records(options.plan)) * words,
         linearizable: profile.consistency.level == Consistency::Linearizable,
         staleness: profile.consistency.level.staleness().unwrap_or(Duration::ZERO),
         may_forget: profile.capabilities.may_forget,
         overlap_capacity: OVERLAP_CAPACITY,
-        initial: match (existing, setting.data) {
+        initial: match (existing, options.data) {
             (Existing::None, DataPolicy::Fresh | DataPolicy::Wipe) => Initial::Never,
             _ => Initial::Unjudged,
         },
-        expiry: expiry(setting.plan, profile),
+        expiry: expiry(options.plan, profile),
         may_apply_again: profile.capabilities.may_apply_again,
     }
 }

@@ -10,8 +10,8 @@ use kvdyno_testbed::is_file;
 
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::run_options::RunOptions;
 use crate::session::Session;
-use crate::setting::Setting;
 use crate::testbed::{self, Around, consent};
 
 /// One line about a store that cannot be opened, and the exit code for it.
@@ -97,16 +97,16 @@ impl Checked {
     ///
     /// # Errors
     /// [`Failure`] if it cannot be set up or opened.
-    pub fn run(self, setting: &Setting<'_>, output: &Output) -> Result<Exit, Failure> {
+    pub fn run(self, options: &RunOptions<'_>, output: &Output) -> Result<Exit, Failure> {
         match self {
             Checked::Store(OpenStore { url, store }) => {
-                Ok(Session::open(setting, store, url)?.run(output))
+                Ok(Session::open(options, store, url)?.run(output))
             }
             Checked::Testbed(words) => {
-                let around = Around::start(&words, false, &setting.interrupt)?;
+                let around = Around::start(&words, false, &options.interrupt)?;
                 let disclosed = testbed::disclosed(around.description());
                 let OpenStore { url, store } = OpenStore::open(&around.description().url)?;
-                Ok(Session::open(setting, store, url)?
+                Ok(Session::open(options, store, url)?
                     .on_testbed(disclosed, around.keeper())
                     .run(output))
             }

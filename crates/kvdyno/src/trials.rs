@@ -8,11 +8,11 @@ use kvdyno_report::folder;
 use kvdyno_report::result::{RunResult, TrialNumber};
 use kvdyno_report::trials::Trials;
 
-use crate::args::{ConductArguments, DataPolicy};
+use crate::args::{DataPolicy, ExecutionArguments};
 use crate::exit::{Exit, Failure};
 use crate::measurement::{begin, measure};
 use crate::output::Finished;
-use crate::setting::{Setting, session_number};
+use crate::run_options::{RunOptions, session_number};
 use crate::target::{Checked, Target};
 use crate::terminal_style::style_of_terminal;
 
@@ -21,25 +21,25 @@ use crate::terminal_style::style_of_terminal;
 /// # Errors
 /// [`Failure`] if nothing could be measured.
 pub fn run(
-    setting: Setting<'_>,
+    options: RunOptions<'_>,
     targets: &[Target],
-    arguments: &ConductArguments,
+    arguments: &ExecutionArguments,
     command: &[String],
 ) -> Result<Exit, Failure> {
     let started = SystemTime::now();
-    let parent = folder::new_parent(arguments.out.as_deref(), &setting.plan.suite, started)
+    let parent = folder::new_parent(arguments.out.as_deref(), &options.plan.suite, started)
         .map_err(Failure::usage)?;
     let (mut exit, mut done) = (Exit::Done, Vec::new());
-    let mut setting = setting;
+    let mut options = options;
     for number in 1..=arguments.trials {
         // The first trial keeps to what the user said of records that are there; each later one finds
         // those of the one before.
         if number > 1 {
-            setting.data = DataPolicy::Wipe;
-            setting.session = session_number();
+            options.data = DataPolicy::Wipe;
+            options.session = session_number();
         }
         let trial = TrialNumber { number, of: arguments.trials };
-        let (ended, result) = one(&setting, targets, arguments, command, trial, &parent)?;
+        let (ended, result) = one(&options, targets, arguments, command, trial, &parent)?;
         exit = exit.worse(ended);
         done.extend(result);
         let goes_on = matches!(exit, Exit::Done | Exit::Failed | Exit::Undecided);
@@ -56,9 +56,9 @@ pub fn run(
 
 /// One trial. Its result, if a store could be measured.
 fn one(
-    setting: &Setting<'_>,
+    options: &RunOptions<'_>,
     targets: &[Target],
-    arguments: &ConductArguments,
+    arguments: &ExecutionArguments,
     command: &[String],
     trial: TrialNumber,
     parent: &Path,
@@ -74,10 +74,10 @@ fn one(
     }
     // Opened anew: an engine without a folder of its own gets a new one each time.
     // Whether nodes may be harmed was asked before the first trial.
-    let check = |target: &Target| target.clone().check(setting.plan, true);
+    let check = |target: &Target| target.clone().check(options.plan, true);
     let checked: Vec<Checked> = order.into_iter().map(check).collect::<Result<_, Failure>>()?;
-    let output = begin(setting.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
-    let exit = measure(checked, setting, &output);
+    let output = begin(options.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
+    let exit = measure(checked, options, &output);
     if output.is_empty() {
         output.discard();
         return Ok((exit, None));
@@ -89,7 +89,7 @@ fn one(
 /// Shows the trials together; how the claims end that take more than one store.
 fn tell(
     done: &[(PathBuf, RunResult)],
-    arguments: &ConductArguments,
+    arguments: &ExecutionArguments,
     parent: &Path,
 ) -> Result<Exit, Failure> {
     let trials = Trials::of(done).map_err(Failure::internal)?;

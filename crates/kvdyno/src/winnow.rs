@@ -15,8 +15,8 @@ use kvdyno_testbed::is_file;
 use crate::args::WinnowArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{Finished, Manner, Output};
+use crate::run_options::{RunOptions, load_options, session_number};
 use crate::session::Session;
-use crate::setting::{Setting, conduct, session_number};
 use crate::signals;
 use crate::stamps;
 use crate::target::{OpenStore, Target};
@@ -126,16 +126,16 @@ fn measured(
     let suite = required.suite(&profile.capabilities, around.is_some()).map_err(Failure::suite)?;
     let overrides = Overrides { threads: arguments.carrying.threads, ..Overrides::default() };
     let plan = suite.plan(&overrides).map_err(Failure::suite)?;
-    let setting = Setting {
+    let options = RunOptions {
         plan: &plan,
-        conduct: conduct(&plan, &arguments.carrying, None),
+        load: load_options(&plan, &arguments.carrying, None),
         interrupt: std::sync::Arc::clone(interrupt),
         data: arguments.data,
         verify: true,
         session: session_number(),
         unseen: stamps::cannot_see(&plan)?,
     };
-    let session = Session::open(&setting, store, url)?;
+    let session = Session::open(&options, store, url)?;
     let (started, origin) = (SystemTime::now(), measure::now());
     let command = std::env::args().collect::<Vec<_>>();
     let result = RunResult::begin(&plan, &command, started);

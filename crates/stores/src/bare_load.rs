@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kvdyno_core::load::{
-    AnyStore, Conduct, Context, Interrupt, Job, LoadError, Observer, Pacing, Progress,
+    AnyStore, Interrupt, Job, LoadError, LoadOptions, Observer, Pacing, Progress, StoreContext,
 };
 use kvdyno_core::measure::{Interval, PhaseMeasure};
 use kvdyno_core::store::Consistency;
@@ -75,7 +75,7 @@ impl BareLoad<'_> {
         Ok(carry(1, &mix, self.operations, RECORDS, observer)?)
     }
 
-    fn context(&self, store: &dyn AnyStore) -> Result<Context, LoopError> {
+    fn context(&self, store: &dyn AnyStore) -> Result<StoreContext, LoopError> {
         let key = KeyModel { form: KeyForm::Hash, length: 16 };
         let dataset = Dataset { id: 7, session: 1, key, fields: 1, capacity: RECORDS };
         let profile = store.ask_profile()?;
@@ -89,7 +89,7 @@ impl BareLoad<'_> {
             expiry: None,
             may_apply_again: false,
         })?;
-        let conduct = Conduct {
+        let options = LoadOptions {
             threads: 1,
             interval: self.interval,
             part: Part::WHOLE,
@@ -99,12 +99,12 @@ impl BareLoad<'_> {
             pace: Pacing::default(),
             settle: Duration::ZERO,
         };
-        Ok(Context {
+        Ok(StoreContext {
             dataset,
             ledger: self.verify.then(|| Arc::new(ledger)),
             fields_apart: false,
             profile,
-            conduct,
+            options,
             interrupt: Arc::new(Interrupt::default()),
         })
     }

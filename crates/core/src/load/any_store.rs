@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::copies::{self, Agreement};
 use super::error::LoadError;
-use super::job::{Context, Job};
+use super::job::{Job, StoreContext};
 use super::observer::Observer;
 use super::phase::carry;
 use super::recheck::recheck;
@@ -104,7 +104,11 @@ impl dyn AnyStore + '_ {
     ///
     /// # Errors
     /// [`LoadError`] if no copy could be looked for.
-    pub fn compare_copies(&self, context: &Context, records: u64) -> Result<Agreement, LoadError> {
+    pub fn compare_copies(
+        &self,
+        context: &StoreContext,
+        records: u64,
+    ) -> Result<Agreement, LoadError> {
         wait(self.threading(), async {
             let copies = self.copies().await.map_err(LoadError::Unavailable)?;
             copies::compare(copies, context, records).await

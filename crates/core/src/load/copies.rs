@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::backoff::Backoff;
 use super::connection_tasks::ConnectionTasks;
 use super::error::LoadError;
-use super::job::Context;
+use super::job::StoreContext;
 use crate::measure::{Nanos, now};
 use crate::store::{Answer, Client, Copies, NodeCopy, OperationId, Reading, Store};
 use crate::verify::stamp;
@@ -95,7 +95,7 @@ struct Reader<S: Store> {
 /// Compares the copies of records 0..`records`.
 pub(super) async fn compare<S: Store>(
     copies: Copies<S>,
-    context: &Context,
+    context: &StoreContext,
     records: u64,
 ) -> Result<Agreement, LoadError> {
     let each = match copies {
@@ -130,7 +130,7 @@ pub(super) async fn compare<S: Store>(
 }
 
 struct Comparison<'a, S: Store> {
-    context: &'a Context,
+    context: &'a StoreContext,
     keys: KeyWriter,
     readers: Vec<Reader<S>>,
     compared: Compared,
@@ -161,7 +161,7 @@ impl<S: Store> Comparison<'_, S> {
 
     /// Looks at `suspects` again until their copies agree, or the store has had its time to settle.
     async fn settle(&mut self, mut suspects: Vec<u64>) {
-        let deadline = now() + self.context.conduct.settle.as_nanos() as Nanos;
+        let deadline = now() + self.context.options.settle.as_nanos() as Nanos;
         let first = suspects.len() as u64;
         while !suspects.is_empty() && !self.is_over(deadline) {
             sleep(PAUSE);
@@ -232,7 +232,7 @@ fn differ(sights: &[Sight]) -> bool {
 
 impl<S: Store> Reader<S> {
     /// Connects to where the copy is; why not, with its name, if that fails again and again.
-    async fn open(copy: NodeCopy<S>, context: &Context) -> Result<Reader<S>, String> {
+    async fn open(copy: NodeCopy<S>, context: &StoreContext) -> Result<Reader<S>, String> {
         let slots = if context.profile.capabilities.pipeline { CLIENTS } else { 1 };
         let mut backoff = Backoff::default();
         let mut refusal = String::new();

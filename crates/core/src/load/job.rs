@@ -18,7 +18,7 @@ use crate::workload::{
 
 /// How a phase is carried.
 #[derive(Clone, Debug)]
-pub struct Conduct {
+pub struct LoadOptions {
     /// Worker threads for networked stores; in process each client is a thread.
     pub threads: usize,
     /// Width of the timeline's intervals.
@@ -40,7 +40,7 @@ pub struct Conduct {
 
 /// What all phases of a run against one store share.
 #[derive(Clone)]
-pub struct Context {
+pub struct StoreContext {
     /// Which records there are and how they are named.
     pub dataset: Dataset,
     /// What records may legally hold; `None` if verification is off for the whole run.
@@ -50,7 +50,7 @@ pub struct Context {
     /// What the store said of itself.
     pub profile: Profile,
     /// How phases are carried.
-    pub conduct: Conduct,
+    pub options: LoadOptions,
     /// The user's wish to stop.
     pub interrupt: Arc<Interrupt>,
 }
@@ -63,7 +63,7 @@ pub struct Job {
     /// What it asks, with what the store cannot do apart written whole.
     pub(super) plan: PhasePlan,
     pub(super) groups: Vec<Compiled>,
-    pub(super) context: Context,
+    pub(super) context: StoreContext,
     pub(super) controls: Controls,
     /// Records whose history is kept.
     pub(super) sample: Option<Arc<Sample>>,
@@ -99,13 +99,13 @@ impl Job {
     ///
     /// # Errors
     /// [`LoadError::Plan`] or [`LoadError::Unsupported`].
-    pub fn new(mut plan: PhasePlan, context: Context) -> Result<Self, LoadError> {
+    pub fn new(mut plan: PhasePlan, context: StoreContext) -> Result<Self, LoadError> {
         let capabilities = context.profile.capabilities;
         supports(&context.profile, &plan, &context.dataset)?;
         let mut groups = Vec::with_capacity(plan.groups.len());
         for group in &mut plan.groups {
             group.one_field &= capabilities.fields;
-            let workload = Workload::new(group, &context.dataset, context.conduct.part)?;
+            let workload = Workload::new(group, &context.dataset, context.options.part)?;
             groups.push((Arc::new(group.clone()), workload));
         }
         let sample = context.ledger.as_ref().filter(|_| no_history(&plan, &context).is_none());
@@ -128,11 +128,11 @@ impl Job {
     /// As [`Job::new`].
     pub fn looking(
         mut plan: PhasePlan,
-        context: Context,
+        context: StoreContext,
         these: Option<&[u64]>,
     ) -> Result<(Self, Arc<Sightings>), LoadError> {
         // A value is looked at by its bytes alone, and a record as one.
-        let context = Context { ledger: None, fields_apart: false, ..context };
+        let context = StoreContext { ledger: None, fields_apart: false, ..context };
         let sightings = Arc::new(Sightings::new(context.dataset.capacity));
         plan.verify = false;
         let mut job = Job::new(plan, context)?;
@@ -153,7 +153,7 @@ impl Job {
     /// As [`Job::new`].
     pub fn filling(
         mut plan: PhasePlan,
-        context: Context,
+        context: StoreContext,
         found: &Sightings,
     ) -> Result<Self, LoadError> {
         let whole = Job::new(plan.clone(), context.clone())?;
@@ -174,7 +174,7 @@ impl Job {
 
     /// Sends each group's operations to the records that `marked` gives of it as it was, once each.
     fn aim(&mut self, marked: &dyn Fn(&Compiled) -> Marked) -> Result<(), LoadError> {
-        let part = self.context.conduct.part;
+        let part = self.context.options.part;
         for (group, compiled) in self.plan.groups.iter_mut().zip(&mut self.groups) {
             let marked = Arc::new(marked(compiled));
             // Each part has marked its own, and draws one id in as many as there are parts.
@@ -188,7 +188,7 @@ impl Job {
     /// A pass over records that this phase has marked, by as many clients as its largest group has.
     pub(super) fn again(&self, again: Again) -> Result<Job, LoadError> {
         let largest = self.groups.iter().map(|(group, _)| group).max_by_key(|group| group.clients);
-        let (part, count) = (self.context.conduct.part, again.marked.count());
+        let (part, count) = (self.context.options.part, again.marked.count());
         let most = u32::try_from(count).unwrap_or(u32::MAX).max(1);
         let group = GroupPlan {
             clients: largest.map_or(1, |group| group.clients).min(most),
@@ -203,7 +203,7 @@ impl Job {
         let marked = Arc::clone(&again.marked);
         let workload = Workload::over(&group, &self.context.dataset, part, marked)?;
         let mut context = self.context.clone();
-        context.conduct.start_at = None;
+        context.options.start_at = None;
         Ok(Job {
             plan,
             groups: vec![(Arc::new(group), workload)],
@@ -235,8 +235,8 @@ impl Job {
             ledger: self.context.ledger.clone(),
             fields_apart: self.context.fields_apart,
             check_reads: self.plan.verify,
-            part: self.context.conduct.part,
-            ownership: self.context.conduct.ownership,
+            part: self.context.options.part,
+            ownership: self.context.options.ownership,
             fabricated: self.context.profile.capabilities.fabricates,
             time_misses: !self.plan.faults.is_empty(),
             sample: self.sample.clone(),
@@ -253,12 +253,12 @@ impl Job {
 
     /// Width of an interval, ns.
     pub(super) fn interval(&self) -> Nanos {
-        self.context.conduct.interval.as_nanos() as Nanos
+        self.context.options.interval.as_nanos() as Nanos
     }
 
     /// Whose operations its lanes give out. What this process has marked it reads again, whosever it is.
     pub(super) fn gives_out(&self) -> Ownership {
-        if self.again.is_some() { Ownership::ALL } else { self.context.conduct.ownership }
+        if self.again.is_some() { Ownership::ALL } else { self.context.options.ownership }
     }
 
     /// Operations that the phase will make, where it is bounded by count. How many of them are an owner's
@@ -267,7 +267,7 @@ impl Job {
         if !self.gives_out().is_all() {
             return None;
         }
-        let part = self.context.conduct.part;
+        let part = self.context.options.part;
         let of_part = |n: u64| n.saturating_sub(u64::from(part.index)).div_ceil(part.count.into());
         self.groups.iter().map(|(group, _)| group.requests.map(of_part)).sum()
     }
@@ -288,7 +288,7 @@ impl Job {
 }
 
 /// Room for every record of the dataset to be a suspect.
-fn suspects(context: &Context) -> Result<Suspects, LedgerError> {
+fn suspects(context: &StoreContext) -> Result<Suspects, LedgerError> {
     let words = if context.fields_apart { u64::from(context.dataset.fields) } else { 1 };
     let expires = context.ledger.as_ref().is_some_and(|ledger| ledger.expires());
     Suspects::new(context.dataset.capacity, words, expires)
@@ -301,11 +301,11 @@ pub(super) fn asks_for_history(plan: &PhasePlan) -> bool {
 
 /// Why nothing can be said of linearizability here, if so. What a suite can be told of at once, such
 /// as deletes, it is.
-pub(super) fn no_history(plan: &PhasePlan, context: &Context) -> Option<&'static str> {
+pub(super) fn no_history(plan: &PhasePlan, context: &StoreContext) -> Option<&'static str> {
     match context {
         _ if context.ledger.is_none() || !plan.verify => Some("verification is off"),
-        _ if context.conduct.part.count > 1 => Some("the other parts write the same records"),
-        _ if !context.conduct.ownership.is_all() => Some("several processes have its histories"),
+        _ if context.options.part.count > 1 => Some("the other parts write the same records"),
+        _ if !context.options.ownership.is_all() => Some("several processes have its histories"),
         _ if context.profile.capabilities.fabricates => Some("the store makes values up"),
         _ if context.profile.capabilities.may_forget => Some("the store may forget records"),
         _ if context.fields_apart => Some("fields of a record are written apart"),

@@ -30,7 +30,7 @@ pub use any_store::AnyStore;
 pub use controls::Interrupt;
 pub use copies::{Agreement, Compared, CopyDifference, DIFFERENCES_SHOWN};
 pub use error::LoadError;
-pub use job::{Conduct, Context, Job};
+pub use job::{Job, LoadOptions, StoreContext};
 pub use needs::{Need, supports};
 pub use observer::{Observer, Progress};
 pub use pace::Pacing;

@@ -70,8 +70,8 @@ struct Started {
 }
 
 fn start<S: Store>(store: &Arc<S>, job: &Arc<Job>) -> Result<Started, LoadError> {
-    let conduct = &job.context.conduct;
-    let seats = lay_out(job, store.threading(), conduct.threads);
+    let options = &job.context.options;
+    let seats = lay_out(job, store.threading(), options.threads);
     let workers = seats.len();
     let pins = pins(store.threading(), workers);
     let gate = Arc::new(Gate::default());
@@ -104,7 +104,7 @@ fn start<S: Store>(store: &Arc<S>, job: &Arc<Job>) -> Result<Started, LoadError>
     }
     drop((batch_sink, report_sink));
     wait_for_start(job);
-    let asked = conduct.start_at.filter(|_| !job.context.interrupt.is_raised());
+    let asked = options.start_at.filter(|_| !job.context.interrupt.is_raised());
     let (start, started_at) = start_time(asked);
     if let Some(duration) = job.plan.duration {
         job.controls.stop_at(start + duration.as_nanos() as Nanos);
@@ -125,7 +125,7 @@ fn pins(threading: Threading, workers: usize) -> Option<Vec<usize>> {
 /// Waits until shortly before the time asked for, so that the user can stop a run that waits.
 fn wait_for_start(job: &Job) {
     let left = || {
-        let asked = job.context.conduct.start_at?;
+        let asked = job.context.options.start_at?;
         asked.duration_since(SystemTime::now()).ok()?.checked_sub(2 * WATCH)
     };
     while let Some(left) = left() {
@@ -357,7 +357,7 @@ impl Watch {
 
 /// How long nothing may succeed, ns.
 fn give_up(job: &Job) -> Nanos {
-    let asked = job.context.conduct.give_up;
+    let asked = job.context.options.give_up;
     let patience = if job.plan.faults.is_empty() { asked } else { asked.max(PATIENCE) };
     patience.as_nanos() as Nanos
 }

@@ -59,7 +59,7 @@ pub(super) fn recheck<S: Store>(
 /// How long the store may take to settle, ns.
 fn settle(job: &Job) -> Nanos {
     let settle = match job.context.profile.consistency.level {
-        Consistency::Eventual => job.context.conduct.settle,
+        Consistency::Eventual => job.context.options.settle,
         Consistency::BoundedStaleness(longest) => longest,
         Consistency::ReadAfterWrite | Consistency::Linearizable => Duration::ZERO,
     };

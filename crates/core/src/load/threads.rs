@@ -141,7 +141,7 @@ impl<S: Store> Assignment<S> {
         let _ = self.reports.send(Report::Ready);
         let start = self.gate.wait()?;
         let examiner = self.examiner.take()?;
-        let part = self.job.context.conduct.part;
+        let part = self.job.context.options.part;
         let lanes = self.seats.iter().map(|seat| {
             let (plan, workload) = &self.job.groups[seat.group];
             let first = u64::from(part.index) + u64::from(part.count) * seat.lane;
@@ -193,7 +193,7 @@ async fn carry_in_process<S: Store>(
     let mut connections = connect_all(&assignment).await?;
     let Some((start, worker)) = assignment.begin() else { return Ok(None) };
     let begun = ThreadTime::now();
-    let pacing = assignment.job.context.conduct.pace;
+    let pacing = assignment.job.context.options.pace;
     let pace = ThreadPace { deadline: || worker.deadline(), pacing, spun: Cell::new(0) };
     wait_for_start(start);
     for (lane, connection) in connections.drain(..) {
@@ -222,7 +222,7 @@ fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<WorkerR
         wait_for_start(start);
         let begun = ThreadTime::now();
         let job = Arc::clone(&assignment.job);
-        let pacing = job.context.conduct.pace;
+        let pacing = job.context.options.pace;
         let pace = Rc::new(RuntimePace::new(move || job.controls.deadline(), pacing));
         let tasks = |(lane, connection)| tasks_of::<S>(&worker, lane, &pace, connection);
         let mut set = JoinSet::new();

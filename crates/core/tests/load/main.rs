@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
+use kvdyno_core::load::{
+    AnyStore, Interrupt, Job, LoadOptions, Observer, Pacing, Progress, StoreContext,
+};
 use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason, now};
 use kvdyno_core::store::{Profile, Threading};
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
@@ -38,7 +40,7 @@ fn load_phase() -> PhasePlan {
 
 struct Bench {
     store: Arc<Shared>,
-    context: Context,
+    context: StoreContext,
 }
 
 #[derive(Default)]
@@ -79,12 +81,12 @@ impl Bench {
             expiry: None,
             may_apply_again: false,
         });
-        let context = Context {
+        let context = StoreContext {
             dataset,
             ledger: Some(Arc::new(ledger.unwrap())),
             fields_apart: false,
             profile,
-            conduct: Conduct {
+            options: LoadOptions {
                 threads: 2,
                 interval: Duration::from_millis(100),
                 part: Part::WHOLE,

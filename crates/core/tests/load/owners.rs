@@ -6,7 +6,7 @@ use super::*;
 fn owner(bench: &Bench, index: u32) -> Bench {
     let ownership = Ownership { index, count: 2 };
     let mut context = bench.context.clone();
-    context.conduct.ownership = ownership;
+    context.options.ownership = ownership;
     let ledger = Ledger::new(LedgerConfig {
         slots: ownership.slots(context.dataset.capacity),
         linearizable: true,

@@ -10,7 +10,7 @@ use super::*;
 /// One client, 200 requests a second for half a second: it waits nearly all the time.
 fn waits(threading: Threading, pace: Pacing) -> WorkerUse {
     let mut bench = Bench::loaded(threading, Behaviour::default());
-    bench.context.conduct.pace = pace;
+    bench.context.options.pace = pace;
     let mut gets = group(&[(Kind::Get, 1_000)], 1);
     gets.arrival = Arrival::Constant { rate: 200.0 };
     let (measure, _) = bench.run(phase(vec![gets], Some(Duration::from_millis(500))));
@@ -55,7 +55,7 @@ fn a_client_that_is_starved_is_told_to_be_the_limit() {
             });
         }
         let mut bench = bench;
-        bench.context.conduct.threads = 1;
+        bench.context.options.threads = 1;
         let gets = group(&[(Kind::Get, 1_000)], 4);
         let plan = phase(vec![gets], Some(Duration::from_millis(1_500)));
         let (measure, _) = bench.run(plan.clone());

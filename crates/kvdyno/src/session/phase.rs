@@ -59,7 +59,7 @@ impl Session<'_> {
         let used = outcome.resources.as_ref().map(|resources| &resources.summary);
         outcome.limit = used.and_then(|used| self.limit(measure, used));
         let store = &self.context.profile.store;
-        outcome.published = Published::of(self.setting.plan, store, &phase.name);
+        outcome.published = Published::of(self.options.plan, store, &phase.name);
         Some(outcome)
     }
 
@@ -173,7 +173,7 @@ impl Session<'_> {
         resources: Option<&ResourceSummary>,
         outages: &[Stretch],
     ) {
-        let added = usize::from(phase.index) >= self.setting.plan.phases.len() && !self.probing;
+        let added = usize::from(phase.index) >= self.options.plan.phases.len() && !self.probing;
         let evidence = Evidence {
             plan: phase,
             measure,
@@ -200,7 +200,7 @@ impl Session<'_> {
         if wanted.versions.is_empty() {
             return;
         }
-        let part = self.context.conduct.part;
+        let part = self.context.options.part;
         let Ok(writers) = writers(&self.ran, &self.context.dataset, part, &wanted) else { return };
         for anomaly in &mut measure.anomalies {
             let write = written_in_vain(anomaly);

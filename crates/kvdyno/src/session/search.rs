@@ -49,7 +49,7 @@ impl Session<'_> {
             self.rates(order, &phase, first, &mut found, output)
         });
         self.probing = false;
-        if let (Ok(()), true) = (&searched, phase.read_back && self.setting.verify) {
+        if let (Ok(()), true) = (&searched, phase.read_back && self.options.verify) {
             self.read_back(&phase, None, output);
         }
         if searched.is_ok() && found.carried.is_none() {

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::load::{AnyStore, Conduct, Context, Interrupt, Job, Observer, Pacing, Progress};
+use kvdyno_core::load::{
+    AnyStore, Interrupt, Job, LoadOptions, Observer, Pacing, Progress, StoreContext,
+};
 use kvdyno_core::measure::{Interval, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{AnomalyKind, Initial, Ledger, LedgerConfig};
@@ -47,7 +49,7 @@ pub fn phase(index: u16, groups: Vec<GroupPlan>) -> PhasePlan {
 /// One ledger over a store: what one run of kvdyno knows.
 pub struct Run {
     store: Arc<dyn AnyStore>,
-    context: Context,
+    context: StoreContext,
 }
 
 impl Run {
@@ -76,12 +78,12 @@ impl Run {
             expiry: None,
             may_apply_again: false,
         });
-        let context = Context {
+        let context = StoreContext {
             dataset,
             ledger: Some(Arc::new(ledger.unwrap())),
             fields_apart: dataset.fields > 1,
             profile,
-            conduct: Conduct {
+            options: LoadOptions {
                 threads: 1,
                 interval: Duration::from_secs(1),
                 part,

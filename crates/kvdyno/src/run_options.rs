@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kvdyno_core::load::{Conduct, Interrupt};
+use kvdyno_core::load::{Interrupt, LoadOptions};
 use kvdyno_core::measure;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::Ownership;
@@ -14,11 +14,11 @@ use kvdyno_core::workload::Ownership;
 use crate::args::{CarryingArguments, DataPolicy};
 
 /// What all stores of a run have in common.
-pub struct Setting<'a> {
+pub struct RunOptions<'a> {
     /// What is run.
     pub plan: &'a Plan,
     /// How it is carried.
-    pub conduct: Conduct,
+    pub load: LoadOptions,
     /// The user's wish to stop.
     pub interrupt: Arc<Interrupt>,
     /// What becomes of existing records.
@@ -32,10 +32,14 @@ pub struct Setting<'a> {
 }
 
 /// How a plan is carried.
-pub fn conduct(plan: &Plan, arguments: &CarryingArguments, start_at: Option<f64>) -> Conduct {
+pub fn load_options(
+    plan: &Plan,
+    arguments: &CarryingArguments,
+    start_at: Option<f64>,
+) -> LoadOptions {
     let processors = measure::allowed_cpus().len();
     let threads = plan.threads.map_or((processors / 2).max(1), |threads| threads as usize);
-    Conduct {
+    LoadOptions {
         threads,
         interval: Duration::from_secs(1),
         part: plan.part,
