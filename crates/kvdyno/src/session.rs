@@ -45,7 +45,7 @@ pub struct Session<'a> {
     testbed: Option<TestbedResult>,
     keeper: Option<SharedKeeper>,
     /// Which process each of its nodes is.
-    roster: NodeProcesses,
+    node_processes: NodeProcesses,
     context: StoreContext,
     existing: Existing,
     /// Which records are missing, where some are and some are not.
@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
             url,
             testbed: None,
             keeper: None,
-            roster: NodeProcesses::default(),
+            node_processes: NodeProcesses::default(),
             context,
             existing,
             sightings,
@@ -138,8 +138,8 @@ impl<'a> Session<'a> {
 
     /// The store is a testbed's: it is disclosed, its nodes are sampled, and faults befall it.
     pub fn on_testbed(self, testbed: TestbedResult, keeper: SharedKeeper) -> Self {
-        let roster = NodeProcesses::of(&testbed.nodes);
-        Session { testbed: Some(testbed), keeper: Some(keeper), roster, ..self }
+        let node_processes = NodeProcesses::of(&testbed.nodes);
+        Session { testbed: Some(testbed), keeper: Some(keeper), node_processes, ..self }
     }
 
     /// Runs every phase; what was measured is in `output` whatever happens.

@@ -184,7 +184,7 @@ impl Folder {
         url.cannot_open(problem, if is_disk_full(&self.path) { FULL } else { advice })
     }
 
-    /// The fault for an engine's error. Some engines keep to themselves that the disk had no room, or give
+    /// What an error of the engine means for a request. Some engines keep to themselves that the disk had no room, or give
     /// up after that and say no more than so: then the disk is asked.
     #[cfg(any(feature = "embedded", feature = "rocksdb"))]
     pub(crate) fn request_error(

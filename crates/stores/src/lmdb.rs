@@ -309,7 +309,7 @@ mod tests {
         let store = store("size=1MiB&durability=none");
         let mut client = store.connect(1).await.unwrap().clients.remove(0);
         let value = vec![7; 100_000];
-        let mut fault = None;
+        let mut error = None;
         for number in 0..100 {
             let key = format!("key{number:05}");
             let put = Put {
@@ -321,13 +321,13 @@ mod tests {
                 ttl: None,
             };
             if let Err(found) = client.put(put).await {
-                fault = Some(found);
+                error = Some(found);
                 break;
             }
         }
-        let fault = fault.expect("100 values of 100 kB fit into 1 MiB");
-        assert_eq!((fault.certainty, fault.class), (Certainty::Failed, ErrorClass::Full));
-        assert!(fault.message.contains("size="), "{fault}");
+        let error = error.expect("100 values of 100 kB fit into 1 MiB");
+        assert_eq!((error.certainty, error.class), (Certainty::Failed, ErrorClass::Full));
+        assert!(error.message.contains("size="), "{error}");
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -371,8 +371,8 @@ mod tests {
         let store = store("");
         let mut client = store.connect(1).await.unwrap().clients.remove(0);
         for key in [vec![], vec![1; 512]] {
-            let fault = client.get(&key, &mut Reading::default()).await.unwrap_err();
-            assert_eq!(fault.class, ErrorClass::Rejected);
+            let error = client.get(&key, &mut Reading::default()).await.unwrap_err();
+            assert_eq!(error.class, ErrorClass::Rejected);
         }
     }
 }

@@ -20,11 +20,11 @@ fn a_cluster_that_is_not_there_is_refused_by_name() {
     let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let store = store(&format!("aerospike://{nowhere}/test?timeout=500ms"));
     run(async {
-        let fault = store.connect(1).await.err().unwrap();
+        let error = store.connect(1).await.err().unwrap();
         let expected = (ErrorClass::Refused, Certainty::Failed, true);
-        assert_eq!((fault.class, fault.certainty, fault.connection_lost), expected);
-        assert!(fault.message.contains(&nowhere.to_string()), "{fault}");
-        assert!(!fault.message.contains('\n'), "{fault}");
+        assert_eq!((error.class, error.certainty, error.connection_lost), expected);
+        assert!(error.message.contains(&nowhere.to_string()), "{error}");
+        assert!(!error.message.contains('\n'), "{error}");
         assert_eq!(store.profile().await.unwrap_err().class, ErrorClass::Refused);
     });
 }
@@ -110,12 +110,12 @@ mod real {
         run(async {
             let mut client = Single::new(store.connect(1).await.unwrap());
             let put = whole(b"k", b"v", Some(Duration::from_secs(9)));
-            let fault = client.put(put).await.unwrap_err();
+            let error = client.put(put).await.unwrap_err();
             assert_eq!(
-                (fault.class, fault.certainty),
+                (error.class, error.certainty),
                 (ErrorClass::Unsupported, Certainty::Failed)
             );
-            assert!(fault.message.contains("nsup-period"), "{fault}");
+            assert!(error.message.contains("nsup-period"), "{error}");
             assert_eq!(client.get("k").await, Ok(None));
         });
     }
@@ -128,21 +128,21 @@ mod real {
             let mut client = Single::new(store.connect(1).await.unwrap());
             client.set("k", b"1").await.unwrap();
             testbed.act("aerospike-1", NodeFault::Pause).unwrap();
-            let fault = client.set("k", b"2").await.unwrap_err();
+            let error = client.set("k", b"2").await.unwrap_err();
             let expected = (ErrorClass::Timeout, Certainty::Indeterminate);
-            assert_eq!((fault.class, fault.certainty), expected, "{fault}");
+            assert_eq!((error.class, error.certainty), expected, "{error}");
             assert_eq!(client.get("k").await.unwrap_err().certainty, Certainty::Failed);
             testbed.act("aerospike-1", NodeFault::Kill).unwrap();
             let begin = Instant::now();
-            let fault = loop {
+            let error = loop {
                 // Until the driver has noticed that its connections are closed.
-                let fault = client.set("k", b"3").await.unwrap_err();
-                if fault.certainty == Certainty::Failed {
-                    break fault;
+                let error = client.set("k", b"3").await.unwrap_err();
+                if error.certainty == Certainty::Failed {
+                    break error;
                 }
-                assert!(begin.elapsed() < Duration::from_secs(60), "{fault}");
+                assert!(begin.elapsed() < Duration::from_secs(60), "{error}");
             };
-            assert!(fault.connection_lost || fault.class == ErrorClass::Timeout, "{fault}");
+            assert!(error.connection_lost || error.class == ErrorClass::Timeout, "{error}");
         });
     }
 }

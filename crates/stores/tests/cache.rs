@@ -100,14 +100,14 @@ fn a_write_that_the_store_may_have_applied_takes_the_record_out_of_the_cache() {
             let value = number.to_le_bytes().to_vec();
             match client.set("key", &value).await {
                 Ok(()) => before = Some(value),
-                Err(fault) => {
-                    assert_eq!(fault.certainty, Certainty::Indeterminate);
+                Err(error) => {
+                    assert_eq!(error.certainty, Certainty::Indeterminate);
                     unsure += 1;
                     // Reads time out too, and are then sure to have failed.
                     let found = loop {
                         match client.get("key").await {
                             Ok(found) => break found,
-                            Err(fault) => assert_eq!(fault.certainty, Certainty::Failed),
+                            Err(error) => assert_eq!(error.certainty, Certainty::Failed),
                         }
                     };
                     applied += u32::from(found.as_ref() == Some(&value));
@@ -132,8 +132,8 @@ fn a_write_that_the_store_refuses_leaves_the_cache_alone() {
             let value = number.to_le_bytes().to_vec();
             match client.set("key", &value).await {
                 Ok(()) => holds = Some(value),
-                Err(fault) => {
-                    assert_eq!(fault.certainty, Certainty::Failed);
+                Err(error) => {
+                    assert_eq!(error.certainty, Certainty::Failed);
                     refused += 1;
                 }
             }
@@ -228,8 +228,8 @@ mod servers {
             drop(redis);
             assert!(client.get("key").await.is_err());
             // The connection is gone already: it was not sent.
-            let fault = client.set("key", b"two").await.unwrap_err();
-            assert_eq!(fault.certainty, Certainty::Failed, "{fault}");
+            let error = client.set("key", b"two").await.unwrap_err();
+            assert_eq!(error.certainty, Certainty::Failed, "{error}");
             drop(client);
             let figures = store.figures().await;
             assert!(figure(&figures, "requests to the cache that failed") >= 6.0);

@@ -46,17 +46,17 @@ fn store(url: &str) -> CassandraStore {
 
 async fn connect(url: &str) -> Cassandra {
     let connection = store(url).connect(1).await;
-    Single::new(connection.unwrap_or_else(|fault| panic!("{url}: {fault}")))
+    Single::new(connection.unwrap_or_else(|error| panic!("{url}: {error}")))
 }
 
 async fn refusal(url: &str) -> RequestError {
     store(url).connect(1).await.err().unwrap_or_else(|| panic!("{url} was opened"))
 }
 
-/// The fault of a request as (certainty, class).
+/// The error of a request as (certainty, class).
 fn judged<T: std::fmt::Debug>(answer: Answer<T>) -> (Certainty, ErrorClass) {
-    let fault = answer.unwrap_err();
-    (fault.certainty, fault.class)
+    let error = answer.unwrap_err();
+    (error.certainty, error.class)
 }
 
 async fn batch(cassandra: &mut Cassandra, puts: &[Put<'_>]) -> Answer<()> {
@@ -116,12 +116,12 @@ async fn tls_and_passwords(plain: &str, authority: &str) {
     cassandra.set("over-tls", &value).await.unwrap();
     assert_eq!(cassandra.get("over-tls").await, Ok(Some(value)));
     // Another authority than the server's: the one that Mozilla trusts.
-    let fault = refusal(&secure).await;
-    assert_eq!(fault.class, ErrorClass::Refused, "{fault}");
+    let error = refusal(&secure).await;
+    assert_eq!(error.class, ErrorClass::Refused, "{error}");
     for user in ["", "cassandra:wrong@", "nobody:x@"] {
-        let fault = refusal(&plain.replace("cassandra:cassandra@", user)).await;
-        assert_eq!(fault.class, ErrorClass::Rejected, "{user}: {fault}");
-        assert!(fault.message.contains("in the URL"), "{user}: {fault}");
+        let error = refusal(&plain.replace("cassandra:cassandra@", user)).await;
+        assert_eq!(error.class, ErrorClass::Rejected, "{user}: {error}");
+        assert!(error.message.contains("in the URL"), "{user}: {error}");
     }
 }
 
@@ -144,9 +144,9 @@ async fn tables_of_others_are_left_alone(url: &str) {
         ("&fields=11", "columns for 10 fields, not 11"),
         ("&datacenter=nowhere", "choose one of datacenter1"),
     ] {
-        let fault = refusal(&format!("{url}{options}")).await;
-        assert_eq!((fault.certainty, fault.class), (Certainty::Failed, ErrorClass::Rejected));
-        assert!(fault.message.contains(hint), "{options}: {fault}");
+        let error = refusal(&format!("{url}{options}")).await;
+        assert_eq!((error.certainty, error.class), (Certainty::Failed, ErrorClass::Rejected));
+        assert!(error.message.contains(hint), "{options}: {error}");
     }
     connect(&format!("{url}&datacenter=datacenter1&replication=1"))
         .await
@@ -208,9 +208,9 @@ async fn fields_and_values_are_told_apart(url: &str) {
     batch(&mut writer, &[put(b"bbddd", &three, 3)]).await.unwrap();
     assert_eq!(writer.get("fields").await, Ok(Some(b"bbddd".to_vec())));
     let eleventh = spans(&[(10, 1)]);
-    let fault = writer.put(put(b"x", &eleventh, 11)).await.unwrap_err();
-    assert_eq!((fault.certainty, fault.class), (Certainty::Failed, ErrorClass::Rejected));
-    assert!(fault.message.contains("`fields=11`"), "{fault}");
+    let error = writer.put(put(b"x", &eleventh, 11)).await.unwrap_err();
+    assert_eq!((error.certainty, error.class), (Certainty::Failed, ErrorClass::Rejected));
+    assert!(error.message.contains("`fields=11`"), "{error}");
 }
 
 async fn compressed(url: &str) {
@@ -275,8 +275,8 @@ async fn a_paused_server_times_out(plain: &str, testbed: &mut Deployment) {
 
 async fn eventually_put(cassandra: &mut Cassandra, key: &str) {
     let begin = Instant::now();
-    while let Err(fault) = cassandra.set(key, b"v").await {
-        assert!(begin.elapsed() < PATIENCE, "{fault}");
+    while let Err(error) = cassandra.set(key, b"v").await {
+        assert!(begin.elapsed() < PATIENCE, "{error}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -285,7 +285,7 @@ async fn eventually_put(cassandra: &mut Cassandra, key: &str) {
 #[derive(Default)]
 struct Written {
     acknowledged: RefCell<Vec<String>>,
-    faults: RefCell<Vec<(String, RequestError)>>,
+    errors: RefCell<Vec<(String, RequestError)>>,
     stop: Cell<bool>,
 }
 
@@ -298,8 +298,8 @@ impl Written {
             let key = format!("w{writer:02}-{number:06}");
             match client.put(whole(key.as_bytes(), key.as_bytes(), None)).await {
                 Ok(()) => self.acknowledged.borrow_mut().push(key),
-                Err(fault) => {
-                    self.faults.borrow_mut().push((key, fault));
+                Err(error) => {
+                    self.errors.borrow_mut().push((key, error));
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             }
@@ -339,13 +339,13 @@ async fn write_during(
 async fn account_for(cassandra: &mut Cassandra, written: &Written) {
     let acknowledged = written.acknowledged.borrow().clone();
     for key in &acknowledged {
-        let found = cassandra.get(key).await.unwrap_or_else(|fault| panic!("{key}: {fault}"));
+        let found = cassandra.get(key).await.unwrap_or_else(|error| panic!("{key}: {error}"));
         assert_eq!(found.as_deref(), Some(key.as_bytes()), "{key} was acknowledged");
     }
-    let faults = written.faults.borrow().clone();
-    for (key, fault) in &faults {
-        if fault.certainty == Certainty::Failed {
-            assert_eq!(cassandra.get(key).await, Ok(None), "{key}: {fault}");
+    let errors = written.errors.borrow().clone();
+    for (key, error) in &errors {
+        if error.certainty == Certainty::Failed {
+            assert_eq!(cassandra.get(key).await, Ok(None), "{key}: {error}");
         }
     }
 }
@@ -360,19 +360,19 @@ async fn a_killed_server_keeps_what_it_acknowledged(plain: &str, testbed: &mut D
         written.until("some writes", |w| w.acknowledged() > 300).await;
         testbed.act("cassandra-1", NodeFault::Kill).unwrap();
         let refused = |w: &Written| {
-            w.faults.borrow().iter().any(|(_, fault)| fault.class == ErrorClass::Refused)
+            w.errors.borrow().iter().any(|(_, error)| error.class == ErrorClass::Refused)
         };
         written.until("a refused attempt", refused).await;
     })
     .await;
     let mut classes = HashSet::new();
-    for (key, fault) in written.faults.borrow().iter() {
-        let sure = fault.certainty == Certainty::Failed;
-        classes.insert(fault.class);
-        match fault.class {
-            ErrorClass::Disconnected | ErrorClass::Timeout => assert!(!sure, "{key}: {fault}"),
-            ErrorClass::Refused => assert!(sure && fault.connection_lost, "{key}: {fault}"),
-            other => panic!("{key}: {other:?}: {fault}"),
+    for (key, error) in written.errors.borrow().iter() {
+        let sure = error.certainty == Certainty::Failed;
+        classes.insert(error.class);
+        match error.class {
+            ErrorClass::Disconnected | ErrorClass::Timeout => assert!(!sure, "{key}: {error}"),
+            ErrorClass::Refused => assert!(sure && error.connection_lost, "{key}: {error}"),
+            other => panic!("{key}: {other:?}: {error}"),
         }
     }
     assert!(classes.contains(&ErrorClass::Disconnected), "{classes:?}: none was in flight");
@@ -424,8 +424,8 @@ fn three_nodes() {
         let begin = Instant::now();
         let refused = loop {
             match all.set("needs-all", b"v").await {
-                Err(fault) if fault.class == ErrorClass::Unavailable => break fault,
-                Err(fault) if begin.elapsed() < PATIENCE => drop(fault),
+                Err(error) if error.class == ErrorClass::Unavailable => break error,
+                Err(error) if begin.elapsed() < PATIENCE => drop(error),
                 other => panic!("{other:?}: the others have not noticed that it is gone"),
             }
         };

@@ -73,8 +73,8 @@ async fn get_and_put(
     (got.unwrap(), put.unwrap())
 }
 
-fn kind(fault: &RequestError) -> (ErrorClass, Certainty, bool) {
-    (fault.class, fault.certainty, fault.connection_lost)
+fn kind(error: &RequestError) -> (ErrorClass, Certainty, bool) {
+    (error.class, error.certainty, error.connection_lost)
 }
 
 #[test]
@@ -180,10 +180,10 @@ fn each_request_has_its_own_time_limit_though_there_is_one_timer() {
             assert_eq!(single.get("k").await, Ok(None));
         }
         let begin = Instant::now();
-        let fault = single.set("k", b"v").await.unwrap_err();
+        let error = single.set("k", b"v").await.unwrap_err();
         let waited = begin.elapsed();
-        assert_eq!(kind(&fault), (ErrorClass::Timeout, Certainty::Indeterminate, true));
-        assert!(fault.message.contains("to a request of 27 bytes; `?timeout=`"), "{fault}");
+        assert_eq!(kind(&error), (ErrorClass::Timeout, Certainty::Indeterminate, true));
+        assert!(error.message.contains("to a request of 27 bytes; `?timeout=`"), "{error}");
         assert!(waited >= Duration::from_millis(400), "{waited:?}");
         assert!(waited < Duration::from_secs(1), "{waited:?}");
     });
@@ -218,8 +218,8 @@ fn requests_for_which_no_connection_was_had_count_for_no_server() {
         for key in harness::names("k", 200) {
             match single.get(&key).await {
                 Ok(_) => answered += 1,
-                Err(fault) => {
-                    assert_eq!(fault.class, ErrorClass::Refused, "{fault}");
+                Err(error) => {
+                    assert_eq!(error.class, ErrorClass::Refused, "{error}");
                     refused += 1;
                 }
             }
@@ -268,8 +268,8 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
     run(async {
         let begin = Instant::now();
         let url = format!("redis://127.0.0.1:{port}?timeout=200ms");
-        let fault = store(&url).connect(1).await.err().unwrap();
-        assert_eq!(kind(&fault), (ErrorClass::Refused, Certainty::Failed, true));
+        let error = store(&url).connect(1).await.err().unwrap();
+        assert_eq!(kind(&error), (ErrorClass::Refused, Certainty::Failed, true));
         assert!(begin.elapsed() < Duration::from_secs(1));
     });
 }

@@ -47,9 +47,9 @@ fn what_the_cluster_tells_is_read_back(url: &str) {
     assert!(profile.version.is_some_and(|version| version.contains("1.5.27")));
     assert_eq!(profile.durability, Promise::declared(Durability::None));
     assert_eq!(profile.consistency, Promise::declared(Consistency::Linearizable));
-    let fault = run(store(&url.replace("/default", "/none")).profile()).unwrap_err();
-    assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
+    let error = run(store(&url.replace("/default", "/none")).profile()).unwrap_err();
+    assert_eq!(error.class, ErrorClass::Rejected, "{error}");
     let wrong = url.replace("://", "://default:wrong@");
-    let fault = run(store(&wrong).connect(1)).err().expect("a refusal");
-    assert!(fault.message.contains("password"), "{fault}");
+    let error = run(store(&wrong).connect(1)).err().expect("a refusal");
+    assert!(error.message.contains("password"), "{error}");
 }

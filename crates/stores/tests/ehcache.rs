@@ -42,8 +42,8 @@ fn what_the_server_tells_is_read_back(url: &str) {
         assert!(told("maxElementsInMemory", "100000"), "{:?}", profile.settings);
         let elsewhere = url.replace("/bench/", "/no-such-cache/");
         let mut other = Single::new(store(&elsewhere).connect(1).await.unwrap());
-        let fault = other.set("k", b"v").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
-        assert!(fault.message.contains("check the path"), "{fault}");
+        let error = other.set("k", b"v").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Rejected, Certainty::Failed));
+        assert!(error.message.contains("check the path"), "{error}");
     });
 }

@@ -32,14 +32,14 @@ async fn connect(url: &str) -> Etcd {
     Single::new(store(url).connect(1).await.unwrap())
 }
 
-/// The fault of connecting.
+/// The error of connecting.
 async fn refusal(url: &str) -> RequestError {
     store(url).connect(1).await.err().expect(url)
 }
 
 fn outcome<T: std::fmt::Debug>(answer: Answer<T>) -> (ErrorClass, Certainty) {
-    let fault = answer.unwrap_err();
-    (fault.class, fault.certainty)
+    let error = answer.unwrap_err();
+    (error.class, error.certainty)
 }
 
 #[test]
@@ -112,16 +112,16 @@ async fn client(url: &str) -> etcd_client::Client {
 async fn what_is_too_large_is_refused(url: &str) {
     let mut etcd = connect(url).await;
     for (size, advice) in [(1_600_000, "--max-request-bytes"), (3_000_000, "--max-request-bytes")] {
-        let fault = etcd.set("big", &vec![7; size]).await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
-        assert!(fault.message.contains(advice), "{fault}");
-        assert!(!fault.connection_lost, "{fault}");
+        let error = etcd.set("big", &vec![7; size]).await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Rejected, Certainty::Failed));
+        assert!(error.message.contains(advice), "{error}");
+        assert!(!error.connection_lost, "{error}");
     }
     let keys: Vec<String> = (0..200).map(|n| format!("b/{n}")).collect();
     let puts: Vec<Put<'_>> = keys.iter().map(|key| whole(key.as_bytes(), b"v", None)).collect();
-    let fault = etcd.connection.clients[0].put_batch(&puts).await.unwrap_err();
-    assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
-    assert!(fault.message.contains("--max-txn-ops"), "{fault}");
+    let error = etcd.connection.clients[0].put_batch(&puts).await.unwrap_err();
+    assert_eq!((error.class, error.certainty), (ErrorClass::Rejected, Certainty::Failed));
+    assert!(error.message.contains("--max-txn-ops"), "{error}");
     assert_eq!(etcd.get("big").await, Ok(None));
     assert_eq!(etcd.get("b/7").await, Ok(None));
 }
@@ -163,14 +163,14 @@ async fn a_full_database_takes_no_more(url: &str) {
     let value = vec![7; 1_000_000];
     let mut full = None;
     for n in 0..200 {
-        if let Err(fault) = etcd.set(&format!("fill{n}"), &value).await {
-            full = Some(fault);
+        if let Err(error) = etcd.set(&format!("fill{n}"), &value).await {
+            full = Some(error);
             break;
         }
     }
-    let fault = full.expect("the quota is reached");
-    assert_eq!((fault.class, fault.certainty), (ErrorClass::Full, Certainty::Indeterminate));
-    assert!(fault.message.contains("--quota-backend-bytes"), "{fault}");
+    let error = full.expect("the quota is reached");
+    assert_eq!((error.class, error.certainty), (ErrorClass::Full, Certainty::Indeterminate));
+    assert!(error.message.contains("--quota-backend-bytes"), "{error}");
     assert_eq!(etcd.get("fill0").await, Ok(Some(value)));
     assert_eq!(etcd.delete("fill0").await, Ok(true));
 }
@@ -220,20 +220,20 @@ async fn a_killed_member(cluster: &mut Deployment, member: &str) {
     let kill = || cluster.act("etcd-1", NodeFault::Kill).unwrap();
     let answers = in_flight(&mut connection, &names("k", 16), kill).await;
     for (n, answer) in answers.into_iter().enumerate() {
-        let fault = answer.unwrap_err();
+        let error = answer.unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
         assert_eq!(
-            (fault.class, fault.certainty),
+            (error.class, error.certainty),
             (ErrorClass::Disconnected, certainty),
-            "{fault}"
+            "{error}"
         );
-        assert!(fault.connection_lost, "{fault}");
+        assert!(error.connection_lost, "{error}");
     }
     // Nobody listens: nothing is sent.
     let mut etcd = Single::new(connection);
-    let fault = etcd.set("k", b"v").await.unwrap_err();
-    assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed), "{fault}");
-    assert!(fault.connection_lost && fault.message.contains("http://127."), "{fault}");
+    let error = etcd.set("k", b"v").await.unwrap_err();
+    assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed), "{error}");
+    assert!(error.connection_lost && error.message.contains("http://127."), "{error}");
     cluster.act("etcd-1", NodeFault::Restart).unwrap();
     etcd.set("k", b"again").await.unwrap();
     assert_eq!(etcd.get("k").await, Ok(Some(b"again".to_vec())));
@@ -275,8 +275,8 @@ async fn without_a_majority(cluster: &mut Deployment, last: &str) {
     // Until its election timeout is over the last one waits for the others: a write then ends
     // without an answer. After that it refuses.
     let refused = |answer: &Answer<()>| {
-        let fault = answer.as_ref().unwrap_err();
-        (fault.class, fault.certainty) == (ErrorClass::Unavailable, Certainty::Failed)
+        let error = answer.as_ref().unwrap_err();
+        (error.class, error.certainty) == (ErrorClass::Unavailable, Certainty::Failed)
     };
     let answer = until("it knows no leader", async || etcd.set("k", b"v").await, refused).await;
     assert!(answer.unwrap_err().message.contains("leader"));

@@ -106,8 +106,8 @@ fn over_rest(url: &str) {
     assert_eq!(profile.consistency, Promise::checked(Consistency::Linearizable));
     assert!(!profile.capabilities.may_forget, "its cache has no limit");
     let elsewhere = url.replace("/bench/", "/none/");
-    let fault = run(rest(&elsewhere).profile()).unwrap_err();
-    assert!(fault.message.contains("a cache `none`"), "{fault}");
+    let error = run(rest(&elsewhere).profile()).unwrap_err();
+    assert!(error.message.contains("a cache `none`"), "{error}");
 }
 
 /// HTTPS, with the authority that one must trust, without it and with another.
@@ -119,8 +119,8 @@ fn over_tls(urls: &Urls) {
     conforms(&trusting, &["time to live", "second delete"]);
     assert_eq!(profile(&trusting).store, "infinispan");
     for url in [secure.clone(), format!("{secure}&ca={}", foreign.authority.display())] {
-        let fault = run(rest(&url).profile()).unwrap_err();
-        assert_eq!(fault.class, ErrorClass::Refused, "{url}: {fault}");
+        let error = run(rest(&url).profile()).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Refused, "{url}: {error}");
     }
     let other = secure.replace("rest+https", "rest+http");
     assert!(run(rest(&other).profile()).is_err(), "it speaks TLS alone");
@@ -135,8 +135,8 @@ fn over_resp(url: &str) {
     assert!(!profile.durability.checked && !profile.consistency.checked);
     assert_eq!(profile.store, "infinispan");
     // It has one database.
-    let fault = run(redis(&format!("{url}/1")).connect(1)).err().expect("a refusal");
-    assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
+    let error = run(redis(&format!("{url}/1")).connect(1)).err().expect("a refusal");
+    assert_eq!(error.class, ErrorClass::Rejected, "{error}");
 }
 
 fn over_memcached_text(url: &str) {
@@ -146,8 +146,8 @@ fn over_memcached_text(url: &str) {
     assert!(!profile.durability.checked && !profile.consistency.checked);
     run(async {
         let mut meta = Single::new(memcached(url).connect(1).await.unwrap());
-        let fault = meta.get("k").await.unwrap_err();
-        assert!(fault.message.contains("protocol=text"), "{fault}");
+        let error = meta.get("k").await.unwrap_err();
+        assert!(error.message.contains("protocol=text"), "{error}");
     });
 }
 
@@ -165,10 +165,10 @@ fn before_ferretdb(cache: &str) {
 
 fn assert_lost<C: Client, T: Transport>(answers: &[(Connection<C, T>, Answer<()>)]) {
     for (n, (_, answer)) in answers.iter().enumerate() {
-        let fault = answer.as_ref().unwrap_err();
+        let error = answer.as_ref().unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
-        let found = (fault.class, fault.certainty, fault.connection_lost);
-        assert_eq!(found, (ErrorClass::Disconnected, certainty, true), "request {n}: {fault}");
+        let found = (error.class, error.certainty, error.connection_lost);
+        assert_eq!(found, (ErrorClass::Disconnected, certainty, true), "request {n}: {error}");
     }
 }
 

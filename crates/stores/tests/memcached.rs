@@ -56,8 +56,8 @@ fn values_of_any_bytes_and_length_come_back() {
         let longest = "k".repeat(250);
         cache.set(&longest, b"v").await.unwrap();
         assert_eq!(cache.get(&longest).await, Ok(Some(b"v".to_vec())));
-        let fault = cache.set("two words", b"v").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
+        let error = cache.set("two words", b"v").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Rejected, Certainty::Failed));
         // Refused before it was sent: the connection is as good as before.
         assert_eq!(cache.get(&longest).await, Ok(Some(b"v".to_vec())));
     });
@@ -68,9 +68,9 @@ fn a_value_that_is_too_large_is_refused_and_the_connection_goes_on() {
     let server = start(MemcachedSettings::default());
     run(async {
         let mut cache = connect(&server.url()).await;
-        let fault = cache.set("k", &binary(2_000_000, 1)).await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
-        assert!(fault.message.contains("-I"), "{fault}");
+        let error = cache.set("k", &binary(2_000_000, 1)).await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Rejected, Certainty::Failed));
+        assert!(error.message.contains("-I"), "{error}");
         cache.set("k", b"small").await.unwrap();
         assert_eq!(cache.get("k").await, Ok(Some(b"small".to_vec())));
     });
@@ -120,8 +120,8 @@ fn batches_are_one_request_each() {
         let large = binary(2_000_000, 1);
         let puts = [whole(b"a", b"new", None), whole(b"b", &large, None)];
         let put = connection.clients[0].put_batch(&puts);
-        let fault = drive(&mut connection.transport, put).await.unwrap_err();
-        assert_eq!(fault.certainty, Certainty::Indeterminate, "one of two was stored");
+        let error = drive(&mut connection.transport, put).await.unwrap_err();
+        assert_eq!(error.certainty, Certainty::Indeterminate, "one of two was stored");
         assert_eq!(cache.get("a").await, Ok(Some(b"new".to_vec())));
     });
 }
@@ -143,9 +143,9 @@ fn a_password_is_asked_for() {
         assert_eq!(cache.get("k").await, Ok(Some(b"v".to_vec())));
         for user in ["", "user:wrong@", "other:secret@"] {
             let url = format!("memcached://{user}{address}");
-            let fault = store(&url).connect(1).await.err().expect(user);
-            assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
-            assert!(fault.message.contains("in the URL"), "{fault}");
+            let error = store(&url).connect(1).await.err().expect(user);
+            assert_eq!(error.class, ErrorClass::Rejected, "{error}");
+            assert!(error.message.contains("in the URL"), "{error}");
         }
     });
 }
@@ -166,8 +166,8 @@ fn tls_needs_a_trusted_authority() {
             format!("memcacheds://{address}?ca={foreign}"),
             format!("memcached://{address}?timeout=1s"),
         ] {
-            let fault = store(&url).connect(1).await.err().expect(&url);
-            assert_eq!(fault.class, ErrorClass::Refused, "{fault}");
+            let error = store(&url).connect(1).await.err().expect(&url);
+            assert_eq!(error.class, ErrorClass::Refused, "{error}");
         }
     });
 }
@@ -202,10 +202,10 @@ async fn hundred_in_flight(
 
 fn assert_lost(answers: &[Answer<()>], class: ErrorClass) {
     for (n, answer) in answers.iter().enumerate() {
-        let fault = answer.as_ref().unwrap_err();
+        let error = answer.as_ref().unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
-        assert_eq!((fault.class, fault.certainty), (class, certainty), "request {n}: {fault}");
-        assert!(fault.connection_lost);
+        assert_eq!((error.class, error.certainty), (class, certainty), "request {n}: {error}");
+        assert!(error.connection_lost);
     }
 }
 
@@ -216,9 +216,9 @@ fn a_killed_server_leaves_writes_indeterminate_and_reads_failed() {
         let (mut cache, answers) =
             hundred_in_flight(&mut server, |server| server.kill9().unwrap()).await;
         assert_lost(&answers, ErrorClass::Disconnected);
-        let fault = cache.set("k", b"v").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
-        assert!(fault.connection_lost);
+        let error = cache.set("k", b"v").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
+        assert!(error.connection_lost);
         server.restart().unwrap();
         cache.set("k", b"again").await.unwrap();
         assert_eq!(cache.get("k").await, Ok(Some(b"again".to_vec())));
@@ -231,8 +231,8 @@ fn a_paused_server_times_out_and_is_found_again() {
     run(async {
         let (mut cache, answers) = hundred_in_flight(&mut server, |_| {}).await;
         assert_lost(&answers, ErrorClass::Timeout);
-        let fault = cache.get("k").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
+        let error = cache.get("k").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
         server.resume().unwrap();
         // A key of its own: the writes that timed out may be applied at any time from now on.
         cache.set("new", b"again").await.unwrap();
@@ -250,13 +250,13 @@ fn a_full_server_without_eviction_refuses_and_may_forget_all_the_same() {
         let value = binary(100_000, 1);
         let mut refused = None;
         for n in 0..200 {
-            if let Err(fault) = cache.set(&format!("k{n}"), &value).await {
-                refused = Some(fault);
+            if let Err(error) = cache.set(&format!("k{n}"), &value).await {
+                refused = Some(error);
                 break;
             }
         }
-        let fault = refused.expect("the memory limit is reached");
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Full, Certainty::Failed));
+        let error = refused.expect("the memory limit is reached");
+        assert_eq!((error.class, error.certainty), (ErrorClass::Full, Certainty::Failed));
         // The put that is refused takes the old record away: this is why absence is never a loss.
         assert_eq!(cache.set("old", &value).await.unwrap_err().class, ErrorClass::Full);
         assert_eq!(cache.get("old").await, Ok(None));

@@ -86,10 +86,10 @@ fn a_killed_server_fails_its_own_part_and_no_other() {
         let answers = in_flight(&mut connection, &keys, harm).await;
         assert_only_the_dead_fail(&answers, |n| on_second[n]);
         let mut cache = Single::new(connection);
-        let fault = cache.set_all(&keys, b"w", None).await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Indeterminate));
-        let fault = cache.get_all(&keys).await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
+        let error = cache.set_all(&keys, b"w", None).await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Indeterminate));
+        let error = cache.get_all(&keys).await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
         testbed.act("memcached-2", NodeFault::Restart).unwrap();
         let mine = &keys[on_second.iter().position(|on| *on).unwrap()];
         cache.set_until_it_succeeds(mine, b"again").await;
@@ -122,7 +122,7 @@ fn tls_and_passwords_reach_every_server() {
         assert_eq!(cache.get_all(&keys).await.unwrap(), vec![Some(b"v".to_vec()); 60]);
         drop(cache);
         assert_eq!(store_of_both.figures().await.len(), 6);
-        let fault = store(&url("user:wrong@")).connect(1).await.err().unwrap();
-        assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
+        let error = store(&url("user:wrong@")).connect(1).await.err().unwrap();
+        assert_eq!(error.class, ErrorClass::Rejected, "{error}");
     });
 }

@@ -37,8 +37,8 @@ async fn connect(url: &str) -> Mongo {
     Single::new(store(url).connect(1).await.unwrap())
 }
 
-fn outcome(fault: &RequestError) -> (ErrorClass, Certainty) {
-    (fault.class, fault.certainty)
+fn outcome(error: &RequestError) -> (ErrorClass, Certainty) {
+    (error.class, error.certainty)
 }
 
 #[test]
@@ -83,8 +83,8 @@ async fn puts_are_upserts(url: &str) {
     mongo.put(partial).await.unwrap();
     let read = mongo.read("p").await.unwrap().unwrap();
     assert_eq!((read.spans()[0].index, read.bytes()), (1, &b"abc"[..]));
-    let fault = mongo.put(whole(b"\xff", b"v", None)).await.unwrap_err();
-    assert_eq!(outcome(&fault), (ErrorClass::Rejected, Certainty::Failed));
+    let error = mongo.put(whole(b"\xff", b"v", None)).await.unwrap_err();
+    assert_eq!(outcome(&error), (ErrorClass::Rejected, Certainty::Failed));
 }
 
 async fn batches_are_one_request_each(url: &str) {
@@ -139,10 +139,10 @@ async fn a_killed_server(testbed: &mut Deployment, url: &str, node: &str) {
     let ended = in_flight_on_each(connected, || testbed.act(node, NodeFault::Kill).unwrap()).await;
     let mut connections = Vec::new();
     for (n, (connection, answer)) in ended.into_iter().enumerate() {
-        let fault = answer.unwrap_err();
+        let error = answer.unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
-        assert_eq!(outcome(&fault), (ErrorClass::Disconnected, certainty), "request {n}: {fault}");
-        assert!(fault.connection_lost, "{fault}");
+        assert_eq!(outcome(&error), (ErrorClass::Disconnected, certainty), "request {n}: {error}");
+        assert!(error.connection_lost, "{error}");
         connections.push(connection);
     }
     testbed.act(node, NodeFault::Restart).unwrap();
@@ -157,18 +157,18 @@ async fn a_silent_server_times_out(testbed: &mut Deployment, url: &str) {
     let mut mongo = connect(&format!("{url}?timeout=500ms")).await;
     mongo.set("k", b"v").await.unwrap();
     testbed.act("mongodb-1", NodeFault::Pause).unwrap();
-    let fault = mongo.set("k", b"w").await.unwrap_err();
-    assert_eq!(outcome(&fault), (ErrorClass::Timeout, Certainty::Indeterminate));
-    let fault = mongo.get("k").await.unwrap_err();
-    assert_eq!(fault.certainty, Certainty::Failed);
+    let error = mongo.set("k", b"w").await.unwrap_err();
+    assert_eq!(outcome(&error), (ErrorClass::Timeout, Certainty::Indeterminate));
+    let error = mongo.get("k").await.unwrap_err();
+    assert_eq!(error.certainty, Certainty::Failed);
     let refusal = store(&format!("{url}?timeout=500ms")).connect(1).await.err().unwrap();
     assert_eq!(outcome(&refusal), (ErrorClass::Refused, Certainty::Failed), "{refusal}");
     testbed.act("mongodb-1", Repair::Resume).unwrap();
     until("it is found again", async || mongo.set("new", b"v").await, Result::is_ok).await.unwrap();
     testbed.act("mongodb-1", NodeFault::Kill).unwrap();
     let down = async || mongo.set("k", b"w").await.unwrap_err();
-    let fault = until("it is known to be down", down, |fault| fault.certainty == Certainty::Failed);
-    assert!([ErrorClass::Refused, ErrorClass::Unavailable].contains(&fault.await.class));
+    let error = until("it is known to be down", down, |error| error.certainty == Certainty::Failed);
+    assert!([ErrorClass::Refused, ErrorClass::Unavailable].contains(&error.await.class));
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn ferretdb_over_tls() {
             format!("{url}&timeout=1s&tlsCAFile={}", foreign.authority.display()),
             format!("mongodb://{address}/?timeout=1s"),
         ] {
-            let fault = store(&wrong).connect(1).await.err().expect(&wrong);
+            let error = store(&wrong).connect(1).await.err().expect(&wrong);
             assert_eq!(
-                outcome(&fault),
+                outcome(&error),
                 (ErrorClass::Refused, Certainty::Failed),
-                "{wrong}: {fault}"
+                "{wrong}: {error}"
             );
         }
     });
@@ -230,17 +230,17 @@ fn a_primary_that_steps_down_refuses_and_the_next_one_is_found() {
         assert!(concern.get_bool("j").unwrap());
         assert!(sent[0].command.get("txnNumber").is_none(), "a retryable write: {sent:?}");
         set.elect(Some(1));
-        let fault = mongo.set("k", b"w").await.unwrap_err();
-        assert_eq!(outcome(&fault), (ErrorClass::Unavailable, Certainty::Failed));
-        assert!(fault.message.contains("NotWritablePrimary"), "{fault}");
+        let error = mongo.set("k", b"w").await.unwrap_err();
+        assert_eq!(outcome(&error), (ErrorClass::Unavailable, Certainty::Failed));
+        assert!(error.message.contains("NotWritablePrimary"), "{error}");
         assert_eq!(set.take_sent("update").len(), 1, "it was not sent again");
         until("the new primary", async || mongo.set("k", b"w").await, Result::is_ok).await.unwrap();
         assert_eq!(set.take_sent("update").last().unwrap().member, 1);
         // Interrupted: nobody knows how far it came.
         let code = doc! { "ok": 0, "code": 11602, "codeName": "InterruptedDueToReplStateChange", "errmsg": "" };
         set.answer_once("update", code);
-        let fault = mongo.set("k", b"x").await.unwrap_err();
-        assert_eq!(outcome(&fault), (ErrorClass::Unavailable, Certainty::Indeterminate));
+        let error = mongo.set("k", b"x").await.unwrap_err();
+        assert_eq!(outcome(&error), (ErrorClass::Unavailable, Certainty::Indeterminate));
     });
 }
 
@@ -252,10 +252,10 @@ fn without_a_primary_nothing_is_sent() {
         mongo.set("k", b"v").await.unwrap();
         set.elect(None);
         let refused = async || mongo.set("k", b"v").await.unwrap_err();
-        let selected = |fault: &RequestError| !fault.message.contains("NotWritablePrimary");
-        let fault = until("it knows of no primary", refused, selected).await;
-        assert_eq!(fault.certainty, Certainty::Failed, "{fault}");
-        assert!([ErrorClass::Unavailable, ErrorClass::Timeout].contains(&fault.class), "{fault}");
+        let selected = |error: &RequestError| !error.message.contains("NotWritablePrimary");
+        let error = until("it knows of no primary", refused, selected).await;
+        assert_eq!(error.certainty, Certainty::Failed, "{error}");
+        assert!([ErrorClass::Unavailable, ErrorClass::Timeout].contains(&error.class), "{error}");
         set.elect(Some(2));
         until("the new primary", async || mongo.set("k", b"w").await, Result::is_ok).await.unwrap();
     });
@@ -302,14 +302,14 @@ fn a_write_concern_that_is_not_met_is_indeterminate() {
             );
         }
         let insert = Put { insert: true, ..whole(b"k", b"v", None) };
-        let faults = [
+        let errors = [
             mongo.set("k", b"v").await.unwrap_err(),
             mongo.delete("k").await.unwrap_err(),
             mongo.put(insert).await.unwrap_err(),
         ];
-        for fault in faults {
-            assert_eq!(outcome(&fault), (ErrorClass::Timeout, Certainty::Indeterminate), "{fault}");
-            assert!(!fault.connection_lost);
+        for error in errors {
+            assert_eq!(outcome(&error), (ErrorClass::Timeout, Certainty::Indeterminate), "{error}");
+            assert!(!error.connection_lost);
         }
         // In a batch, too; and the concern is in the command.
         set.answer_once(
@@ -318,8 +318,8 @@ fn a_write_concern_that_is_not_met_is_indeterminate() {
         );
         set.take_sent("update");
         let puts = [whole(b"a", b"1", None), whole(b"b", b"2", None)];
-        let fault = mongo.connection.clients[0].put_batch(&puts).await.unwrap_err();
-        assert_eq!(outcome(&fault), (ErrorClass::Timeout, Certainty::Indeterminate), "{fault}");
+        let error = mongo.connection.clients[0].put_batch(&puts).await.unwrap_err();
+        assert_eq!(outcome(&error), (ErrorClass::Timeout, Certainty::Indeterminate), "{error}");
         let sent = set.take_sent("update");
         let concern = sent[0].command.get_document("writeConcern").unwrap();
         assert_eq!(concern.get_i64("w").unwrap(), 3);

@@ -80,18 +80,18 @@ fn errors_of_the_example_keep_their_kind_and_certainty() {
     let store = open(&library, options).unwrap();
     run(async {
         let mut connection = store.connect(1).await.unwrap();
-        let mut fault = None;
+        let mut error = None;
         for number in 0..100 {
             let key = format!("key{number:05}");
             let put = whole(key.as_bytes(), &[7; 4000], None);
-            fault = connection.clients[0].put(put).await.err();
-            if fault.is_some() {
+            error = connection.clients[0].put(put).await.err();
+            if error.is_some() {
                 break;
             }
         }
-        let fault = fault.expect("100 values of 4 kB fit into 80 kB");
-        assert_eq!((fault.certainty, fault.class), (Certainty::Failed, ErrorClass::Full));
-        assert!(fault.message.contains("full"), "{fault}");
+        let error = error.expect("100 values of 4 kB fit into 80 kB");
+        assert_eq!((error.certainty, error.class), (Certainty::Failed, ErrorClass::Full));
+        assert!(error.message.contains("full"), "{error}");
     });
 }
 
@@ -137,8 +137,8 @@ fn what_may_not_be_declared_is_refused() {
         assert!(error.contains(hint) && !error.contains('\n'), "{flaw}: {error}");
     }
     let store = open(&library, "durability=none&config=connect-null").unwrap();
-    let fault = run(store.connect(1)).err().unwrap();
-    assert!(fault.message.contains("kvdyno_connect answers OK and makes nothing"), "{fault}");
+    let error = run(store.connect(1)).err().unwrap();
+    assert!(error.message.contains("kvdyno_connect answers OK and makes nothing"), "{error}");
 }
 
 /// The answers of one client to one request of each kind.
@@ -166,9 +166,9 @@ fn ask(library: &Path, flaw: &str) -> Answers {
 }
 
 fn breach<T: std::fmt::Debug>(answer: Answer<T>, certainty: Certainty, hint: &str) {
-    let fault = answer.expect_err(hint);
-    assert_eq!((fault.certainty, fault.class), (certainty, ErrorClass::Protocol), "{fault}");
-    assert!(fault.message.contains(hint), "{fault}");
+    let error = answer.expect_err(hint);
+    assert_eq!((error.certainty, error.class), (certainty, ErrorClass::Protocol), "{error}");
+    assert!(error.message.contains(hint), "{error}");
 }
 
 #[test]

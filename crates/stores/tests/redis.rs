@@ -185,9 +185,9 @@ fn passwords_and_users_are_asked_for() {
             assert_eq!((denied.class, denied.certainty), (ErrorClass::Rejected, Certainty::Failed));
             assert!(!denied.connection_lost);
             for user in ["", ":wrong@", "alice:wrong@", "bob:wonder@"] {
-                let fault = store(&at(user)).connect(1).await.err().expect(user);
-                assert_eq!(fault.class, ErrorClass::Rejected, "{user}: {fault}");
-                assert!(fault.message.contains("URL"), "{user}: {fault}");
+                let error = store(&at(user)).connect(1).await.err().expect(user);
+                assert_eq!(error.class, ErrorClass::Rejected, "{user}: {error}");
+                assert!(error.message.contains("URL"), "{user}: {error}");
             }
         }
         // CONFIG is forbidden to alice: nothing is claimed to have been checked.
@@ -216,8 +216,8 @@ fn tls_needs_a_trusted_authority() {
             format!("rediss://{address}?ca={foreign}"),
             format!("redis://{address}?timeout=1s"),
         ] {
-            let fault = store(&url).connect(1).await.err().expect(&url);
-            assert_eq!(fault.class, ErrorClass::Refused, "{fault}");
+            let error = store(&url).connect(1).await.err().expect(&url);
+            assert_eq!(error.class, ErrorClass::Refused, "{error}");
         }
     });
 }
@@ -231,8 +231,8 @@ fn databases_are_apart() {
         five.set("k", b"five").await.unwrap();
         assert_eq!(zero.get("k").await, Ok(None));
         assert_eq!(five.get("k").await, Ok(Some(b"five".to_vec())));
-        let fault = store(&format!("{}/999", server.url())).connect(1).await.err().unwrap();
-        assert_eq!(fault.class, ErrorClass::Rejected);
+        let error = store(&format!("{}/999", server.url())).connect(1).await.err().unwrap();
+        assert_eq!(error.class, ErrorClass::Rejected);
     });
 }
 
@@ -267,10 +267,10 @@ async fn hundred_in_flight(
 
 fn assert_lost(answers: &[Answer<()>], class: ErrorClass) {
     for (n, answer) in answers.iter().enumerate() {
-        let fault = answer.as_ref().unwrap_err();
+        let error = answer.as_ref().unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
-        assert_eq!((fault.class, fault.certainty), (class, certainty), "request {n}: {fault}");
-        assert!(fault.connection_lost);
+        assert_eq!((error.class, error.certainty), (class, certainty), "request {n}: {error}");
+        assert!(error.connection_lost);
     }
 }
 
@@ -283,9 +283,9 @@ fn a_killed_server_leaves_writes_indeterminate_and_reads_failed() {
         assert_lost(&answers, ErrorClass::Disconnected);
         // While it is down each attempt is refused and nothing was sent.
         let mut redis = Single::new(connection);
-        let fault = redis.set("k", b"v").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
-        assert!(fault.connection_lost);
+        let error = redis.set("k", b"v").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
+        assert!(error.connection_lost);
         server.restart().unwrap();
         redis.set("k", b"again").await.unwrap();
         assert_eq!(redis.get("k").await, Ok(Some(b"again".to_vec())));
@@ -327,8 +327,8 @@ fn a_paused_server_times_out_and_is_found_again() {
         assert_lost(&answers, ErrorClass::Timeout);
         // The kernel still accepts connections for it; the handshake gets no answer.
         let mut redis = Single::new(connection);
-        let fault = redis.get("k").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
+        let error = redis.get("k").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
         server.resume().unwrap();
         // A key of its own: the writes that timed out may be applied at any time from now on.
         redis.set("new", b"again").await.unwrap();
@@ -367,13 +367,13 @@ fn a_full_server_refuses_and_has_not_applied() {
         let mut refused: Option<(String, RequestError)> = None;
         for n in 0..100 {
             let key = format!("k{n}");
-            if let Err(fault) = redis.set(&key, &value).await {
-                refused = Some((key, fault));
+            if let Err(error) = redis.set(&key, &value).await {
+                refused = Some((key, error));
                 break;
             }
         }
-        let (key, fault) = refused.expect("the memory limit is reached");
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Full, Certainty::Failed));
+        let (key, error) = refused.expect("the memory limit is reached");
+        assert_eq!((error.class, error.certainty), (ErrorClass::Full, Certainty::Failed));
         assert_eq!(redis.get(&key).await, Ok(None));
         let fields = spans(&[(0, 50_000), (1, 50_000)]);
         let put = Put {
@@ -381,8 +381,8 @@ fn a_full_server_refuses_and_has_not_applied() {
             record_fields: 2,
             ..whole(b"h", b"", Some(Duration::from_secs(9)))
         };
-        let fault = redis.put(put).await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Full, Certainty::Failed));
+        let error = redis.put(put).await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Full, Certainty::Failed));
         assert!(!store(&server.url()).profile().await.unwrap().capabilities.may_forget);
         assert!(profile(limit("allkeys-lru")).await.capabilities.may_forget);
     });
@@ -418,8 +418,8 @@ fn a_key_with_other_data_is_refused_with_advice() {
     assert!(list.status.success());
     run(async {
         let mut redis = connect(&server.url()).await;
-        let fault = redis.get("list").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
-        assert!(fault.message.contains("wipe"), "{fault}");
+        let error = redis.get("list").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Rejected, Certainty::Failed));
+        assert!(error.message.contains("wipe"), "{error}");
     });
 }

@@ -251,8 +251,8 @@ fn a_password_is_asked_for_on_every_node(url: &str, testbed: &mut Deployment) {
         }
     }
     run(async {
-        let fault = store(url).connect(1).await.err().expect("a password is needed");
-        assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
+        let error = store(url).connect(1).await.err().expect("a password is needed");
+        assert_eq!(error.class, ErrorClass::Rejected, "{error}");
         let with_password = url.replace("://", "://:pw@");
         let mut redis = connect(&store(&with_password)).await;
         let keys = names("secret", 50);
@@ -291,8 +291,8 @@ fn a_server_that_is_no_cluster_says_so() {
     let server = RedisServer::start(RedisSettings::default()).unwrap();
     run(async {
         let url = server.url().replace("redis://", "redis+cluster://");
-        let fault = store(&url).profile().await.unwrap_err();
-        assert_eq!(fault.class, ErrorClass::Rejected);
-        assert!(fault.message.contains("is it a cluster?"), "{fault}");
+        let error = store(&url).profile().await.unwrap_err();
+        assert_eq!(error.class, ErrorClass::Rejected);
+        assert!(error.message.contains("is it a cluster?"), "{error}");
     });
 }

@@ -126,8 +126,8 @@ fn promises_are_told(url: &str) {
             let pair = (name.to_owned(), value.to_owned());
             assert!(profile.settings.contains(&pair), "{:?}", profile.settings);
         }
-        let fault = store(&url.replace("mymaster", "other")).profile().await.unwrap_err();
-        assert!(fault.message.contains("no primary called other"), "{fault}");
+        let error = store(&url.replace("mymaster", "other")).profile().await.unwrap_err();
+        assert!(error.message.contains("no primary called other"), "{error}");
     });
 }
 
@@ -158,14 +158,14 @@ fn a_dead_primary_is_replaced(url: &str, testbed: &mut Deployment) {
         testbed.act(&old.name, NodeFault::Pause).unwrap();
         let harm = || testbed.act(&old.name, NodeFault::Kill).unwrap();
         for (n, answer) in in_flight(&mut connection, &keys, harm).await.iter().enumerate() {
-            let fault = answer.as_ref().unwrap_err();
+            let error = answer.as_ref().unwrap_err();
             let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
             assert_eq!(
-                (fault.class, fault.certainty),
+                (error.class, error.certainty),
                 (ErrorClass::Disconnected, certainty),
                 "{n}"
             );
-            assert!(fault.connection_lost);
+            assert!(error.connection_lost);
         }
         let mut redis = Single::new(connection);
         redis.set_until_it_succeeds("after", b"v").await;
@@ -191,17 +191,17 @@ fn a_primary_that_was_demoted_is_left(url: &str, testbed: &mut Deployment) {
         assert_eq!(cli(at(&primary), &["REPLICAOF", &ip, &port]), "OK");
         let keys = names("demoted", 3);
         for answer in [single.set("k", b"v").await, batches.set_all(&keys, b"v", None).await] {
-            let fault = answer.unwrap_err();
+            let error = answer.unwrap_err();
             assert_eq!(
-                (fault.class, fault.certainty),
+                (error.class, error.certainty),
                 (ErrorClass::Unavailable, Certainty::Failed)
             );
-            assert!(fault.connection_lost && fault.message.contains("READONLY"), "{fault}");
+            assert!(error.connection_lost && error.message.contains("READONLY"), "{error}");
         }
         // The sentinels still name it, and it is not taken for what they say.
-        let fault = single.set("k", b"v").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Unavailable, Certainty::Failed));
-        assert!(fault.message.contains("is not the primary of mymaster"), "{fault}");
+        let error = single.set("k", b"v").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Unavailable, Certainty::Failed));
+        assert!(error.message.contains("is not the primary of mymaster"), "{error}");
         // The sentinels would put it right after half a minute.
         assert_eq!(cli(at(&primary), &["REPLICAOF", "NO", "ONE"]), "OK");
         single.set_until_it_succeeds("k", b"again").await;
@@ -225,12 +225,12 @@ fn passwords_are_asked_for(url: &str, testbed: &mut Deployment) {
     assert_eq!(cli(at(&sentinels[0]), &own), "OK");
     let alone = format!("redis+sentinel://:pw@{}/mymaster", at(&sentinels[0]));
     run(async {
-        let fault = store(url).connect(1).await.err().expect("a password is needed");
-        assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
+        let error = store(url).connect(1).await.err().expect("a password is needed");
+        assert_eq!(error.class, ErrorClass::Rejected, "{error}");
         let mut redis = connect(&store(&url.replace("://", "://:pw@"))).await;
         redis.set_until_it_succeeds("secret", b"v").await;
-        let fault = store(&alone).connect(1).await.err().expect("the sentinel refuses");
-        assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
+        let error = store(&alone).connect(1).await.err().expect("the sentinel refuses");
+        assert_eq!(error.class, ErrorClass::Rejected, "{error}");
         let mut redis = connect(&store(&format!("{alone}?sentinel-password=own"))).await;
         assert_eq!(redis.get("secret").await, Ok(Some(b"v".to_vec())));
     });

@@ -132,19 +132,19 @@ fn a_killed_server_fails_its_own_part_and_no_other() {
         let harm = || testbed.act("redis-2", NodeFault::Kill).unwrap();
         let answers = in_flight(&mut connection, &keys, harm).await;
         assert_only_the_dead_fail(&answers, |n| on_second[n]);
-        let kind = |fault: kvdyno_core::store::RequestError| (fault.class, fault.certainty);
+        let kind = |error: kvdyno_core::store::RequestError| (error.class, error.certainty);
         let (mine, others): (Vec<String>, Vec<String>) = keys
             .iter()
             .cloned()
             .partition(|key| on_second[keys.iter().position(|k| k == key).unwrap()]);
         let mut redis = Single::new(connection);
         // A batch of which some servers have their part and one does not is not known as a whole.
-        let fault = redis.set_all(&keys, b"w", None).await.unwrap_err();
-        assert_eq!(kind(fault), (ErrorClass::Refused, Certainty::Indeterminate));
-        let fault = redis.set_all(&mine, b"w", None).await.unwrap_err();
-        assert_eq!(kind(fault), (ErrorClass::Refused, Certainty::Failed));
-        let fault = redis.get_all(&keys).await.unwrap_err();
-        assert_eq!(kind(fault), (ErrorClass::Refused, Certainty::Failed));
+        let error = redis.set_all(&keys, b"w", None).await.unwrap_err();
+        assert_eq!(kind(error), (ErrorClass::Refused, Certainty::Indeterminate));
+        let error = redis.set_all(&mine, b"w", None).await.unwrap_err();
+        assert_eq!(kind(error), (ErrorClass::Refused, Certainty::Failed));
+        let error = redis.get_all(&keys).await.unwrap_err();
+        assert_eq!(kind(error), (ErrorClass::Refused, Certainty::Failed));
         redis.set_all(&others, b"x", None).await.unwrap();
         assert_eq!(redis.get(&others[0]).await, Ok(Some(b"x".to_vec())));
         testbed.act("redis-2", NodeFault::Restart).unwrap();
@@ -164,10 +164,10 @@ async fn is_held_up(redis: &mut Redis, key: &str) {
                     return;
                 }
             }
-            Err(fault) => {
-                let told = (fault.class, fault.certainty);
-                assert_eq!(told, (ErrorClass::Unavailable, Certainty::Failed), "{fault}");
-                assert!(fault.message.contains("being moved"), "{fault}");
+            Err(error) => {
+                let told = (error.class, error.certainty);
+                assert_eq!(told, (ErrorClass::Unavailable, Certainty::Failed), "{error}");
+                assert!(error.message.contains("being moved"), "{error}");
                 refused = true;
             }
         }
@@ -252,8 +252,8 @@ fn tls_and_passwords_reach_every_server() {
         let figures = store_of_both.figures().await;
         assert!(figure(&figures, "chi-square of keys").value < 40.0);
         for password in ["", ":wrong@"] {
-            let fault = store(&url(password, &both)).connect(1).await.err().unwrap();
-            assert_eq!(fault.class, ErrorClass::Rejected, "{fault}");
+            let error = store(&url(password, &both)).connect(1).await.err().unwrap();
+            assert_eq!(error.class, ErrorClass::Rejected, "{error}");
         }
         let half = &servers[0].certificates().unwrap().authority;
         assert!(store(&url(":pw@", half)).profile().await.is_err(), "one server is not trusted");

@@ -63,8 +63,8 @@ async fn connect(url: &str) -> Single<RestClient, RestTransport> {
     Single::new(store.connect(1).await.unwrap())
 }
 
-fn kind(fault: &RequestError) -> (ErrorClass, Certainty, bool) {
-    (fault.class, fault.certainty, fault.connection_lost)
+fn kind(error: &RequestError) -> (ErrorClass, Certainty, bool) {
+    (error.class, error.certainty, error.connection_lost)
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn an_answer_that_closes_the_connection_is_read_and_the_next_request_makes_a_new
     run(async {
         let mut store = connect(&url).await;
         assert_eq!(store.get("k").await.unwrap().unwrap(), b"abc");
-        let fault = store.set("k", b"v").await.unwrap_err();
-        assert_eq!(kind(&fault), (ErrorClass::Unavailable, Certainty::Indeterminate, false));
-        assert_eq!(&*fault.message, "500 Oops");
+        let error = store.set("k", b"v").await.unwrap_err();
+        assert_eq!(kind(&error), (ErrorClass::Unavailable, Certainty::Indeterminate, false));
+        assert_eq!(&*error.message, "500 Oops");
         store.set("k", b"v").await.unwrap();
     });
 }
@@ -163,10 +163,10 @@ fn what_is_not_http_ends_the_connection() {
     ]);
     run(async {
         let mut store = connect(&url).await;
-        let fault = store.set("k", b"v").await.unwrap_err();
-        assert_eq!(kind(&fault), (ErrorClass::Protocol, Certainty::Indeterminate, true));
-        let fault = store.get("k").await.unwrap_err();
-        assert_eq!(kind(&fault), (ErrorClass::Protocol, Certainty::Failed, true));
+        let error = store.set("k", b"v").await.unwrap_err();
+        assert_eq!(kind(&error), (ErrorClass::Protocol, Certainty::Indeterminate, true));
+        let error = store.get("k").await.unwrap_err();
+        assert_eq!(kind(&error), (ErrorClass::Protocol, Certainty::Failed, true));
     });
 }
 
@@ -180,8 +180,8 @@ fn a_store_that_lets_nobody_in_says_so_when_it_is_asked_what_it_is() {
     })]);
     run(async {
         let store = RestStore::open(&mut StoreUrl::parse(&url).unwrap()).unwrap();
-        let fault = store.profile().await.unwrap_err();
-        assert_eq!(fault.class, ErrorClass::Rejected);
-        assert!(fault.message.contains("user and password"), "{fault}");
+        let error = store.profile().await.unwrap_err();
+        assert_eq!(error.class, ErrorClass::Rejected);
+        assert!(error.message.contains("user and password"), "{error}");
     });
 }

@@ -91,22 +91,22 @@ fn each_operation_sends_what_is_documented() {
         riak.set("k", b"v").await.unwrap();
         assert_eq!(riak.get("k").await, Ok(Some(b"v".to_vec())));
         assert_eq!(riak.delete("k").await, Ok(true));
-        let fault = riak.get("l").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Timeout, Certainty::Failed));
-        let fault = riak.set("l", b"").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
-        let fault = riak.set("l", b"").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Timeout, Certainty::Indeterminate));
-        assert!(!fault.connection_lost);
+        let error = riak.get("l").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Timeout, Certainty::Failed));
+        let error = riak.set("l", b"").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Rejected, Certainty::Failed));
+        let error = riak.set("l", b"").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Timeout, Certainty::Indeterminate));
+        assert!(!error.connection_lost);
         // Refused before it is sent.
-        let fault = riak.set("", b"").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Rejected, Certainty::Failed));
+        let error = riak.set("", b"").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Rejected, Certainty::Failed));
         // The node ends with this request in flight.
-        let fault = riak.delete("l").await.unwrap_err();
+        let error = riak.delete("l").await.unwrap_err();
         let expected = (ErrorClass::Disconnected, Certainty::Indeterminate, true);
-        assert_eq!((fault.class, fault.certainty, fault.connection_lost), expected);
-        let fault = riak.delete("l").await.unwrap_err();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
+        assert_eq!((error.class, error.certainty, error.connection_lost), expected);
+        let error = riak.delete("l").await.unwrap_err();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
     });
     node.join().unwrap();
 }
@@ -134,9 +134,9 @@ fn a_put_takes_along_the_vector_clock_of_what_it_replaces() {
         for _ in 0..4 {
             riak.set("k", b"v").await.unwrap();
         }
-        let fault = riak.set("k", b"v").await.unwrap_err();
+        let error = riak.set("k", b"v").await.unwrap_err();
         let expected = (ErrorClass::Unavailable, Certainty::Failed);
-        assert_eq!((fault.class, fault.certainty), expected, "nothing was written");
+        assert_eq!((error.class, error.certainty), expected, "nothing was written");
     });
     node.join().unwrap();
 }
@@ -147,8 +147,8 @@ fn an_answer_that_makes_no_sense_ends_the_connection() {
         let (address, node) = serve(vec![(message(9, &[(1, b"b"), (2, b"k")]), reply)]);
         run(async {
             let mut riak = connect(&address, "vclock=none").await;
-            let fault = riak.get("k").await.unwrap_err();
-            assert_eq!((fault.class, fault.connection_lost), (ErrorClass::Protocol, true));
+            let error = riak.get("k").await.unwrap_err();
+            assert_eq!((error.class, error.connection_lost), (ErrorClass::Protocol, true));
         });
         node.join().unwrap();
     }
@@ -185,8 +185,8 @@ fn a_node_that_cannot_be_reached_is_passed_over() {
     });
     node.join().unwrap();
     run(async {
-        let fault = store(&format!("riak://{nowhere}?vclock=none")).connect(1).await.err().unwrap();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
+        let error = store(&format!("riak://{nowhere}?vclock=none")).connect(1).await.err().unwrap();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
     });
 }
 

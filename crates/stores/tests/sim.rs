@@ -281,23 +281,23 @@ fn refuse_fails_and_applies_nothing() {
     let store = open("refuse=20");
     let mut driver = Driver::new(&store, 0);
     let mut seen = BTreeSet::new();
-    let mut refused = |operation, fault: kvdyno_core::store::RequestError| {
-        assert_eq!((fault.certainty, fault.class), (Certainty::Failed, ErrorClass::Rejected));
+    let mut refused = |operation, error: kvdyno_core::store::RequestError| {
+        assert_eq!((error.certainty, error.class), (Certainty::Failed, ErrorClass::Rejected));
         seen.insert(operation);
     };
     let mut holds = BTreeSet::new();
     for number in 0..1000 {
         match driver.put(&key(number), "value") {
             (_, Ok(())) => assert!(holds.insert(number)),
-            (operation, Err(fault)) => refused(operation, fault),
+            (operation, Err(error)) => refused(operation, error),
         }
         match driver.get(&key(number)) {
             (_, Ok(found)) => assert_eq!(found.is_some(), holds.contains(&number)),
-            (operation, Err(fault)) => refused(operation, fault),
+            (operation, Err(error)) => refused(operation, error),
         }
         match driver.delete(&key(number)) {
             (_, Ok(found)) => assert_eq!(found, holds.remove(&number)),
-            (operation, Err(fault)) => refused(operation, fault),
+            (operation, Err(error)) => refused(operation, error),
         }
     }
     same(&store, Imperfection::Refuse, &seen, 3000);
@@ -310,8 +310,8 @@ fn phantom_applies_what_it_reports_as_failed() {
     let mut seen = BTreeSet::new();
     for number in 0..2000 {
         let (operation, answer) = driver.put(&key(number), "value");
-        if let Err(fault) = answer {
-            assert_eq!(fault.certainty, Certainty::Failed);
+        if let Err(error) = answer {
+            assert_eq!(error.certainty, Certainty::Failed);
             seen.insert(operation);
         }
         assert_eq!(driver.read(&key(number)).1.as_deref(), Some("value"));
@@ -328,8 +328,8 @@ fn a_write_that_times_out_is_applied_at_once_late_or_never() {
     for number in 0..120 {
         let sent = Instant::now();
         let (operation, answer) = driver.put(&key(number), "value");
-        if let Err(fault) = answer {
-            let found = (fault.certainty, fault.class);
+        if let Err(error) = answer {
+            let found = (error.certainty, error.class);
             assert_eq!(found, (Certainty::Indeterminate, ErrorClass::Timeout));
             assert!(sent.elapsed() >= Duration::from_millis(2));
             given_up.push((number, operation));
@@ -340,8 +340,8 @@ fn a_write_that_times_out_is_applied_at_once_late_or_never() {
     let mut look = |number: usize| loop {
         match driver.get(&key(number)) {
             (_, Ok(found)) => return found.is_some(),
-            (operation, Err(fault)) => {
-                assert_eq!(fault.certainty, Certainty::Failed);
+            (operation, Err(error)) => {
+                assert_eq!(error.certainty, Certainty::Failed);
                 timed_out.insert(operation);
             }
         }

@@ -61,7 +61,7 @@ pub(super) fn run_client<C: Client, P: Pace>(
                 let sent = *first_sent.get_or_insert(ended.sent);
                 ended.missed |= missed;
                 match request.next_of(issued.operation.kind) {
-                    Some(next) if ended.fault.is_none() => (request, missed) = (next, ended.missed),
+                    Some(next) if ended.error.is_none() => (request, missed) = (next, ended.missed),
                     _ => break runner.record(&issued, sent, ended),
                 }
             };

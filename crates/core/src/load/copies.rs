@@ -242,7 +242,7 @@ impl<S: Store> Reader<S> {
                     let (clients, transport) = (connection.clients, connection.transport);
                     return Ok(Reader { copy, clients, transport });
                 }
-                Err(fault) => refusal = fault.to_string(),
+                Err(error) => refusal = error.to_string(),
             }
             sleep(backoff.wait());
         }
@@ -284,7 +284,7 @@ impl<S: Store> Reader<S> {
                 seen.borrow_mut()[at] = match answer {
                     Ok(true) => Sight::Value(digest(&reading)),
                     Ok(false) => Sight::Nothing,
-                    Err(fault) if fault.connection_lost => return,
+                    Err(error) if error.connection_lost => return,
                     Err(_) => Sight::Unread,
                 };
             }
@@ -309,7 +309,7 @@ impl<S: Store> Reader<S> {
         match found.into_inner() {
             Some(Ok(true)) => value_text(&reading),
             Some(Ok(false)) => "nothing".to_owned(),
-            Some(Err(fault)) => fault.to_string(),
+            Some(Err(error)) => error.to_string(),
             None => "no answer".to_owned(),
         }
     }

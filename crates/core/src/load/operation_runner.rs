@@ -73,10 +73,10 @@ impl Request {
 
 /// A request that was answered.
 pub(super) struct Ended {
-    /// Records that were not there, if nothing failed. Apart from the fault, so that it stays in a
+    /// Records that were not there, if nothing failed. Apart from the error, so that it stays in a
     /// register.
     pub missed: u32,
-    pub fault: Option<RequestError>,
+    pub error: Option<RequestError>,
     /// Records moved if it succeeded.
     records: u64,
     pub sent: Nanos,
@@ -87,11 +87,11 @@ impl Ended {
     /// With an answer to what left at `sent`.
     #[inline(always)]
     fn with(answer: Answer<bool>, records: u64, sent: Departure, done: Nanos) -> Self {
-        let (found, fault) = match answer {
+        let (found, error) = match answer {
             Ok(found) => (found, None),
-            Err(fault) => (false, Some(fault)),
+            Err(error) => (false, Some(error)),
         };
-        Ended { missed: u32::from(!found), fault, records, sent: sent.at, done }
+        Ended { missed: u32::from(!found), error, records, sent: sent.at, done }
     }
 }
 
@@ -144,13 +144,13 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
     pub fn record(&mut self, issued: &IssuedOperation, sent: Nanos, ended: Ended) -> After {
         let series = Series { group: self.lane.group, kind: issued.operation.kind };
         let timing = Timing { due: issued.due, sent, done: ended.done };
-        let ending = match ended.fault.as_ref().map(|fault| fault.certainty) {
+        let ending = match ended.error.as_ref().map(|error| error.certainty) {
             None => Ending::Ok { missed: ended.missed },
             Some(Certainty::Failed) => Ending::Failed,
             Some(Certainty::Indeterminate) => Ending::Indeterminate,
         };
-        self.worker.record(series, ending, ended.records, timing, ended.fault.as_ref());
-        let connection_lost = ended.fault.is_some_and(|fault| fault.connection_lost);
+        self.worker.record(series, ending, ended.records, timing, ended.error.as_ref());
+        let connection_lost = ended.error.is_some_and(|error| error.connection_lost);
         After { done: ended.done, connection_lost }
     }
 
@@ -226,7 +226,7 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
         let read = self.read_of(issued, issued.operation.record, &self.key, ended);
         let mut examiner = self.worker.examiner();
         let found = (ended.missed == 0).then_some(&self.reading);
-        match (&ended.fault, issued.operation.kind == Kind::GetAbsent) {
+        match (&ended.error, issued.operation.kind == Kind::GetAbsent) {
             (None, false) => examiner.end_read(&read, &mut self.reads, found),
             (None, true) => examiner.judge_absent(&read, found),
             (Some(_), false) => {
@@ -262,13 +262,13 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
 
     #[inline(always)]
     fn end_write(&mut self, mut ended: Ended) -> Ended {
-        if let Some(fault) = &mut ended.fault
+        if let Some(error) = &mut ended.error
             && self.worker.job().may_apply_again()
         {
             // What the driver says is true of its last attempt only.
-            fault.certainty = Certainty::Indeterminate;
+            error.certainty = Certainty::Indeterminate;
         }
-        let end = match ended.fault.as_ref().map(|fault| fault.certainty) {
+        let end = match ended.error.as_ref().map(|error| error.certainty) {
             None => WriteEnd::Acknowledged,
             Some(Certainty::Failed) => WriteEnd::Failed,
             Some(Certainty::Indeterminate) => WriteEnd::Indeterminate,
@@ -284,7 +284,7 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
         let mut ended = self.ended(answer.map(|()| true), 0, sent);
         ended.records = self.rows.len() as u64;
         ended.missed = u32::from(ended.records == 0);
-        if ended.fault.is_none() {
+        if ended.error.is_none() {
             let read = self.read_of(issued, issued.operation.record, &self.key, &ended);
             self.worker.examiner().judge_scan(&read, self.lane.workload.keys(), &self.rows);
         }

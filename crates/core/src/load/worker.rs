@@ -102,15 +102,15 @@ impl Worker {
         ending: Ending,
         records: u64,
         timing: Timing,
-        fault: Option<&RequestError>,
+        error: Option<&RequestError>,
     ) {
         let mut recorder = self.recorder.borrow_mut();
         while recorder.is_over(timing.done) {
             self.hand_over(&mut recorder);
         }
         recorder.end(series, ending, records, timing);
-        if let Some(fault) = fault {
-            self.note_error(fault, timing.done);
+        if let Some(error) = error {
+            self.note_error(error, timing.done);
         }
     }
 
@@ -150,22 +150,22 @@ impl Worker {
     }
 
     #[cold]
-    fn note_error(&self, fault: &RequestError, at: Nanos) {
-        let key = (fault.class, fault.certainty == Certainty::Indeterminate);
+    fn note_error(&self, error: &RequestError, at: Nanos) {
+        let key = (error.class, error.certainty == Certainty::Indeterminate);
         let mut errors = self.errors.borrow_mut();
         let summary = errors.entry(key).or_insert_with(|| ErrorSummary {
-            class: fault.class,
-            certainty: fault.certainty,
+            class: error.class,
+            certainty: error.certainty,
             count: 0,
             of_client: 0,
-            first_message: fault.message.to_string(),
+            first_message: error.message.to_string(),
             first_at: at,
             last_at: at,
         });
         summary.count += 1;
         summary.last_at = at;
-        if fault.class == ErrorClass::Timeout {
-            self.timeouts.borrow_mut().note(fault.certainty, at);
+        if error.class == ErrorClass::Timeout {
+            self.timeouts.borrow_mut().note(error.certainty, at);
         }
     }
 

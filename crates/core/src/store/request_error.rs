@@ -87,7 +87,7 @@ pub struct RequestErrorDetails {
 }
 
 /// A request that did not succeed. One word of memory: an answer is moved several times for each
-/// operation, and nearly all of them are no fault.
+/// operation, and nearly all of them are no error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", self.class.name(), self.message)]
 pub struct RequestError(Box<RequestErrorDetails>);
@@ -161,7 +161,7 @@ mod tests {
     fn an_answer_is_small() {
         assert_eq!(size_of::<crate::store::Answer<bool>>(), 2 * size_of::<usize>());
         assert_eq!(size_of::<crate::store::Answer<()>>(), size_of::<usize>());
-        let fault = RequestError::failed(ErrorClass::Timeout, "no answer").losing_connection();
-        assert_eq!(fault.to_string(), "timeout: no answer");
+        let error = RequestError::failed(ErrorClass::Timeout, "no answer").losing_connection();
+        assert_eq!(error.to_string(), "timeout: no answer");
     }
 }

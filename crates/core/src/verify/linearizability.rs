@@ -61,14 +61,14 @@ pub fn judge(history: &History) -> Linearizability {
     }
 }
 
-/// The fault in a record's history, if it has one.
+/// The violation in a record's history, if it has one.
 #[must_use]
 pub fn check(history: &RecordHistory) -> Option<Violation> {
     let written = history.written();
     let telling = |&call: &usize| !history.is_mute(&history.calls[call], &written);
     let all: Vec<usize> = (0..history.calls.len()).filter(telling).collect();
-    let fault = find(history, &all)?;
-    let (why, calls) = shortest(history, fault);
+    let violation = find(history, &all)?;
+    let (why, calls) = shortest(history, violation);
     let calls = calls.into_iter().map(|call| history.calls[call]).collect();
     Some(Violation { record: history.record, why, calls })
 }
@@ -120,11 +120,11 @@ impl Cluster {
     }
 }
 
-/// A fault among some of the calls.
+/// A violation among some of the calls.
 fn find(history: &RecordHistory, calls: &[usize]) -> Option<Fault> {
     let clusters = match clusters(history, calls) {
         Ok(clusters) => clusters,
-        Err(fault) => return Some(fault),
+        Err(violation) => return Some(violation),
     };
     let (mut forward, backward): (Vec<&Cluster>, Vec<&Cluster>) =
         clusters.values().partition(|cluster| cluster.is_forward());
@@ -135,13 +135,13 @@ fn find(history: &RecordHistory, calls: &[usize]) -> Option<Fault> {
         let why = "reads found two values in turns, though each is written once";
         return Some((why, between(pair[0], pair[1])));
     }
-    let mut faults = backward.into_iter().filter_map(|inner| {
+    let mut violations = backward.into_iter().filter_map(|inner| {
         let after = forward.partition_point(|outer| outer.end.0 < inner.begin.0);
         let outer = forward[..after].last()?;
         (inner.end.0 < outer.begin.0).then_some((inner, *outer))
     });
     // The first one in time, so that the answer does not depend on the table's order.
-    let first = faults.by_ref().min_by_key(|(inner, _)| (inner.begin.0, inner.end.0));
+    let first = violations.by_ref().min_by_key(|(inner, _)| (inner.begin.0, inner.end.0));
     first.map(|(inner, outer)| {
         ("a value was read after another had taken its place", between(inner, outer))
     })
@@ -187,7 +187,7 @@ fn clusters(history: &RecordHistory, calls: &[usize]) -> Result<HashMap<Content,
     Ok(clusters)
 }
 
-/// Leaves out what the fault does not need. A write stays as long as a read of its value does: what
+/// Leaves out what the violation does not need. A write stays as long as a read of its value does: what
 /// is left out must be what could be left out of any history without making it wrong.
 fn shortest(history: &RecordHistory, (mut why, mut calls): Fault) -> Fault {
     calls.sort_unstable();

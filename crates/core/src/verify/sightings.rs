@@ -1,7 +1,7 @@
 //! What looking at records before a run shows: which are missing, and under which keys lies what kvdyno did
 //! not write. One bit for each record, so that what is missing is known exactly, however many there are.
 
-use super::stamp::{self, Form, StampFault};
+use super::stamp::{self, Form, StampFlaw};
 use crate::workload::Marks;
 
 /// See the top of the file. Shared by the workers that look.
@@ -23,8 +23,8 @@ impl Sightings {
     }
 
     /// What lies in a record's place, or is a field of it, is wrong in this way.
-    pub(super) fn wrong(&self, record: u64, bytes: &[u8], fault: &StampFault) {
-        if bears_no_stamp(bytes, fault) {
+    pub(super) fn wrong(&self, record: u64, bytes: &[u8], flaw: &StampFlaw) {
+        if bears_no_stamp(bytes, flaw) {
             self.foreign.set(record);
         }
     }
@@ -52,12 +52,12 @@ impl Sightings {
 
 /// A full stamp can be told from none; of a short one it can be told only that it is not the one that should
 /// be there. What is too short for any may be anybody's.
-fn bears_no_stamp(bytes: &[u8], fault: &StampFault) -> bool {
+fn bears_no_stamp(bytes: &[u8], flaw: &StampFlaw) -> bool {
     match Form::of(bytes.len()) {
         None => false,
         Some(Form::Full) => stamp::claim(bytes).is_none(),
         Some(Form::Short | Form::Tiny) => {
-            matches!(fault, StampFault::Checksum { .. } | StampFault::Fields { .. })
+            matches!(flaw, StampFlaw::Checksum { .. } | StampFlaw::Fields { .. })
         }
     }
 }
@@ -72,9 +72,8 @@ mod tests {
         let identity = Identity { dataset: 1, session: 2, record: 3, field: 0, version: 4 };
         let expected =
             Expected { dataset: 1, session: 2, record: 3, field: 0, fabricated_key: None };
-        let foreign = |bytes: &[u8]| {
-            check(bytes, &expected).is_err_and(|fault| bears_no_stamp(bytes, &fault))
-        };
+        let foreign =
+            |bytes: &[u8]| check(bytes, &expected).is_err_and(|flaw| bears_no_stamp(bytes, &flaw));
         for length in [8, 15, 16, 31, 32, 100, 5_000] {
             let mut sealed = vec![7; length];
             seal(&mut sealed, &identity);

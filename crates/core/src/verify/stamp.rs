@@ -175,7 +175,7 @@ impl fmt::Debug for SeenStamp {
 
 /// What is wrong with a value, as far as its bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StampFault {
+pub enum StampFlaw {
     /// The bytes do not begin with a stamp, or are too few to hold one.
     #[error("no stamp in the {length} bytes read")]
     Missing {
@@ -331,7 +331,7 @@ fn full_words(length: usize, identity: &Identity) -> (u32, [u64; 3]) {
 /// # Errors
 /// What is wrong with it. Another record, field or dataset is named only if the checksum fits.
 #[inline(always)]
-pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFault> {
+pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFlaw> {
     if let Some(key) = expected.fabricated_key {
         return check_fabricated(bytes, key);
     }
@@ -339,63 +339,63 @@ pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFa
         Some(Form::Full) => check_full(bytes, expected),
         Some(Form::Short) => check_short(bytes, expected),
         Some(Form::Tiny) => check_tiny(bytes, expected),
-        None => Err(StampFault::Missing { length: bytes.len() }),
+        None => Err(StampFlaw::Missing { length: bytes.len() }),
     }
 }
 
 #[inline(always)]
-fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFault> {
+fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFlaw> {
     let length = bytes.len();
     if get16(bytes, 4) != MAGIC {
-        return Err(StampFault::Missing { length });
+        return Err(StampFlaw::Missing { length });
     }
     let stamped = get32(bytes, 8);
     if stamped as usize != length {
-        return Err(StampFault::Length { stamped, found: length });
+        return Err(StampFlaw::Length { stamped, found: length });
     }
     matches_checksum(bytes, crc32c::append(get32(bytes, 4), &bytes[8..]))?;
     let dataset = get32(bytes, 12);
     if dataset != expected.dataset {
-        return Err(StampFault::OtherDataset { dataset });
+        return Err(StampFlaw::OtherDataset { dataset });
     }
     let record = get64(bytes, 16);
     if record != expected.record {
-        return Err(StampFault::OtherRecord { record });
+        return Err(StampFlaw::OtherRecord { record });
     }
     let field = get16(bytes, 6);
     if field != expected.field {
-        return Err(StampFault::OtherField { field });
+        return Err(StampFlaw::OtherField { field });
     }
     let session = session(get32(bytes, 24), expected);
     Ok(SeenStamp::of(get32(bytes, 28), session))
 }
 
-fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFault> {
+fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFlaw> {
     let high = expected.record & !LOW;
     let salt = salt(expected.dataset, high, expected.field, bytes.len());
     let sound = matches_checksum(bytes, crc32c::append(salt, &bytes[4..]));
-    sound.map_err(|fault| cut(bytes, fault))?;
+    sound.map_err(|flaw| cut(bytes, flaw))?;
     let record = high | u64::from(get32(bytes, 12));
     if record != expected.record {
-        return Err(StampFault::OtherRecord { record });
+        return Err(StampFlaw::OtherRecord { record });
     }
     let session = session(get32(bytes, 8), expected);
     Ok(SeenStamp::of(get32(bytes, 4), session))
 }
 
-fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFault> {
+fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFlaw> {
     let salt = salt(expected.dataset, expected.record, expected.field, bytes.len());
     let sound = matches_checksum(bytes, crc32c::append(salt, &bytes[4..]));
-    sound.map_err(|fault| cut(bytes, fault))?;
+    sound.map_err(|flaw| cut(bytes, flaw))?;
     Ok(SeenStamp::of(get32(bytes, 4), WriterRun::Unseen))
 }
 
 /// A value that was cut to less than a full stamp may still tell the length it once had.
-fn cut(bytes: &[u8], fault: StampFault) -> StampFault {
+fn cut(bytes: &[u8], flaw: StampFlaw) -> StampFlaw {
     if bytes.len() < 12 || get16(bytes, 4) != MAGIC || (get32(bytes, 8) as usize) < FULL {
-        return fault;
+        return flaw;
     }
-    StampFault::Length { stamped: get32(bytes, 8), found: bytes.len() }
+    StampFlaw::Length { stamped: get32(bytes, 8), found: bytes.len() }
 }
 
 /// Makes up a value for `key`, for a store that answers without storing. Fewer than [`SMALLEST`]
@@ -456,23 +456,23 @@ fn fabricated_checksum(bytes: &[u8]) -> u32 {
 }
 
 #[inline]
-fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<SeenStamp, StampFault> {
+fn check_fabricated(bytes: &[u8], key: &[u8]) -> Result<SeenStamp, StampFlaw> {
     let length = bytes.len();
     if length < SMALLEST {
-        return Err(StampFault::Missing { length });
+        return Err(StampFlaw::Missing { length });
     }
     if length >= FULL {
         if get32(bytes, 12) != MAGIC_FABRICATED {
-            return Err(StampFault::Missing { length });
+            return Err(StampFlaw::Missing { length });
         }
         let stamped = !get32(bytes, 8);
         if stamped as usize != length {
-            return Err(StampFault::Length { stamped, found: length });
+            return Err(StampFlaw::Length { stamped, found: length });
         }
     }
     matches_checksum(bytes, fabricated_checksum(bytes))?;
     if get32(bytes, 4) != key_hash(key) {
-        return Err(StampFault::OtherKey);
+        return Err(StampFlaw::OtherKey);
     }
     Ok(SeenStamp(SeenStamp::FABRICATED))
 }
@@ -496,7 +496,7 @@ pub fn split(bytes: &[u8], fields: u16) -> Split<'_> {
 }
 
 impl<'a> Iterator for Split<'a> {
-    type Item = Result<&'a [u8], StampFault>;
+    type Item = Result<&'a [u8], StampFlaw>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let even = self.total / usize::from(self.fields.max(1));
@@ -511,7 +511,7 @@ impl<'a> Iterator for Split<'a> {
         let Some(length) = length.filter(|length| *length <= self.rest.len()) else {
             self.left = 0;
             self.rest = &[];
-            return Some(Err(StampFault::Fields { length: self.total, fields: self.fields }));
+            return Some(Err(StampFlaw::Fields { length: self.total, fields: self.fields }));
         };
         let (field, rest) = self.rest.split_at(length);
         self.rest = rest;
@@ -540,12 +540,12 @@ fn session(stamped: u32, expected: &Expected<'_>) -> WriterRun {
 }
 
 #[inline]
-fn matches_checksum(bytes: &[u8], computed: u32) -> Result<(), StampFault> {
+fn matches_checksum(bytes: &[u8], computed: u32) -> Result<(), StampFlaw> {
     let stamped = get32(bytes, 0);
     if stamped == computed {
         return Ok(());
     }
-    Err(StampFault::Checksum { stamped, computed, length: bytes.len() })
+    Err(StampFlaw::Checksum { stamped, computed, length: bytes.len() })
 }
 
 /// What a short form has no room for. Records that differ in their low 32 bits only always get

@@ -77,8 +77,8 @@ impl MapStore {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let gone = self.behaviour.gone_from.load(Ordering::Relaxed);
         if gone > 0 && begun >= gone {
-            let fault = RequestError::failed(ErrorClass::Refused, "nobody there");
-            return Err(fault.losing_connection());
+            let error = RequestError::failed(ErrorClass::Refused, "nobody there");
+            return Err(error.losing_connection());
         }
         if let Some((at, interrupt)) = &*self.behaviour.stopped_at.lock().unwrap()
             && number == *at

@@ -54,7 +54,7 @@ impl Session<'_> {
         if self.is_failure(measure) {
             self.exit = self.exit.worse(Exit::Failed);
         }
-        outcome.nodes = self.roster.names();
+        outcome.nodes = self.node_processes.names();
         outcome.work = self.work(measure);
         let used = outcome.resources.as_ref().map(|resources| &resources.summary);
         outcome.limit = used.and_then(|used| self.limit(measure, used));
@@ -80,7 +80,7 @@ impl Session<'_> {
         let (mut measure, told) = self.carry(phase, &job, output)?;
         let resources = sampler.map(Sampler::stop);
         if self.keeper.is_some() && resources.is_some() {
-            output.events().tell(Event::NodesCame { nodes: self.roster.later() });
+            output.events().tell(Event::NodesCame { nodes: self.node_processes.later() });
         }
         if let Some(limit) = &self.device {
             let beside = limit.figures(&measure);
@@ -110,7 +110,7 @@ impl Session<'_> {
         output: &Output,
     ) -> Result<(PhaseMeasure, Disturbed), LoadError> {
         let around = Surroundings {
-            roster: &self.roster,
+            node_processes: &self.node_processes,
             store: &self.store,
             dataset: self.context.dataset,
             interrupt: &self.context.interrupt,
@@ -130,16 +130,16 @@ impl Session<'_> {
     /// Samples this machine and the nodes, and tells of each sample.
     fn sampler(&self, output: &Output) -> Option<Sampler> {
         let (events, origin) = (output.events().clone(), output.origin());
-        let roster = self.roster.clone();
+        let node_processes = self.node_processes.clone();
         let tell = move |before: &Sample, after: &Sample| {
             // What clients use to connect is no part of the phase.
             if events.look(Fold::is_loading)
-                && let Some(used) = used(before, after, &roster.names(), origin)
+                && let Some(used) = used(before, after, &node_processes.names(), origin)
             {
                 events.tell(Event::Used(used));
             }
         };
-        self.roster.sample(self.keeper.as_ref(), Box::new(tell))
+        self.node_processes.sample(self.keeper.as_ref(), Box::new(tell))
     }
 
     fn limit(&self, measure: &PhaseMeasure, used: &ResourceSummary) -> Option<Limit> {
@@ -159,7 +159,7 @@ impl Session<'_> {
         };
         let own = self.store.work_since(began).into_iter().map(|work| told(work, store));
         let mut all: Vec<EventResult> = own.collect();
-        for (pid, name) in self.roster.processes() {
+        for (pid, name) in self.node_processes.processes() {
             let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
             all.extend(work_of(kind, pid, began).into_iter().map(|work| told(work, &name)));
         }

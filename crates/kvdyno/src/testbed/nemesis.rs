@@ -145,7 +145,7 @@ impl Nemesis {
             events: around.events.clone(),
             start,
             keeper: Arc::clone(keeper),
-            roster: around.roster.clone(),
+            node_processes: around.node_processes.clone(),
             newcomers: Newcomers::new(around.store, around.dataset, records),
             interrupt: Arc::clone(around.interrupt),
             faults: faults.clone(),
@@ -178,7 +178,7 @@ struct Hand {
     start: Nanos,
     keeper: SharedKeeper,
     /// Hears of nodes that are other processes now.
-    roster: NodeProcesses,
+    node_processes: NodeProcesses,
     /// Servers that have joined.
     newcomers: Newcomers,
     interrupt: Arc<Interrupt>,
@@ -456,7 +456,7 @@ impl Hand {
             Ok(node) => {
                 self.tell(Done::new(what, &node, None, began));
                 self.mending.begin(self.done.len() - 1..self.done.len(), began);
-                self.roster.look(&self.keeper);
+                self.node_processes.look(&self.keeper);
                 self.join(node);
             }
             Err(error) => self.note(what, &[], began, &error),
@@ -503,7 +503,7 @@ impl Hand {
                     (matches!(action, NodeAction::Fault(_)), action.fate() == Fate::Renewed);
                 let mends = renews || !harms;
                 if renews {
-                    self.roster.look(&self.keeper);
+                    self.node_processes.look(&self.keeper);
                 }
                 for (node, role) in aimed {
                     let not_whole = self.mending.overdue().filter(|_| harms);

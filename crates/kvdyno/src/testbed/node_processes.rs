@@ -112,17 +112,17 @@ mod tests {
     fn a_new_process_of_a_node_takes_its_place_and_a_new_node_comes_last() {
         let first = [node("redis-1", Some(7)), node("redis-2", Some(8))];
         let first: Vec<_> = first.iter().map(disclosed::node).collect();
-        let roster = NodeProcesses::of(&first);
-        let take = |now: &[NodeDescription]| roster.with(|state| state.take(now));
+        let processes = NodeProcesses::of(&first);
+        let take = |now: &[NodeDescription]| processes.with(|state| state.take(now));
         assert!(!take(&[node("redis-1", Some(7)), node("redis-2", None)]));
         assert!(take(&[
             node("redis-1", Some(7)),
             node("redis-3", Some(10)),
             node("redis-2", Some(9))
         ]));
-        assert_eq!(roster.names(), ["redis-1", "redis-2", "redis-3"]);
-        assert_eq!(roster.with(|state| state.pids()), [7, 9, 10]);
-        let later = roster.later();
+        assert_eq!(processes.names(), ["redis-1", "redis-2", "redis-3"]);
+        assert_eq!(processes.with(|state| state.pids()), [7, 9, 10]);
+        let later = processes.later();
         let later: Vec<_> = later.iter().map(|node| (node.name.as_str(), node.pid)).collect();
         assert_eq!(later, [("redis-3", Some(10)), ("redis-2", Some(9))]);
         // A node of which the machine knows nothing is not sampled.

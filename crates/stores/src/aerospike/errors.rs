@@ -33,20 +33,20 @@ enum Applied {
     Perhaps,
 }
 
-/// The fault for a request that did not succeed.
+/// The error for a request that did not succeed.
 pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     let (class, applied) = meaning(error);
     let answered_once = error.server_result_code().is_some() && error.iteration() == Some(1);
     let perhaps = perhaps(effect, applied, error.in_doubt(), answered_once);
     let message = message(error);
-    let fault = if perhaps {
+    let error = if perhaps {
         RequestError::indeterminate(class, message)
     } else {
         RequestError::failed(class, message)
     };
     match class {
-        ErrorClass::Refused | ErrorClass::Disconnected => fault.losing_connection(),
-        _ => fault,
+        ErrorClass::Refused | ErrorClass::Disconnected => error.losing_connection(),
+        _ => error,
     }
 }
 
@@ -64,7 +64,7 @@ fn perhaps(effect: Effect, applied: Applied, in_doubt: bool, answered_once: bool
     }
 }
 
-/// The fault for a row of a batch without any outcome.
+/// The error for a row of a batch without any outcome.
 pub(super) fn unanswered(whole: Option<&Error>, effect: Effect) -> RequestError {
     if let Some(error) = whole {
         return request_error(error, effect);
@@ -76,7 +76,7 @@ pub(super) fn unanswered(whole: Option<&Error>, effect: Effect) -> RequestError 
     }
 }
 
-/// The fault for a cluster that could not be reached.
+/// The error for a cluster that could not be reached.
 pub(super) fn no_cluster(error: &Error, places: &str) -> RequestError {
     let refused = error.server_result_code().map(of_code).map(|(class, _)| class);
     let text = message(error);
@@ -333,11 +333,11 @@ mod tests {
     fn a_server_without_users_rejects_who_logs_in() {
         // As the driver tells it of a Community Edition 8.1.
         let said = "Failed to connect to host(s): Security not supported";
-        let fault = no_cluster(&Error::client_error(said), "127.0.0.1:3000");
-        assert_eq!(fault.class, ErrorClass::Rejected);
-        assert!(fault.message.contains("leave user and password out"), "{fault}");
-        let fault = no_cluster(&Error::client_error("no route"), "127.0.0.1:3000");
-        assert_eq!(fault.class, ErrorClass::Refused);
+        let error = no_cluster(&Error::client_error(said), "127.0.0.1:3000");
+        assert_eq!(error.class, ErrorClass::Rejected);
+        assert!(error.message.contains("leave user and password out"), "{error}");
+        let error = no_cluster(&Error::client_error("no route"), "127.0.0.1:3000");
+        assert_eq!(error.class, ErrorClass::Refused);
     }
 
     #[test]

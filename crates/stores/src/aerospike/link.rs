@@ -114,7 +114,7 @@ mod tests {
         let check = |consistency: &str, strong| {
             let text = format!("aerospike://h/ns{consistency}");
             let options = AerospikeOptions::take(&mut StoreUrl::parse(&text).unwrap()).unwrap();
-            check_mode(&options, strong).map_err(|fault| fault.message.to_string())
+            check_mode(&options, strong).map_err(|error| error.message.to_string())
         };
         assert_eq!(check("", true), Ok(()));
         assert_eq!(check("?consistency=all", false), Ok(()));

@@ -50,7 +50,7 @@ impl CacheClient {
 
     /// Counts a request to the cache that failed. The store's answer stands, whatever it is.
     fn note<T>(&mut self, answer: Answer<T>) -> Option<T> {
-        answer.inspect_err(|fault| self.counts.cache_failed(fault)).ok()
+        answer.inspect_err(|error| self.counts.cache_failed(error)).ok()
     }
 
     /// What the store has acknowledged: out of the cache with the old value, or in with the new.
@@ -98,11 +98,11 @@ impl Client for CacheClient {
                 self.after_put(&put).await;
                 Ok(())
             }
-            Err(fault) => {
-                if fault.certainty == Certainty::Indeterminate {
+            Err(error) => {
+                if error.certainty == Certainty::Indeterminate {
                     self.invalidate(put.key).await;
                 }
-                Err(fault)
+                Err(error)
             }
         }
     }
@@ -160,7 +160,7 @@ impl Client for CacheClient {
         for put in &puts {
             match &answer {
                 Ok(()) => self.after_put(put).await,
-                Err(fault) if fault.certainty == Certainty::Indeterminate => {
+                Err(error) if error.certainty == Certainty::Indeterminate => {
                     self.invalidate(put.key).await;
                 }
                 Err(_) => {}

@@ -316,8 +316,8 @@ mod tests {
     #[cfg(feature = "embedded")]
     #[test]
     fn a_cache_that_cannot_forget_in_time_is_no_cache_with_a_time_to_live() {
-        let fault = declared("cache(redb:?durability=none, map:)").unwrap_err();
-        assert!(fault.message.contains("write `ttl=none`"), "{fault}");
+        let error = declared("cache(redb:?durability=none, map:)").unwrap_err();
+        assert!(error.message.contains("write `ttl=none`"), "{error}");
         assert!(declared("cache(redb:?durability=none, map:)?ttl=none").is_ok());
     }
 

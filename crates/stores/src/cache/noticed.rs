@@ -39,9 +39,9 @@ impl Counts {
         record(&mut self.store, took);
     }
 
-    pub(super) fn cache_failed(&mut self, fault: &RequestError) {
+    pub(super) fn cache_failed(&mut self, error: &RequestError) {
         self.failed += 1;
-        self.first_failure.get_or_insert_with(|| fault.to_string());
+        self.first_failure.get_or_insert_with(|| error.to_string());
     }
 
     fn add(&mut self, other: &Counts) {

@@ -27,7 +27,7 @@ enum Applied {
     Perhaps,
 }
 
-/// The fault for a request that did not succeed.
+/// The error for a request that did not succeed.
 pub(super) fn request_error(error: &ExecutionError, effect: Effect) -> RequestError {
     let (class, applied) = meaning(error);
     let sure = match (effect, applied) {
@@ -35,18 +35,18 @@ pub(super) fn request_error(error: &ExecutionError, effect: Effect) -> RequestEr
         (Effect::Batch, Applied::NotThisRow) | (_, Applied::Perhaps) => false,
     };
     let message = one_line(error);
-    let fault = if sure {
+    let error = if sure {
         RequestError::failed(class, message)
     } else {
         RequestError::indeterminate(class, message)
     };
     match class {
-        ErrorClass::Refused | ErrorClass::Disconnected => fault.losing_connection(),
-        _ => fault,
+        ErrorClass::Refused | ErrorClass::Disconnected => error.losing_connection(),
+        _ => error,
     }
 }
 
-/// The fault for a session that could not be made.
+/// The error for a session that could not be made.
 pub(super) fn no_session(error: &NewSessionError, nodes: &[String]) -> RequestError {
     let message = one_line(error);
     let nodes = nodes.join(", ");

@@ -20,7 +20,7 @@ pub(super) async fn greet(nodes: &[Endpoint]) -> Answer<()> {
     for answer in join_all(nodes.iter().map(ask)).await {
         match answer {
             Ok(()) => return Ok(()),
-            Err(fault) => first = first.or(Some(fault)),
+            Err(error) => first = first.or(Some(error)),
         }
     }
     Err(first.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no node is named")))

@@ -97,7 +97,7 @@ impl<'s, S: Store> Bench<'s, S> {
 
     pub(super) async fn connect(store: &'s S, salt: u64) -> Result<Self, String> {
         let can = capabilities(store).await?;
-        let connection = store.connect(1).await.map_err(|fault| fault.to_string())?;
+        let connection = store.connect(1).await.map_err(|error| error.to_string())?;
         Ok(Bench {
             store,
             can,
@@ -145,7 +145,7 @@ impl<'s, S: Store> Bench<'s, S> {
         let (client, transport) = self.begin();
         let answer = drive(transport, client.get(key, &mut reading)).await;
         self.reading = reading;
-        answer.map_err(|fault| format!("get of {} failed: {fault}", show(key)))
+        answer.map_err(|error| format!("get of {} failed: {error}", show(key)))
     }
 
     /// A put of a whole record without fields.
@@ -158,14 +158,14 @@ impl<'s, S: Store> Bench<'s, S> {
         let (client, transport) = self.begin();
         drive(transport, client.put(put))
             .await
-            .map_err(|fault| format!("put of {} failed: {fault}", show(put.key)))
+            .map_err(|error| format!("put of {} failed: {error}", show(put.key)))
     }
 
     pub(super) async fn delete(&mut self, key: &[u8]) -> Result<bool, String> {
         let (client, transport) = self.begin();
         drive(transport, client.delete(key))
             .await
-            .map_err(|fault| format!("delete of {} failed: {fault}", show(key)))
+            .map_err(|error| format!("delete of {} failed: {error}", show(key)))
     }
 
     pub(super) async fn scan(&mut self, from: &[u8], count: usize) -> Answer<Rows> {

@@ -156,5 +156,5 @@ pub fn reopening<S: Store>(open: impl Fn() -> S) -> Result<(), ConformanceFailur
 
 /// Capabilities of a store, asked once.
 async fn capabilities<S: Store>(store: &S) -> Result<Capabilities, String> {
-    store.profile().await.map(|p| p.capabilities).map_err(|fault| format!("profile: {fault}"))
+    store.profile().await.map(|p| p.capabilities).map_err(|error| format!("profile: {error}"))
 }

@@ -20,14 +20,14 @@ const TTL: [Duration; 3] =
 /// An operation that is not claimed must be refused as unsupported.
 fn refused<T>(operation: &str, answer: Answer<T>) -> Checked {
     match answer {
-        Err(fault) if fault.class == ErrorClass::Unsupported => Ok(ConformanceFinding::NotClaimed),
-        Err(fault) => Err(format!("{operation} is not claimed, but fails with: {fault}")),
+        Err(error) if error.class == ErrorClass::Unsupported => Ok(ConformanceFinding::NotClaimed),
+        Err(error) => Err(format!("{operation} is not claimed, but fails with: {error}")),
         Ok(_) => Err(format!("{operation} is not claimed, but answers OK")),
     }
 }
 
 fn answered<T>(operation: &str, answer: Answer<T>) -> Result<T, String> {
-    answer.map_err(|fault| format!("{operation} failed: {fault}"))
+    answer.map_err(|error| format!("{operation} failed: {error}"))
 }
 
 /// Spans of fields that lie end to end.

@@ -13,7 +13,7 @@ const CLIENTS: usize = 4;
 const RECORDS_EACH: usize = 50;
 
 pub(super) async fn profile<S: Store>(store: &S) -> Checked {
-    let profile = store.profile().await.map_err(|fault| fault.to_string())?;
+    let profile = store.profile().await.map_err(|error| error.to_string())?;
     if profile.store.is_empty() {
         return Err("the profile does not name the store".to_owned());
     }
@@ -24,7 +24,7 @@ pub(super) async fn profile<S: Store>(store: &S) -> Checked {
 }
 
 pub(super) async fn connects<S: Store>(store: &S) -> Checked {
-    let connection = store.connect(1).await.map_err(|fault| fault.to_string())?;
+    let connection = store.connect(1).await.map_err(|error| error.to_string())?;
     match connection.clients.len() {
         1 => Ok(ConformanceFinding::Kept),
         other => Err(format!("connect(1) gave {other} clients")),

@@ -121,8 +121,8 @@ impl CouchbaseClient {
             read(reply, answer)
         };
         let answer = self.link.request(member, effect, 1, encode, read).await;
-        if let Err(fault) = &answer
-            && fault.connection_lost
+        if let Err(error) = &answer
+            && error.connection_lost
         {
             // Another may have taken over for a server that is gone.
             self.routes.borrow_mut().stale = true;

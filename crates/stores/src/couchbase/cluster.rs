@@ -21,8 +21,8 @@ pub(super) async fn describe(cluster: &Cluster) -> Answer<(Map, Value)> {
     for seed in &cluster.seeds {
         match seed.bounded(ask(cluster, seed.clone())).await {
             Ok(found) => return Ok(found),
-            Err(fault) if fault.class == ErrorClass::Rejected => return Err(fault),
-            Err(fault) => last = Some(fault),
+            Err(error) if error.class == ErrorClass::Rejected => return Err(error),
+            Err(error) => last = Some(error),
         }
     }
     Err(last.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no server")))

@@ -12,7 +12,7 @@ pub(super) const UNKNOWN_COMMAND: u16 = 0x81;
 /// The server knows the command and has no such thing.
 pub(super) const NOT_SUPPORTED: u16 = 0x83;
 
-/// The fault for a status other than success.
+/// The error for a status other than success.
 pub(super) fn request_error(effect: Effect, reply: Reply, answer: &[u8]) -> RequestError {
     // (class, surely not applied, in words)
     let (class, surely_not, meaning) = match reply.status {

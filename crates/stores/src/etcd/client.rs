@@ -36,16 +36,16 @@ impl EtcdClient {
             none => none.insert(self.line.link().await?),
         };
         let timeout = self.line.options().timeout;
-        let fault = match tokio::time::timeout(timeout, request(link)).await {
+        let error = match tokio::time::timeout(timeout, request(link)).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => errors::request_error(&error, effect),
             Err(_) => errors::timed_out(timeout, effect),
         };
-        if fault.connection_lost {
+        if error.connection_lost {
             self.line.lose(link);
             self.link = None;
         }
-        Err(fault)
+        Err(error)
     }
 
     /// The lease for a record's time to live. Without it nothing of the record is written, so

@@ -113,13 +113,13 @@ pub(super) fn of_opening(error: &Error, endpoint: &str) -> RequestError {
     while_opening(request_error(error, Effect::Read), endpoint)
 }
 
-/// A fault of an attempt to connect: nothing of any request was sent.
-pub(super) fn while_opening(fault: RequestError, endpoint: &str) -> RequestError {
-    let class = match fault.class {
+/// An error of an attempt to connect: nothing of any request was sent.
+pub(super) fn while_opening(error: RequestError, endpoint: &str) -> RequestError {
+    let class = match error.class {
         ErrorClass::Disconnected | ErrorClass::Timeout => ErrorClass::Refused,
         other => other,
     };
-    let message = format!("cannot connect to {endpoint}: {}", fault.message);
+    let message = format!("cannot connect to {endpoint}: {}", error.message);
     RequestError::failed(class, message).losing_connection()
 }
 
@@ -205,12 +205,12 @@ mod tests {
 
     #[test]
     fn only_a_refused_connection_is_surely_not_applied() {
-        let fault = |kind| broken(&io::Error::from(kind), Effect::Write);
-        assert_eq!(fault(io::ErrorKind::ConnectionRefused).certainty, Certainty::Failed);
+        let error = |kind| broken(&io::Error::from(kind), Effect::Write);
+        assert_eq!(error(io::ErrorKind::ConnectionRefused).certainty, Certainty::Failed);
         for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
-            let fault = fault(kind);
-            assert_eq!(fault.certainty, Certainty::Indeterminate);
-            assert_eq!((fault.class, fault.connection_lost), (ErrorClass::Disconnected, true));
+            let error = error(kind);
+            assert_eq!(error.certainty, Certainty::Indeterminate);
+            assert_eq!((error.class, error.connection_lost), (ErrorClass::Disconnected, true));
         }
     }
 }

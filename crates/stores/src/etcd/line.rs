@@ -134,7 +134,7 @@ impl Line {
             Err(error) => match errors::request_error(&error, Effect::Read) {
                 // Newer servers show their state to some users only: this one is up.
                 _ if errors::is_denied(&error) => Ok(()),
-                fault => Err(errors::while_opening(fault, endpoint)),
+                error => Err(errors::while_opening(error, endpoint)),
             },
         }
     }

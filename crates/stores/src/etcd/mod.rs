@@ -165,7 +165,7 @@ impl EtcdStore {
         for _ in &self.options.endpoints {
             match line.link().await {
                 Ok(_) => return Ok(line),
-                Err(fault) => refusal = refusal.or(Some(fault)),
+                Err(error) => refusal = refusal.or(Some(error)),
             }
         }
         Err(refusal.unwrap_or_else(|| errors::refused("no server is named")))

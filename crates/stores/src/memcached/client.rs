@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_batch_is_stored_refused_or_unknown() {
         let outcome =
-            |answer: &[u8]| read_puts(answer).map_err(|fault| (fault.certainty, fault.class));
+            |answer: &[u8]| read_puts(answer).map_err(|error| (error.certainty, error.class));
         assert_eq!(outcome(b"HD\r\nHD\r\n"), Ok(()));
         let full = "SERVER_ERROR out of memory storing object\r\n";
         let all = format!("{full}{full}");

@@ -4,7 +4,7 @@ use kvdyno_core::store::{ErrorClass, RequestError};
 
 use crate::wire::Effect;
 
-/// The fault for an error reply; `line` is the whole line.
+/// What an error reply means for a request; `line` is the whole line.
 pub(super) fn request_error(effect: Effect, line: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(line).into_owned();
     if text.starts_with("ERROR Too many") {
@@ -23,8 +23,8 @@ pub(super) fn request_error(effect: Effect, line: &[u8]) -> RequestError {
             }
             _ => "",
         };
-        let fault = RequestError::failed(ErrorClass::Rejected, format!("{text}{advice}"));
-        return if effect == Effect::Write { fault.losing_connection() } else { fault };
+        let error = RequestError::failed(ErrorClass::Rejected, format!("{text}{advice}"));
+        return if effect == Effect::Write { error.losing_connection() } else { error };
     };
     if problem.contains("out of memory") {
         return RequestError::failed(ErrorClass::Full, text);
@@ -58,10 +58,10 @@ mod tests {
             ("ERROR Too many open connections", ErrorClass::Overloaded, Failed, false),
         ];
         for (line, class, certainty, lost) in cases {
-            let fault = request_error(Effect::Write, line.as_bytes());
-            let found = (fault.class, fault.certainty, fault.connection_lost);
+            let error = request_error(Effect::Write, line.as_bytes());
+            let found = (error.class, error.certainty, error.connection_lost);
             assert_eq!(found, (class, certainty, lost), "{line}");
-            assert!(fault.message.starts_with(line));
+            assert!(error.message.starts_with(line));
         }
         let read = request_error(Effect::Read, b"SERVER_ERROR backend failure");
         assert_eq!(read.certainty, Failed);

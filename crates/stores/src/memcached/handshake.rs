@@ -16,13 +16,13 @@ pub(super) async fn open(wire: &Wire) -> Answer<Dialogue> {
     let spoken = &wire.spoken;
     if spoken.dialect() == Dialect::Meta {
         match probe(wire, b"mn\r\n").await {
-            Err(fault) if spoken.asked.is_none() && is_closed(&fault) => {}
+            Err(error) if spoken.asked.is_none() && is_closed(&error) => {}
             proven => return proven,
         }
     }
     if !spoken.closes_at_version() {
         match probe(wire, b"version\r\n").await {
-            Err(fault) if is_closed(&fault) => {}
+            Err(error) if is_closed(&error) => {}
             proven => {
                 let dialogue = proven?;
                 spoken.closes_at_meta.store(true, Ordering::Relaxed);
@@ -55,21 +55,21 @@ async fn probe(wire: &Wire, command: &[u8]) -> Answer<Dialogue> {
 }
 
 /// Whether the connection was closed before there was an answer.
-pub(super) fn is_closed(fault: &RequestError) -> bool {
-    fault.class == ErrorClass::Refused && fault.connection_lost
+pub(super) fn is_closed(error: &RequestError) -> bool {
+    error.class == ErrorClass::Refused && error.connection_lost
 }
 
 /// The server is there and does not let us in.
 fn refused(answer: &[u8], advice: &str) -> RequestError {
     let (token, line) = Tokens::new(answer).next().unwrap_or((Token::Miss, b""));
-    let mut fault = match token {
+    let mut error = match token {
         Token::Error(_) => errors::request_error(Effect::Read, line),
         _ => {
             RequestError::failed(ErrorClass::Rejected, String::from_utf8_lossy(answer).into_owned())
         }
     };
-    if !fault.message.contains("in the URL") {
-        fault.message.to_mut().push_str(advice);
+    if !error.message.contains("in the URL") {
+        error.message.to_mut().push_str(advice);
     }
-    fault.losing_connection()
+    error.losing_connection()
 }

@@ -52,8 +52,8 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
 fn unless_closed<T>(answer: Answer<T>) -> Answer<Option<T>> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        Err(fault) if is_closed(&fault) => Ok(None),
-        Err(fault) => Err(fault),
+        Err(error) if is_closed(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

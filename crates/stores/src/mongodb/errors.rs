@@ -91,11 +91,11 @@ fn concern_not_met(code: i32, message: &str) -> RequestError {
 
 /// The write of this number in a batch failed; those before it did not.
 fn of_some(index: usize, code: i32, message: &str) -> RequestError {
-    let mut fault = of_code(code, format!("write error {code}: {message}"), Effect::Write);
+    let mut error = of_code(code, format!("write error {code}: {message}"), Effect::Write);
     if index > 0 {
-        fault.certainty = Certainty::Indeterminate;
+        error.certainty = Certainty::Indeterminate;
     }
-    fault
+    error
 }
 
 /// What went wrong by the answer to an `update` command of several writes; `None` if nothing did.
@@ -142,13 +142,13 @@ pub(super) fn while_opening(error: &Error) -> RequestError {
     of_opening(request_error(error, Effect::Read))
 }
 
-/// A fault of an attempt to connect.
-pub(super) fn of_opening(fault: RequestError) -> RequestError {
-    let class = match fault.class {
+/// An error of an attempt to connect.
+pub(super) fn of_opening(error: RequestError) -> RequestError {
+    let class = match error.class {
         ErrorClass::Rejected => ErrorClass::Rejected,
         _ => ErrorClass::Refused,
     };
-    RequestError::failed(class, format!("cannot connect: {}", fault.message)).losing_connection()
+    RequestError::failed(class, format!("cannot connect: {}", error.message)).losing_connection()
 }
 
 /// Reads change nothing, so they are never indeterminate.
@@ -184,8 +184,8 @@ mod tests {
             (10334, ErrorClass::Rejected, Failed),
             (11000, ErrorClass::Rejected, Failed),
         ] {
-            let fault = of_code(code, String::new(), Effect::Write);
-            assert_eq!((fault.class, fault.certainty), (class, certainty), "{code}");
+            let error = of_code(code, String::new(), Effect::Write);
+            assert_eq!((error.class, error.certainty), (class, certainty), "{code}");
             assert_eq!(of_code(code, String::new(), Effect::Read).certainty, Failed, "{code}");
         }
     }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(answer(0, 91).certainty, Certainty::Indeterminate);
         assert_eq!(of_update(&doc! { "ok": 1.0, "n": 3 }), None);
         let late = doc! { "ok": 1, "writeConcernError": { "code": 64, "errmsg": "timed out" } };
-        let fault = of_update(&late).unwrap();
-        assert_eq!((fault.class, fault.certainty), (ErrorClass::Timeout, Certainty::Indeterminate));
+        let error = of_update(&late).unwrap();
+        assert_eq!((error.class, error.certainty), (ErrorClass::Timeout, Certainty::Indeterminate));
     }
 }

@@ -59,8 +59,8 @@ impl Pool {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return Err(errors::while_opening(&error)),
                 Err(_) => {
-                    let fault = errors::timed_out(options.timeout, Effect::Read);
-                    return Err(errors::of_opening(fault));
+                    let error = errors::timed_out(options.timeout, Effect::Read);
+                    return Err(errors::of_opening(error));
                 }
             }
         }

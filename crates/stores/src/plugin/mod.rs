@@ -167,7 +167,7 @@ fn open_engine(
     let code = unsafe { (calls.open)(&settings, &mut store, &mut profile, &mut error) };
     contract
         .opened("kvdyno_open", code, store, &error)
-        .map_err(|fault| url.cannot_open(fault.message.clone(), advice))?;
+        .map_err(|error| url.cannot_open(error.message.clone(), advice))?;
     let declared = contract.declared(&profile, calls.scan.is_some(), asked);
     declared.map(|declared| (store, declared)).map_err(|problem| {
         // SAFETY: the store came from `kvdyno_open`, and nobody else has it.

@@ -249,10 +249,10 @@ pub(super) fn read_transaction(answer: &[u8]) -> Answer<()> {
     match first_error {
         None if done => Ok(()),
         None => Err(unexpected(Effect::Write)),
-        Some(fault) if applied || done => {
-            Err(RequestError::indeterminate(fault.class, fault.message.clone()))
+        Some(error) if applied || done => {
+            Err(RequestError::indeterminate(error.class, error.message.clone()))
         }
-        Some(fault) => Err(fault),
+        Some(error) => Err(error),
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_transaction_is_applied_whole_or_refused_whole_or_unknown() {
         let outcome = |answer: &[u8]| {
-            read_transaction(answer).map_err(|fault| (fault.certainty, fault.class))
+            read_transaction(answer).map_err(|error| (error.certainty, error.class))
         };
         assert_eq!(outcome(b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n:1\r\n"), Ok(()));
         assert_eq!(outcome(b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n"), Ok(()));
@@ -316,8 +316,8 @@ mod tests {
         let mut into = Reading::default();
         assert!(read_fields(b"%1\r\n$2\r\nf3\r\n$1\r\nx\r\n", &mut into).is_ok());
         assert_eq!(into.spans(), &[FieldSpan { index: 3, start: 0, end: 1 }]);
-        let fault = read_fields(b"%1\r\n$4\r\nname\r\n$1\r\nx\r\n", &mut into).unwrap_err();
-        assert_eq!(fault.class, ErrorClass::Rejected);
+        let error = read_fields(b"%1\r\n$4\r\nname\r\n$1\r\nx\r\n", &mut into).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Rejected);
         assert!(read_fields(b"%1\r\n$6\r\nf65536\r\n$1\r\nx\r\n", &mut into).is_err());
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use kvdyno_core::store::{ErrorClass, RequestError};
 
-/// The fault for an error answer; `text` without the leading `-`.
+/// What an error answer means for a request; `text` without the leading `-`.
 pub(super) fn request_error(text: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(text);
     let code = text.split_ascii_whitespace().next().unwrap_or("");
@@ -41,14 +41,14 @@ pub(super) fn request_error(text: &[u8]) -> RequestError {
 }
 
 /// The key holds another type of value than the command reads.
-pub(super) fn is_wrong_type(fault: &RequestError) -> bool {
-    fault.message.starts_with("WRONGTYPE")
+pub(super) fn is_wrong_type(error: &RequestError) -> bool {
+    error.message.starts_with("WRONGTYPE")
 }
 
 /// The key holds none of the types that records are kept as.
-pub(super) fn of_no_type(fault: RequestError) -> RequestError {
-    if !is_wrong_type(&fault) {
-        return fault;
+pub(super) fn of_no_type(error: RequestError) -> RequestError {
+    if !is_wrong_type(&error) {
+        return error;
     }
     self::request_error(b"WRONGTYPE neither a string nor a hash lies under this key")
 }
@@ -82,10 +82,10 @@ mod tests {
             ("", ErrorClass::Rejected),
         ];
         for (text, class) in cases {
-            let fault = request_error(text.as_bytes());
-            assert_eq!((fault.class, fault.certainty), (class, Certainty::Failed), "{text}");
-            assert!(!fault.connection_lost);
-            assert!(fault.message.contains(text));
+            let error = request_error(text.as_bytes());
+            assert_eq!((error.class, error.certainty), (class, Certainty::Failed), "{text}");
+            assert!(!error.connection_lost);
+            assert!(error.message.contains(text));
         }
         assert!(request_error(b"MOVED 1 h:1").message.contains("Cluster"));
     }

@@ -137,11 +137,11 @@ impl Asking<'_> {
                 self.dialogue = Some(dialogue);
                 Ok(answer.ok())
             }
-            Err(fault) if is_closed(&fault) => {
+            Err(error) if is_closed(&error) => {
                 self.closed_at.push(words[0]);
                 Ok(None)
             }
-            Err(fault) => Err(fault),
+            Err(error) => Err(error),
         }
     }
 }

@@ -56,7 +56,7 @@ impl Router {
     pub(super) fn poll_answer<T>(&self, member: usize, read: &mut impl Read<T>) -> Poll<Answer<T>> {
         let watched = matches!(self.route, Route::Watched(_));
         self.link.poll_answer(member, |first, answer| match read(first, answer) {
-            Err(fault) if watched => Err(demoted(fault)),
+            Err(error) if watched => Err(demoted(error)),
             answer => answer,
         })
     }
@@ -138,14 +138,14 @@ fn watched_member(from: ReadFrom, effect: Effect) -> usize {
 /// A primary that has become a replica refuses writes. The connection to it is given up, so that the
 /// next request asks the sentinels for the new one.
 #[cold]
-fn demoted(mut fault: RequestError) -> RequestError {
-    if !fault.message.starts_with("READONLY") {
-        return fault;
+fn demoted(mut error: RequestError) -> RequestError {
+    if !error.message.starts_with("READONLY") {
+        return error;
     }
-    fault.class = ErrorClass::Unavailable;
-    fault.message =
+    error.class = ErrorClass::Unavailable;
+    error.message =
         "READONLY: the server is the primary no more; the sentinels are asked again".into();
-    fault.losing_connection()
+    error.losing_connection()
 }
 
 fn push_mset<'a>(out: &mut Vec<u8>, count: usize, puts: impl Iterator<Item = &'a Put<'a>>) {

@@ -53,7 +53,7 @@ impl Router {
         let Request { key, effect, parts, hash, encode, read, .. } = &mut request;
         match self.link.request(member, *effect, *parts, |out| encode(out, key, *hash), read).await
         {
-            Err(fault) => self.send_again(Refused { member, fault }, request).await,
+            Err(error) => self.send_again(Refused { member, error }, request).await,
             answer => answer,
         }
     }
@@ -74,11 +74,11 @@ impl Router {
             Route::Cluster(view) => {
                 view.send_elsewhere(&mut self.link, refused, &mut request).await
             }
-            _ => Err(refused.fault),
+            _ => Err(refused.error),
         };
         let Some(hashes) = request.learns.take() else { return answer };
         match answer {
-            Err(fault) if errors::is_wrong_type(&fault) => {
+            Err(error) if errors::is_wrong_type(&error) => {
                 request.hash = !request.hash;
                 learn(hashes, request.hash);
                 self.send(request).await.map_err(errors::of_no_type)
@@ -165,7 +165,7 @@ where
                 self.first = None;
                 Poll::Ready(Ok(value))
             }
-            Poll::Ready(Err(fault)) => self.go_aside(Some(Refused { member, fault }), context),
+            Poll::Ready(Err(error)) => self.go_aside(Some(Refused { member, error }), context),
         }
     }
 }

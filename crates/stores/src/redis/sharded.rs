@@ -145,7 +145,7 @@ impl Drop for Moving<'_> {
 }
 
 impl ShardView {
-    /// Which server has what now; a fault while that is being changed.
+    /// Which server has what now; an error while that is being changed.
     #[inline]
     pub(super) fn placement(&mut self, link: &mut Link<Wire>) -> Answer<&Placement> {
         if self.shards.version.load(Ordering::Acquire) != self.version {

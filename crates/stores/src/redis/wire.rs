@@ -238,8 +238,8 @@ impl Protocol for Wire {
 }
 
 /// Whether the connection was closed before there was an answer.
-pub(super) fn is_closed(fault: &RequestError) -> bool {
-    fault.class == ErrorClass::Refused && fault.connection_lost
+pub(super) fn is_closed(error: &RequestError) -> bool {
+    error.class == ErrorClass::Refused && error.connection_lost
 }
 
 /// Sends one command of a set-up dialogue. `Ok(Err(…))` is an error answer.

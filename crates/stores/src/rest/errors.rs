@@ -8,7 +8,7 @@ use crate::wire::Effect;
 /// Most characters of a server's explanation that are shown.
 const LONGEST_EXPLANATION: usize = 200;
 
-/// The fault for an answer; `answer` is all of it.
+/// The error for an answer; `answer` is all of it.
 pub(super) fn request_error(effect: Effect, reply: &Reply, answer: &[u8]) -> RequestError {
     let (class, surely_not) = meaning(reply.status);
     let message = format!(

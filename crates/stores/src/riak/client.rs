@@ -112,7 +112,7 @@ impl Client for RiakClient {
             self.clock = clock;
         }
         if self.vclock == Vclock::Fetch {
-            // A fault of this get leaves nothing written.
+            // An error of this get leaves nothing written.
             self.fetch_clock(put.key).await?;
             if !self.clock.is_empty() {
                 self.put.vclock = Some(std::mem::take(&mut self.clock));

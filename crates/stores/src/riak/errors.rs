@@ -37,7 +37,7 @@ const MEANINGS: [(&str, ErrorClass, Applied); 13] = [
     ("timeout", ErrorClass::Timeout, Applied::Perhaps),
 ];
 
-/// The fault for an `RpbErrorResp`.
+/// The error for an `RpbErrorResp`.
 pub(super) fn request_error(effect: Effect, message: &[u8]) -> RequestError {
     match RpbErrorResp::decode(message) {
         Ok(error) => of_text(effect, &String::from_utf8_lossy(&error.errmsg)),

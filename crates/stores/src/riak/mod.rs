@@ -144,16 +144,16 @@ impl Wire {
     /// first after it that can be reached. Each has the time that a request may take.
     async fn reach(&self) -> Answer<(Dialogue, &Endpoint)> {
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
-        let mut fault = None;
+        let mut error = None;
         for number in 0..self.nodes.len() {
             let node = &self.nodes[(first + number) % self.nodes.len()];
             match node.bounded(greet(node)).await {
                 Ok(dialogue) => return Ok((dialogue, node)),
                 Err(refusal) if refusal.class == ErrorClass::Rejected => return Err(refusal),
-                Err(refusal) => fault = fault.or(Some(refusal)),
+                Err(refusal) => error = error.or(Some(refusal)),
             }
         }
-        Err(fault.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no node")))
+        Err(error.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no node")))
     }
 
     /// Connects, and asks with `questions` within the time that a request may take.

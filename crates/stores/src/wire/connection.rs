@@ -184,7 +184,7 @@ impl<P: Protocol> Connection<P> {
                 Some(Ok(arrived))
             }
             State::Failed(_) => match std::mem::replace(state, State::Idle) {
-                State::Failed(fault) => Some(Err(fault)),
+                State::Failed(error) => Some(Err(error)),
                 _ => None,
             },
         }
@@ -226,20 +226,20 @@ impl<P: Protocol> Connection<P> {
     pub(super) fn close(&mut self, class: ErrorClass, message: impl Into<Cow<'static, str>>) {
         let message = message.into();
         self.end_with(|effect, left| {
-            let fault = match effect {
+            let error = match effect {
                 Effect::Write if left => RequestError::indeterminate(class, message.clone()),
                 Effect::Write | Effect::Read => RequestError::failed(class, message.clone()),
             };
-            fault.losing_connection()
+            error.losing_connection()
         });
     }
 
-    fn end_with(&mut self, fault: impl Fn(Effect, bool) -> RequestError) {
+    fn end_with(&mut self, error: impl Fn(Effect, bool) -> RequestError) {
         let left = self.written_before + self.written as u64;
         for flight in self.flights.drain(..) {
             let slot = &mut self.slots[flight.slot as usize];
             if slot.ticket == flight.ticket && matches!(slot.state, State::Waiting) {
-                slot.state = State::Failed(fault(flight.effect, flight.begins < left));
+                slot.state = State::Failed(error(flight.effect, flight.begins < left));
                 self.failures = true;
             }
         }
@@ -258,9 +258,9 @@ impl<P: Protocol> Connection<P> {
                 let now = now();
                 self.flights.iter_mut().for_each(|flight| flight.sent = now);
             }
-            Err(fault) => {
+            Err(error) => {
                 self.refused += self.flights.len() as u64;
-                self.end_with(|_, _| fault.clone().losing_connection());
+                self.end_with(|_, _| error.clone().losing_connection());
             }
         }
     }

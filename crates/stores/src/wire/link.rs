@@ -132,15 +132,15 @@ pub(crate) async fn open<P: Protocol>(
                 reached = true;
                 Connection::open(protocol, stream, slots)
             }
-            Err(fault) if fault.class == ErrorClass::Rejected => return Err(fault),
-            Err(fault) => {
-                first.get_or_insert(fault);
+            Err(error) if error.class == ErrorClass::Rejected => return Err(error),
+            Err(error) => {
+                first.get_or_insert(error);
                 Connection::closed(protocol, slots)
             }
         });
     }
-    if let Some(fault) = first.filter(|_| !reached) {
-        return Err(fault);
+    if let Some(error) = first.filter(|_| !reached) {
+        return Err(error);
     }
     let members = Rc::new(RefCell::new(Members { connections, sent: sent.clone() }));
     let links = (0..slots).map(|slot| Link { members: members.clone(), slot, slots }).collect();
@@ -151,7 +151,7 @@ impl<P: Protocol> Link<P> {
     /// Sends what `encode` appends to a member and reads the answer of `parts` replies with `read`,
     /// which gets what the protocol knows of it and its bytes.
     ///
-    /// A fault from `read` that is marked as losing the connection closes it.
+    /// An error from `read` that is marked as losing the connection closes it.
     #[inline]
     pub(crate) fn request<T, E, R>(
         &mut self,
@@ -186,7 +186,7 @@ impl<P: Protocol> Link<P> {
     /// the protocol knows of it and its bytes. To be polled after each turn of the transport, which is
     /// polled from the same task: no waker is kept.
     ///
-    /// A fault of `read`'s own that is marked as losing the connection closes it.
+    /// An error of `read`'s own that is marked as losing the connection closes it.
     #[inline(always)]
     pub(crate) fn poll_answer<T>(
         &self,
@@ -196,14 +196,14 @@ impl<P: Protocol> Link<P> {
         let connection = &mut self.members.borrow_mut().connections[member];
         let arrived = match connection.claim(self.slot) {
             None => return Poll::Pending,
-            Some(Err(fault)) => return Poll::Ready(Err(fault)),
+            Some(Err(error)) => return Poll::Ready(Err(error)),
             Some(Ok(arrived)) => arrived,
         };
         let answer = read(arrived.reply, connection.bytes(&arrived));
-        if let Err(fault) = &answer
-            && fault.connection_lost
+        if let Err(error) = &answer
+            && error.connection_lost
         {
-            connection.close(ErrorClass::Protocol, fault.message.clone());
+            connection.close(ErrorClass::Protocol, error.message.clone());
         }
         Poll::Ready(answer)
     }
@@ -216,7 +216,7 @@ impl<P: Protocol> Link<P> {
     /// Waits until each of the members has answered what was submitted to it, and reads all answers
     /// with `read`, which gets them in the order of `members`.
     ///
-    /// A fault of `read`'s own that is marked as losing the connection closes all of them.
+    /// An error of `read`'s own that is marked as losing the connection closes all of them.
     pub(crate) fn gather<'a, T, R>(
         &'a mut self,
         members: &'a [usize],
@@ -304,7 +304,7 @@ where
             .iter()
             .map(|&member| match connections[member].claim(link.slot) {
                 Some(Ok(arrived)) => Ok((member, arrived)),
-                Some(Err(fault)) => Err(fault),
+                Some(Err(error)) => Err(error),
                 None => Err(unexpected(Effect::Write)),
             })
             .collect();
@@ -314,12 +314,12 @@ where
             Ok((arrived.reply, connections[member].bytes(&arrived)))
         });
         let answer = read(answers.collect());
-        if let Err(fault) = &answer
-            && fault.connection_lost
+        if let Err(error) = &answer
+            && error.connection_lost
             && all_answered
         {
             for &member in members {
-                connections[member].close(ErrorClass::Protocol, fault.message.clone());
+                connections[member].close(ErrorClass::Protocol, error.message.clone());
             }
         }
         Poll::Ready(answer)
@@ -338,9 +338,9 @@ impl<P: Protocol, R> Drop for Gather<'_, P, R> {
 /// out of step, so the connection is given up.
 pub(crate) fn unexpected(effect: Effect) -> RequestError {
     const MESSAGE: &str = "an answer of a kind that the request cannot have";
-    let fault = match effect {
+    let error = match effect {
         Effect::Read => RequestError::failed(ErrorClass::Protocol, MESSAGE),
         Effect::Write => RequestError::indeterminate(ErrorClass::Protocol, MESSAGE),
     };
-    fault.losing_connection()
+    error.losing_connection()
 }

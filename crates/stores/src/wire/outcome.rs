@@ -2,7 +2,7 @@
 
 use kvdyno_core::store::{Answer, Certainty, RequestError};
 
-/// Applied if every piece was, failed if surely none was, else it is not known. The first fault
+/// Applied if every piece was, failed if surely none was, else it is not known. The first error
 /// gives class and message; a lost connection among the pieces is one of the whole.
 pub(crate) fn outcome_of_all(pieces: impl IntoIterator<Item = Answer<()>>) -> Answer<()> {
     let mut first: Option<RequestError> = None;
@@ -10,19 +10,19 @@ pub(crate) fn outcome_of_all(pieces: impl IntoIterator<Item = Answer<()>>) -> An
     for piece in pieces {
         match piece {
             Ok(()) => perhaps_applied = true,
-            Err(fault) => {
-                perhaps_applied |= fault.certainty == Certainty::Indeterminate;
-                lost |= fault.connection_lost;
-                first.get_or_insert(fault);
+            Err(error) => {
+                perhaps_applied |= error.certainty == Certainty::Indeterminate;
+                lost |= error.connection_lost;
+                first.get_or_insert(error);
             }
         }
     }
-    let Some(mut fault) = first else { return Ok(()) };
+    let Some(mut error) = first else { return Ok(()) };
     if perhaps_applied {
-        fault.certainty = Certainty::Indeterminate;
+        error.certainty = Certainty::Indeterminate;
     }
-    fault.connection_lost = lost;
-    Err(fault)
+    error.connection_lost = lost;
+    Err(error)
 }
 
 #[cfg(test)]
@@ -36,8 +36,8 @@ mod tests {
         let full = || Err(RequestError::failed(Full, "full"));
         let unknown = || Err(RequestError::indeterminate(Disconnected, "gone").losing_connection());
         let outcome = |pieces: Vec<Answer<()>>| {
-            let fault = outcome_of_all(pieces).unwrap_err();
-            (fault.certainty, fault.class, fault.connection_lost)
+            let error = outcome_of_all(pieces).unwrap_err();
+            (error.certainty, error.class, error.connection_lost)
         };
         assert_eq!(outcome_of_all([Ok(()), Ok(())]), Ok(()));
         assert_eq!(outcome(vec![full(), full()]), (Certainty::Failed, Full, false));

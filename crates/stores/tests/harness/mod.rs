@@ -149,15 +149,15 @@ pub async fn a_killed_node_leaves_writes_indeterminate(
     let answers =
         in_flight_on_each(connections, || testbed.act(node, NodeFault::Kill).unwrap()).await;
     for (n, (_, answer)) in answers.iter().enumerate() {
-        let fault = answer.as_ref().unwrap_err();
+        let error = answer.as_ref().unwrap_err();
         let certainty = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
-        assert!(classes.contains(&fault.class), "{fault}");
-        assert_eq!((fault.certainty, fault.connection_lost), (certainty, true), "{fault}");
+        assert!(classes.contains(&error.class), "{error}");
+        assert_eq!((error.certainty, error.connection_lost), (certainty, true), "{error}");
     }
     let (connection, _) = answers.into_iter().next().unwrap();
     let mut client = Single::new(connection);
-    let fault = client.set("k", b"v").await.unwrap_err();
-    assert_eq!((fault.class, fault.certainty), (ErrorClass::Refused, Certainty::Failed));
+    let error = client.set("k", b"v").await.unwrap_err();
+    assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
     testbed.act(node, NodeFault::Restart).unwrap();
     client.set("k", b"again").await.unwrap();
     assert_eq!(client.get("k").await, Ok(Some(b"again".to_vec())));
@@ -259,8 +259,8 @@ impl<C: Client, T: Transport> Single<C, T> {
     /// explains.
     pub async fn set_until_it_succeeds(&mut self, key: &str, value: &[u8]) {
         let begin = Instant::now();
-        while let Err(fault) = self.set(key, value).await {
-            before_another_try(&fault, begin).await;
+        while let Err(error) = self.set(key, value).await {
+            before_another_try(&error, begin).await;
         }
     }
 
@@ -270,22 +270,22 @@ impl<C: Client, T: Transport> Single<C, T> {
         loop {
             match self.get_all(keys).await {
                 Ok(found) => return found,
-                Err(fault) => before_another_try(&fault, begin).await,
+                Err(error) => before_another_try(&error, begin).await,
             }
         }
     }
 }
 
-/// A fault that passes, in an attempt that goes on since `begin`.
-async fn before_another_try(fault: &RequestError, begin: Instant) {
+/// An error that passes, in an attempt that goes on since `begin`.
+async fn before_another_try(error: &RequestError, begin: Instant) {
     let transient = [
         ErrorClass::Refused,
         ErrorClass::Disconnected,
         ErrorClass::Timeout,
         ErrorClass::Unavailable,
     ];
-    assert!(transient.contains(&fault.class), "{fault}");
-    assert!(begin.elapsed() < PATIENCE, "it does not come back: {fault}");
+    assert!(transient.contains(&error.class), "{error}");
+    assert!(begin.elapsed() < PATIENCE, "it does not come back: {error}");
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
@@ -330,14 +330,14 @@ pub fn assert_only_the_dead_fail(answers: &[Answer<()>], is_dead: impl Fn(usize)
             alive += 1;
             continue;
         }
-        let fault = answer.as_ref().unwrap_err();
+        let error = answer.as_ref().unwrap_err();
         let expected = if n % 2 == 0 { Certainty::Failed } else { Certainty::Indeterminate };
         assert_eq!(
-            (fault.class, fault.certainty),
+            (error.class, error.certainty),
             (ErrorClass::Disconnected, expected),
             "request {n}"
         );
-        assert!(fault.connection_lost);
+        assert!(error.connection_lost);
         dead += 1;
     }
     assert!(dead > 1 && alive > 1, "{dead} requests to the dead, {alive} to others");

@@ -52,7 +52,7 @@ impl<P: RequestClock> OperationRunner<'_, P> {
     fn judge_batch(&mut self, issued: &IssuedOperation, ended: &Ended) {
         let mut entries = std::mem::take(&mut self.batch.entries);
         let mut examiner = self.worker.examiner();
-        let mut rows = self.rows.iter().filter(|_| ended.fault.is_none());
+        let mut rows = self.rows.iter().filter(|_| ended.error.is_none());
         for entry in &mut entries[..ended.records as usize] {
             let Some((_, value)) = rows.next() else {
                 examiner.abandon_read(&mut entry.reads);

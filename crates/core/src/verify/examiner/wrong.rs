@@ -2,7 +2,7 @@
 
 use super::{AnsweredRead, Bounds, Examiner};
 use crate::verify::anomaly::AnomalyKind;
-use crate::verify::stamp::{SeenStamp, StampFault};
+use crate::verify::stamp::{SeenStamp, StampFlaw};
 
 impl Examiner {
     #[cold]
@@ -11,12 +11,12 @@ impl Examiner {
         read: &AnsweredRead<'_>,
         field: u16,
         bytes: &[u8],
-        fault: &StampFault,
+        flaw: &StampFlaw,
     ) -> Option<SeenStamp> {
         if let Some(sightings) = &self.by.sightings {
-            sightings.wrong(read.record, bytes, fault);
+            sightings.wrong(read.record, bytes, flaw);
         }
-        self.note(read, AnomalyKind::Corrupt, field, None, Bounds::default(), fault.to_string());
+        self.note(read, AnomalyKind::Corrupt, field, None, Bounds::default(), flaw.to_string());
         None
     }
 

@@ -85,8 +85,8 @@ fn every_flipped_bit_is_seen() {
         let mut bytes = sealed(length, &identity(5));
         for bit in 0..length * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let fault = check(&bytes, &expected(5));
-            assert!(fault.is_err(), "bit {bit} of {length} bytes passed: {fault:?}");
+            let flaw = check(&bytes, &expected(5));
+            assert!(flaw.is_err(), "bit {bit} of {length} bytes passed: {flaw:?}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
         check(&bytes, &expected(5)).unwrap();
@@ -117,18 +117,18 @@ fn a_full_stamp_names_what_is_wrong() {
         change(&mut asked);
         check(&bytes, &asked).unwrap_err()
     };
-    assert_eq!(wrong(|e| e.record = 6), StampFault::OtherRecord { record: 5 });
-    assert_eq!(wrong(|e| e.field = 2), StampFault::OtherField { field: 3 });
-    assert_eq!(wrong(|e| e.dataset = 1), StampFault::OtherDataset { dataset: 0xd5 });
+    assert_eq!(wrong(|e| e.record = 6), StampFlaw::OtherRecord { record: 5 });
+    assert_eq!(wrong(|e| e.field = 2), StampFlaw::OtherField { field: 3 });
+    assert_eq!(wrong(|e| e.dataset = 1), StampFlaw::OtherDataset { dataset: 0xd5 });
     for kept in [99, 32, 31, 16, 15, 12] {
-        let fault = check(&bytes[..kept], &expected(5)).unwrap_err();
-        assert_eq!(fault, StampFault::Length { stamped: 100, found: kept });
+        let flaw = check(&bytes[..kept], &expected(5)).unwrap_err();
+        assert_eq!(flaw, StampFlaw::Length { stamped: 100, found: kept });
     }
-    assert_eq!(check(&[0; 50], &expected(5)), Err(StampFault::Missing { length: 50 }));
-    assert_eq!(check(&[], &expected(5)), Err(StampFault::Missing { length: 0 }));
+    assert_eq!(check(&[0; 50], &expected(5)), Err(StampFlaw::Missing { length: 50 }));
+    assert_eq!(check(&[], &expected(5)), Err(StampFlaw::Missing { length: 0 }));
     let mut torn = bytes.clone();
     torn[60] ^= 1;
-    assert!(matches!(check(&torn, &expected(5)), Err(StampFault::Checksum { length: 100, .. })));
+    assert!(matches!(check(&torn, &expected(5)), Err(StampFlaw::Checksum { length: 100, .. })));
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn short_forms_refuse_other_records_fields_and_datasets() {
             assert!(check(&bytes, &other).is_err(), "{length} bytes passed as {other:?}");
         }
     }
-    let fault = check(&sealed(20, &identity(5)), &expected(6)).unwrap_err();
-    assert_eq!(fault, StampFault::OtherRecord { record: 5 });
+    let flaw = check(&sealed(20, &identity(5)), &expected(6)).unwrap_err();
+    assert_eq!(flaw, StampFlaw::OtherRecord { record: 5 });
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn fabricated_values_pass_only_for_their_key_and_only_when_asked_for() {
             assert!(check(&bytes, &asked).unwrap().is_fabricated(), "length {length}");
             assert!(check(&bytes, &expected(5)).is_err(), "{length} bytes passed as stored");
             let other = Expected { fabricated_key: Some(b"user3"), ..expected(5) };
-            assert_eq!(check(&bytes, &other), Err(StampFault::OtherKey));
+            assert_eq!(check(&bytes, &other), Err(StampFlaw::OtherKey));
             assert!(check(&sealed(length, &identity(5)), &asked).is_err());
             assert!(check(&bytes[..length - 1], &asked).is_err());
             for bit in [0, 17, 35, 63, length * 8 - 1] {

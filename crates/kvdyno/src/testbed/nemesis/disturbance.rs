@@ -14,12 +14,12 @@ use super::super::asked::Asked;
 use super::{Nemesis, News};
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
-/// Who a nemesis has to do with beside the testbed: `roster` is told of new processes, `store` of new
+/// Who a nemesis has to do with beside the testbed: `node_processes` is told of new processes, `store` of new
 /// servers, `events` of all that is done, and waiting is given up on `interrupt`.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// Which process each node is.
-    pub roster: &'a NodeProcesses,
+    pub node_processes: &'a NodeProcesses,
     /// Where the load goes.
     pub store: &'a Arc<dyn AnyStore>,
     /// The records in it.

@@ -147,9 +147,9 @@ impl Cluster {
                 self.replace(|map| map.with(&ranges));
                 Ok(())
             }
-            Err(fault) => {
+            Err(error) => {
                 self.doubt();
-                Err(fault)
+                Err(error)
             }
         }
     }
@@ -163,8 +163,8 @@ impl Cluster {
         });
         let failed =
             |class, message: String| RequestError::failed(class, message).losing_connection();
-        let (_, bytes) = asked.await?.map_err(|fault| {
-            failed(fault.class, format!("{}: {}; is it a cluster?", node.name(), fault.message))
+        let (_, bytes) = asked.await?.map_err(|error| {
+            failed(error.class, format!("{}: {}; is it a cluster?", node.name(), error.message))
         })?;
         match read_slots(&bytes, node.host()) {
             Some(ranges) if !ranges.is_empty() => Ok(ranges),

@@ -15,12 +15,12 @@ pub(super) struct Redirect {
 
 impl Redirect {
     /// Where the refusal of a request sends us; only if nothing of the request was applied.
-    pub(super) fn of(fault: &RequestError) -> Option<Redirect> {
-        if fault.certainty != Certainty::Failed {
+    pub(super) fn of(error: &RequestError) -> Option<Redirect> {
+        if error.certainty != Certainty::Failed {
             return None;
         }
         // What the server said stands before our advice.
-        Redirect::parse(fault.message.split("; ").next()?.as_bytes())
+        Redirect::parse(error.message.split("; ").next()?.as_bytes())
     }
 
     /// Reads `MOVED slot host:port` or `ASK slot host:port`. IPv6 addresses stand without brackets.

@@ -67,7 +67,7 @@ pub(in crate::redis) struct Refused {
     /// The node.
     pub(in crate::redis) member: usize,
     /// What it said.
-    pub(in crate::redis) fault: RequestError,
+    pub(in crate::redis) error: RequestError,
 }
 
 /// What came of a put that may be redirected.
@@ -116,10 +116,10 @@ impl View {
         R: Read<T>,
     {
         let Request { key, effect, parts, hash, encode, read, .. } = request;
-        let Refused { member, mut fault } = refused;
+        let Refused { member, mut error } = refused;
         let mut hop = Hop { member, asking: false };
         for _ in 0..MOST_REDIRECTIONS {
-            let Some(elsewhere) = Redirect::of(&fault) else { return Err(self.noted(fault)) };
+            let Some(elsewhere) = Redirect::of(&error) else { return Err(self.noted(error)) };
             // Elsewhere lies another copy.
             if self.cluster.copy.is_some() {
                 return Err(no_copy());
@@ -136,10 +136,10 @@ impl View {
             let answer = link.request(hop.member, *effect, *parts - 1 + hop.parts(), encode, read);
             match answer.await {
                 Ok(value) => return Ok(value),
-                Err(again) => fault = again,
+                Err(again) => error = again,
             }
         }
-        Err(if Redirect::of(&fault).is_some() { lost_on_the_way() } else { self.noted(fault) })
+        Err(if Redirect::of(&error).is_some() { lost_on_the_way() } else { self.noted(error) })
     }
 
     /// `GET` of each key, in one write to each node.
@@ -161,7 +161,7 @@ impl View {
             let read = |answers: Answers<'_>| read_rows(keys, &hops, &split, answers, into);
             let redirected = match link.gather(split.servers(), read).await {
                 Ok(redirected) => redirected,
-                Err(fault) => return Err(self.noted(fault)),
+                Err(error) => return Err(self.noted(error)),
             };
             if redirected.is_empty() {
                 return Ok(());
@@ -200,7 +200,7 @@ impl View {
                         left_still.push(left[at]);
                         next_hops.push(self.follow(link, hops[at], &redirect));
                     }
-                    Err(fault) => ended.push(Err(self.noted(fault))),
+                    Err(error) => ended.push(Err(self.noted(error))),
                 }
             }
             (left, hops) = (left_still, next_hops);
@@ -272,11 +272,11 @@ impl View {
 
     /// A lost connection or a cluster that is down may mean that the slot has another node by now.
     #[cold]
-    fn noted(&self, fault: RequestError) -> RequestError {
-        if fault.connection_lost || fault.class == ErrorClass::Unavailable {
+    fn noted(&self, error: RequestError) -> RequestError {
+        if error.connection_lost || error.class == ErrorClass::Unavailable {
             self.cluster.doubt();
         }
-        fault
+        error
     }
 }
 
@@ -338,7 +338,7 @@ fn read_puts(hops: &[Hop], split: &Split, answers: Answers<'_>) -> Vec<Answer<Re
     let mut replies: Vec<Answer<Tokens<'_>>> =
         answers.into_iter().map(|answer| answer.map(|(_, bytes)| Tokens::new(bytes))).collect();
     let outcome = |(record, position): (usize, usize)| {
-        let replies = replies[position].as_mut().map_err(|fault| fault.clone())?;
+        let replies = replies[position].as_mut().map_err(|error| error.clone())?;
         if hops[record].asking {
             replies.next();
         }

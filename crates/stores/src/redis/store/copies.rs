@@ -113,8 +113,8 @@ pub(super) async fn held_by(
     for key in keys {
         match endpoint.bounded(ask(&mut dialogue, &[b"EXISTS", key])).await? {
             Ok((Token::Integer(count), _)) => held += u64::from(count > 0),
-            Err(fault) if fault.message.starts_with("MOVED") => {}
-            Err(fault) => return Err(fault),
+            Err(error) if error.message.starts_with("MOVED") => {}
+            Err(error) => return Err(error),
             Ok(_) => return Err(unexpected(Effect::Read)),
         }
     }

@@ -18,16 +18,16 @@ pub(super) async fn open(access: &Access, endpoint: &Endpoint) -> Answer<Dialogu
     }
     match ask(&mut dialogue, &[b"CLIENT", b"SETNAME", b"kvdyno"]).await {
         // A server that wants a password says so here at the latest.
-        Ok(Err(fault)) if fault.message.starts_with("NOAUTH") => Err(refused(fault)),
+        Ok(Err(error)) if error.message.starts_with("NOAUTH") => Err(refused(error)),
         // One without this command does not get to know who is asking; that does no harm.
         Ok(_) => Ok(dialogue),
-        Err(fault) if is_closed(&fault) => {
+        Err(error) if is_closed(&error) => {
             let mut dialogue = begin(access, endpoint).await?;
             prove(&mut dialogue).await?;
             access.omitted.client.store(true, Ordering::Relaxed);
             Ok(dialogue)
         }
-        Err(fault) => Err(fault),
+        Err(error) => Err(error),
     }
 }
 
@@ -37,7 +37,7 @@ async fn begin(access: &Access, endpoint: &Endpoint) -> Answer<Dialogue> {
     let knows_hello = !access.omitted.hello.load(Ordering::Relaxed);
     let greeted = match access.resp {
         Resp::Newest if knows_hello => match greet(&mut dialogue, access).await {
-            Err(fault) if is_closed(&fault) => {
+            Err(error) if is_closed(&error) => {
                 dialogue = Dialogue::open(endpoint).await?;
                 authenticate(&mut dialogue, access).await?;
                 prove(&mut dialogue).await?;
@@ -76,10 +76,10 @@ async fn greet(dialogue: &mut Dialogue, access: &Access) -> Answer<bool> {
     }
     match ask(dialogue, &words).await? {
         Ok(_) => Ok(true),
-        Err(fault) => {
+        Err(error) => {
             let unknown = ["ERR unknown command", "NOPROTO"];
-            let old = unknown.iter().any(|start| fault.message.starts_with(start));
-            if old && access.resp == Resp::Newest { Ok(false) } else { Err(refused(fault)) }
+            let old = unknown.iter().any(|start| error.message.starts_with(start));
+            if old && access.resp == Resp::Newest { Ok(false) } else { Err(refused(error)) }
         }
     }
 }
@@ -95,9 +95,9 @@ async fn authenticate(dialogue: &mut Dialogue, access: &Access) -> Answer<()> {
 }
 
 /// The server is there and does not let us in.
-fn refused(mut fault: RequestError) -> RequestError {
-    if fault.class == ErrorClass::Full {
-        fault.class = ErrorClass::Unavailable;
+fn refused(mut error: RequestError) -> RequestError {
+    if error.class == ErrorClass::Full {
+        error.class = ErrorClass::Unavailable;
     }
-    fault.losing_connection()
+    error.losing_connection()
 }

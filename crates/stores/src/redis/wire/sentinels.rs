@@ -109,11 +109,11 @@ impl Sentinels {
     /// Asks all sentinels at once and takes the first answer: one that is down costs no time.
     async fn ask_all<'a, T>(&'a self, asking: impl Fn(&'a Endpoint) -> Asking<'a, T>) -> Answer<T> {
         let all = self.servers.iter().map(asking);
-        select_ok(all).await.map(|(answer, _)| answer).map_err(|mut fault| {
-            fault.message =
-                format!("no sentinel names the primary of {}: {fault}", self.name).into();
+        select_ok(all).await.map(|(answer, _)| answer).map_err(|mut error| {
+            error.message =
+                format!("no sentinel names the primary of {}: {error}", self.name).into();
             // Whatever a sentinel refused: this store is not to be had through it.
-            fault.losing_connection()
+            error.losing_connection()
         })
     }
 
