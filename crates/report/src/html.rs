@@ -12,15 +12,15 @@ use std::path::Path;
 
 use askama::Template;
 use kvdyno_core::shown::plain_lines;
-use plotly::Plot;
 
 use crate::result::{HistogramError, RunResult};
 use crate::timeline::DrawnTimeline;
 
+use charts::Charts;
 use page::Page;
 
 /// Largest page, bytes.
-pub const LARGEST_PAGE: usize = 6_000_000;
+pub const LARGEST_PAGE: usize = 3_000_000;
 
 /// A report that cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +31,6 @@ pub enum HtmlError {
     /// The template cannot be filled in.
     #[error("the page's template: {0}")]
     Template(#[from] askama::Error),
-    /// The chart library is not where its crate had it.
-    #[error("the chart library is missing from this build of kvdyno")]
-    Library,
     /// The page would be too large.
     #[error(
         "the page would have {0} bytes, more than {LARGEST_PAGE}; \
@@ -49,32 +46,27 @@ pub enum HtmlError {
 /// [`HtmlError`] if a histogram cannot be decoded or the page would be too large.
 pub fn report(result: &RunResult, folder: &Path) -> Result<String, HtmlError> {
     let timeline = DrawnTimeline::read(folder, result);
-    let page = Page::new(result, &timeline)?;
+    let page = Page::new(result, &Charts::new(result, &timeline)?, false)?;
     let text = plain_lines(&page.render()?).into_owned();
-    // The library is 4.7 MB: put in at the end, so that it passes no template engine. Outside text
-    // holds no `<`, so the place is the only one.
-    let library = format!("<script>{}</script>", chart_library()?);
-    let text = text.replacen("<script>/* chart library */</script>", &library, 1);
     match text.len() {
         length if length <= LARGEST_PAGE => Ok(text),
         length => Err(HtmlError::TooLarge(length)),
     }
 }
 
-/// The source of plotly.js, as the `plotly` crate ships it beside MathJax, which is left out.
-fn chart_library() -> Result<&'static str, HtmlError> {
-    static LIBRARY: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    let cut_out = || {
-        let scripts = Plot::offline_js_sources();
-        let script = scripts.split("</script>").find(|script| script.contains("plotly.js v"))?;
-        Some(script.split_once('>')?.1.to_owned())
-    };
-    LIBRARY.get_or_init(cut_out).as_deref().ok_or(HtmlError::Library)
+/// The source of uPlot with its licence (`templates/uplot/README.md` says where it comes from).
+fn chart_library() -> &'static str {
+    concat!(
+        "/*\n",
+        include_str!("../templates/uplot/LICENSE"),
+        "*/\n",
+        include_str!("../templates/uplot/uPlot.iife.min.js")
+    )
 }
 
 /// The style of every page.
 pub(crate) fn page_style() -> &'static str {
-    include_str!("../templates/report.css")
+    include_str!("../templates/page/style.css")
 }
 
 /// JSON that may stand inside a script element: no `<`, so nothing in it ends the element.

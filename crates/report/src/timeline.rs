@@ -2,6 +2,8 @@
 //! made later tells the same as the first one. Long runs are thinned by merging neighbouring
 //! intervals: counts are added and histograms merged, percentiles never averaged.
 
+pub(crate) mod heat;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,6 +17,7 @@ use crate::files::resources_csv::ResourceRow;
 use crate::files::timeline_csv::TimelineRow;
 use crate::files::{INTERVALS_FILE, RESOURCES_FILE, TIMELINE_FILE};
 use crate::result::{RunResult, add};
+use heat::Heat;
 
 /// Most points of one series on a chart.
 const MOST_POINTS: usize = 2_000;
@@ -54,6 +57,8 @@ pub(crate) struct Use {
     pub processors: f64,
     pub rss_bytes: u64,
     pub written_bytes: Option<u64>,
+    /// Received and sent, of a node with a network namespace of its own.
+    pub network_bytes: Option<u64>,
 }
 
 /// How a phase went over time.
@@ -69,6 +74,9 @@ pub(crate) struct PhaseTimeline {
     pub slots: Vec<Slot>,
     /// What happened in each slot, by kind and [`ALL_KINDS`].
     pub kinds: BTreeMap<String, Vec<Point>>,
+    /// Latencies in each slot, all kinds: response time where there is one. Shorter than `slots` where the last
+    /// ones have none.
+    pub heat: Vec<Heat>,
 }
 
 /// Stretch of time of a point.
@@ -85,6 +93,8 @@ pub(crate) struct Point {
     pub ok: u64,
     /// Of these, the ones that ended after the phase: in no rate.
     pub drained: u64,
+    /// Gets that found nothing, where they are not among `ok`.
+    pub missed: u64,
     pub failed: u64,
     pub service: Option<Percentiles>,
     pub response: Option<Percentiles>,
@@ -94,6 +104,7 @@ pub(crate) struct Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Percentiles {
     pub p50: u64,
+    pub p90: u64,
     pub p99: u64,
     pub p99_9: u64,
     pub max: u64,
@@ -103,6 +114,7 @@ impl Percentiles {
     fn of(histogram: &Histogram<u64>) -> Option<Percentiles> {
         (!histogram.is_empty()).then(|| Percentiles {
             p50: histogram.value_at_quantile(0.5),
+            p90: histogram.value_at_quantile(0.9),
             p99: histogram.value_at_quantile(0.99),
             p99_9: histogram.value_at_quantile(0.999),
             max: histogram.max(),
@@ -155,6 +167,7 @@ impl DrawnTimeline {
                 processors: row.processors,
                 rss_bytes: row.rss_bytes.unwrap_or_default(),
                 written_bytes: row.written_bytes,
+                network_bytes: sum(row.received_bytes, row.sent_bytes),
             });
         }
         let lines: usize = self.uses.values().map(Vec::len).sum();
@@ -206,6 +219,12 @@ impl DrawnTimeline {
     fn settle(&mut self, gathered: Gathered) {
         let Some((key, slot)) = gathered.place else { return };
         let Some(phase) = self.phases.get_mut(&key) else { return };
+        if let Some([service, response]) = gathered.kinds.get(ALL_KINDS) {
+            phase.heat.resize_with(slot, Heat::default);
+            phase
+                .heat
+                .push(response.as_ref().or(service.as_ref()).map(Heat::of).unwrap_or_default());
+        }
         for (kind, [service, response]) in gathered.kinds {
             if let Some(point) = phase.kinds.get_mut(&kind).and_then(|k| k.get_mut(slot)) {
                 point.service = service.as_ref().and_then(Percentiles::of);
@@ -213,6 +232,11 @@ impl DrawnTimeline {
             }
         }
     }
+}
+
+/// The sum of what is known; `None` if nothing is.
+pub(crate) fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).reduce(u64::saturating_add)
 }
 
 impl ProcessTimeline {
@@ -228,6 +252,7 @@ impl ProcessTimeline {
                 processors: busy / length_s,
                 rss_bytes: points.iter().map(|point| point.rss_bytes).max().unwrap_or_default(),
                 written_bytes: points.iter().map(|point| point.written_bytes).sum(),
+                network_bytes: points.iter().map(|point| point.network_bytes).sum(),
                 ..points[0]
             }
         };
@@ -283,6 +308,8 @@ impl PhaseTimeline {
             point.ok = point.ok.saturating_add(ok);
             let drained = if self.misses { row.kind_drained } else { row.found_drained() };
             point.drained = point.drained.saturating_add(drained);
+            let missed = if self.misses { 0 } else { row.ok.saturating_sub(row.found()) };
+            point.missed = point.missed.saturating_add(missed);
             let failed = row.kind_failed.saturating_add(row.kind_indeterminate);
             point.failed = point.failed.saturating_add(failed);
         }
@@ -304,6 +331,7 @@ impl PhaseTimeline {
             let sum = |points: &[Point]| Point {
                 ok: points.iter().fold(0, |sum, p| sum.saturating_add(p.ok)),
                 drained: points.iter().fold(0, |sum, p| sum.saturating_add(p.drained)),
+                missed: points.iter().fold(0, |sum, p| sum.saturating_add(p.missed)),
                 failed: points.iter().fold(0, |sum, p| sum.saturating_add(p.failed)),
                 ..Point::default()
             };

@@ -8,6 +8,7 @@ use super::brief::rounded;
 use super::capacity::CapacityCharts;
 use crate::ranking::store_labels;
 use crate::result::{HistogramError, PhaseResult, RunResult, gathered, moments};
+use crate::timeline::heat::Heat;
 use crate::timeline::{
     ALL_KINDS, DrawnTimeline, Percentiles, PhaseTimeline, Point, ProcessTimeline, Use,
 };
@@ -15,6 +16,11 @@ use crate::view::{Clock, phase_latency};
 
 /// Points of a percentile curve for each halving of the distance to 100 %.
 const POINTS_PER_HALVING: u32 = 4;
+
+/// Most columns of all heat maps together: about 60 bytes each in the page.
+const MOST_COLUMNS_IN_ALL: usize = 2_400;
+/// Most columns of one heat map.
+const MOST_COLUMNS: usize = 120;
 
 /// Share of a whole interval below which one has no rate of its own.
 const SLIVER: f64 = 0.05;
@@ -46,11 +52,21 @@ struct RunCharts {
     length: Vec<f64>,
     backlog: Vec<u64>,
     kinds: Vec<KindCharts>,
+    heat: HeatChart,
     service_curve: Option<Curve>,
     response_curve: Option<Curve>,
     processes: Vec<ProcessCharts>,
     /// Faults, what servers did, the end of the warm-up, dips and excursions.
     marks: Vec<Mark>,
+}
+
+/// Latencies over time, all kinds: response time where there is one.
+#[derive(Serialize)]
+struct HeatChart {
+    /// So many points make a column.
+    every: usize,
+    /// The first cell of each column, then the operations in it and in each that follows ([`Heat`]).
+    columns: Vec<Vec<u64>>,
 }
 
 /// Something that happened, s since the phase began.
@@ -74,12 +90,15 @@ struct ProcessCharts {
     memory: Vec<Option<f64>>,
     /// Bytes a second sent to storage.
     written: Vec<Option<f64>>,
+    /// Bytes a second received and sent.
+    network: Vec<Option<f64>>,
 }
 
 #[derive(Serialize)]
 struct KindCharts {
     name: String,
     rate: Vec<Option<f64>>,
+    missed: Vec<Option<f64>>,
     failed: Vec<Option<f64>>,
     service: Option<Bands>,
     response: Option<Bands>,
@@ -89,6 +108,7 @@ struct KindCharts {
 #[derive(Serialize)]
 struct Bands {
     p50: Vec<Option<f64>>,
+    p90: Vec<Option<f64>>,
     p99: Vec<Option<f64>>,
     p99_9: Vec<Option<f64>>,
     max: Vec<Option<f64>>,
@@ -107,11 +127,13 @@ impl Charts {
         timeline: &DrawnTimeline,
     ) -> Result<Charts, HistogramError> {
         let mut phases: Vec<(u16, PhaseCharts)> = Vec::new();
+        let count: usize = result.runs.iter().map(|run| run.phases.len()).sum();
+        let columns = (MOST_COLUMNS_IN_ALL / count.max(1)).clamp(10, MOST_COLUMNS);
         for (store, run) in result.runs.iter().enumerate() {
             for phase in &run.phases {
                 let over_time = timeline.phase(store, phase.index);
                 let uses = timeline.uses(store, phase.index);
-                let charts = run_charts(store, phase, over_time, uses)?;
+                let charts = run_charts(store, phase, (over_time, columns), uses)?;
                 match phases.iter_mut().find(|(i, p)| *i == phase.index && p.title == title(phase))
                 {
                     Some((_, known)) => known.runs.push(charts),
@@ -149,7 +171,7 @@ fn phase_charts(phase: &PhaseResult, charts: RunCharts) -> PhaseCharts {
 fn run_charts(
     store: usize,
     phase: &PhaseResult,
-    timeline: Option<&PhaseTimeline>,
+    (timeline, columns): (Option<&PhaseTimeline>, usize),
     uses: &[ProcessTimeline],
 ) -> Result<RunCharts, HistogramError> {
     let curve = |clock| -> Result<Option<Curve>, HistogramError> {
@@ -169,11 +191,19 @@ fn run_charts(
         length: slots.iter().map(|slot| (slot.length_s * 1e3).round() / 1e3).collect(),
         backlog: slots.iter().map(|slot| slot.backlog).collect(),
         kinds,
+        heat: heat_chart(timeline.map_or(&[], |timeline| &timeline.heat), slots.len(), columns),
         service_curve: curve(Clock::Service)?,
         response_curve: if phase.open() { curve(Clock::Response)? } else { None },
         processes: uses.iter().map(process_charts).collect(),
         marks: marks(phase),
     })
+}
+
+/// The heat of `slots` points in at most `most` columns.
+fn heat_chart(heat: &[Heat], slots: usize, most: usize) -> HeatChart {
+    let every = slots.div_ceil(most).max(1);
+    let columns = heat.chunks(every).map(|heat| Heat::sum(heat).column()).collect();
+    HeatChart { every, columns }
 }
 
 fn marks(phase: &PhaseResult) -> Vec<Mark> {
@@ -210,6 +240,7 @@ fn process_charts(line: &ProcessTimeline) -> ProcessCharts {
         processors: of(|point| Some(point.processors)),
         memory: of(|point| Some(point.rss_bytes as f64 / 1e6)),
         written: of(|point| Some(point.written_bytes? as f64 / point.length_s)),
+        network: of(|point| Some(point.network_bytes? as f64 / point.length_s)),
     }
 }
 
@@ -227,6 +258,7 @@ fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {
     KindCharts {
         name: name.to_owned(),
         rate: per_second(|point| point.ok.saturating_sub(point.drained)),
+        missed: per_second(|point| point.missed),
         failed: per_second(|point| point.failed),
         service: bands(points, |point| point.service),
         response: bands(points, |point| point.response),
@@ -256,6 +288,7 @@ fn bands(points: &[Point], clock: fn(&Point) -> Option<Percentiles>) -> Option<B
     };
     Some(Bands {
         p50: line(|p| p.p50),
+        p90: line(|p| p.p90),
         p99: line(|p| p.p99),
         p99_9: line(|p| p.p99_9),
         max: line(|p| p.max),

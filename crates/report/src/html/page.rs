@@ -12,7 +12,6 @@ use crate::ranking::{Ranking, store_labels};
 use crate::reasons::told_reasons;
 use crate::result::{AnomalyResult, HistogramError, RunResult, StoreRun, moments};
 use crate::terminal::row_cells;
-use crate::timeline::DrawnTimeline;
 use crate::view::{Scope, rows};
 use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_value, histories, moment_text, promises,
@@ -24,7 +23,7 @@ use super::account::{ClaimCard, claims, costs, outcomes};
 use super::brief::cut;
 use super::charts::Charts;
 use super::testbed::TestbedCard;
-use super::{page_style, script_json};
+use super::{chart_library, page_style, script_json};
 
 /// Anomalies that the page shows; all of them are in `anomalies.jsonl`.
 const ANOMALIES_ON_PAGE: usize = 100;
@@ -41,12 +40,18 @@ const FIGURES_ON_PAGE: usize = 200;
 /// Most rows of errors on the page.
 const ERRORS_ON_PAGE: usize = 200;
 
+/// What draws the page's charts, and chooses which.
+const SCRIPT: &str = concat!(
+    include_str!("../../templates/page/charts.js"),
+    include_str!("../../templates/page/page.js")
+);
+
 #[derive(Template)]
 #[template(path = "report.html")]
 pub(super) struct Page {
     suite: String,
     title: String,
-    resources: Vec<[String; 7]>,
+    resources: Vec<ResourceRow>,
     version: String,
     debug: bool,
     when: String,
@@ -72,8 +77,12 @@ pub(super) struct Page {
     plan: String,
     has_timeline: bool,
     has_capacity: bool,
+    /// The page belongs to a run that may go on.
+    is_live: bool,
     data: String,
+    charts_style: &'static str,
     style: &'static str,
+    library: &'static str,
     script: &'static str,
 }
 
@@ -117,9 +126,9 @@ struct Row {
 impl Page {
     pub(super) fn new(
         result: &RunResult,
-        timeline: &DrawnTimeline,
+        charts: &Charts,
+        is_live: bool,
     ) -> Result<Page, HistogramError> {
-        let charts = Charts::new(result, timeline)?;
         let unit = LatencyUnit::for_result(result);
         let labels = store_labels(result);
         let mut stores = Vec::new();
@@ -164,9 +173,12 @@ impl Page {
             plan: plan(&result.suite.plan),
             has_timeline: charts.has_timeline(),
             has_capacity: result.runs.iter().any(|run| !run.capacity.is_empty()),
-            data: script_json(&charts),
+            is_live,
+            data: script_json(charts),
+            charts_style: include_str!("../../templates/uplot/uPlot.min.css"),
             style: page_style(),
-            script: include_str!("../../templates/report.js"),
+            library: chart_library(),
+            script: SCRIPT,
         })
     }
 }
@@ -320,49 +332,56 @@ fn capabilities(has: Capabilities) -> String {
     }
 }
 
+/// What a phase of a store took of the machine.
+struct ResourceRow {
+    store: String,
+    phase: String,
+    machine: String,
+    own: String,
+    servers: Vec<String>,
+}
+
 /// For each phase what the machine, kvdyno and the servers used.
-fn resources(result: &RunResult, labels: &[String]) -> Vec<[String; 7]> {
+fn resources(result: &RunResult, labels: &[String]) -> Vec<ResourceRow> {
     let mut lines = Vec::new();
     for (run, label) in result.runs.iter().zip(labels) {
         for phase in &run.phases {
             let Some(used) = &phase.resources else { continue };
             let percent = |share: f64| format!("{:.1} %", share * 100.0);
-            let machine = format!(
-                "{} busy, {} waiting for storage, {} stolen",
-                percent(used.busy),
-                percent(used.iowait),
-                percent(used.steal)
-            );
-            let place = || [cut(label), cut(&phase.name)];
-            let [store, name] = place();
-            let none = String::new;
-            lines.push([store, name, "whole machine".into(), machine, none(), none(), none()]);
-            lines.push(process_line(place(), "kvdyno".to_owned(), &used.own));
-            for server in &used.servers {
+            let servers = used.servers.iter().filter_map(|server| {
                 let node = run.testbed.as_ref().and_then(|testbed| testbed.node_of(server.pid));
-                let who = match node {
-                    Some(node) => cut(&node.name),
-                    None => format!("server {}", server.pid),
-                };
-                lines.extend(server.used.map(|used| process_line(place(), who, &used)));
-            }
+                let who = node.map_or(format!("server {}", server.pid), |node| cut(&node.name));
+                Some(format!("{who}: {}", used_text(&server.used?)))
+            });
+            lines.push(ResourceRow {
+                store: cut(label),
+                phase: cut(&phase.name),
+                machine: format!(
+                    "{} busy, {} waiting for storage, {} stolen",
+                    percent(used.busy),
+                    percent(used.iowait),
+                    percent(used.steal)
+                ),
+                own: used_text(&used.own),
+                servers: servers.collect(),
+            });
         }
     }
     lines.truncate(RESOURCES_ON_PAGE);
     lines
 }
 
-fn process_line([store, phase]: [String; 2], who: String, used: &ProcessUse) -> [String; 7] {
-    let bytes = |bytes: Option<u64>| bytes.map_or(String::new(), |bytes| bytes_text(bytes as f64));
-    [
-        store,
-        phase,
-        who,
-        format!("{:.2} CPUs", used.processors),
+fn used_text(used: &ProcessUse) -> String {
+    let bytes = |bytes: Option<u64>, what: &str| {
+        bytes.map(|bytes| format!(", {} {what}", bytes_text(bytes as f64))).unwrap_or_default()
+    };
+    format!(
+        "{:.2} CPUs, at most {}{}{}",
+        used.processors,
         bytes_text(used.peak_rss as f64),
-        bytes(used.read_bytes),
-        bytes(used.written_bytes),
-    ]
+        bytes(used.read_bytes, "read"),
+        bytes(used.written_bytes, "written")
+    )
 }
 
 /// What phases were limited by, when they settled and where they left their level.

@@ -98,6 +98,6 @@ impl Page<'_> {
 /// If the template cannot be filled in.
 pub fn html(title: &str, columns: &[Column]) -> Result<String, askama::Error> {
     let rows = 0..columns.first().map_or(0, |column| column.cells.len());
-    let style = include_str!("../../templates/report.css");
+    let style = crate::html::page_style();
     Page { title, columns, rows, style }.render().map(|page| plain_lines(&page).into_owned())
 }

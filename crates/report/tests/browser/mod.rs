@@ -1,0 +1,193 @@
+//! A real browser, asked and told through a pipe (Chromium's own protocol): what a page shows, logs and requests.
+
+// Each program of tests uses a part.
+#![allow(dead_code)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// How long the browser may take for anything.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A browser without a window.
+pub struct Browser {
+    process: Child,
+    input: ChildStdin,
+    messages: Receiver<Value>,
+    asked: u64,
+    heard: Vec<Value>,
+    _profile: tempfile::TempDir,
+}
+
+/// A page of the browser.
+#[derive(Clone, Debug)]
+pub struct Tab(String);
+
+fn chromium() -> PathBuf {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|path| path.is_file());
+    found.expect("this test needs Chromium; install it with: apt-get install chromium")
+}
+
+impl Browser {
+    pub fn start() -> Browser {
+        let profile = tempfile::tempdir().expect("a folder for the browser");
+        // The shell gives the browser its input and output under the numbers that it wants.
+        let mut process = Command::new("sh")
+            .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null", "sh"])
+            .arg(chromium())
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"])
+            .args(["--disable-background-networking", "--no-first-run", "--disable-dev-shm-usage"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the browser starts");
+        let input = process.stdin.take().expect("its input");
+        let output = BufReader::new(process.stdout.take().expect("its output"));
+        let (tell, messages) = channel();
+        std::thread::spawn(move || {
+            for message in output.split(0).map_while(Result::ok) {
+                let message = serde_json::from_slice(&message).expect("the browser speaks JSON");
+                if tell.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        Browser { process, input, messages, asked: 0, heard: Vec::new(), _profile: profile }
+    }
+
+    /// A page of this size that shows nothing yet, and whose log and requests are kept.
+    pub fn tab(&mut self, width: u32, height: u32) -> Tab {
+        let target = self.call(None, "Target.createTarget", json!({ "url": "about:blank" }));
+        let to = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = self.call(None, "Target.attachToTarget", to);
+        let tab = Tab(attached["sessionId"].as_str().expect("a session").to_owned());
+        for method in ["Runtime.enable", "Log.enable", "Network.enable", "Page.enable"] {
+            self.ask(&tab, method, json!({}));
+        }
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.ask(&tab, "Emulation.setDeviceMetricsOverride", size);
+        tab
+    }
+
+    /// Opens a page of kvdyno's and waits until its charts are drawn.
+    pub fn go(&mut self, tab: &Tab, url: &str) {
+        self.ask(tab, "Page.navigate", json!({ "url": url }));
+        self.wait(
+            tab,
+            "document.readyState === 'complete' && document.body.dataset.charts !== undefined",
+        );
+    }
+
+    /// Waits until an expression is true on the page.
+    pub fn wait(&mut self, tab: &Tab, expression: &str) {
+        let give_up = Instant::now() + PATIENCE;
+        while self.look(tab, &format!("!!({expression})")) != json!(true) {
+            let troubles = self.troubles(tab, "");
+            assert!(Instant::now() < give_up, "never true: {expression}; {troubles:#?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The value of an expression on the page.
+    pub fn look(&mut self, tab: &Tab, expression: &str) -> Value {
+        let asked =
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let answer = self.ask(tab, "Runtime.evaluate", asked);
+        match answer.get("exceptionDetails") {
+            Some(details) if !details.to_string().contains("navigated") => {
+                panic!("{expression}: {details}")
+            }
+            _ => answer["result"]["value"].clone(),
+        }
+    }
+
+    /// Asks the browser something about the page.
+    pub fn ask(&mut self, tab: &Tab, method: &str, parameters: Value) -> Value {
+        self.call(Some(tab), method, parameters)
+    }
+
+    /// What the page logged, threw, or requested from anywhere but `own`.
+    pub fn troubles(&mut self, tab: &Tab, own: &str) -> Vec<String> {
+        let heard: Vec<Value> = self.messages.try_iter().collect();
+        self.heard.extend(heard);
+        let of_tab = self.heard.iter().filter(|message| message["sessionId"] == tab.0.as_str());
+        of_tab
+            .filter(|message| match message["method"].as_str() {
+                Some("Runtime.consoleAPICalled" | "Runtime.exceptionThrown" | "Log.entryAdded") => {
+                    true
+                }
+                Some("Network.requestWillBeSent") => {
+                    let url = message["params"]["request"]["url"].as_str().unwrap_or_default();
+                    !url.starts_with(own) && !url.starts_with("data:")
+                }
+                _ => false,
+            })
+            .map(Value::to_string)
+            .collect()
+    }
+
+    fn call(&mut self, tab: Option<&Tab>, method: &str, parameters: Value) -> Value {
+        self.asked += 1;
+        let mut message = json!({ "id": self.asked, "method": method, "params": parameters });
+        if let Some(tab) = tab {
+            message["sessionId"] = json!(tab.0);
+        }
+        let text = message.to_string() + "\0";
+        self.input.write_all(text.as_bytes()).expect("the browser listens");
+        loop {
+            let message = self.messages.recv_timeout(PATIENCE).expect("the browser answers");
+            if message["id"] == json!(self.asked) {
+                assert!(message.get("error").is_none(), "{method}: {message}");
+                return message["result"].clone();
+            }
+            self.heard.push(message);
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// On the page: each chart that is shown, by its id, with the numbers of its points and of the dots in colour on its
+/// canvas.
+pub const SHOWN_CHARTS: &str = "Object.fromEntries([...document.querySelectorAll('figure [data-points]')]
+    .filter((chart) => chart.offsetParent)
+    .map((chart) => {
+      const canvas = chart.querySelector('canvas');
+      if (!canvas) return [chart.id, [+chart.dataset.points, chart.querySelectorAll('.bar').length]];
+      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+      copy.drawImage(canvas, 0, 0);
+      const dots = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+      let seen = 0;
+      for (let i = 0; i < dots.length; i += 4) {
+        const [r, g, b, a] = dots.slice(i, i + 4);
+        if (a > 60 && Math.max(r, g, b) - Math.min(r, g, b) > 40) seen++;
+      }
+      return [chart.id, [+chart.dataset.points, seen]];
+    }))";
+
+/// Every chart that is shown has data and something in colour on it; gives their ids.
+pub fn assert_drawn(browser: &mut Browser, tab: &Tab) -> Vec<String> {
+    let charts = browser.look(tab, SHOWN_CHARTS);
+    let charts = charts.as_object().expect("charts");
+    for (id, seen) in charts {
+        let (points, dots) = (seen[0].as_u64(), seen[1].as_u64());
+        assert!(points > Some(0) && dots > Some(0), "{id} is empty: {seen}");
+    }
+    charts.keys().cloned().collect()
+}
