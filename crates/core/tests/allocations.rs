@@ -162,7 +162,7 @@ impl Observer for Unobserved {
 
 /// One store and what is known of it.
 struct Bench {
-    store: Arc<ArrayStore>,
+    store: Arc<dyn AnyStore>,
     context: StoreContext,
 }
 
@@ -170,7 +170,7 @@ impl Bench {
     fn new(threading: Threading, fields: u16) -> Bench {
         let slots = (0..RECORDS).map(|_| Mutex::new(Slot::default()));
         let slots = Arc::new(slots.collect());
-        let store = Arc::new(ArrayStore { slots, fields, threading });
+        let store: Arc<dyn AnyStore> = Arc::new(ArrayStore { slots, fields, threading });
         let dataset = Dataset {
             id: 1,
             session: 2,
@@ -192,7 +192,7 @@ impl Bench {
             dataset,
             ledger: Some(Arc::new(ledger.unwrap())),
             fields_apart: fields > 1,
-            profile: (Arc::clone(&store) as Arc<dyn AnyStore>).ask_profile().unwrap(),
+            profile: store.ask_profile().unwrap(),
             options: LoadOptions {
                 threads: 1,
                 // Longer than any run here: handing an interval over allocates.
@@ -227,7 +227,7 @@ impl Bench {
         let plan = PhasePlan::plain(0, "count", vec![group], Duration::from_secs(60));
         let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
         let before = counting::count();
-        let measure = Arc::clone(&self.store).run(&job, &mut Unobserved).unwrap();
+        let measure = self.store.run(&job, &mut Unobserved).unwrap();
         let allocations = counting::count() - before;
         assert_eq!(measure.series.iter().map(|(_, series)| series.ok).sum::<u64>(), operations);
         assert!(measure.anomalies.is_empty(), "{:?}", measure.anomalies[0]);

@@ -232,7 +232,7 @@ pub fn answers_within(
     while Instant::now() < give_up && !context.interrupt.is_raised() {
         let Ok(job) = Job::new(phase.clone(), context.clone()) else { return false };
         let mut watcher = OnlyProgress(PhaseLine::new(&context.profile.store, &phase, true));
-        let answered = Arc::clone(store).run(&Arc::new(job), &mut watcher);
+        let answered = store.run(&Arc::new(job), &mut watcher);
         if answered.is_ok_and(|measure| measure.errors.is_empty()) {
             return true;
         }
@@ -283,9 +283,8 @@ fn carry(
     quiet: bool,
 ) -> Result<PhaseMeasure, Failure> {
     let mut watcher = OnlyProgress(PhaseLine::new(&context.profile.store, phase, quiet));
-    let measure = Arc::clone(store)
-        .run(&Arc::new(job), &mut watcher)
-        .map_err(|error| Failure::of_load(url, &error))?;
+    let measure =
+        store.run(&Arc::new(job), &mut watcher).map_err(|error| Failure::of_load(url, &error))?;
     let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
     match (measure.stopped, measure.errors.first()) {
         (StopReason::Interrupted, _) => Err(Failure::interrupted()),

@@ -67,7 +67,7 @@ impl BareLoad<'_> {
                 GroupPlan { requests: Some(requests), ..GroupPlan::plain("counted", mix, records) };
             let plain = PhasePlan::plain(index, &format!("phase-{index}"), vec![group], NEVER);
             let phase = PhasePlan { verify: self.verify, ..plain };
-            Arc::clone(&store).run(&Arc::new(Job::new(phase, context.clone())?), observer)
+            store.run(&Arc::new(Job::new(phase, context.clone())?), observer)
         };
         carry(0, &[(Kind::Insert, 1_000)], RECORDS, 0, &mut Unobserved)?;
         let mix = [(Kind::Get, 1_000 - self.updates), (Kind::Update, self.updates)];

@@ -2,6 +2,7 @@
 
 mod any_store;
 mod backoff;
+mod blocking;
 mod client_loop;
 mod compose;
 mod connection_tasks;

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
 
+use super::any_store::AnyStore;
 use super::error::LoadError;
 use super::job::{Job, asks_for_history, no_history};
 use super::layout::lay_out;
@@ -20,7 +21,7 @@ use crate::measure::{
     self, Batch, Collector, ErrorSummary, Interval, Nanos, OldRecords, PhaseMeasure, Stalls,
     StopReason, TimelineBuilder, Watchdog, WorkerUse, now,
 };
-use crate::store::{ErrorClass, Store, Threading};
+use crate::store::{ErrorClass, Threading};
 use crate::verify::linearizability::{self, Examined, Linearizability};
 use crate::verify::{Anomaly, Behind, Examiner, Findings, History, Kept, Tally};
 use crate::workload::Marks;
@@ -41,8 +42,8 @@ const LOOK: Nanos = 500_000_000;
 ///
 /// # Errors
 /// [`LoadError`] if the phase could not begin; what went wrong later is in the measure.
-pub(super) fn carry<S: Store>(
-    store: &Arc<S>,
+pub(super) fn carry(
+    store: &Arc<dyn AnyStore>,
     job: &Arc<Job>,
     observer: &mut dyn Observer,
 ) -> Result<PhaseMeasure, LoadError> {
@@ -69,7 +70,7 @@ struct Started {
     reports: Receiver<Report>,
 }
 
-fn start<S: Store>(store: &Arc<S>, job: &Arc<Job>) -> Result<Started, LoadError> {
+fn start(store: &Arc<dyn AnyStore>, job: &Arc<Job>) -> Result<Started, LoadError> {
     let options = &job.context.options;
     let seats = lay_out(job, store.threading(), options.threads);
     let workers = seats.len();
@@ -80,7 +81,6 @@ fn start<S: Store>(store: &Arc<S>, job: &Arc<Job>) -> Result<Started, LoadError>
     let examiners: Vec<_> = seats.iter().map(|_| Examiner::new(job.examination())).collect();
     for ((worker, seats), examiner) in seats.into_iter().enumerate().zip(examiners) {
         let assignment = Assignment {
-            store: Arc::clone(store),
             job: Arc::clone(job),
             worker,
             seats,
@@ -91,7 +91,9 @@ fn start<S: Store>(store: &Arc<S>, job: &Arc<Job>) -> Result<Started, LoadError>
             pin: pins.as_ref().map(|cpus| cpus[worker]),
         };
         let thread = std::thread::Builder::new().name(format!("worker-{worker}"));
-        if let Err(source) = thread.spawn(move || threads::carry(assignment)) {
+        let store = Arc::clone(store);
+        let carried = move || threads::carry(|assignment| store.carry(assignment), &assignment);
+        if let Err(source) = thread.spawn(carried) {
             gate.open(None);
             return Err(LoadError::System { what: "a worker thread", source });
         }

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::any_store::AnyStore;
 use super::backoff::Backoff;
 use super::job::{Again, Job};
 use super::observer::{Observer, Progress};
 use super::phase::carry;
 use crate::measure::{self, Interval, Nanos, PhaseMeasure, StopReason};
-use crate::store::{Consistency, Store};
+use crate::store::Consistency;
 use crate::verify::{ANOMALIES_KEPT, Anomaly, Behind, Finding, RIGHT_AGAIN, Suspects, Tally};
 use crate::workload::{Marked, Marks};
 
@@ -30,8 +31,8 @@ const STOPPED: &str = "kvdyno was stopped";
 
 /// Reads what was not answered, and then each suspect's record, again, and writes down what that gave. A place
 /// that is still old or absent is named lost, once.
-pub(super) fn recheck<S: Store>(
-    store: &Arc<S>,
+pub(super) fn recheck(
+    store: &Arc<dyn AnyStore>,
     job: &Job,
     measure: &mut PhaseMeasure,
     observer: &mut dyn Observer,
@@ -89,15 +90,15 @@ struct Asked {
 }
 
 /// Passes over records that were marked.
-struct Passes<'a, S> {
-    store: &'a Arc<S>,
+struct Passes<'a> {
+    store: &'a Arc<dyn AnyStore>,
     job: &'a Job,
     observer: Aside<'a>,
     /// Number of the next operation.
     first: u64,
 }
 
-impl<S: Store> Passes<'_, S> {
+impl Passes<'_> {
     fn is_stopped(&self) -> bool {
         self.job.context.interrupt.is_raised()
     }

@@ -19,7 +19,7 @@ use super::error::LoadError;
 use super::job::Job;
 use super::lane::Lane;
 use super::layout::Seat;
-use super::pace::{RuntimePace, ThreadPace};
+use super::pace::{Pacing, RuntimePace, ThreadPace};
 use super::request_clock::{ConnectionClock, OwnClock, Ticking};
 use super::schedule::Dues;
 use super::timer::Timer;
@@ -65,40 +65,76 @@ impl Gate {
 }
 
 /// What a worker thread is given.
-pub(super) struct Assignment<S> {
-    pub store: Arc<S>,
-    pub job: Arc<Job>,
-    pub worker: usize,
-    pub seats: Vec<Seat>,
+pub struct Assignment {
+    pub(super) job: Arc<Job>,
+    pub(super) worker: usize,
+    pub(super) seats: Vec<Seat>,
     /// Made with those of all other workers: the ledger is told how many there will be.
-    pub examiner: Cell<Option<Examiner>>,
-    pub gate: Arc<Gate>,
-    pub batches: Sender<Batch>,
-    pub reports: Sender<Report>,
+    pub(super) examiner: Cell<Option<Examiner>>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) batches: Sender<Batch>,
+    pub(super) reports: Sender<Report>,
     /// Processor to stay on.
-    pub pin: Option<usize>,
+    pub(super) pin: Option<usize>,
 }
 
-/// A worker thread's whole life.
-pub(super) fn carry<S: Store>(assignment: Assignment<S>) {
+/// What a worker did; `None` if it was sent home before the start.
+pub struct Carried(Option<WorkerReport>);
+
+/// A worker thread's whole life. `load` carries what is assigned, with clients of the store.
+pub(super) fn carry(
+    load: impl FnOnce(&Assignment) -> Result<Carried, LoadError>,
+    assignment: &Assignment,
+) {
     if let Some(cpu) = assignment.pin {
         // Where the system forbids it the worker runs unpinned, which costs precision only.
         let _ = crate::measure::pin_current_thread(cpu);
     }
-    let reports = assignment.reports.clone();
     // A panic in a driver must not leave the phase's thread waiting.
-    let ended = catch_unwind(AssertUnwindSafe(|| match assignment.store.threading() {
-        Threading::InProcess => block_on_calling_thread(carry_in_process(assignment)),
-        Threading::Networked => carry_networked(assignment),
-    }));
-    let report = match ended {
-        Ok(Ok(Some(ended))) => Report::Ended(Box::new(ended)),
-        Ok(Ok(None)) => return,
+    let report = match catch_unwind(AssertUnwindSafe(|| load(assignment))) {
+        Ok(Ok(Carried(Some(ended)))) => Report::Ended(Box::new(ended)),
+        Ok(Ok(Carried(None))) => return,
         Ok(Err(error)) => Report::Refused(error),
         Err(_) => Report::Refused(LoadError::Panicked),
     };
     // The phase's thread may have given up on this worker: then nobody listens.
-    let _ = reports.send(report);
+    let _ = assignment.reports.send(report);
+}
+
+/// Carries a worker's load with clients of `store`: all of a phase that is compiled for each store.
+pub(super) fn carry_with<S: Store>(
+    store: &Arc<S>,
+    assignment: &Assignment,
+) -> Result<Carried, LoadError> {
+    let connecting = connect_all(&**store, &assignment.seats);
+    match store.threading() {
+        Threading::InProcess => {
+            let connections = block_on_calling_thread(connecting)?;
+            Ok(carry_in_process(assignment, |worker, pacing| {
+                let deadline = || worker.deadline();
+                let pace = ThreadPace { deadline, pacing, spun: Cell::new(0) };
+                block_on_calling_thread(async {
+                    for (lane, connection) in connections {
+                        for client in connection.clients {
+                            run_client(worker, lane, &pace, OwnClock, client).await;
+                        }
+                    }
+                });
+                pace.spun.get()
+            }))
+        }
+        Threading::Networked => carry_networked(
+            assignment,
+            Box::pin(async {
+                let connections = connecting.await?;
+                Ok(Box::new(move |worker: &Rc<Worker>, pace: &Rc<WorkerPace>| {
+                    let tasks = |(lane, connection)| tasks_of::<S>(worker, lane, pace, connection);
+                    let tasks = connections.into_iter().map(tasks).collect();
+                    Box::pin(WorkerConnections::new(tasks)) as Clients
+                }) as Connected)
+            }),
+        ),
+    }
 }
 
 /// Runs a future whose waits block the thread themselves.
@@ -124,19 +160,20 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, LoadError> {
 }
 
 async fn connect_all<S: Store>(
-    assignment: &Assignment<S>,
+    store: &S,
+    seats: &[Seat],
 ) -> Result<Vec<(usize, Connection<S::Client, S::Transport>)>, LoadError> {
     let mut connections = Vec::new();
-    for (lane, seat) in assignment.seats.iter().enumerate() {
+    for (lane, seat) in seats.iter().enumerate() {
         for _ in 0..seat.connections {
-            let connection = assignment.store.connect(seat.slots as usize).await;
+            let connection = store.connect(seat.slots as usize).await;
             connections.push((lane, connection.map_err(LoadError::Unavailable)?));
         }
     }
     Ok(connections)
 }
 
-impl<S: Store> Assignment<S> {
+impl Assignment {
     fn begin(&self) -> Option<(Nanos, Worker)> {
         let _ = self.reports.send(Report::Ready);
         let start = self.gate.wait()?;
@@ -187,22 +224,16 @@ impl<S: Store> Assignment<S> {
     }
 }
 
-async fn carry_in_process<S: Store>(
-    assignment: Assignment<S>,
-) -> Result<Option<WorkerReport>, LoadError> {
-    let mut connections = connect_all(&assignment).await?;
-    let Some((start, worker)) = assignment.begin() else { return Ok(None) };
+/// All clients of a worker whose store is in this process; gives how long they spun, ns.
+fn carry_in_process(
+    assignment: &Assignment,
+    clients: impl FnOnce(&Worker, Pacing) -> Nanos,
+) -> Carried {
+    let Some((start, worker)) = assignment.begin() else { return Carried(None) };
     let begun = ThreadTime::now();
-    let pacing = assignment.job.context.options.pace;
-    let pace = ThreadPace { deadline: || worker.deadline(), pacing, spun: Cell::new(0) };
     wait_for_start(start);
-    for (lane, connection) in connections.drain(..) {
-        for client in connection.clients {
-            run_client(&worker, lane, &pace, OwnClock, client).await;
-        }
-    }
-    let (took, spun) = (ThreadTime::now().since(begun), pace.spun.get());
-    Ok(Some(assignment.end(worker, start, took, spun)))
+    let spun = clients(&worker, assignment.job.context.options.pace);
+    Carried(Some(assignment.end(worker, start, ThreadTime::now().since(begun), spun)))
 }
 
 fn wait_for_start(start: Nanos) {
@@ -211,25 +242,33 @@ fn wait_for_start(start: Nanos) {
     }
 }
 
-fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<WorkerReport>, LoadError> {
+/// How the clients of a worker with a runtime wait.
+type WorkerPace = RuntimePace<Box<dyn Fn() -> Nanos>>;
+/// All clients of a worker, over when the last has ended.
+type Clients = Pin<Box<dyn Future<Output = ()>>>;
+/// Makes a worker's clients of its connections.
+type Connected = Box<dyn FnOnce(&Rc<Worker>, &Rc<WorkerPace>) -> Clients>;
+
+fn carry_networked(
+    assignment: &Assignment,
+    connecting: Pin<Box<dyn Future<Output = Result<Connected, LoadError>> + '_>>,
+) -> Result<Carried, LoadError> {
     let runtime = runtime()?;
     let local = LocalSet::new();
     local.block_on(&runtime, async {
-        let connections = connect_all(&assignment).await?;
+        let connected = connecting.await?;
         let timer = Timer::new().map_err(timer_refused)?;
-        let Some((start, worker)) = assignment.begin() else { return Ok(None) };
+        let Some((start, worker)) = assignment.begin() else { return Ok(Carried(None)) };
         let worker = Rc::new(worker);
         wait_for_start(start);
         let begun = ThreadTime::now();
         let job = Arc::clone(&assignment.job);
         let pacing = job.context.options.pace;
-        let pace = Rc::new(RuntimePace::new(move || job.controls.deadline(), pacing));
-        let tasks = |(lane, connection)| tasks_of::<S>(&worker, lane, &pace, connection);
+        let deadline = Box::new(move || job.controls.deadline()) as Box<dyn Fn() -> Nanos>;
+        let pace = Rc::new(RuntimePace::new(deadline, pacing));
         let mut set = JoinSet::new();
         // All connections are one task, whose turns are not to be cut short as if it were one connection.
-        set.spawn_local(unconstrained(WorkerConnections::new(
-            connections.into_iter().map(tasks).collect(),
-        )));
+        set.spawn_local(unconstrained(connected(&worker, &pace)));
         let mut server = JoinSet::new();
         let serving = Rc::clone(&pace);
         server.spawn_local(async move { serving.run(timer).await });
@@ -241,7 +280,8 @@ fn carry_networked<S: Store>(assignment: Assignment<S>) -> Result<Option<WorkerR
         server.shutdown().await;
         let took = ThreadTime::now().since(begun);
         let spun = pace.spun();
-        Ok(Rc::into_inner(worker).map(|worker| assignment.end(worker, start, took, spun)))
+        let worker = Rc::into_inner(worker);
+        Ok(Carried(worker.map(|worker| assignment.end(worker, start, took, spun))))
     })
 }
 
@@ -252,7 +292,7 @@ fn timer_refused(source: io::Error) -> LoadError {
 fn tasks_of<S: Store>(
     worker: &Rc<Worker>,
     lane: usize,
-    pace: &Rc<RuntimePace<impl Fn() -> Nanos + 'static>>,
+    pace: &Rc<WorkerPace>,
     connection: Connection<S::Client, S::Transport>,
 ) -> ConnectionTasks<'static, Ticking<S::Transport>> {
     let turns = ConnectionClock::of(connection.clients.len());

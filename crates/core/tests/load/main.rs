@@ -63,7 +63,7 @@ impl Observer for Seen {
 impl Bench {
     fn new(threading: Threading, behaviour: Behaviour) -> Bench {
         let store = Arc::new(Shared(Arc::new(MapStore::new(threading, behaviour))));
-        let profile: Profile = (Arc::clone(&store) as Arc<dyn AnyStore>).ask_profile().unwrap();
+        let profile: Profile = (&*store as &dyn AnyStore).ask_profile().unwrap();
         let dataset = Dataset {
             id: 1,
             session: 2,
@@ -101,10 +101,15 @@ impl Bench {
         Bench { store, context }
     }
 
+    /// The store as what carries load takes it.
+    fn any_store(&self) -> Arc<dyn AnyStore> {
+        Arc::<Shared>::clone(&self.store)
+    }
+
     fn run(&self, plan: PhasePlan) -> (PhaseMeasure, Seen) {
         let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
         let mut seen = Seen::default();
-        let measure = Arc::clone(&self.store).run(&job, &mut seen).unwrap();
+        let measure = self.any_store().run(&job, &mut seen).unwrap();
         (measure, seen)
     }
 

@@ -41,9 +41,9 @@ impl Observer for Counted {
 fn run_and_then(bench: &Bench, plan: PhasePlan, mut then: impl FnMut()) -> (PhaseMeasure, u64) {
     let job = Arc::new(Job::new(plan, bench.context.clone()).unwrap());
     let mut observer = Counted::default();
-    let mut measure = Arc::clone(&bench.store).load(&job, &mut observer).unwrap();
+    let mut measure = bench.any_store().load(&job, &mut observer).unwrap();
     then();
-    Arc::clone(&bench.store).look_again(&job, &mut measure, &mut observer);
+    bench.any_store().look_again(&job, &mut measure, &mut observer);
     assert_eq!(observer.completed, measure.started, "passes are no part of the timeline");
     (measure, observer.asked_again)
 }

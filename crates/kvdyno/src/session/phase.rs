@@ -119,11 +119,11 @@ impl Session<'_> {
         let store = (output.store_number(), self.context.profile.store.as_str());
         let disturbance = Disturbance::new(self.keeper.as_ref(), around, phase);
         let mut watch = Watch::new(output.events(), output.origin(), store, phase, disturbance);
-        let measure = Arc::clone(&self.store).load(job, &mut watch);
+        let measure = self.store.load(job, &mut watch);
         // What looks at suspects waits for it: what cannot be reached is not lost.
         let told = watch.disturbance().end();
         let mut measure = measure?;
-        Arc::clone(&self.store).look_again(job, &mut measure, &mut watch);
+        self.store.look_again(job, &mut measure, &mut watch);
         Ok((measure, told))
     }
 

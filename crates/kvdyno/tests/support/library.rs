@@ -100,7 +100,7 @@ impl Run {
 
     pub fn carry(&self, plan: PhasePlan) -> PhaseMeasure {
         let job = Arc::new(Job::new(plan, self.context.clone()).unwrap());
-        Arc::clone(&self.store).run(&job, &mut Unobserved).unwrap()
+        self.store.run(&job, &mut Unobserved).unwrap()
     }
 }
 

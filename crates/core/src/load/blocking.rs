@@ -1,0 +1,116 @@
+//! What is done with an opened store, whatever its type; each of these calls blocks its thread.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::any_store::AnyStore;
+use super::copies::{self, Agreement};
+use super::error::LoadError;
+use super::job::{Job, StoreContext};
+use super::observer::Observer;
+use super::phase::carry;
+use super::recheck::recheck;
+use super::threads;
+use crate::measure::PhaseMeasure;
+use crate::store::{Answer, ErasedStore, Joined, Profile, RequestError, Threading};
+
+impl dyn AnyStore {
+    /// Carries the load of a phase; blocks until nothing is in flight any more.
+    ///
+    /// # Errors
+    /// [`LoadError`] if the phase could not begin; what went wrong later is in the measure.
+    pub fn load(
+        self: &Arc<Self>,
+        job: &Arc<Job>,
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseMeasure, LoadError> {
+        carry(self, job, observer)
+    }
+
+    /// Reads again what was not answered or looked wrong, which tells what is lost from what was late, and
+    /// asks the store for its own figures: enters both. What was broken is repaired by then; blocks.
+    pub fn look_again(
+        self: &Arc<Self>,
+        job: &Job,
+        measure: &mut PhaseMeasure,
+        observer: &mut dyn Observer,
+    ) {
+        // A store that stands in front of another neither has a record for good nor loses one.
+        match self.behind() {
+            Some(behind) => recheck(&behind.into(), job, measure, observer),
+            None => recheck(self, job, measure, observer),
+        }
+        // Servers may be asked, and are not waited for if the user does not.
+        if !job.context.interrupt.is_urgent() {
+            measure.figures = wait(self.threading(), self.figures()).unwrap_or_default();
+        }
+    }
+
+    /// Both, of a phase without faults.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn run(
+        self: &Arc<Self>,
+        job: &Arc<Job>,
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseMeasure, LoadError> {
+        let mut measure = self.load(job, observer)?;
+        self.look_again(job, &mut measure, observer);
+        Ok(measure)
+    }
+}
+
+/// What is asked outside the load.
+impl dyn AnyStore + '_ {
+    /// As [`Store::profile`].
+    ///
+    /// # Errors
+    /// [`LoadError::Unavailable`] if the store cannot be reached or refuses.
+    pub fn ask_profile(&self) -> Result<Profile, LoadError> {
+        self.ask(ErasedStore::profile(self))
+    }
+
+    /// Reads every copy of records 0..`records` by itself and compares.
+    ///
+    /// # Errors
+    /// [`LoadError`] if no copy could be looked for.
+    pub fn compare_copies(
+        &self,
+        context: &StoreContext,
+        records: u64,
+    ) -> Result<Agreement, LoadError> {
+        wait(self.threading(), async {
+            let copies = self.copies().await.map_err(LoadError::Unavailable)?;
+            copies::compare(copies, context, records).await
+        })?
+    }
+
+    /// As [`Store::join`].
+    ///
+    /// # Errors
+    /// [`LoadError::Unavailable`] if records could not be moved.
+    pub fn take_in(&self, server: &str) -> Result<Joined, LoadError> {
+        self.ask(self.join(server))
+    }
+
+    /// As [`Store::held_by`].
+    ///
+    /// # Errors
+    /// [`LoadError::Unavailable`] if that cannot be told.
+    pub fn ask_held_by(&self, server: &str, keys: &[Vec<u8>]) -> Result<u64, LoadError> {
+        self.ask(self.held_by(server, keys))
+    }
+
+    fn ask<T>(&self, asked: impl Future<Output = Answer<T>>) -> Result<T, LoadError> {
+        wait(self.threading(), asked)?.map_err(|error: RequestError| LoadError::Unavailable(error))
+    }
+}
+
+/// What a store is asked for on the calling thread.
+fn wait<T>(threading: Threading, asked: impl Future<Output = T>) -> Result<T, LoadError> {
+    Ok(match threading {
+        Threading::InProcess => threads::block_on_calling_thread(asked),
+        Threading::Networked => tokio::task::LocalSet::new().block_on(&threads::runtime()?, asked),
+    })
+}
