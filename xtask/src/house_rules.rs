@@ -2,6 +2,7 @@
 //! of functions, reasons for `unsafe` blocks) are left to it.
 
 mod circles;
+mod faces;
 mod modules;
 mod names;
 mod tokens;
@@ -75,6 +76,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
             "md" => breaches.extend(broken_links(root, &file, &text)),
             "rs" => {
                 breaches.extend(in_source(&file, &text));
+                breaches.extend(faces::in_root(&file, &text));
                 rust.push((file, text));
             }
             _ => {}

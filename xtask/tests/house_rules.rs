@@ -114,6 +114,22 @@ fn one_file_starts_a_program_for_all_tests() {
 }
 
 #[test]
+fn the_face_of_a_crate_says_what_it_hands_out_and_no_more() {
+    const FACE: &str = "crates/a/src/lib.rs";
+    let with = |more: &str| {
+        let text = format!("//! Why.\n\nmod good;\nmod utils;\n{more}");
+        let mut found = found(FACE, &text);
+        found.retain(|breach| breach.contains("lib.rs"));
+        found
+    };
+    assert_eq!(with("\n// The good.\npub use good::{\n    A, B,\n};\n"), Vec::<String>::new());
+    let unnamed = with("\n// The good.\npub use good::A;\n\npub use good::B;\n");
+    assert_eq!(unnamed.len(), 1, "{unnamed:?}");
+    assert!(unnamed[0].contains("lib.rs:9: no line above says what"), "{unnamed:?}");
+    assert!(with("\npub fn f() {}\n")[0].contains("lib.rs:6: a crate's face hands out"));
+}
+
+#[test]
 fn links_lead_somewhere() {
     one("docs/A.md", "See [b](B.md#part).\n", "docs/A.md:1: link to nothing: B.md#part");
     let fine = "[a](A.md) [w](https://example.org/x) [h](#here) [up](../CHANGELOG.md)\n";

@@ -4,17 +4,31 @@
 //! Data flows one way: [`suite`] → [`workload`] plan → [`load`] → [`store`] → [`measure`] and
 //! [`verify`] → [`verdict`].
 
-mod cache;
-pub mod capacity;
-pub mod cost;
-pub mod folder;
+// What every part needs and no part owns: units, hints, numbers in words, draws.
 pub mod ground;
-pub mod load;
-pub mod lock;
-pub mod measure;
+// What may be shown to somebody: secrets are hidden here.
 pub mod shown;
-pub mod store;
+// Folders and locks that go away with the process that has them.
+pub mod folder;
+pub mod lock;
+
+// A suite file, and the plan of phases that it becomes.
 pub mod suite;
-pub mod verdict;
-pub mod verify;
+// Keys, distributions, values, mixes, faults: pure functions of a seed and an operation's id.
 pub mod workload;
+// What a store implements.
+pub mod store;
+// The load loop, and what carries it.
+pub mod load;
+// The clock, histograms, intervals, resources.
+pub mod measure;
+// Stamps, the ledger, anomalies, histories and their linearizability.
+pub mod verify;
+// Reasons for and against a measurement; conditions and claims.
+pub mod verdict;
+// The search for the highest rate, and the law of scaling.
+pub mod capacity;
+// What servers cost, from prices that the user states.
+pub mod cost;
+
+mod cache;

@@ -1,35 +1,45 @@
 //! Results on disk and every way of showing them. The result model ([`result`]) and the one list of
-//! report lines ([`lines`]) feed the terminal, HTML and Markdown alike, so that no two of them tell
-//! different figures.
+//! report lines feed the terminal, HTML and Markdown alike, so that no two of them tell different
+//! figures.
 
-pub mod account;
-pub mod capacity;
-pub mod claims;
-pub mod compare;
-pub mod cost;
+// What a run tells while it lasts, and the fold that makes its result.
 pub mod events;
-mod figures;
+// What `result.json` holds.
+pub mod result;
+// The folder of a result, and the names and forms of its files.
 pub mod files;
 pub mod folder;
-pub mod happenings;
-pub mod html;
-pub mod junit;
-pub mod lines;
-pub mod markdown;
+
+// What a result says: faults' costs, claims, conditions, costs, requirements.
+pub mod account;
+pub mod claims;
+pub mod cost;
 pub mod objective;
-pub mod ranking;
-pub mod reasons;
-pub mod result;
+pub mod winnow;
+// Two results against each other, and several trials together.
+pub mod compare;
+pub mod trials;
+
+// A result on the terminal, as Markdown, for CI servers.
+pub mod junit;
+pub mod markdown;
+pub mod terminal;
+// A row of the table.
+pub mod view;
+
+mod capacity;
+mod figures;
+mod happenings;
+mod html;
+mod lines;
+mod ranking;
+mod reasons;
 #[cfg(test)]
 #[path = "../tests/sample/mod.rs"]
 mod sample;
-pub mod scorecard;
-pub mod terminal;
-pub mod timeline;
-pub mod trials;
-pub mod view;
-pub mod winnow;
-pub mod wording;
+mod scorecard;
+mod timeline;
+mod wording;
 
 // The made-up run of `sample` belongs to the tests of `tests/`, too, and names the crate as they do.
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The one list of report lines. The terminal's table, the page, Markdown and comparisons are all
-//! made from it: a line is a label, a unit, which direction is better, and where its value is.
+//! made from it: a line is a label, a unit, and where its value is.
 
 use crate::capacity::capacity_lines;
 use crate::cost::cost_lines;
@@ -8,17 +8,6 @@ use crate::scorecard::scorecard_lines;
 use crate::view::{PhaseView, main_row};
 use crate::wording::shows_published;
 use kvdyno_core::ground::numbers::{grouped, significant};
-
-/// Which direction is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// More is better.
-    Higher,
-    /// Less is better.
-    Lower,
-    /// Neither: it describes the test.
-    Neither,
-}
 
 /// What a value is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +35,6 @@ pub struct ReportLine {
     pub meaning: &'static str,
     /// What the value is counted in.
     pub unit: LineUnit,
-    /// Which direction is better.
-    pub better: Better,
     /// The value; `None` where a row has none.
     pub value: fn(&PhaseView) -> Option<f64>,
     /// Operations that a row has at least if they are to carry the value.
@@ -61,7 +48,6 @@ const PLAIN: ReportLine = ReportLine {
     label: "",
     meaning: "",
     unit: LineUnit::Count,
-    better: Better::Neither,
     value: |_| None,
     least: 0,
     spare: false,
@@ -75,7 +61,7 @@ const fn latency(
     least: u64,
 ) -> ReportLine {
     let unit = LineUnit::Latency;
-    ReportLine { label, meaning, unit, better: Better::Lower, value, least, ..PLAIN }
+    ReportLine { label, meaning, unit, value, least, ..PLAIN }
 }
 
 /// The latency that rankings go by.
@@ -87,7 +73,6 @@ const HIT: ReportLine = ReportLine {
     label: "Hit",
     meaning: "share of the records asked for by gets that they found; rates and latencies are of those",
     unit: LineUnit::Share,
-    better: Better::Higher,
     value: |view| view.hit_ratio,
     ..PLAIN
 };
@@ -127,7 +112,6 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         label: "Req/Sec",
         meaning: "successful operations a second; gets that found nothing stand in rows of their own",
         unit: LineUnit::PerSecond,
-        better: Better::Higher,
         value: |view| view.rate,
         ..PLAIN
     },
@@ -135,7 +119,6 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         label: "Millis",
         meaning: "duration of the phase in ms",
         unit: LineUnit::Milliseconds,
-        better: Better::Neither,
         value: |view| view.wall_ms,
         spare: true,
         ..PLAIN
@@ -154,7 +137,6 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         label: "Err",
         meaning: "operations that ended in an error",
         unit: LineUnit::Count,
-        better: Better::Lower,
         value: |view| view.errors.map(|n| n as f64),
         ..PLAIN
     },
@@ -162,7 +144,6 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         label: "Fail",
         meaning: "reads that failed verification, and unexpected misses",
         unit: LineUnit::Count,
-        better: Better::Lower,
         value: |view| view.failures.map(|n| n as f64),
         ..PLAIN
     },
@@ -170,7 +151,6 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         label: "Thr",
         meaning: "clients: requests in flight at most",
         unit: LineUnit::Count,
-        better: Better::Neither,
         value: |view| view.clients.map(f64::from),
         spare: true,
         ..PLAIN
@@ -179,7 +159,6 @@ pub const REPORT_LINES: [ReportLine; 13] = [
         label: "ValSeed",
         meaning: "seed of the value sizes, where they have their own",
         unit: LineUnit::Name,
-        better: Better::Neither,
         value: |view| view.value_seed.map(|seed| seed as f64),
         spare: true,
         ..PLAIN

@@ -7,7 +7,6 @@ use std::net::TcpListener;
 
 use harness::run;
 use kvdyno_core::store::{Certainty, ErrorClass, Store};
-use kvdyno_core::workload::fault::NodeFault;
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::aerospike::AerospikeStore;
 
@@ -35,6 +34,7 @@ mod real {
 
     use harness::{Single, drive_all, whole};
     use kvdyno_core::store::{Answer, Client, Consistency, Durability, NoTransport, Reading};
+    use kvdyno_core::workload::fault::NodeFault;
     use kvdyno_stores::conformance::conformance;
     use kvdyno_testbed::{Deployment, Testbed};
 

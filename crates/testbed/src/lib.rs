@@ -2,6 +2,42 @@
 //! registry. A recipe builds its servers on a [`Site`]; a [`Deployment`] is what is then up, and
 //! leaves nothing behind. docs/ADD_A_TESTBED.md walks through one.
 
+// A testbed that is up, in this process or for as long as a keeper lives, and how it is asked for.
+pub use deployment::{Deployment, ready_to_start, start};
+pub use model::{Description, NodeDescription, Testbed};
+pub use request::TestbedRequest;
+pub mod keeper;
+// A deployment of the user's own, which a file describes.
+pub use described::{DESCRIBED, is_file};
+
+// Which kinds of testbeds there are, what each can be asked for, and how its software is installed.
+pub use kind::{Changes, TestbedKind};
+pub use settings::{SHARED, Setting, TestbedSettings, Values};
+pub mod install;
+pub mod registry;
+
+// What a recipe builds with: nodes and their roles, servers, proofs that they serve, certificates.
+pub use certificates::Certificates;
+pub use proof::{Announced, Exchange, Proof};
+pub use role::Role;
+pub use server::{Launch, Probe, Server, conversation};
+pub use site::{Node, Served, Site, Step, Tell};
+pub mod http;
+pub mod process;
+
+// A network of a testbed's own, and who speaks to whom in it.
+pub use network::{AmongClients, NETWORK, NETWORK_SOFTWARE, OwnNetwork};
+pub use traffic::Traffic;
+
+// Servers and clients on processors of their own.
+pub mod pin;
+// What servers tell in their logs of their work beside requests.
+pub use journal::work_of;
+// The processes of the testbed `sim`.
+pub mod sim;
+// Why a testbed cannot be had.
+pub use error::TestbedError;
+
 mod acting;
 mod addresses;
 mod aerospike;
@@ -15,46 +51,23 @@ mod ehcache;
 mod error;
 mod etcd;
 mod folder;
-pub mod http;
 mod infinispan;
-pub mod install;
-pub mod java;
+mod java;
 mod journal;
-pub mod keeper;
 mod kind;
 mod memcached;
 mod model;
 mod mongodb;
 mod network;
-pub mod pin;
-pub mod process;
 mod proof;
 mod redis;
 mod redis_cluster;
 mod redis_sentinel;
-pub mod registry;
 mod request;
 mod riak;
 mod role;
 mod server;
 mod settings;
-pub mod sim;
 mod site;
 mod traffic;
 mod valkey;
-
-pub use certificates::Certificates;
-pub use deployment::{Deployment, ready_to_start, start};
-pub use described::{DESCRIBED, is_file};
-pub use error::TestbedError;
-pub use journal::work_of;
-pub use kind::{Changes, TestbedKind};
-pub use model::{Description, NodeDescription, Testbed};
-pub use network::{AmongClients, NETWORK, NETWORK_SOFTWARE, OwnNetwork};
-pub use proof::{Announced, Exchange, Proof};
-pub use request::TestbedRequest;
-pub use role::Role;
-pub use server::{Launch, Probe, Server, conversation};
-pub use settings::{SHARED, Setting, TestbedSettings, Values};
-pub use site::{Node, Served, Site, Step, Tell};
-pub use traffic::Traffic;

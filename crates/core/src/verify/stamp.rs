@@ -398,14 +398,8 @@ fn cut(bytes: &[u8], flaw: StampFlaw) -> StampFlaw {
     StampFlaw::Length { stamped: get32(bytes, 8), found: bytes.len() }
 }
 
-/// Makes up a value for `key`, for a store that answers without storing. Fewer than [`SMALLEST`]
-/// bytes are left as they are.
-pub fn fabricate(bytes: &mut [u8], key: &[u8]) {
-    fabricate_template(bytes);
-    fabricate_for(bytes, key);
-}
-
-/// Makes a value that [`fabricate_for`] turns into any key's with four bytes written.
+/// Makes a value that [`fabricate_for`] turns into any key's with four bytes written, for a store that
+/// answers without storing. Fewer than [`SMALLEST`] bytes are left as they are.
 pub fn fabricate_template(bytes: &mut [u8]) {
     let length = bytes.len();
     if length < SMALLEST {

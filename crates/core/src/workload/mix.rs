@@ -97,28 +97,6 @@ impl Mixer {
             }
         }
     }
-
-    /// Which operation inserts the k-th record.
-    #[must_use]
-    pub fn inserter_of(&self, k: u64) -> Option<u64> {
-        let (mut low, mut high) = match &self.sequence {
-            Sequence::Single(kind) => return k.checked_div(made(*kind, self.batch)),
-            Sequence::Shuffled { per_block, .. } => {
-                let first = k.checked_div(*per_block)?.checked_mul(BLOCK)?;
-                (first, first.checked_add(BLOCK)?)
-            }
-        };
-        // The last operation of the block before which no more than k records are inserted.
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if self.inserted_before(middle) <= k {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        Some(low)
-    }
 }
 
 fn made(kind: Kind, batch: u64) -> u64 {
@@ -246,14 +224,7 @@ mod tests {
             let mut inserted = 0;
             for n in 0..30_000 {
                 assert_eq!(mixer.inserted_before(n), inserted, "{parts:?} at {n}");
-                let makes = made(kind_of(&mixer, n), 7);
-                for k in inserted..inserted + makes {
-                    assert_eq!(mixer.inserter_of(k), Some(n));
-                }
-                inserted += makes;
-            }
-            if inserted == 0 {
-                assert_eq!(mixer.inserter_of(0), None);
+                inserted += made(kind_of(&mixer, n), 7);
             }
         }
     }
@@ -278,7 +249,7 @@ mod tests {
     fn huge_numbers_do_not_overflow() {
         let mixer = mixer(&[(Kind::Get, 1), (Kind::InsertBatch, 999)], 65_536, 1);
         assert!(mixer.inserted_before(u64::MAX) > 0);
-        let _ = (kind_of(&mixer, u64::MAX), mixer.inserter_of(u64::MAX));
+        let _ = kind_of(&mixer, u64::MAX);
     }
 
     #[test]

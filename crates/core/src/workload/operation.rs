@@ -233,12 +233,6 @@ impl Workload {
         &self.compiled.sizes
     }
 
-    /// Records of a scan.
-    #[must_use]
-    pub fn scan_lengths(&self) -> &Sizes {
-        &self.compiled.scans
-    }
-
     /// How many records the operations before `id` insert (of this part, if it is one).
     #[must_use]
     pub fn inserts_before(&self, id: u64) -> u64 {
@@ -255,14 +249,6 @@ impl Workload {
     #[must_use]
     pub fn inserted_by(&self, record: u64) -> Option<u64> {
         self.compiled.inserts.number_of(record)
-    }
-
-    /// Id of the operation that inserts `record`, if one does.
-    #[must_use]
-    pub fn insert_operation(&self, record: u64) -> Option<u64> {
-        let compiled = &*self.compiled;
-        let number = compiled.mixer.inserter_of(self.inserted_by(record)?)?;
-        number.checked_mul(compiled.part.count.into())?.checked_add(compiled.part.index.into())
     }
 
     /// One past the highest record that the operations before `id` insert; 0 if they insert none.
