@@ -6,6 +6,7 @@ mod faces;
 mod modules;
 mod names;
 mod tokens;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -63,6 +64,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
     files.sort();
     let mut breaches = Vec::new();
     let mut rust = Vec::new();
+    let mut pages = Vec::new();
     for path in files {
         let file = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
         let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
@@ -73,7 +75,10 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
         let text = std::fs::read_to_string(&path).map_err(StepFailure::file(&path))?;
         breaches.extend(in_any_text(&file, &text));
         match ending {
-            "md" => breaches.extend(broken_links(root, &file, &text)),
+            "md" => {
+                breaches.extend(broken_links(root, &file, &text));
+                pages.push((file, text));
+            }
             "rs" => {
                 breaches.extend(in_source(&file, &text));
                 breaches.extend(faces::in_root(&file, &text));
@@ -82,6 +87,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
             _ => {}
         }
     }
+    breaches.extend(pages.iter().flat_map(|(file, text)| walks::in_page(file, text, &rust)));
     breaches.extend(unreached(&rust));
     breaches.extend(started_twice(&rust));
     breaches.extend(between_files(&rust));

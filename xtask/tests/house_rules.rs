@@ -130,6 +130,17 @@ fn the_face_of_a_crate_says_what_it_hands_out_and_no_more() {
 }
 
 #[test]
+fn walks_are_short_and_go_through_files_that_are_there() {
+    const PAGE: &str = "docs/ARCHITECTURE.md";
+    let page = |lines: usize, name: &str| {
+        format!("# A\n\n## The walk\n\n{}\n## Why\n\n`{name}`\n", "Step.\n".repeat(lines))
+    };
+    assert_eq!(found(PAGE, &page(14, "src/good.rs")), Vec::<String>::new());
+    one(PAGE, &page(15, "src/good.rs"), "`The walk` has 15 lines");
+    one(PAGE, &page(1, "src/gone.rs"), "no file ends in src/gone.rs");
+}
+
+#[test]
 fn links_lead_somewhere() {
     one("docs/A.md", "See [b](B.md#part).\n", "docs/A.md:1: link to nothing: B.md#part");
     let fine = "[a](A.md) [w](https://example.org/x) [h](#here) [up](../CHANGELOG.md)\n";

@@ -12,7 +12,7 @@ use kvdyno_core::ground::numbers::{grouped, money, small};
 
 /// A rate that a store carried: what it is, requests a second, and the most it may have been.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Carried {
+pub struct CarriedRate {
     /// Where it was measured.
     pub what: String,
     /// Operations a second.
@@ -24,12 +24,12 @@ pub struct Carried {
 /// The rates that a cost is divided by: the capacities that were found, else what each measured
 /// phase reached.
 #[must_use]
-pub fn carried(run: &StoreRun) -> Vec<Carried> {
-    let found: Vec<Carried> = (run.capacity.iter())
+pub fn carried(run: &StoreRun) -> Vec<CarriedRate> {
+    let found: Vec<CarriedRate> = (run.capacity.iter())
         .filter_map(|capacity| {
             let what = format!("{} at its capacity", capacity.phase);
             let rate = capacity.carried?;
-            Some(Carried { what, rate, upper: capacity.missed.unwrap_or(rate) })
+            Some(CarriedRate { what, rate, upper: capacity.missed.unwrap_or(rate) })
         })
         .collect();
     if !found.is_empty() {
@@ -40,7 +40,7 @@ pub fn carried(run: &StoreRun) -> Vec<Carried> {
     let measured = run.phases.iter().filter(priced);
     let of_phase = |phase: &PhaseResult| {
         let rate = phase.rate().filter(|rate| *rate > 0.0)?;
-        Some(Carried { what: phase.label.clone(), rate, upper: rate })
+        Some(CarriedRate { what: phase.label.clone(), rate, upper: rate })
     };
     measured.filter_map(of_phase).collect()
 }
@@ -78,7 +78,7 @@ pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
         cost.hours_a_month,
         servers.join(", ")
     )];
-    for Carried { what, rate, .. } in carried(run) {
+    for CarriedRate { what, rate, .. } in carried(run) {
         lines.push(format!(
             "cost of {what}, {}/s: {} {currency} per million operations, {} operations a second per \
              {currency} an hour",

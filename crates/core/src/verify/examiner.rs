@@ -564,22 +564,6 @@ impl Examiner {
             self.anomalies.push(anomaly);
         }
     }
-
-    /// A read was stale: how far behind it was.
-    #[cold]
-    fn note_behind(&mut self, version: Option<u32>, earlier: bool, bounds: Bounds) {
-        let behind = &mut self.behind;
-        behind.reads += 1;
-        behind.longest = behind.longest.max(bounds.behind);
-        match version {
-            None => behind.absent += 1,
-            Some(_) if earlier => behind.earlier += 1,
-            Some(version) => match bounds.floor.saturating_sub(version) {
-                0 => behind.outlived += 1,
-                versions => behind.versions_of(versions, versions),
-            },
-        }
-    }
 }
 
 /// What a read showed of one word of the ledger.

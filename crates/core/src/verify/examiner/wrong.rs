@@ -1,4 +1,4 @@
-//! Values whose bytes are wrong by themselves, whatever the ledger says.
+//! Values whose bytes are wrong by themselves, whatever the ledger says; and how far behind stale ones are.
 
 use super::{AnsweredRead, Bounds, Examiner};
 use crate::verify::anomaly::AnomalyKind;
@@ -25,5 +25,21 @@ impl Examiner {
         let detail = "fields that are written together are of different versions".to_owned();
         self.note(read, AnomalyKind::Corrupt, field, None, Bounds::default(), detail);
         None
+    }
+
+    /// A read was stale: how far behind it was.
+    #[cold]
+    pub(super) fn note_behind(&mut self, version: Option<u32>, earlier: bool, bounds: Bounds) {
+        let behind = &mut self.behind;
+        behind.reads += 1;
+        behind.longest = behind.longest.max(bounds.behind);
+        match version {
+            None => behind.absent += 1,
+            Some(_) if earlier => behind.earlier += 1,
+            Some(version) => match bounds.floor.saturating_sub(version) {
+                0 => behind.outlived += 1,
+                versions => behind.versions_of(versions, versions),
+            },
+        }
     }
 }

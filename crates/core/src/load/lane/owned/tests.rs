@@ -1,3 +1,5 @@
+//! Lanes of one load that several processes carry: together they do each operation once.
+
 use std::sync::Arc;
 
 use super::*;
