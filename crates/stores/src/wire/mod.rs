@@ -43,7 +43,8 @@ pub(crate) use outcome::outcome_of_all;
 pub(crate) use stream::Stream;
 #[cfg(feature = "etcd")]
 pub(crate) use tls::server_check;
-pub use tls::{TlsFiles, Trust};
+#[cfg(feature = "etcd")]
+pub(crate) use tls::{TlsFiles, Trust};
 
 /// Most bytes that one answer may have. Redis' own limit of a value is 512 MiB; a batch may
 /// bring several values.
