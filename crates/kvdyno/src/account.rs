@@ -6,8 +6,9 @@ use kvdyno_core::load::StoreContext;
 use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, Tally};
-use kvdyno_core::workload::{KeyWriter, Kind, PhasePlan};
+use kvdyno_core::workload::{KeyWriter, Kind, Ownership, PhasePlan};
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostWrite, WriteAccount};
+use serde::{Deserialize, Serialize};
 
 /// What is known of the writes so far.
 #[derive(Debug)]
@@ -20,23 +21,48 @@ pub struct Accounting {
     /// The last phase with faults: its begin, and what was done.
     disturbed: Option<(Nanos, Vec<FaultResult>)>,
     /// How the records stood before they were read back.
-    before: Before,
+    before: Unclear,
 }
 
 /// What the ledger says before all records are read back.
-#[derive(Clone, Copy, Debug, Default)]
-struct Before {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unclear {
     /// Records of which no write was acknowledged and some may have been applied.
-    unclear: u64,
+    pub unclear: u64,
     /// Records that hold nothing for certain.
-    empty: u64,
+    pub empty: u64,
+}
+
+impl Unclear {
+    /// Of the own ones of the records 0..`records`, as the ledger knows them.
+    pub fn count(ledger: &Ledger, ownership: Ownership, records: u64) -> Unclear {
+        let mut count = Unclear::default();
+        for slot in ownership.own(records).map(|record| ownership.slot(record)) {
+            if slot >= ledger.slots() {
+                break;
+            }
+            let state = ledger.state(slot);
+            match state.presence {
+                Presence::MayBeEither if !state.acknowledged => count.unclear += 1,
+                Presence::NeverWritten | Presence::MustBeAbsent => count.empty += 1,
+                _ => {}
+            }
+        }
+        count
+    }
+
+    /// Takes in those of another process.
+    pub fn add(&mut self, other: Unclear) {
+        self.unclear += other.unclear;
+        self.empty += other.empty;
+    }
 }
 
 impl Accounting {
     /// Nothing was written yet. `fresh`: no record was there before.
     pub fn new(fresh: bool) -> Self {
         let (acknowledged, failed, indeterminate) = (0, 0, 0);
-        let before = Before::default();
+        let before = Unclear::default();
         Accounting { acknowledged, failed, indeterminate, exact: fresh, disturbed: None, before }
     }
 
@@ -55,21 +81,10 @@ impl Accounting {
         }
     }
 
-    /// All records are about to be read back.
-    pub fn before_reading(&mut self, ledger: &Ledger, records: u64) {
-        self.before = Before::default();
+    /// All records are about to be read back; `count` looks how they stand.
+    pub fn before_reading(&mut self, count: impl FnOnce() -> Unclear) {
         // Only writes without a certain end make a difference: else no word need be looked at.
-        if self.indeterminate == 0 {
-            return;
-        }
-        for slot in 0..ledger.slots().min(records) {
-            let state = ledger.state(slot);
-            match state.presence {
-                Presence::MayBeEither if !state.acknowledged => self.before.unclear += 1,
-                Presence::NeverWritten | Presence::MustBeAbsent => self.before.empty += 1,
-                _ => {}
-            }
-        }
+        self.before = if self.indeterminate == 0 { Unclear::default() } else { count() };
     }
 
     /// All records were read back, `how` in words, which gave `measure`.
@@ -205,7 +220,7 @@ mod tests {
             }
         }
         let mut accounting = Accounting { indeterminate: 3, ..Accounting::new(true) };
-        accounting.before_reading(&ledger, 20);
+        accounting.before_reading(|| Unclear::count(&ledger, Ownership::ALL, 20));
         assert_eq!((accounting.before.unclear, accounting.before.empty), (3, 12));
         // Of the three one is not there; nothing is where nothing was written.
         let tally = Tally { early: 1, legal_misses: 12, ..Tally::default() };

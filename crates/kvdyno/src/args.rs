@@ -48,8 +48,18 @@ pub enum Command {
     Winnow(WinnowArguments),
     /// Start and end throwaway deployments of real servers.
     Testbed(TestbedArguments),
+    /// Carry a part of a load for a conductor, which is a `kvdyno run --agents` (docs/FLEET.md).
+    Agent(AgentArguments),
     /// Print the completions of a shell: `kvdyno completions bash > /etc/bash_completion.d/kvdyno`.
     Completions(CompletionsArguments),
+}
+
+/// `kvdyno agent`.
+#[derive(Args, Debug)]
+pub struct AgentArguments {
+    /// Where the conductor listens.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub conductor: String,
 }
 
 /// `kvdyno suites`.
@@ -212,6 +222,13 @@ pub struct ExecutionArguments {
     /// Start at this time (seconds since 1970), so that parts start together.
     #[arg(long, value_name = "SECONDS", value_parser = parse_moment)]
     pub start_at: Option<f64>,
+    /// Let agents carry the load together: local:N starts N processes on this machine, each with its share of
+    /// the processors; N waits for as many that join at --listen.
+    #[arg(long, value_name = "N", conflicts_with_all = ["part", "start_at"])]
+    pub agents: Option<String>,
+    /// Where agents join; the line to start one is printed.
+    #[arg(long, value_name = "HOST:PORT", requires = "agents")]
+    pub listen: Option<String>,
     /// How the load is carried.
     #[command(flatten)]
     pub carrying: CarryingArguments,

@@ -106,7 +106,7 @@ fn listed<'a>(numbers: impl IntoIterator<Item = &'a usize>) -> String {
     numbers.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn check_store(OpenStore { url: shown, store }: OpenStore) -> Result<(), Failure> {
+fn check_store(OpenStore { url: shown, store, .. }: OpenStore) -> Result<(), Failure> {
     let profile = store.ask_profile().map_err(|error| Failure::of_load(&shown, &error))?;
     let version = profile.version.as_deref().unwrap_or("of unknown version");
     say!("store         {} {version} at {shown}", profile.store);

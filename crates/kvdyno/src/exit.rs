@@ -124,7 +124,10 @@ impl Failure {
                 let servers = diagnosis::of_servers(url);
                 Failure::unavailable(format!("{url}: {error}{servers}"))
             }
-            LoadError::System { .. } | LoadError::Panicked => Failure::internal(error),
+            LoadError::Agents(_) => Failure::new(Exit::Undecided, error),
+            LoadError::System { .. } | LoadError::Panicked | LoadError::CalledOff => {
+                Failure::internal(error)
+            }
         }
     }
 

@@ -13,6 +13,7 @@ mod device;
 mod dry_run;
 mod existing;
 mod exit;
+mod fleet;
 mod foreseen;
 mod list;
 mod measurement;
@@ -32,6 +33,7 @@ mod terminal_style;
 mod testbed;
 mod trials;
 mod winnow;
+mod writers;
 
 use std::process::ExitCode;
 
@@ -117,5 +119,6 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Check(arguments) => check::check(&arguments),
         Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
+        Command::Agent(arguments) => fleet::agent(&arguments),
     }
 }

@@ -12,6 +12,7 @@ use kvdyno_stores::{StoreUrl, registry};
 use crate::args::{Arguments, Command, ExecutionArguments, RerunArguments, RunArguments};
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
+use crate::fleet::{AgentsAsked, Fleets, refuse};
 use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::output::{Finished, Output};
@@ -182,6 +183,8 @@ fn carry_out(
     for line in &unseen {
         warn_user!("kvdyno: not to be seen in {line}");
     }
+    let agents = AgentsAsked::read(arguments)?;
+    agents.as_ref().map_or(Ok(()), |asked| refuse(asked, plan))?;
     if arguments.dry_run {
         return show(plan, &targets);
     }
@@ -189,7 +192,9 @@ fn carry_out(
     let checked: Vec<Checked> =
         targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
+    let fleets = agents.map(|asked| Fleets::gather(asked, &interrupt)).transpose()?;
     let options = RunOptions {
+        fleets,
         plan,
         load: load_options(plan, &arguments.carrying, arguments.start_at),
         interrupt,

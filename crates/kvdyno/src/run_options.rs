@@ -12,6 +12,7 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::Ownership;
 
 use crate::args::{CarryingArguments, DataPolicy};
+use crate::fleet::Fleets;
 
 /// What all stores of a run have in common.
 pub struct RunOptions<'a> {
@@ -29,6 +30,8 @@ pub struct RunOptions<'a> {
     pub session: u32,
     /// What its values are too short to show.
     pub unseen: Vec<String>,
+    /// Who carries the load, if not this process.
+    pub fleets: Option<Fleets>,
 }
 
 /// How a plan is carried.

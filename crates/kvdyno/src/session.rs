@@ -1,5 +1,6 @@
 //! All phases of a plan against one store: existing data, ledger, phases, reading back, verdict.
 
+mod fleet;
 mod phase;
 mod search;
 mod watch;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Ran, StoreContext, supports};
-use kvdyno_core::store::{Consistency, Profile};
+use kvdyno_core::store::{Consistency, Profile, Threading};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Extent, Reason, judge_run};
 use kvdyno_core::verify::{Expiry, Initial, Ledger, LedgerConfig, Sightings};
@@ -27,9 +28,11 @@ use crate::args::DataPolicy;
 use crate::device::DeviceLimit;
 use crate::existing::{self, Existing, Found};
 use crate::exit::{Exit, Failure};
+use crate::fleet::FleetInUse;
 use crate::output::Output;
 use crate::replicas::{self, Origin};
 use crate::run_options::RunOptions;
+use crate::target::OpenStore;
 use crate::testbed::{NodeProcesses, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
@@ -68,20 +71,20 @@ pub struct Session<'a> {
     probing: bool,
     /// Another run was seen to write the same records.
     crowded: bool,
+    /// Who carries the load, if not this process.
+    fleet: Option<FleetInUse>,
+    /// Records are read back, at the strongest level of reads.
+    reads_back: bool,
 }
 
 impl<'a> Session<'a> {
     /// Makes ready: asks the store what it is, deals with existing records, makes the ledger.
-    /// `url` has no password in it.
     ///
     /// # Errors
     /// [`Failure`] if the store cannot be reached, holds records although it must not, or the
     /// ledger is larger than the machine.
-    pub fn open(
-        options: &'a RunOptions<'a>,
-        store: Arc<dyn AnyStore>,
-        url: String,
-    ) -> Result<Self, Failure> {
+    pub fn open(options: &'a RunOptions<'a>, opened: OpenStore) -> Result<Self, Failure> {
+        let OpenStore { url, full, store } = opened;
         let profile = store.ask_profile().map_err(|error| Failure::of_load(&url, &error))?;
         let origin =
             Origin::of(&store, &profile).map_err(|error| Failure::of_load(&url, &error))?;
@@ -91,27 +94,23 @@ impl<'a> Session<'a> {
         for phase in plan.phases.iter().filter(|p| !plan.needs_nodes.contains(&p.index)) {
             supports(&profile, phase, &dataset).map_err(|error| Failure::of_load(&url, &error))?;
         }
-        let mut groups = options.plan.phases.iter().flat_map(|phase| &phase.groups);
-        let fields_apart = dataset.fields > 1
-            && profile.capabilities.fields
-            && groups.any(|group| group.one_field);
-        let mut context = StoreContext {
-            dataset,
-            ledger: None,
-            fields_apart,
-            profile,
-            options: options.load.clone(),
-            interrupt: Arc::clone(&options.interrupt),
-        };
-        let Found { existing, sightings } = existing::prepare(options, &store, &url, &context)?;
-        if options.verify {
-            let config = ledger_config(options, &context, existing);
-            let ledger = Ledger::new(config);
-            let ledger =
-                ledger.map_err(|error| Failure::usage(format!("{error} (--no-verify)")))?;
-            context.ledger = Some(Arc::new(ledger));
+        let mut context = context_of(options, profile);
+        if options.fleets.is_some() && store.threading() == Threading::InProcess {
+            return Err(Failure::usage(format!(
+                "{url}: it lives in the process that loads it, and agents are several; leave --agents out"
+            )));
         }
+        let Found { existing, sightings } = existing::prepare(options, &store, &url, &context)?;
+        let fleet = match &options.fleets {
+            None => {
+                context.ledger = ledger_of(options, &context, existing)?;
+                None
+            }
+            Some(fleets) => Some(fleet::take(fleets, options, &full, existing)?),
+        };
         Ok(Session {
+            fleet,
+            reads_back: false,
             options,
             store,
             origin,
@@ -239,9 +238,7 @@ impl<'a> Session<'a> {
         if !phase.faults.is_empty() {
             self.origin.wait(&self.context, self.records);
         }
-        if let Some(ledger) = &self.context.ledger {
-            self.accounting.before_reading(ledger, self.records);
-        }
+        self.count_unclear();
         // First each copy as it is: a read at a strong level would repair what it finds.
         let copies = replicas::compare(&self.store, &self.context, self.records, &self.testbed);
         let (store, how) = self.origin.strongest(&self.context, self.records);
@@ -250,7 +247,9 @@ impl<'a> Session<'a> {
         let promised = std::mem::replace(&mut self.context.profile, profile);
         let number = self.next_index();
         let pass = Pass::reading_back(phase, self.records);
+        self.reads_back = true;
         let mut reading = self.phase(&pass.phase("Read back", number), output);
+        self.reads_back = false;
         self.store = usual;
         if let Some(reading) = &mut reading
             && self.status == Status::Complete
@@ -267,6 +266,9 @@ impl<'a> Session<'a> {
 
     /// Judges the run; `planned` phases were to be run.
     fn conclude(mut self, planned: u64, output: &Output) -> Exit {
+        if let Some(fleet) = self.fleet.take() {
+            fleet.lock().close();
+        }
         let scale = self.options.plan.scale;
         let failed = matches!(self.status, Status::Failed { .. });
         let extent = Extent { planned, ended: self.ended, failed };
@@ -298,6 +300,36 @@ impl<'a> Session<'a> {
     }
 }
 
+/// What all phases of a run have in common, but for the ledger.
+pub fn context_of(options: &RunOptions<'_>, profile: Profile) -> StoreContext {
+    let dataset = Dataset { session: options.session, ..options.plan.dataset };
+    let mut groups = options.plan.phases.iter().flat_map(|phase| &phase.groups);
+    let fields_apart =
+        dataset.fields > 1 && profile.capabilities.fields && groups.any(|group| group.one_field);
+    StoreContext {
+        dataset,
+        ledger: None,
+        fields_apart,
+        profile,
+        options: options.load.clone(),
+        interrupt: Arc::clone(&options.interrupt),
+    }
+}
+
+/// A ledger of this process's records; `None` if nothing is to be checked.
+///
+/// # Errors
+/// [`Failure`] if it is larger than the machine.
+pub fn ledger_of(
+    options: &RunOptions<'_>,
+    context: &StoreContext,
+    existing: Existing,
+) -> Result<Option<Arc<Ledger>>, Failure> {
+    let make = || Ledger::new(ledger_config(options, context, existing)).map(Arc::new);
+    let ledger = options.verify.then(make).transpose();
+    ledger.map_err(|error| Failure::usage(format!("{error} (--no-verify)")))
+}
+
 fn ledger_config(
     options: &RunOptions<'_>,
     context: &StoreContext,
@@ -305,8 +337,9 @@ fn ledger_config(
 ) -> LedgerConfig {
     let words = if context.fields_apart { u64::from(context.dataset.fields) } else { 1 };
     let profile = &context.profile;
+    let records = context.dataset.capacity.max(existing::planned_records(options.plan));
     LedgerConfig {
-        slots: context.dataset.capacity.max(existing::planned_records(options.plan)) * words,
+        slots: context.options.ownership.slots(records) * words,
         linearizable: profile.consistency.level == Consistency::Linearizable,
         staleness: profile.consistency.level.staleness().unwrap_or(Duration::ZERO),
         may_forget: profile.capabilities.may_forget,

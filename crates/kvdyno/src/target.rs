@@ -23,6 +23,8 @@ fn about_store(error: &StoreError) -> Failure {
 pub struct OpenStore {
     /// The URL as it may be shown.
     pub url: String,
+    /// As it was given.
+    pub full: String,
     /// The store.
     pub store: Arc<dyn AnyStore>,
 }
@@ -34,7 +36,7 @@ impl OpenStore {
     /// [`Failure`] if the URL is wrong or the store cannot be opened.
     pub fn open(url: &str) -> Result<OpenStore, Failure> {
         let (store, shown) = registry::open(url).map_err(|error| about_store(&error))?;
-        Ok(OpenStore { url: shown, store })
+        Ok(OpenStore { url: shown, full: url.to_owned(), store })
     }
 }
 
@@ -99,14 +101,12 @@ impl Checked {
     /// [`Failure`] if it cannot be set up or opened.
     pub fn run(self, options: &RunOptions<'_>, output: &Output) -> Result<Exit, Failure> {
         match self {
-            Checked::Store(OpenStore { url, store }) => {
-                Ok(Session::open(options, store, url)?.run(output))
-            }
+            Checked::Store(opened) => Ok(Session::open(options, opened)?.run(output)),
             Checked::Testbed(words) => {
                 let around = Around::start(&words, false, &options.interrupt)?;
                 let disclosed = testbed::disclosed(around.description());
-                let OpenStore { url, store } = OpenStore::open(&around.description().url)?;
-                Ok(Session::open(options, store, url)?
+                let opened = OpenStore::open(&around.description().url)?;
+                Ok(Session::open(options, opened)?
                     .on_testbed(disclosed, around.keeper())
                     .run(output))
             }

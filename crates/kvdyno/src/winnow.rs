@@ -121,8 +121,9 @@ fn measured(
         Target::Testbed(words) => Some(Around::start(words, false, interrupt)?),
     };
     let url = around.as_ref().map_or(target.words(), |around| &around.description().url);
-    let OpenStore { url, store } = OpenStore::open(url)?;
-    let profile = store.ask_profile().map_err(|error| Failure::of_load(&url, &error))?;
+    let opened = OpenStore::open(url)?;
+    let profile = opened.store.ask_profile();
+    let profile = profile.map_err(|error| Failure::of_load(&opened.url, &error))?;
     let suite = required.suite(&profile.capabilities, around.is_some()).map_err(Failure::suite)?;
     let overrides = Overrides { threads: arguments.carrying.threads, ..Overrides::default() };
     let plan = suite.plan(&overrides).map_err(Failure::suite)?;
@@ -134,8 +135,9 @@ fn measured(
         verify: true,
         session: session_number(),
         unseen: stamps::cannot_see(&plan)?,
+        fleets: None,
     };
-    let session = Session::open(&options, store, url)?;
+    let session = Session::open(&options, opened)?;
     let (started, origin) = (SystemTime::now(), measure::now());
     let command = std::env::args().collect::<Vec<_>>();
     let result = RunResult::begin(&plan, &command, started);

@@ -2,6 +2,7 @@
 //! again. Its shape is published as `docs/result.schema.json`.
 
 mod account;
+mod agent;
 mod capacity;
 mod claim;
 mod cost;
@@ -34,6 +35,7 @@ pub use account::{
     BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, LOST_SHOWN, LostWrite, Recovery,
     SideAccount, StaleAccount, StretchResult, Unavailable, WriteAccount,
 };
+pub use agent::AgentResult;
 pub use capacity::{CapacityResult, FitResult, ProbeResult};
 pub use claim::{ClaimResult, ConditionResult};
 pub use cost::{CostResult, PricedServers};

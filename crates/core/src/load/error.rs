@@ -34,6 +34,12 @@ pub enum LoadError {
     /// What verification must keep does not fit into memory.
     #[error(transparent)]
     Memory(#[from] LedgerError),
+    /// The load is carried by other processes, and one of them could not, or is lost.
+    #[error("{0}")]
+    Agents(String),
+    /// Whoever conducts the load did not let the phase begin.
+    #[error("the phase was called off")]
+    CalledOff,
     /// A worker thread panicked before it had begun.
     #[error("a worker thread panicked; this is a fault of kvdyno or of the store's driver")]
     Panicked,

@@ -217,6 +217,28 @@ impl Job {
         })
     }
 
+    /// When the phase ends, as far as that is known: no operation starts then or later.
+    #[must_use]
+    pub fn deadline(&self) -> Nanos {
+        self.controls.deadline()
+    }
+
+    /// No operation is to start at or after `when`; an earlier bound stays.
+    pub fn stop_at(&self, when: Nanos) {
+        self.controls.stop_at(when);
+    }
+
+    /// Whether requests in flight are to be left alone.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.controls.is_abandoned()
+    }
+
+    /// Requests in flight are not to be waited for.
+    pub fn abandon(&self) {
+        self.controls.abandon();
+    }
+
     /// What the first operation of a group is called.
     pub(super) fn first_of(&self, group: u16) -> OperationId {
         let (group, id) = self.again.as_ref().map_or((group, 0), |again| (GROUP, again.first));

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Interval, Nanos};
+use super::worker::WorkerReport;
+use crate::measure::{Batch, Interval, Nanos};
 
 /// How far a phase has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +20,35 @@ pub struct Progress {
     pub requests: Option<u64>,
 }
 
+/// When a phase begins whose workers are all connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// At once, or when the options say.
+    AsAsked,
+    /// At this time on [`crate::measure::now`]'s clock.
+    At(Nanos),
+    /// Not at all.
+    Never,
+}
+
 /// Told of a phase's course while it runs.
 pub trait Observer {
+    /// All of the phase's `workers` are connected, and wait to hear when they begin.
+    fn ready(&mut self, workers: usize) -> Begin {
+        let _ = workers;
+        Begin::AsAsked
+    }
+
+    /// What one worker did in an interval.
+    fn batch(&mut self, batch: &Batch) {
+        let _ = batch;
+    }
+
+    /// A worker has ended.
+    fn ended(&mut self, report: &WorkerReport) {
+        let _ = report;
+    }
+
     /// The clients begin at `start`.
     fn began(&mut self, start: Nanos) {
         let _ = start;

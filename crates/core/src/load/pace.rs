@@ -12,7 +12,10 @@ use std::future::Future;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::timer::Timer;
+
 use crate::measure::{Nanos, now};
 
 /// How long before a due time the spin begins, ns: the kernel's timers are rarely later than this.
@@ -24,7 +27,8 @@ const LONGEST_SLEEP: Nanos = 50_000_000;
 const SPIN_TURN: Nanos = 2_000;
 
 /// What a client may spend on being on time: the option `--pace`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pacing {
     /// Sleeps until shortly before a request is due, then polls the clock.
     #[default]

@@ -13,7 +13,7 @@ use super::any_store::AnyStore;
 use super::error::LoadError;
 use super::job::{Job, asks_for_history, no_history};
 use super::layout::lay_out;
-use super::observer::{Observer, Progress};
+use super::observer::{Begin, Observer, Progress};
 use super::threads::{self, Assignment, Gate, Report};
 use super::timeouts::Timeouts;
 use super::worker::WorkerReport;
@@ -51,7 +51,7 @@ pub(super) fn carry(
         let promised = job.context.profile.consistency.level.staleness();
         ledger.allow_staleness(promised.unwrap_or(Duration::ZERO));
     }
-    let started = start(store, job)?;
+    let started = start(store, job, observer)?;
     let watchdog = Watchdog::start(started.start);
     observer.began(started.start);
     let mut watch = Watch::new(started, job);
@@ -62,15 +62,21 @@ pub(super) fn carry(
 }
 
 /// A phase whose workers have been let go.
-struct Started {
-    workers: usize,
-    start: Nanos,
-    started_at: SystemTime,
-    batches: Receiver<Batch>,
-    reports: Receiver<Report>,
+pub(super) struct Started {
+    pub workers: usize,
+    pub start: Nanos,
+    pub started_at: SystemTime,
+    pub batches: Receiver<Batch>,
+    pub reports: Receiver<Report>,
+    /// How long before it a stop has to be known.
+    pub notice: Duration,
 }
 
-fn start(store: &Arc<dyn AnyStore>, job: &Arc<Job>) -> Result<Started, LoadError> {
+fn start(
+    store: &Arc<dyn AnyStore>,
+    job: &Arc<Job>,
+    observer: &mut dyn Observer,
+) -> Result<Started, LoadError> {
     let options = &job.context.options;
     let seats = lay_out(job, store.threading(), options.threads);
     let workers = seats.len();
@@ -105,14 +111,31 @@ fn start(store: &Arc<dyn AnyStore>, job: &Arc<Job>) -> Result<Started, LoadError
         }
     }
     drop((batch_sink, report_sink));
-    wait_for_start(job);
-    let asked = options.start_at.filter(|_| !job.context.interrupt.is_raised());
-    let (start, started_at) = start_time(asked);
+    let Some((start, started_at)) = begin(job, observer.ready(workers)) else {
+        gate.open(None);
+        return Err(LoadError::CalledOff);
+    };
     if let Some(duration) = job.plan.duration {
         job.controls.stop_at(start + duration.as_nanos() as Nanos);
     }
     gate.open(Some(start));
-    Ok(Started { workers, start, started_at, batches, reports })
+    Ok(Started { workers, start, started_at, batches, reports, notice: Duration::ZERO })
+}
+
+/// When the phase begins, by both clocks; `None`: never.
+fn begin(job: &Job, begin: Begin) -> Option<(Nanos, SystemTime)> {
+    match begin {
+        Begin::Never => None,
+        Begin::At(start) => {
+            let wait = Duration::from_nanos(start.saturating_sub(now()));
+            Some((start, SystemTime::now() + wait))
+        }
+        Begin::AsAsked => {
+            wait_for_start(job);
+            let asked = job.context.options.start_at;
+            Some(start_time(asked.filter(|_| !job.context.interrupt.is_raised())))
+        }
+    }
 }
 
 /// A networked worker stays on a processor of its own, where there are enough; from the last one
@@ -148,11 +171,13 @@ fn start_time(asked: Option<SystemTime>) -> (Nanos, SystemTime) {
 }
 
 /// The phase's thread while the workers work.
-struct Watch {
+pub(super) struct Watch {
     started: Started,
     collector: Collector,
     timeline: TimelineBuilder,
     ended: Vec<WorkerReport>,
+    /// Workers in other processes that were lost.
+    lost: Vec<usize>,
     stopped: Option<StopReason>,
     silence: Silence,
     /// When the phase ended; see [`PhaseMeasure::end`].
@@ -185,19 +210,28 @@ impl Silence {
 }
 
 impl Watch {
-    fn new(started: Started, job: &Job) -> Self {
+    pub fn new(started: Started, job: &Job) -> Self {
         let collector =
             Collector::new(started.start, job.interval(), started.workers, job.is_open());
         let timeline = TimelineBuilder::new(started.start, job.is_open());
         let (end, silence) = (started.start, Silence::new(started.start));
-        let (ended, stopped, in_time) = (Vec::new(), None, false);
-        Watch { started, collector, timeline, ended, stopped, silence, end, in_time }
+        let (ended, lost, stopped, in_time) = (Vec::new(), Vec::new(), None, false);
+        Watch { started, collector, timeline, ended, lost, stopped, silence, end, in_time }
     }
 
-    fn until_the_end(&mut self, job: &Job, observer: &mut dyn Observer) {
-        while self.ended.len() < self.started.workers {
+    pub fn until_the_end(&mut self, job: &Job, observer: &mut dyn Observer) {
+        while self.ended.len() + self.lost.len() < self.started.workers {
             match self.started.reports.recv_timeout(WATCH) {
-                Ok(Report::Ended(ended)) => self.ended.push(*ended),
+                Ok(Report::Ended(ended)) => {
+                    // All of its batches came before.
+                    self.take_batches(observer);
+                    observer.ended(&ended);
+                    self.ended.push(*ended);
+                }
+                Ok(Report::Lost(worker)) => {
+                    self.lost.push(worker);
+                    self.stop(job, now(), StopReason::AgentLost);
+                }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -217,13 +251,18 @@ impl Watch {
         }
     }
 
-    fn collect(&mut self, job: &Job, observer: &mut dyn Observer) {
+    fn take_batches(&mut self, observer: &mut dyn Observer) {
         for batch in self.started.batches.try_iter() {
+            observer.batch(&batch);
             self.timeline.add(&batch);
             self.collector.add(batch);
         }
-        for ended in &self.ended {
-            self.collector.worker_ended(ended.worker);
+    }
+
+    fn collect(&mut self, job: &Job, observer: &mut dyn Observer) {
+        self.take_batches(observer);
+        for worker in self.ended.iter().map(|ended| ended.worker).chain(self.lost.iter().copied()) {
+            self.collector.worker_ended(worker);
         }
         let closed = self.collector.closed(job.controls.deadline());
         self.tell(closed, observer);
@@ -243,7 +282,7 @@ impl Watch {
     }
 
     /// The workers are done, or left behind: decides when the phase ended, and tells its last intervals.
-    fn close(&mut self, job: &Job, observer: &mut dyn Observer) {
+    pub fn close(&mut self, job: &Job, observer: &mut dyn Observer) {
         for worker in 0..self.started.workers {
             self.collector.worker_ended(worker);
         }
@@ -310,11 +349,11 @@ impl Watch {
         if self.stopped.is_none() {
             self.stopped = Some(reason);
             // After whatever has ended by now.
-            job.controls.stop_at(now + 1);
+            job.controls.stop_at(now + 1 + self.started.notice.as_nanos() as Nanos);
         }
     }
 
-    fn into_measure(self, job: &Job, stalls: Stalls) -> PhaseMeasure {
+    pub fn into_measure(self, job: &Job, stalls: Stalls) -> PhaseMeasure {
         let by_plan = if self.in_time { StopReason::Duration } else { StopReason::Requests };
         let Watch { started, collector, mut timeline, mut ended, stopped, end, .. } = self;
         ended.sort_by_key(|ended| ended.worker);

@@ -37,6 +37,8 @@ pub(super) enum Report {
     Refused(LoadError),
     /// All of its clients have ended.
     Ended(Box<WorkerReport>),
+    /// Of a worker in another process: nothing will be heard of it any more.
+    Lost(usize),
 }
 
 /// Holds all workers until each is connected.

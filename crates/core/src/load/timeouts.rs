@@ -14,7 +14,7 @@ const SLOT: Nanos = 10_000_000;
 
 /// How many time-outs ended in each slot of time: of requests that surely were not applied, and of those that
 /// may have been.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Timeouts([BTreeMap<Nanos, u64>; 2]);
 
 impl Timeouts {
@@ -29,6 +29,18 @@ impl Timeouts {
                 *mine.entry(*slot).or_default() += count;
             }
         }
+    }
+
+    /// As of another clock, which `time` tells of this one.
+    pub fn moved(self, time: impl Fn(Nanos) -> Nanos) -> Timeouts {
+        let moved = |slots: BTreeMap<Nanos, u64>| {
+            let mut there = BTreeMap::new();
+            for (slot, count) in slots {
+                *there.entry(time(slot * SLOT + SLOT / 2) / SLOT).or_default() += count;
+            }
+            there
+        };
+        Timeouts(self.0.map(moved))
     }
 
     /// How many were due to the client, which stood still, if the store had `timeout` to answer.

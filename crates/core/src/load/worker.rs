@@ -30,26 +30,52 @@ pub(super) struct Worker {
 }
 
 /// What a worker has to say when its clients have ended: plain data, which may go to another process.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct WorkerReport {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkerReport {
     /// Which worker.
-    pub worker: usize,
-    pub used: WorkerUse,
-    pub errors: Vec<ErrorSummary>,
-    pub timeouts: Timeouts,
+    pub(super) worker: usize,
+    pub(super) used: WorkerUse,
+    pub(super) errors: Vec<ErrorSummary>,
+    pub(super) timeouts: Timeouts,
     #[serde(with = "as_text")]
-    pub lag: Option<Histogram<u64>>,
+    pub(super) lag: Option<Histogram<u64>>,
     #[serde(with = "as_text")]
-    pub unstarted: Option<Histogram<u64>>,
+    pub(super) unstarted: Option<Histogram<u64>>,
     /// When nothing succeeded, of reads and of writes.
-    pub silences: [Silences; 2],
+    pub(super) silences: [Silences; 2],
     /// For each lane: number of the group, and one more than its highest id given out.
-    pub issued: Vec<(u16, u64)>,
+    pub(super) issued: Vec<(u16, u64)>,
     /// What its examiner saw.
-    pub findings: Findings,
+    pub(super) findings: Findings,
     /// Requests about sampled records.
-    pub kept: Vec<Kept>,
-    pub missed_at: MissedAt,
+    pub(super) kept: Vec<Kept>,
+    pub(super) missed_at: MissedAt,
+}
+
+impl WorkerReport {
+    /// Number of the worker, among those of its process.
+    #[must_use]
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// What the worker did with its time; how long its operations took is not in it.
+    #[must_use]
+    pub fn used(&self) -> WorkerUse {
+        self.used
+    }
+
+    /// How much later than due it sent requests although a client was free, ns; open arrivals only.
+    #[must_use]
+    pub fn send_lag(&self) -> Option<&Histogram<u64>> {
+        self.lag.as_ref()
+    }
+
+    /// What its examiner saw.
+    #[must_use]
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
 }
 
 impl Worker {

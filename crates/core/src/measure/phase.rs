@@ -35,7 +35,7 @@ pub struct ErrorSummary {
 }
 
 /// Records that were old or absent when they were read last, by what reading them again gave: all of them, each once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OldRecords {
     /// Still old or absent, in some field where fields are written apart.
     pub lost: u64,
@@ -59,6 +59,8 @@ pub enum StopReason {
     Interrupted,
     /// No client could go on.
     StoreLost,
+    /// A process that carried a part of the load was lost.
+    AgentLost,
 }
 
 /// What a phase measured.

@@ -29,7 +29,7 @@ pub const LEAST_IN_ALL: Duration = Duration::from_millis(100);
 const AFTER: Nanos = 50_000_000;
 
 /// What a phase's clock showed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
     /// In which the process stood still, in order, each 50 ms and longer.
     pub gaps: Vec<Stretch>,

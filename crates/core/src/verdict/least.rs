@@ -79,6 +79,7 @@ impl Reason {
             | Reason::Scaled { .. }
             | Reason::Unjudged { .. }
             | Reason::OtherRun { .. }
+            | Reason::AgentLost { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),
         };
         Least { number, of }

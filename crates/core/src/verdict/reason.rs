@@ -229,6 +229,14 @@ pub enum Reason {
         /// How long the phase was, from the first begin to the last end.
         span: Duration,
     },
+    /// A process that carried a part of the load was lost: what it had measured since its last word is
+    /// missing, and what it had written is unknown.
+    AgentLost {
+        /// Which, and why.
+        agents: Vec<String>,
+        /// How many there were.
+        of: u64,
+    },
     /// Reads could not be judged.
     Unjudged {
         /// How many.
@@ -277,6 +285,7 @@ impl Reason {
             Reason::Disturbed { .. } => "disturbed",
             Reason::Scaled { .. } => "scaled",
             Reason::Apart { .. } => "apart",
+            Reason::AgentLost { .. } => "agent-lost",
             Reason::Unjudged { .. } => "unjudged",
             Reason::OtherRun { .. } => "other-run",
             Reason::Anomalies { .. } => "anomalies",
@@ -309,7 +318,7 @@ impl Reason {
             Reason::Incomplete { .. } => {
                 Bounds { below: true, invalid: Some(1.0), ..Bounds::default() }
             }
-            Reason::DebugBuild | Reason::OtherRun { .. } => {
+            Reason::DebugBuild | Reason::OtherRun { .. } | Reason::AgentLost { .. } => {
                 Bounds { invalid: Some(0.0), ..Bounds::default() }
             }
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
@@ -354,6 +363,7 @@ impl Reason {
             Reason::Disturbed { steal } => (steal, Unit::Share),
             Reason::Apart { share, .. } => (share, Unit::Share),
             Reason::Scaled { scale } => (scale, Unit::Share),
+            Reason::AgentLost { ref agents, .. } => (agents.len() as f64, Unit::Count),
             Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
             Reason::OtherRun { values, .. } => (values as f64, Unit::Count),
             Reason::Anomalies { illegal, .. } => (illegal as f64, Unit::Count),
@@ -438,6 +448,7 @@ impl Reason {
             Reason::Scaled { scale } => {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
+            Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
             Reason::Unjudged { unknown, reads } => {
                 let (unknown, reads) = (grouped(unknown as f64), grouped(reads as f64));
                 format!("{unknown} of {reads} reads could not be judged right or wrong")
@@ -505,6 +516,9 @@ impl Reason {
             Reason::Apart { .. } => {
                 "start all parts at one moment (--start-at) and let them run for one time (--duration)"
             }
+            Reason::AgentLost { .. } => {
+                "see why it ended (its own last line, its machine, the network between), and repeat"
+            }
             Reason::Unjudged { .. } => {
                 "fewer timeouts, or fewer clients on the same records, leave less in doubt"
             }
@@ -559,7 +573,7 @@ fn cut(stopped: StopReason) -> f64 {
     match stopped {
         StopReason::Requests | StopReason::Duration => 0.0,
         StopReason::TimeLimit | StopReason::Interrupted => 1.0,
-        StopReason::StoreLost => 2.0,
+        StopReason::StoreLost | StopReason::AgentLost => 2.0,
     }
 }
 

@@ -88,7 +88,7 @@ pub struct Examiner {
 }
 
 /// What an examiner saw.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Findings {
     /// The count of it.
     pub tally: Tally,

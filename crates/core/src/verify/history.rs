@@ -162,14 +162,14 @@ impl Sample {
 }
 
 /// A request in a worker's keeping.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Kept {
     number: usize,
     begun: Nanos,
     state: State,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum State {
     /// A read that has not been answered, or failed.
     Reading,

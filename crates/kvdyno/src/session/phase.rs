@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kvdyno_core::load::{Job, LoadError, Ran, Wanted, writers};
+use kvdyno_core::load::{Job, LoadError, Ran};
 use kvdyno_core::measure::{
     Limit, PhaseMeasure, ResourceSummary, Sample, Sampler, StopReason, Stretch,
 };
 use kvdyno_core::store::{Consistency, ErrorClass, Threading, Work};
 use kvdyno_core::verdict::{Evidence, judge_phase};
 use kvdyno_core::verify::linearizability::Linearizability;
-use kvdyno_core::verify::{Anomaly, AnomalyKind};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::account::outages;
 use kvdyno_report::events::fold::Fold;
@@ -24,6 +23,7 @@ use crate::existing::Existing;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::testbed::{Disturbance, Disturbed, Surroundings};
+use crate::writers::name_writers;
 
 impl Session<'_> {
     /// Carries a phase out; `None` if it could not begin.
@@ -31,11 +31,16 @@ impl Session<'_> {
         let mut outcome = match self.load(phase, output) {
             Ok(outcome) => outcome,
             Err(error) => {
+                self.reasons
+                    .extend(self.agents_lost().map(|lost| (phase.name.clone(), vec![lost])));
                 let connections =
                     phase.groups.iter().map(|g| u64::from(g.clients / g.pipeline.max(1)));
                 let failure = Failure::of_load(&self.url, &error).advising_files(connections.sum());
                 self.exit = self.exit.worse(failure.exit);
-                self.status = Status::Failed { message: failure.to_string() };
+                self.status = match self.fleet.is_some() && self.context.interrupt.is_raised() {
+                    true => Status::Interrupted,
+                    false => Status::Failed { message: failure.to_string() },
+                };
                 return None;
             }
         };
@@ -46,7 +51,7 @@ impl Session<'_> {
         self.status = status_after(&self.url, self.store.threading(), phase, measure);
         if let Status::Failed { .. } = self.status {
             self.exit = self.exit.worse(match measure.stopped {
-                StopReason::TimeLimit => Exit::Undecided,
+                StopReason::TimeLimit | StopReason::AgentLost => Exit::Undecided,
                 _ => Exit::Unavailable,
             });
         }
@@ -78,7 +83,11 @@ impl Session<'_> {
         let job = Arc::new(job);
         let sampler = self.sampler(output);
         let (mut measure, told) = self.carry(phase, &job, output)?;
-        let resources = sampler.map(Sampler::stop);
+        let mut resources = sampler.map(Sampler::stop);
+        if let (Some(_), Some(resources)) = (&self.fleet, &mut resources) {
+            // Agents on this machine are no other programs, and nobody tells how much they took.
+            resources.summary.others = None;
+        }
         if self.keeper.is_some() && resources.is_some() {
             output.events().tell(Event::NodesCame { nodes: self.node_processes.later() });
         }
@@ -99,7 +108,9 @@ impl Session<'_> {
         output.events().tell(Event::LoadEnded(Box::new(LoadEnded { anomalies, history })));
         output.show();
         let Disturbed { faults, unasked } = told;
-        Ok(PhaseOutcome { resources, faults, unasked, ..outcome })
+        let fleet = self.fleet.as_ref();
+        let agents = fleet.map_or_else(Vec::new, |fleet| fleet.lock().table(&outcome.measure));
+        Ok(PhaseOutcome { resources, faults, unasked, agents, ..outcome })
     }
 
     /// The load, its repair, and a second look at what looked wrong.
@@ -119,11 +130,11 @@ impl Session<'_> {
         let store = (output.store_number(), self.context.profile.store.as_str());
         let disturbance = Disturbance::new(self.keeper.as_ref(), around, phase);
         let mut watch = Watch::new(output.events(), output.origin(), store, phase, disturbance);
-        let measure = self.store.load(job, &mut watch);
+        let measure = self.carry_load(phase, job, &mut watch);
         // What looks at suspects waits for it: what cannot be reached is not lost.
         let told = watch.disturbance().end();
         let mut measure = measure?;
-        self.store.look_again(job, &mut measure, &mut watch);
+        self.look_again(job, &mut measure, &mut watch);
         Ok((measure, told))
     }
 
@@ -182,29 +193,15 @@ impl Session<'_> {
             outages,
             prepares: phase.load || added,
         };
-        self.reasons.push((phase.name.clone(), judge_phase(&evidence)));
+        let mut reasons = judge_phase(&evidence);
+        reasons.extend(self.agents_lost());
+        self.reasons.push((phase.name.clone(), reasons));
     }
 
-    /// Writes that are gone, deletes that were undone and writes that failed and are there all the
-    /// same are named by the operation that made them, where it can be told.
+    /// As far as that can be told: what was there before was written by nobody here.
     fn name_writers(&self, measure: &mut PhaseMeasure) {
-        let Some(ledger) = &self.context.ledger else { return };
-        if self.context.fields_apart || self.existing != Existing::None {
-            return;
-        }
-        let mut wanted = Wanted::default();
-        for (record, version) in measure.anomalies.iter().filter_map(written_in_vain) {
-            wanted.versions.insert((record, version));
-            wanted.sent.insert(record, ledger.state(record).next - 1);
-        }
-        if wanted.versions.is_empty() {
-            return;
-        }
-        let part = self.context.options.part;
-        let Ok(writers) = writers(&self.ran, &self.context.dataset, part, &wanted) else { return };
-        for anomaly in &mut measure.anomalies {
-            let write = written_in_vain(anomaly);
-            anomaly.writer = write.and_then(|write| writers.get(&write).copied());
+        if !self.context.fields_apart && self.existing == Existing::None {
+            name_writers(&self.context, &self.ran, measure);
         }
     }
 
@@ -227,16 +224,6 @@ fn only_inserts(phase: &PhasePlan) -> bool {
     kinds.all(|&(kind, part)| part == 0 || kind.inserts())
 }
 
-/// Record and version of the write that an anomaly is about, if it is about one.
-fn written_in_vain(anomaly: &Anomaly) -> Option<(u64, u32)> {
-    let version = match anomaly.kind {
-        AnomalyKind::Lost | AnomalyKind::Resurrected => anomaly.floor,
-        AnomalyKind::Phantom => anomaly.seen?,
-        AnomalyKind::Corrupt | AnomalyKind::Stale => return None,
-    };
-    Some((anomaly.record, version))
-}
-
 fn status_after(
     url: &str,
     threading: Threading,
@@ -247,6 +234,12 @@ fn status_after(
     match measure.stopped {
         StopReason::Interrupted => Status::Interrupted,
         StopReason::StoreLost => Status::Failed { message: lost("nothing succeeded any more") },
+        StopReason::AgentLost => Status::Failed {
+            message: format!(
+                "phase {} ended early, for an agent was lost; what was measured is kept",
+                phase.name
+            ),
+        },
         StopReason::TimeLimit => Status::Failed {
             message: format!(
                 "phase {} did not end within {}; give it fewer requests or a --duration",

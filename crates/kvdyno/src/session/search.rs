@@ -19,6 +19,7 @@ use kvdyno_report::view;
 
 use super::Session;
 use crate::exit::Exit;
+use crate::fleet::Fleets;
 use crate::output::Output;
 
 /// How many times as long as a probe the confirmation is.
@@ -80,7 +81,9 @@ impl Session<'_> {
     ) -> Result<(), Ended> {
         let most: u32 = phase.groups.iter().map(|group| group.clients).sum();
         let length = length(phase);
-        for clients in counts(most, self.store.threading()) {
+        // Each agent has a connection at least.
+        let least = self.options.fleets.as_ref().map_or(1, Fleets::count);
+        for clients in counts(most, self.store.threading()).into_iter().filter(|n| *n >= least) {
             let name = format!("{}@{clients}", phase.name);
             let label = format!("{} {clients} clients", phase.label);
             let asked = ProbeLoad::Clients(clients);

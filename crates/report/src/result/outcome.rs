@@ -5,6 +5,7 @@ use kvdyno_core::measure::{Limit, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::workload::PhasePlan;
 
 use super::account::WriteAccount;
+use super::agent::AgentResult;
 use super::course::{CourseResult, EventResult, Known};
 use super::fault::{FaultResult, UnaskedNode};
 use super::phase::{AnomalyResult, PhaseResult, Published};
@@ -37,6 +38,8 @@ pub struct PhaseOutcome {
     pub writes: Option<WriteAccount>,
     /// Figures that somebody published for it.
     pub published: Vec<Published>,
+    /// The processes that carried it together, where there were several.
+    pub agents: Vec<AgentResult>,
 }
 
 impl PhaseOutcome {
@@ -57,6 +60,7 @@ impl PhaseOutcome {
             probe: None,
             writes: None,
             published: Vec::new(),
+            agents: Vec::new(),
         }
     }
 
@@ -82,6 +86,7 @@ impl PhaseOutcome {
             course: CourseResult::of(&measure.timeline, open, known),
             limit: self.limit.clone(),
             published: self.published.clone(),
+            agents: self.agents.clone(),
             ..PhaseResult::measured(plan, measure, summary, self.offset_ns)
         }
     }

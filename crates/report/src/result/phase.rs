@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use hits::DrainedGets;
 
 use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
+use super::agent::AgentResult;
 use super::course::CourseResult;
 use super::fault::{FaultResult, UnaskedNode};
 use super::figure::FigureResult;
@@ -130,6 +131,9 @@ pub struct PhaseResult {
     pub apart: Option<f64>,
     /// Figures that somebody published for this phase.
     pub published: Vec<Published>,
+    /// The processes that carried it together, where there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentResult>,
 }
 
 /// A client group of a phase.
@@ -372,6 +376,7 @@ impl PhaseResult {
             limit: None,
             apart: None,
             published: Vec::new(),
+            agents: Vec::new(),
         }
     }
 

@@ -37,6 +37,7 @@ fn each() -> Vec<Reason> {
         Reason::ClientStalled { still: standstill(span / 4), span, due: 3, timed_out: 1 },
         Reason::Apart { share: 0.4, span },
         Reason::OtherRun { values: 1, reads: 10_000 },
+        Reason::AgentLost { agents: vec!["agent-2 (killed)".to_owned()], of: 4 },
     ]
 }
 
@@ -66,6 +67,7 @@ fn position(reason: &Reason) -> usize {
         Reason::ClientStalled { .. } => 20,
         Reason::Apart { .. } => 21,
         Reason::OtherRun { .. } => 22,
+        Reason::AgentLost { .. } => 23,
     }
 }
 

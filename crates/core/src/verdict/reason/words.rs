@@ -12,8 +12,15 @@ pub(super) fn of_cut(stopped: StopReason) -> &'static str {
         StopReason::Requests | StopReason::Duration => "the phase ended as planned",
         StopReason::TimeLimit => "the phase reached its time limit with requests left",
         StopReason::Interrupted => "the phase was interrupted",
+        StopReason::AgentLost => "the phase ended early: an agent was lost",
         StopReason::StoreLost => "no client could go on: the store was lost",
     }
+}
+
+/// Who was lost of those that carried the load.
+pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
+    let (count, who) = (agents.len(), agents.join("; "));
+    format!("{count} of {of} agents lost: {who}; what they had written is unknown")
 }
 
 /// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that

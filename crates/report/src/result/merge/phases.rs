@@ -67,6 +67,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
         writes,
         course,
         published,
+        agents,
     } = other;
     mine.stopped = earlier(mine.stopped, stopped);
     for (mine, theirs) in mine.groups.iter_mut().zip(groups) {
@@ -95,6 +96,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
     mine.faults.sort_by_key(|fault| fault.began_ns);
     mine.writes = mine.writes.take().zip(writes).map(|(mine, theirs)| mine.and(&theirs));
     mine.course = mine.course.take().zip(course).map(|(mine, theirs)| unite_courses(mine, theirs));
+    mine.agents.extend(agents);
     // Published for this suite as it is, so for every part or for none.
     if mine.published != published {
         mine.published.clear();
@@ -214,6 +216,7 @@ fn earlier(a: StopReason, b: StopReason) -> StopReason {
         StopReason::TimeLimit => 2,
         StopReason::Interrupted => 3,
         StopReason::StoreLost => 4,
+        StopReason::AgentLost => 5,
     };
     if order(b) > order(a) { b } else { a }
 }

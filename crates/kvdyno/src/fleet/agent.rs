@@ -1,0 +1,203 @@
+//! `kvdyno agent`: carries a part of a load for a conductor, and does nothing by itself. What changes a phase
+//! under way is done by the thread that hears it; all else by the main thread, in order.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kvdyno_core::load::{Begin, Interrupt, Job};
+use kvdyno_core::measure::now;
+use ring::digest::{SHA256, digest};
+
+use super::carried::Carried;
+use super::messages::{FORMAT, Hello, Order, Told};
+use super::token::{TOKEN_VARIABLE, Token};
+use super::wire::{LineEnd, Sending, carry, reach};
+use crate::args::AgentArguments;
+use crate::exit::{Exit, Failure};
+
+/// How long what is under way may take to end once the conductor is gone. Less than the five seconds that are
+/// promised, for its silence may have taken a while to be noticed.
+const LAST: Duration = Duration::from_secs(4);
+
+/// What the main thread does one after the other.
+enum Task {
+    /// An order.
+    Do(Order),
+    /// The line to the conductor has ended.
+    Over(Result<LineEnd, String>),
+}
+
+/// What the thread that hears orders shares with the main thread.
+pub struct UnderWay {
+    /// The phase that is prepared or runs.
+    job: Mutex<Option<Arc<Job>>>,
+    /// The user's wish to stop, or that of a conductor that is gone.
+    interrupt: Arc<Interrupt>,
+}
+
+impl UnderWay {
+    /// This phase, or none, is under way from now on.
+    pub fn set(&self, job: Option<Arc<Job>>) {
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
+    }
+
+    /// The wish to stop.
+    pub fn interrupt(&self) -> Arc<Interrupt> {
+        Arc::clone(&self.interrupt)
+    }
+
+    fn with(&self, act: impl FnOnce(&Job)) {
+        if let Some(job) = &*self.job.lock().unwrap_or_else(PoisonError::into_inner) {
+            act(job);
+        }
+    }
+
+    /// Nothing more is sent, and nothing is waited for.
+    fn drop_everything(&self) {
+        self.interrupt.raise();
+        self.interrupt.raise();
+        self.with(|job| {
+            job.stop_at(now());
+            job.abandon();
+        });
+    }
+}
+
+/// Who this process is.
+///
+/// # Errors
+/// [`Failure`] if it cannot read its own program.
+pub fn who_am_i() -> Result<Hello, Failure> {
+    let program = std::fs::read("/proc/self/exe").map_err(Failure::internal)?;
+    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Ok(Hello {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: hash(&program),
+        machine: machine.trim().to_owned(),
+        process: std::process::id(),
+    })
+}
+
+/// SHA-256, in hexadecimal digits.
+pub fn hash(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `kvdyno agent`.
+///
+/// # Errors
+/// [`Failure`] if the conductor is not there, refuses this agent, or is lost.
+pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
+    let token = Token::told()?.ok_or_else(|| {
+        Failure::usage(format!(
+            "{TOKEN_VARIABLE} is not set: start agents with the line that the conductor prints"
+        ))
+    })?;
+    let conductor = &arguments.conductor;
+    let under_way = Arc::new(UnderWay { job: Mutex::new(None), interrupt: Arc::default() });
+    let (sending, tasks, begins) = join(conductor, &token, &under_way)?;
+    sending.send(&Told::Hello(who_am_i()?));
+    let mut carried: Option<Carried> = None;
+    for task in tasks {
+        match task {
+            Task::Do(Order::Open(opening)) => {
+                // Its connections and its ledger go before those of the next come.
+                drop(carried.take());
+                match Carried::open(*opening, &under_way) {
+                    Ok((opened, plan_hash)) => {
+                        carried = Some(opened);
+                        sending.send(&Told::Opened { plan_hash });
+                    }
+                    Err(why) => sending.send(&Told::Failed(why.to_string())),
+                }
+            }
+            Task::Do(Order::Close) => drop(carried.take()),
+            Task::Do(Order::End) => return Ok(Exit::Done),
+            Task::Do(Order::Refused(why)) => {
+                return Err(Failure::unavailable(format!("{conductor} refused this agent: {why}")));
+            }
+            Task::Do(order) => {
+                if let Some(carried) = &mut carried {
+                    carried.carry_out(order, &sending, &begins, &under_way);
+                }
+            }
+            Task::Over(Ok(why)) => {
+                return Err(Failure::unavailable(format!(
+                    "lost the conductor {conductor}: {why}; nothing more is sent"
+                )));
+            }
+            Task::Over(Err(why)) => {
+                return Err(Failure::unavailable(format!("cannot join {conductor}: {why}")));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Joins a conductor on a thread of its own: what to send at, what is to be done, and when phases begin.
+type Joined = (Sending, Receiver<Task>, Receiver<Begin>);
+
+fn join(conductor: &str, token: &Token, under_way: &Arc<UnderWay>) -> Result<Joined, Failure> {
+    let config = token.of_agent()?;
+    let (sending, outgoing) = Sending::new();
+    let (task_sink, tasks) = channel();
+    let (begin_sink, begins) = channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::internal)?;
+    let hearing = Hearing {
+        sending: sending.clone(),
+        tasks: task_sink.clone(),
+        begins: begin_sink,
+        under_way: Arc::clone(under_way),
+    };
+    let (conductor, under_way) = (conductor.to_owned(), Arc::clone(under_way));
+    let thread = std::thread::Builder::new().name("conductor".to_owned());
+    let carried = thread.spawn(move || {
+        let end = runtime.block_on(async {
+            let stream = reach(&conductor, config).await.map_err(|error| explained(&error))?;
+            Ok(carry(stream, outgoing, |order| hearing.hear(order)).await)
+        });
+        let _ = task_sink.send(Task::Over(end));
+        drop(hearing);
+        under_way.drop_everything();
+        std::thread::sleep(LAST);
+        // A driver that does not come back must not keep this process.
+        std::process::exit(Exit::Unavailable as i32);
+    });
+    carried.map_err(Failure::internal)?;
+    Ok((sending, tasks, begins))
+}
+
+/// A handshake that fails says little to people.
+fn explained(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::InvalidData => format!(
+            "it does not have this {TOKEN_VARIABLE} (or is no conductor of this version): {error}"
+        ),
+        _ => error.to_string(),
+    }
+}
+
+/// Hears the conductor.
+struct Hearing {
+    sending: Sending,
+    tasks: Sender<Task>,
+    begins: Sender<Begin>,
+    under_way: Arc<UnderWay>,
+}
+
+impl Hearing {
+    fn hear(&self, order: Order) {
+        match order {
+            Order::Clock { number } => self.sending.send(&Told::Clock { number, at: now() }),
+            Order::StartAt(at) => drop(self.begins.send(Begin::At(at))),
+            Order::CallOff => drop(self.begins.send(Begin::Never)),
+            Order::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),
+            Order::Abandon => self.under_way.with(Job::abandon),
+            Order::Hurry => self.under_way.interrupt.raise(),
+            order => drop(self.tasks.send(Task::Do(order))),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What an agent has of a store that is loaded: its connections, its part of the ledger, and the phases that ran.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use kvdyno_core::load::{
+    AnyStore, Begin, Job, LoadError, LoadOptions, LookedAgain, Observer, Progress, Ran,
+    StoreContext, WorkerReport,
+};
+use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus};
+use kvdyno_core::suite::Plan;
+use kvdyno_core::workload::Part;
+
+use super::agent::{UnderWay, hash};
+use super::messages::{Opening, Order, Preparing, Told};
+use super::wire::Sending;
+use crate::account::Unclear;
+use crate::args::DataPolicy;
+use crate::existing::Existing;
+use crate::exit::Failure;
+use crate::replicas::Origin;
+use crate::run_options::RunOptions;
+use crate::session::{context_of, ledger_of};
+use crate::target::OpenStore;
+use crate::writers::name_writers;
+
+/// The conductor gives up, no agent by itself.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+/// See the top of the file.
+pub struct Carried {
+    store: Arc<dyn AnyStore>,
+    origin: Origin,
+    context: StoreContext,
+    existing: Existing,
+    ran: Vec<Ran>,
+    loaded: Option<Loaded>,
+}
+
+/// A phase whose load is over.
+struct Loaded {
+    store: Arc<dyn AnyStore>,
+    job: Arc<Job>,
+    measure: PhaseMeasure,
+}
+
+impl Carried {
+    /// Reaches the store and makes the ledger; with it the hash of the plan as it is understood here.
+    ///
+    /// # Errors
+    /// [`Failure`] if the store is not there, or the ledger is larger than the machine.
+    pub fn open(opening: Opening, under_way: &UnderWay) -> Result<(Carried, String), Failure> {
+        let plan: Plan = serde_json::from_str(&opening.plan)
+            .map_err(|error| Failure::usage(format!("its plan cannot be read: {error}")))?;
+        let written = serde_json::to_string(&plan).map_err(Failure::internal)?;
+        let threads = plan.threads.map_or((allowed_cpus().len() / 2).max(1), |n| n as usize);
+        let options = RunOptions {
+            plan: &plan,
+            load: LoadOptions {
+                threads,
+                interval: Duration::from_secs(1),
+                part: Part::WHOLE,
+                ownership: opening.ownership,
+                start_at: None,
+                give_up: NEVER,
+                pace: opening.pace,
+                settle: opening.settle,
+            },
+            interrupt: under_way.interrupt(),
+            data: if opening.exists { DataPolicy::Reuse } else { DataPolicy::Fresh },
+            verify: opening.verify,
+            session: opening.session,
+            unseen: Vec::new(),
+            fleets: None,
+        };
+        let OpenStore { url, store, .. } = OpenStore::open(&opening.url)?;
+        let profile = store.ask_profile().map_err(|error| Failure::of_load(&url, &error))?;
+        let origin =
+            Origin::of(&store, &profile).map_err(|error| Failure::of_load(&url, &error))?;
+        let mut context = context_of(&options, profile);
+        let existing = if opening.exists { Existing::All } else { Existing::None };
+        context.ledger = ledger_of(&options, &context, existing)?;
+        let (ran, loaded) = (Vec::new(), None);
+        Ok((Carried { store, origin, context, existing, ran, loaded }, hash(written.as_bytes())))
+    }
+
+    /// Carries out an order about a phase.
+    pub fn carry_out(
+        &mut self,
+        order: Order,
+        sending: &Sending,
+        begins: &Receiver<Begin>,
+        under_way: &UnderWay,
+    ) {
+        match order {
+            Order::Prepare(preparing) => {
+                // Of a phase that was called off before it was ready.
+                begins.try_iter().for_each(drop);
+                let telling = Telling { sending, begins };
+                match self.load(*preparing, telling, under_way) {
+                    Ok(stalls) => sending.send(&Told::Loaded { stalls }),
+                    Err(LoadError::CalledOff) => {}
+                    Err(error) => sending.send(&Told::Failed(error.to_string())),
+                }
+                under_way.set(None);
+            }
+            Order::ReadAgain => {
+                let again = self.read_again();
+                sending.send(&Told::LookedAgain(Box::new(again)));
+            }
+            Order::CountUnclear { records } => {
+                let ownership = self.context.options.ownership;
+                let ledger = self.context.ledger.as_ref();
+                let count = ledger.map(|ledger| Unclear::count(ledger, ownership, records));
+                sending.send(&Told::Unclear(count.unwrap_or_default()));
+            }
+            // All others are done elsewhere.
+            _ => {}
+        }
+    }
+
+    fn load(
+        &mut self,
+        preparing: Preparing,
+        mut telling: Telling<'_>,
+        under_way: &UnderWay,
+    ) -> Result<kvdyno_core::measure::Stalls, LoadError> {
+        let Preparing { phase, reads_back } = preparing;
+        let (mut store, mut context) = (Arc::clone(&self.store), self.context.clone());
+        if reads_back {
+            let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
+            store = self.origin.strongest(&self.context, records).0;
+            context.profile = self.origin.profile().clone();
+        }
+        let job = Arc::new(Job::new(phase.clone(), context)?);
+        under_way.set(Some(Arc::clone(&job)));
+        let measure = store.load(&job, &mut telling)?;
+        let (issued, stopped) = (measure.issued.clone(), measure.stopped);
+        self.ran.push(Ran { plan: phase, issued, stopped });
+        let stalls = measure.stalls.clone();
+        self.loaded = Some(Loaded { store, job, measure });
+        Ok(stalls)
+    }
+
+    /// Nothing, if nothing was loaded.
+    fn read_again(&mut self) -> LookedAgain {
+        let Some(Loaded { store, job, mut measure }) = self.loaded.take() else {
+            return LookedAgain::default();
+        };
+        store.look_again(&job, &mut measure, &mut Silent);
+        if !self.context.fields_apart && self.existing == Existing::None {
+            name_writers(&self.context, &self.ran, &mut measure);
+        }
+        LookedAgain::of(&measure)
+    }
+}
+
+/// Tells the conductor what the workers tell.
+struct Telling<'a> {
+    sending: &'a Sending,
+    begins: &'a Receiver<Begin>,
+}
+
+impl Observer for Telling<'_> {
+    fn ready(&mut self, workers: usize) -> Begin {
+        self.sending.send(&Told::Ready { workers });
+        // A conductor that is gone lets nothing begin.
+        self.begins.recv().unwrap_or(Begin::Never)
+    }
+
+    fn batch(&mut self, batch: &Batch) {
+        self.sending.send(&Told::Batch(Box::new(batch.clone())));
+    }
+
+    fn ended(&mut self, report: &WorkerReport) {
+        self.sending.send(&Told::Ended(Box::new(report.clone())));
+    }
+
+    fn interval(&mut self, _: &Interval) {}
+
+    fn progress(&mut self, _: &Progress) {}
+}
+
+/// Tells nobody.
+struct Silent;
+
+impl Observer for Silent {
+    fn interval(&mut self, _: &Interval) {}
+
+    fn progress(&mut self, _: &Progress) {}
+}

@@ -1,0 +1,280 @@
+//! The agents of a run: who listens for them, takes in those that may come, and refuses the others in one line,
+//! which never harms the run.
+
+use std::net::TcpListener as BlockingListener;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use kvdyno_core::load::Interrupt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio_rustls::rustls::ServerConfig;
+
+use super::member::Member;
+use super::messages::{FORMAT, Hello, Order, Told};
+use super::token::{TOKEN_VARIABLE, Token};
+use super::wire::{Sending, accept, carry};
+use crate::exit::Failure;
+use crate::fleet::agent::who_am_i;
+
+/// Between two looks whether the user still wants to wait.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long agents have to end after the run.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What is heard of an agent.
+pub enum Heard {
+    /// It has come, and is one of those that carry the load.
+    Joined(Hello, Sending),
+    /// It says something.
+    Says(Told),
+    /// Nothing more will be heard of it, and why.
+    Gone(String),
+}
+
+/// The agents of a run. When this is dropped, they are told to end.
+pub struct Fleet {
+    /// In the order in which they came.
+    pub members: Vec<Member>,
+    /// What is heard, and from which of them.
+    pub inbox: Receiver<(usize, Heard)>,
+    count: u32,
+    /// Where they join, HOST:PORT.
+    address: String,
+    /// Processes that the conductor has started itself.
+    pub children: Vec<Child>,
+    over: Option<oneshot::Sender<()>>,
+}
+
+impl Fleet {
+    /// Listens for `count` agents.
+    ///
+    /// # Errors
+    /// [`Failure`] if that address cannot be listened at.
+    pub fn listen(address: &str, count: u32, token: &Token) -> Result<Fleet, Failure> {
+        let refused = |error: std::io::Error| {
+            Failure::usage(format!("cannot listen for agents at {address}: {error}"))
+        };
+        let listener = BlockingListener::bind(address).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?.to_string();
+        let config = token.of_conductor()?;
+        let me = who_am_i()?;
+        let (sink, inbox) = channel();
+        let (over, ends) = oneshot::channel();
+        let door = Door { config, me, count, sink };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(Failure::internal)?;
+        let thread = std::thread::Builder::new().name("agents".to_owned());
+        let serving = move || runtime.block_on(door.serve(listener, ends));
+        thread.spawn(serving).map_err(Failure::internal)?;
+        let (members, children) = (Vec::new(), Vec::new());
+        Ok(Fleet { members, inbox, count, address, children, over: Some(over) })
+    }
+
+    /// Where they join, HOST:PORT.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Prints what is to be typed on each machine. A token that the user gave is not repeated.
+    pub fn tell_how_to_join(&self, listen: &str, made: Option<&Token>) {
+        let port = self.address.rsplit(':').next().unwrap_or_default();
+        let host = listen.rsplit_once(':').map_or(listen, |(host, _)| host);
+        let host = match host {
+            "" | "0.0.0.0" | "[::]" => "THIS-MACHINE",
+            host => host,
+        };
+        let token = made.map_or("…".to_owned(), |token| token.text().to_owned());
+        warn_user!(
+            "kvdyno: waiting for {} agents; on each of their machines:\n\
+             {TOKEN_VARIABLE}={token} kvdyno agent --conductor {host}:{port}",
+            self.count
+        );
+    }
+
+    /// Waits until all have come.
+    ///
+    /// # Errors
+    /// [`Failure`] if the user does not want to wait, or one went away again.
+    pub fn wait_for_all(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+        while self.members.len() < self.count as usize {
+            match self.inbox.recv_timeout(LOOK) {
+                Ok((number, Heard::Joined(hello, sending))) => {
+                    let name = format!("agent-{}", number + 1);
+                    let member = Member::new(name.clone(), hello, sending);
+                    member.order(&Order::Taken { name });
+                    self.members.push(member);
+                }
+                Ok((number, Heard::Gone(why))) => {
+                    return Err(Failure::unavailable(format!(
+                        "agent-{} came and went before the run: {why}",
+                        number + 1
+                    )));
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::internal("nobody listens for agents any more"));
+                }
+            }
+            if interrupt.is_raised() {
+                return Err(Failure::interrupted());
+            }
+            self.look_after_children()?;
+        }
+        Ok(())
+    }
+
+    /// A process that was started and has ended will never come.
+    fn look_after_children(&mut self) -> Result<(), Failure> {
+        for child in &mut self.children {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(Failure::internal(format!("an agent ended at its start: {status}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.members.iter().for_each(|member| member.order(&Order::End));
+        self.members.clear();
+        let given_up = Instant::now() + FAREWELL;
+        for child in &mut self.children {
+            while Instant::now() < given_up && matches!(child.try_wait(), Ok(None)) {
+                std::thread::sleep(LOOK / 5);
+            }
+            // It does not hear, or is stopped: nothing of the run is left behind.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        drop(self.over.take());
+    }
+}
+
+/// Who lets agents in.
+struct Door {
+    config: Arc<ServerConfig>,
+    me: Hello,
+    count: u32,
+    sink: Sender<(usize, Heard)>,
+}
+
+impl Door {
+    async fn serve(self, listener: BlockingListener, ends: oneshot::Receiver<()>) {
+        let Ok(listener) = TcpListener::from_std(listener) else { return };
+        let door = std::rc::Rc::new((self, std::cell::Cell::new(0)));
+        let local = tokio::task::LocalSet::new();
+        local.spawn_local(async move {
+            // A connection that breaks before it is accepted is nobody's loss.
+            loop {
+                if let Ok((stream, from)) = listener.accept().await {
+                    let door = std::rc::Rc::clone(&door);
+                    let from = from.to_string();
+                    tokio::task::spawn_local(
+                        async move { door.0.admit(stream, &from, &door.1).await },
+                    );
+                }
+            }
+        });
+        local
+            .run_until(async move {
+                let _ = ends.await;
+                // The last words are on their way.
+                tokio::time::sleep(LOOK).await;
+            })
+            .await;
+    }
+
+    /// One connection, from its begin to its end.
+    async fn admit(&self, stream: TcpStream, from: &str, taken: &std::cell::Cell<usize>) {
+        let stream = match accept(stream, Arc::clone(&self.config)).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                warn_user!("kvdyno: refused {from}: it does not have the token ({error})");
+                return;
+            }
+        };
+        let (sending, outgoing) = Sending::new();
+        let (mut sending, mut number) = (Some(sending), None);
+        let end = carry(stream, outgoing, |told: Told| match (number, told) {
+            (Some(number), told) => self.tell(number, Heard::Says(told)),
+            (None, Told::Hello(hello)) => {
+                // Whoever was refused keeps no end to send at: its line is closed.
+                let Some(sending) = sending.take() else { return };
+                match self.objection(&hello, taken.get()) {
+                    Some(why) => {
+                        warn_user!(
+                            "kvdyno: refused an agent ({}, process {}): {why}",
+                            hello.machine,
+                            hello.process
+                        );
+                        sending.send(&Order::Refused(why));
+                    }
+                    None => {
+                        number = Some(taken.replace(taken.get() + 1));
+                        self.tell(number.unwrap_or_default(), Heard::Joined(hello, sending));
+                    }
+                }
+            }
+            (None, _) => drop(sending.take()),
+        })
+        .await;
+        if let Some(number) = number {
+            self.tell(number, Heard::Gone(end.to_string()));
+        }
+    }
+
+    fn tell(&self, number: usize, heard: Heard) {
+        // A run that is over listens to nobody.
+        let _ = self.sink.send((number, heard));
+    }
+
+    /// Why an agent is not taken, if it is not.
+    fn objection(&self, hello: &Hello, taken: usize) -> Option<String> {
+        let me = &self.me;
+        if (hello.format, &hello.version) != (FORMAT, &me.version) {
+            return Some(format!(
+                "it is kvdyno {}, the conductor is {}",
+                hello.version, me.version
+            ));
+        }
+        if hello.build != me.build {
+            return Some(format!(
+                "it is another build of kvdyno {} than the conductor",
+                me.version
+            ));
+        }
+        (taken >= self.count as usize).then(|| format!("the run has its {} agents", self.count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_another_build_and_one_too_many_are_refused_in_one_line() {
+        let me = Hello {
+            format: FORMAT,
+            version: "1.2.3".to_owned(),
+            build: "abc".to_owned(),
+            machine: "here".to_owned(),
+            process: 1,
+        };
+        let (sink, _inbox) = channel();
+        let config = Token::made().unwrap().of_conductor().unwrap();
+        let door = Door { config, me: me.clone(), count: 2, sink };
+        assert_eq!(door.objection(&me, 1), None);
+        let told = |hello: Hello, taken| door.objection(&hello, taken).unwrap();
+        let older = Hello { version: "1.2.2".to_owned(), ..me.clone() };
+        assert_eq!(told(older, 0), "it is kvdyno 1.2.2, the conductor is 1.2.3");
+        let other = Hello { build: "abd".to_owned(), ..me.clone() };
+        assert_eq!(told(other, 0), "it is another build of kvdyno 1.2.3 than the conductor");
+        assert!(door.objection(&Hello { format: FORMAT + 1, ..me.clone() }, 0).is_some());
+        assert_eq!(told(me, 2), "the run has its 2 agents");
+    }
+}

@@ -1,0 +1,143 @@
+//! One agent as its conductor knows it: how to reach it, what it has told of the phase, and what its row in the
+//! table of agents says.
+
+use hdrhistogram::Histogram;
+use kvdyno_core::load::{Moved, TeamVoice, WorkerReport};
+use kvdyno_core::measure::{Batch, WorkerUse, latency_histogram};
+use kvdyno_core::verify::Findings;
+use kvdyno_report::result::AgentResult;
+
+use super::clocks::ClockOffset;
+use super::messages::{Hello, Order};
+use super::wire::Sending;
+
+/// See the top of the file.
+pub struct Member {
+    /// What it is called.
+    pub name: String,
+    hello: Hello,
+    sending: Sending,
+    /// Why nothing more will be heard of it.
+    pub lost: Option<String>,
+    /// How far its clock is off.
+    pub clock: ClockOffset,
+    /// Of the phase that runs, or ran last.
+    pub phase: MemberPhase,
+}
+
+/// What an agent did in a phase.
+#[derive(Default)]
+pub struct MemberPhase {
+    /// From its times and numbers to the conductor's.
+    pub moved: Moved,
+    /// Which of its workers have ended.
+    pub ended: Vec<bool>,
+    /// All of its workers have, and it has said when it stood still.
+    pub loaded: bool,
+    /// What its workers found, by the conductor's clock.
+    pub findings: Findings,
+    operations: u64,
+    succeeded: u64,
+    latencies: Option<Histogram<u64>>,
+    lag: Option<Histogram<u64>>,
+    used: Vec<WorkerUse>,
+}
+
+impl Member {
+    /// An agent that has said who it is.
+    pub fn new(name: String, hello: Hello, sending: Sending) -> Member {
+        let (lost, phase) = (None, MemberPhase::default());
+        Member { name, hello, sending, lost, clock: ClockOffset::UNKNOWN, phase }
+    }
+
+    /// It can be given orders.
+    pub fn is_there(&self) -> bool {
+        self.lost.is_none()
+    }
+
+    /// Gives it an order.
+    pub fn order(&self, order: &Order) {
+        self.sending.send(order);
+    }
+
+    /// Who it is, for people: such as `agent-2 (load-7, process 123)`.
+    pub fn who(&self) -> String {
+        format!("{} ({}, process {})", self.name, self.hello.machine, self.hello.process)
+    }
+
+    /// A worker has told of an interval.
+    pub fn batch(&mut self, batch: Batch, voice: &TeamVoice) {
+        let phase = &mut self.phase;
+        if batch.worker >= phase.ended.len() {
+            return;
+        }
+        for (_, measure) in &batch.series {
+            phase.operations += measure.completed();
+            phase.succeeded += measure.ok;
+            if let Some(latencies) = measure.response.as_ref().or(measure.service.as_ref()) {
+                let sum = phase.latencies.get_or_insert_with(latency_histogram::<u64>);
+                for step in latencies.iter_recorded() {
+                    let count = step.count_at_value().into();
+                    sum.saturating_record_n(step.value_iterated_to(), count);
+                }
+            }
+        }
+        voice.batch(phase.moved.batch(batch));
+    }
+
+    /// A worker has ended.
+    pub fn ended(&mut self, report: WorkerReport, voice: &TeamVoice) {
+        let phase = &mut self.phase;
+        let Some(ended) = phase.ended.get_mut(report.worker()) else { return };
+        *ended = true;
+        phase.used.push(report.used());
+        if let Some(lag) = report.send_lag() {
+            let sum = phase.lag.get_or_insert_with(latency_histogram::<u64>);
+            // Both have the bounds of every latency.
+            let _ = sum.add(lag);
+        }
+        let report = phase.moved.report(report);
+        phase.findings.add(report.findings().clone());
+        voice.ended(report);
+    }
+
+    /// Nothing more will be heard of it.
+    pub fn lose(&mut self, why: &str, voice: &TeamVoice) {
+        self.lost.get_or_insert_with(|| why.to_owned());
+        for (worker, ended) in self.phase.ended.iter_mut().enumerate() {
+            if !std::mem::replace(ended, true) {
+                voice.lost(self.phase.moved.first_worker + worker);
+            }
+        }
+        self.phase.loaded = true;
+    }
+
+    /// Its row in a phase of `all` operations that took `seconds`.
+    pub fn row(&self, all: u64, seconds: f64) -> AgentResult {
+        let MemberPhase { ended, operations, succeeded, latencies, lag, used, .. } = &self.phase;
+        let p99 = |of: &Option<Histogram<u64>>| of.as_ref().map(|of| of.value_at_quantile(0.99));
+        let wall = used.iter().map(|used| used.wall.as_secs_f64()).fold(0.0, f64::max);
+        let busy: f64 = used.iter().map(|used| used.cpu.as_secs_f64()).sum();
+        AgentResult {
+            name: self.name.clone(),
+            machine: self.hello.machine.clone(),
+            process: self.hello.process,
+            workers: ended.len() as u32,
+            clients: used.iter().map(|used| used.clients).sum(),
+            operations: *operations,
+            share: if all > 0 { *operations as f64 / all as f64 } else { 0.0 },
+            rate: (seconds > 0.0).then_some(*succeeded as f64 / seconds),
+            p99_ns: p99(latencies),
+            late_p99_ns: p99(lag),
+            processors: if wall > 0.0 { busy / wall } else { 0.0 },
+            busiest: used
+                .iter()
+                .map(WorkerUse::wanted)
+                .filter(|b| b.is_finite())
+                .fold(0.0, f64::max),
+            clock_offset_ns: self.clock.offset,
+            clock_uncertainty_ns: self.clock.uncertainty,
+            lost: self.lost.clone(),
+        }
+    }
+}

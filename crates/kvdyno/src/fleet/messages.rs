@@ -1,0 +1,142 @@
+//! What conductor and agents say to each other, as plain values. Orders go down: the conductor alone decides.
+//! What an agent measured goes up, as its workers tell it.
+
+use std::time::Duration;
+
+use kvdyno_core::load::{LookedAgain, Pacing, WorkerReport};
+use kvdyno_core::measure::{Batch, Nanos, Stalls};
+use kvdyno_core::workload::{Ownership, PhasePlan};
+use serde::{Deserialize, Serialize};
+
+use crate::account::Unclear;
+
+/// Number of the format of these messages; agents of another are refused.
+pub const FORMAT: u32 = 1;
+
+/// What the conductor orders.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// The agent is not taken, or no longer; why, in one line.
+    Refused(String),
+    /// The agent is one of those that carry the load.
+    Taken {
+        /// What it is called.
+        name: String,
+    },
+    /// A store is to be loaded: connect, and make ready to judge what it answers.
+    Open(Box<Opening>),
+    /// What does the agent's clock say?
+    Clock {
+        /// Number of the question.
+        number: u32,
+    },
+    /// Connect the workers of a phase.
+    Prepare(Box<Preparing>),
+    /// Begin the phase that is prepared at this time on the agent's clock.
+    StartAt(Nanos),
+    /// The phase that is prepared will not begin.
+    CallOff,
+    /// No operation starts at or after this time on the agent's clock.
+    StopAt(Nanos),
+    /// Do not wait for requests in flight.
+    Abandon,
+    /// The load is over, and what was broken is repaired: read again what was not answered or looked wrong.
+    ReadAgain,
+    /// The user wants to stop: do not go on reading again.
+    Hurry,
+    /// Of the records below this number: of how many own ones is unclear what they hold?
+    CountUnclear {
+        /// Where they end.
+        records: u64,
+    },
+    /// The store is done with.
+    Close,
+    /// The run is over.
+    End,
+}
+
+/// A store to be loaded.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Opening {
+    /// Its URL, with passwords.
+    pub url: String,
+    /// The run's plan, as JSON.
+    pub plan: String,
+    /// SHA-256 of `plan`, in hexadecimal digits.
+    pub plan_hash: String,
+    /// Which records are the agent's.
+    pub ownership: Ownership,
+    /// Tells this run's writes from those of earlier ones.
+    pub session: u32,
+    /// Check what is read.
+    pub verify: bool,
+    /// Every record of the plan is there already.
+    pub exists: bool,
+    /// What clients may spend on being on time.
+    pub pace: Pacing,
+    /// How long an eventually consistent store may take to settle.
+    pub settle: Duration,
+}
+
+/// A phase to be prepared.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Preparing {
+    /// What the agent does: the phase's plan with its share of the clients.
+    pub phase: PhasePlan,
+    /// Records are read back: at the strongest level of reads that the store answers.
+    pub reads_back: bool,
+}
+
+/// What an agent tells.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Told {
+    /// Its first word.
+    Hello(Hello),
+    /// The store is reached; this is the plan's hash as this agent understands it.
+    Opened {
+        /// SHA-256 of the plan when it is written again.
+        plan_hash: String,
+    },
+    /// What was ordered cannot be done: why, in one line.
+    Failed(String),
+    /// What its clock says.
+    Clock {
+        /// Number of the question.
+        number: u32,
+        /// The time.
+        at: Nanos,
+    },
+    /// All workers of the phase are connected.
+    Ready {
+        /// How many.
+        workers: usize,
+    },
+    /// An interval of one worker.
+    Batch(Box<Batch>),
+    /// A worker has ended.
+    Ended(Box<WorkerReport>),
+    /// All workers have.
+    Loaded {
+        /// When the agent stood still meanwhile.
+        stalls: Stalls,
+    },
+    /// What was read again, and what verification came to.
+    LookedAgain(Box<LookedAgain>),
+    /// As asked.
+    Unclear(Unclear),
+}
+
+/// Who an agent is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of its kvdyno.
+    pub version: String,
+    /// SHA-256 of its program.
+    pub build: String,
+    /// Name of its machine.
+    pub machine: String,
+    /// Number of its process.
+    pub process: u32,
+}

@@ -1,0 +1,353 @@
+//! One phase carried by agents: all are ready, all begin at one moment, all end, and what they tell becomes one
+//! measure, by the code that brings the workers of one process together.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use kvdyno_core::load::{Interrupt, Job, LoadError, LookedAgain, Moved, Observer, Team, TeamVoice};
+use kvdyno_core::measure::{Nanos, PhaseMeasure, Stalls, StopReason, now};
+use kvdyno_core::workload::PhasePlan;
+use kvdyno_report::result::AgentResult;
+
+use super::gathering::{Fleet, Heard};
+use super::member::{Member, MemberPhase};
+use super::messages::{Opening, Order, Preparing, Told};
+use super::share::{check, share_of};
+use super::wire::SILENCE;
+use crate::account::Unclear;
+use crate::exit::Failure;
+
+/// Questions to each agent's clock before a phase.
+const QUESTIONS: u32 = 16;
+/// How long an agent may take to say what its clock shows.
+const CLOCK: Duration = Duration::from_millis(500);
+/// How long agents may take to connect to a store, or to get their workers ready.
+const CONNECTING: Duration = Duration::from_secs(120);
+/// Between the order and the begin: it reaches everybody before.
+const AHEAD: Duration = Duration::from_millis(50);
+/// Between two looks at what the conductor decides.
+const LOOK: Duration = Duration::from_millis(5);
+
+impl Fleet {
+    /// Gets all agents ready for a store; `opening` says what each is told.
+    ///
+    /// # Errors
+    /// [`Failure`] if one cannot reach it, or takes the plan for another.
+    pub fn open(
+        &mut self,
+        interrupt: &Interrupt,
+        opening: impl Fn(u32) -> Opening,
+    ) -> Result<(), Failure> {
+        let mut hash = String::new();
+        for (index, member) in (0..).zip(&self.members) {
+            let opening = opening(index);
+            hash.clone_from(&opening.plan_hash);
+            member.order(&Order::Open(Box::new(opening)));
+        }
+        let opened = self.hear_all(CONNECTING, interrupt, |_, told| match told {
+            Told::Opened { plan_hash } if plan_hash == hash => Ok(Some(())),
+            Told::Opened { .. } => Err("it understands the plan differently".to_owned()),
+            Told::Failed(why) => Err(why),
+            _ => Ok(None),
+        });
+        opened.map(|_| ()).map_err(Failure::unavailable)
+    }
+
+    /// The store is done with.
+    pub fn close(&self) {
+        self.members.iter().for_each(|member| member.order(&Order::Close));
+    }
+
+    /// How many agents there are.
+    pub fn count(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// Those that were lost, with why.
+    pub fn lost(&self) -> Vec<String> {
+        let lost = self
+            .members
+            .iter()
+            .filter_map(|member| Some(format!("{}: {}", member.who(), member.lost.as_ref()?)));
+        lost.collect()
+    }
+
+    /// Carries the load of a phase; `job` is the whole of it. What looked wrong is still to be read again.
+    ///
+    /// # Errors
+    /// [`LoadError`] if it could not begin.
+    pub fn load(
+        &mut self,
+        phase: &PhasePlan,
+        job: &Arc<Job>,
+        reads_back: bool,
+        interrupt: &Interrupt,
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseMeasure, LoadError> {
+        check(phase, self.count()).map_err(LoadError::Agents)?;
+        self.members.iter_mut().for_each(|member| member.phase = MemberPhase::default());
+        self.set_clocks(interrupt).map_err(LoadError::Agents)?;
+        let count = self.count();
+        for (index, member) in (0..).zip(&self.members) {
+            let phase = share_of(phase, index, count);
+            member.order(&Order::Prepare(Box::new(Preparing { phase, reads_back })));
+        }
+        let ready = self.hear_all(CONNECTING, interrupt, |_, told| match told {
+            Told::Ready { workers } => Ok(Some(workers)),
+            Told::Failed(why) => Err(why),
+            _ => Ok(None),
+        });
+        let ready = ready.map_err(|why| {
+            self.members.iter().for_each(|member| member.order(&Order::CallOff));
+            LoadError::Agents(why)
+        })?;
+        let start = now() + AHEAD.as_nanos() as Nanos;
+        let started_at = SystemTime::now() + AHEAD;
+        let mut first_worker = 0;
+        for (member, workers) in self.members.iter_mut().zip(ready) {
+            let there = member.clock.there(start);
+            member.order(&Order::StartAt(there));
+            let clock = start.wrapping_sub(there) as i64;
+            member.phase.moved = Moved { first_worker, clock };
+            member.phase.ended = vec![false; workers];
+            first_worker += workers;
+        }
+        let (voice, team) = Team::new(first_worker, start, started_at);
+        Ok(self.conduct(job, team, voice, observer))
+    }
+
+    /// While the team's phase goes on, another thread hears the agents and hands on what is decided.
+    fn conduct(
+        &mut self,
+        job: &Arc<Job>,
+        team: Team,
+        voice: TeamVoice,
+        observer: &mut dyn Observer,
+    ) -> PhaseMeasure {
+        let over = AtomicBool::new(false);
+        let (stalls, told) = channel();
+        let count = self.members.len();
+        std::thread::scope(|scope| {
+            let relay = Relay { voice, job, over: &over, stalls };
+            scope.spawn(|| relay.go_on(self));
+            let measure = team.conduct(job, observer, || worst(&told, count));
+            over.store(true, Ordering::Relaxed);
+            measure
+        })
+    }
+
+    /// Lets each agent read again what was not answered or looked wrong there, and enters what all of it came to.
+    pub fn look_again(&mut self, measure: &mut PhaseMeasure, interrupt: &Interrupt) {
+        self.members.iter().for_each(|member| member.order(&Order::ReadAgain));
+        let mut all = LookedAgain::default();
+        let mut waiting: Vec<bool> = self.members.iter().map(Member::is_there).collect();
+        let mut hurried = false;
+        while waiting.contains(&true) {
+            match self.inbox.recv_timeout(LOOK) {
+                Ok((number, Heard::Says(Told::LookedAgain(again)))) => {
+                    if std::mem::take(&mut waiting[number]) {
+                        let mut again = *again;
+                        self.members[number].phase.moved.findings(&mut again.findings);
+                        all.add(again);
+                    }
+                }
+                Ok((number, Heard::Gone(why))) => {
+                    self.lose(number, &why);
+                    waiting[number] = false;
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if interrupt.is_raised() && !std::mem::replace(&mut hurried, true) {
+                self.members.iter().for_each(|member| member.order(&Order::Hurry));
+            }
+        }
+        // Of an agent that is lost there is what its workers had found by the end of the load.
+        for member in self.members.iter_mut().filter(|member| !member.is_there()) {
+            let findings = std::mem::take(&mut member.phase.findings);
+            all.add(LookedAgain { findings, ..LookedAgain::default() });
+        }
+        all.enter(measure);
+        if measure.unread + measure.tally.not_read_again > 0 && interrupt.is_raised() {
+            measure.stopped = StopReason::Interrupted;
+        }
+    }
+
+    /// Asks the agents how the records stand before they are read back.
+    pub fn count_unclear(&mut self, records: u64, interrupt: &Interrupt) -> Unclear {
+        let order = Order::CountUnclear { records };
+        self.members.iter().for_each(|member| member.order(&order));
+        let counted = self.hear_all(CONNECTING, interrupt, |_, told| match told {
+            Told::Unclear(unclear) => Ok(Some(unclear)),
+            _ => Ok(None),
+        });
+        let mut all = Unclear::default();
+        counted.unwrap_or_default().into_iter().for_each(|unclear| all.add(unclear));
+        all
+    }
+
+    /// The table of agents of the phase that was measured last.
+    pub fn table(&self, measure: &PhaseMeasure) -> Vec<AgentResult> {
+        let all = measure.series.iter().map(|(_, series)| series.completed()).sum();
+        let seconds = measure.span().as_secs_f64();
+        self.members.iter().map(|member| member.row(all, seconds)).collect()
+    }
+
+    /// Measures how far each agent's clock is off.
+    fn set_clocks(&mut self, interrupt: &Interrupt) -> Result<(), String> {
+        for index in 0..self.members.len() {
+            for number in 0..QUESTIONS {
+                let asked = now();
+                self.members[index].order(&Order::Clock { number });
+                let heard = self.hear(CLOCK, interrupt, |from, told| match told {
+                    Told::Clock { number: answered, at } if (from, answered) == (index, number) => {
+                        Ok(Some((at, now())))
+                    }
+                    _ => Ok(None),
+                })?;
+                if let Some((told, heard)) = heard {
+                    self.members[index].clock.learn(asked, told, heard);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until every agent has said something that `take` takes.
+    fn hear_all<T>(
+        &mut self,
+        patience: Duration,
+        interrupt: &Interrupt,
+        mut take: impl FnMut(usize, Told) -> Result<Option<T>, String>,
+    ) -> Result<Vec<T>, String> {
+        let mut all: Vec<Option<T>> = self.members.iter().map(|_| None).collect();
+        let until = Instant::now() + patience;
+        while let Some(silent) = all.iter().position(Option::is_none) {
+            let left = until.saturating_duration_since(Instant::now());
+            let heard = self.hear(left, interrupt, |from, told| {
+                take(from, told).map(|taken| taken.map(|taken| (from, taken)))
+            })?;
+            match heard {
+                Some((from, taken)) => all[from] = Some(taken),
+                None => {
+                    let (who, waited) = (self.members[silent].who(), patience.as_secs());
+                    return Err(format!("{who} had nothing to say for {waited} s"));
+                }
+            }
+        }
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// Waits until an agent has said something that `take` takes; `None` if none has in time.
+    fn hear<T>(
+        &mut self,
+        patience: Duration,
+        interrupt: &Interrupt,
+        mut take: impl FnMut(usize, Told) -> Result<Option<T>, String>,
+    ) -> Result<Option<T>, String> {
+        if let Some(lost) = self.lost().into_iter().next() {
+            return Err(lost);
+        }
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.inbox.recv_timeout(left.min(10 * LOOK)) {
+                Ok((number, Heard::Says(told))) => {
+                    let who = || self.members[number].who();
+                    let taken = take(number, told).map_err(|why| format!("{}: {why}", who()))?;
+                    if taken.is_some() {
+                        return Ok(taken);
+                    }
+                }
+                Ok((number, Heard::Gone(why))) => {
+                    self.lose(number, &why);
+                    return Err(format!("{}: {why}", self.members[number].who()));
+                }
+                Ok((_, Heard::Joined(..))) => {}
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err("nobody listens to the agents any more".to_owned());
+                }
+            }
+            if interrupt.is_raised() {
+                return Err("the user stopped the run".to_owned());
+            }
+        }
+    }
+
+    /// An agent is lost while nothing is measured.
+    fn lose(&mut self, number: usize, why: &str) {
+        self.members[number].lost.get_or_insert_with(|| why.to_owned());
+        warn_user!("kvdyno: lost {}: {why}", self.members[number].who());
+    }
+}
+
+/// Hands on what agents say to the team, and what is decided of its phase to the agents.
+struct Relay<'a> {
+    voice: TeamVoice,
+    job: &'a Arc<Job>,
+    over: &'a AtomicBool,
+    stalls: Sender<Stalls>,
+}
+
+impl Relay<'_> {
+    fn go_on(self, fleet: &mut Fleet) {
+        let (mut deadline, mut abandoned, mut given_up) = (Nanos::MAX, false, None);
+        loop {
+            match fleet.inbox.recv_timeout(LOOK) {
+                Ok((number, heard)) => self.hear(&mut fleet.members[number], heard),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let decided = self.job.deadline();
+            if decided < deadline {
+                deadline = decided;
+                for member in &fleet.members {
+                    member.order(&Order::StopAt(member.clock.there(deadline)));
+                }
+            }
+            if self.job.is_abandoned() && !std::mem::replace(&mut abandoned, true) {
+                fleet.members.iter().for_each(|member| member.order(&Order::Abandon));
+            }
+            if self.over.load(Ordering::Relaxed) {
+                let until = *given_up.get_or_insert_with(|| Instant::now() + SILENCE);
+                let all = fleet.members.iter().all(|member| member.phase.loaded);
+                if all || Instant::now() >= until {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn hear(&self, member: &mut Member, heard: Heard) {
+        match heard {
+            Heard::Says(Told::Batch(batch)) => member.batch(*batch, &self.voice),
+            Heard::Says(Told::Ended(report)) => member.ended(*report, &self.voice),
+            Heard::Says(Told::Loaded { stalls }) => {
+                member.phase.loaded = true;
+                let _ = self.stalls.send(member.phase.moved.stalls(stalls));
+            }
+            Heard::Says(Told::Failed(why)) | Heard::Gone(why) => {
+                if member.is_there() {
+                    warn_user!(
+                        "kvdyno: lost {}: {why}; the others end the phase in good order",
+                        member.who()
+                    );
+                }
+                member.lose(&why, &self.voice);
+                let _ = self.stalls.send(Stalls::default());
+            }
+            Heard::Says(_) | Heard::Joined(..) => {}
+        }
+    }
+}
+
+/// When the agent that stood still longest did so: that of several together nobody can add up.
+fn worst(told: &Receiver<Stalls>, count: usize) -> Stalls {
+    let heard = (0..count).map_while(|_| told.recv_timeout(SILENCE).ok());
+    let still = |stalls: &Stalls| stalls.standstill(&[]).total;
+    heard.max_by_key(still).unwrap_or_default()
+}

@@ -1,0 +1,244 @@
+//! The line between a conductor and an agent: messages as JSON, each preceded by its length, over TLS. Each end
+//! says a word twice a second whatever else there is to say; an end that is silent for five seconds is gone.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+/// How long an end may be silent.
+pub const SILENCE: Duration = Duration::from_secs(5);
+/// How often it says something at least.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// How long two ends may take to know each other.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Longest message, bytes.
+const LONGEST: u32 = 64 << 20;
+
+/// What a message is put into, to be sent. Whoever has a clone can send; when all are dropped the line is
+/// closed once all is sent.
+#[derive(Clone, Debug)]
+pub struct Sending(UnboundedSender<Vec<u8>>);
+
+impl Sending {
+    /// A new line's end, and what is to be sent on it.
+    pub fn new() -> (Sending, UnboundedReceiver<Vec<u8>>) {
+        let (sink, source) = unbounded_channel();
+        (Sending(sink), source)
+    }
+
+    /// Sends a message; a line that is gone takes it and says nothing, for who listens hears of that.
+    pub fn send(&self, message: &impl Serialize) {
+        // Maps of these types have keys that JSON can have, and numbers that it can, too.
+        if let Ok(bytes) = serde_json::to_vec(message) {
+            let _ = self.0.send(bytes);
+        }
+    }
+}
+
+/// Why a line ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineEnd {
+    /// The other end closed it, or its process ended.
+    Closed,
+    /// Nothing was heard for [`SILENCE`].
+    Silent,
+    /// Something else.
+    Broken(String),
+}
+
+impl fmt::Display for LineEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LineEnd::Closed => f.write_str("its connection was closed"),
+            LineEnd::Silent => write!(f, "nothing was heard of it for {} s", SILENCE.as_secs()),
+            LineEnd::Broken(why) => write!(f, "its connection broke: {why}"),
+        }
+    }
+}
+
+impl From<io::Error> for LineEnd {
+    fn from(error: io::Error) -> LineEnd {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        match error.kind() {
+            BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof => LineEnd::Closed,
+            _ => LineEnd::Broken(error.to_string()),
+        }
+    }
+}
+
+/// Lets the other end in, if it has the token.
+///
+/// # Errors
+/// If it does not, or nothing comes.
+pub async fn accept(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+) -> io::Result<impl AsyncRead + AsyncWrite + Unpin> {
+    stream.set_nodelay(true)?;
+    within(TlsAcceptor::from(config).accept(stream)).await
+}
+
+/// Reaches a conductor.
+///
+/// # Errors
+/// If nobody listens, or the other end has another token.
+pub async fn reach(
+    address: &str,
+    config: Arc<ClientConfig>,
+) -> io::Result<impl AsyncRead + AsyncWrite + Unpin + use<>> {
+    let stream = within(TcpStream::connect(address)).await?;
+    stream.set_nodelay(true)?;
+    let name = ServerName::try_from("kvdyno").map_err(io::Error::other)?;
+    within(TlsConnector::from(config).connect(name, stream)).await
+}
+
+async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    match timeout(HANDSHAKE, work).await {
+        Ok(done) => done,
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no answer")),
+    }
+}
+
+/// Carries messages both ways until the line ends: sends what `outgoing` has, and gives `heard` what comes.
+/// A line whose senders are all gone ends when all is sent and the other end has closed it, too.
+pub async fn carry<M: DeserializeOwned>(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    outgoing: UnboundedReceiver<Vec<u8>>,
+    heard: impl FnMut(M),
+) -> LineEnd {
+    let (read, write) = tokio::io::split(stream);
+    tokio::select! {
+        end = listen(read, heard) => end,
+        end = speak(write, outgoing) => end,
+    }
+}
+
+async fn listen<M: DeserializeOwned>(
+    mut from: impl AsyncRead + Unpin,
+    mut heard: impl FnMut(M),
+) -> LineEnd {
+    let mut bytes = Vec::new();
+    loop {
+        match timeout(SILENCE, read(&mut from, &mut bytes)).await {
+            Err(_) => return LineEnd::Silent,
+            Ok(Err(error)) => return error.into(),
+            Ok(Ok(())) if bytes.is_empty() => {}
+            Ok(Ok(())) => match serde_json::from_slice(&bytes) {
+                Ok(message) => heard(message),
+                Err(error) => return LineEnd::Broken(error.to_string()),
+            },
+        }
+    }
+}
+
+async fn read(from: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>) -> io::Result<()> {
+    let length = from.read_u32().await?;
+    if length > LONGEST {
+        return Err(io::Error::other(format!("a message of {length} bytes")));
+    }
+    into.clear();
+    into.resize(length as usize, 0);
+    from.read_exact(into).await.map(|_| ())
+}
+
+async fn speak(
+    mut to: impl AsyncWrite + Unpin,
+    mut outgoing: UnboundedReceiver<Vec<u8>>,
+) -> LineEnd {
+    loop {
+        let written = match timeout(HEARTBEAT, outgoing.recv()).await {
+            Ok(Some(message)) => write(&mut to, &message).await,
+            Err(_) => write(&mut to, &[]).await,
+            Ok(None) => {
+                // All is said. What the other end still says is heard until it closes.
+                let _ = to.shutdown().await;
+                return std::future::pending().await;
+            }
+        };
+        if let Err(error) = written {
+            return error.into();
+        }
+    }
+}
+
+async fn write(to: &mut (impl AsyncWrite + Unpin), message: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(message.len()).ok().filter(|length| *length <= LONGEST);
+    let length = length.ok_or_else(|| io::Error::other("a message is too long"))?;
+    let mut frame = length.to_be_bytes().to_vec();
+    frame.extend_from_slice(message);
+    to.write_all(&frame).await?;
+    to.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::fleet::token::Token;
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    /// Two ends with these tokens: what the agent heard, and how each end's line ended.
+    fn talk(
+        conductor: &Token,
+        agent: &Token,
+    ) -> (Vec<u32>, Result<LineEnd, String>, Option<String>) {
+        let (server, client) = (conductor.of_conductor().unwrap(), agent.of_agent().unwrap());
+        block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let heard = Mutex::new(Vec::new());
+            let serving = async {
+                let (stream, _) = listener.accept().await.unwrap();
+                let stream = accept(stream, server).await.map_err(|error| error.to_string())?;
+                let (sending, outgoing) = Sending::new();
+                (0..1_000_u32).for_each(|number| sending.send(&number));
+                drop(sending);
+                Ok(carry(stream, outgoing, |_: u32| {}).await)
+            };
+            let joining = async {
+                let stream = match reach(&address, client).await {
+                    Ok(stream) => stream,
+                    Err(error) => return Some(error.to_string()),
+                };
+                let (_sending, outgoing) = Sending::new();
+                carry(stream, outgoing, |number: u32| heard.lock().unwrap().push(number)).await;
+                None
+            };
+            let (served, joined) = tokio::join!(serving, joining);
+            (heard.into_inner().unwrap(), served, joined)
+        })
+    }
+
+    #[test]
+    fn messages_arrive_whole_and_in_order_and_a_closed_line_is_heard_of() {
+        let token = Token::made().unwrap();
+        let (heard, served, joined) = talk(&token, &token);
+        assert_eq!((served, joined), (Ok(LineEnd::Closed), None));
+        assert_eq!(heard, (0..1_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn who_has_another_token_hears_nothing() {
+        let (one, other) = (Token::made().unwrap(), Token::made().unwrap());
+        let (heard, served, joined) = talk(&one, &other);
+        assert!(heard.is_empty());
+        assert!(served.is_err() && joined.is_some(), "{served:?} {joined:?}");
+    }
+}

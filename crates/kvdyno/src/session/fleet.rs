@@ -1,0 +1,97 @@
+//! A session whose load agents carry: what is asked of them in the place of this process's own store and ledger.
+
+use kvdyno_core::load::{Job, LoadError, Observer};
+use kvdyno_core::measure::PhaseMeasure;
+use kvdyno_core::verdict::Reason;
+use kvdyno_core::workload::{Ownership, PhasePlan};
+use std::sync::Arc;
+
+use super::Session;
+use crate::account::Unclear;
+use crate::existing::Existing;
+use crate::exit::Failure;
+use crate::fleet::{FleetInUse, Fleets, Opening, hash};
+use crate::run_options::RunOptions;
+
+/// Gets the agents ready for the store of this URL.
+///
+/// # Errors
+/// [`Failure`] if one cannot reach it, or what is there already cannot be had so.
+pub(super) fn take(
+    fleets: &Fleets,
+    options: &RunOptions<'_>,
+    url: &str,
+    existing: Existing,
+) -> Result<FleetInUse, Failure> {
+    if existing == Existing::Some {
+        return Err(Failure::usage(
+            "some records are there and some are not: agents do not know which to load; use --data wipe, or \
+             leave --agents out",
+        ));
+    }
+    let plan = serde_json::to_string(options.plan).map_err(Failure::internal)?;
+    let fleet = fleets.take(&options.interrupt)?;
+    let count = fleets.count();
+    let opening = |index| Opening {
+        url: url.to_owned(),
+        plan: plan.clone(),
+        plan_hash: hash(plan.as_bytes()),
+        ownership: Ownership { index, count },
+        session: options.session,
+        verify: options.verify,
+        exists: existing == Existing::All,
+        pace: options.load.pace,
+        settle: options.load.settle,
+    };
+    fleet.lock().open(&options.interrupt, opening)?;
+    Ok(fleet)
+}
+
+impl Session<'_> {
+    /// Carries the load of a phase, here or by agents.
+    pub(super) fn carry_load(
+        &self,
+        phase: &PhasePlan,
+        job: &Arc<Job>,
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseMeasure, LoadError> {
+        match &self.fleet {
+            None => self.store.load(job, observer),
+            Some(fleet) => {
+                let interrupt = &self.context.interrupt;
+                fleet.lock().load(phase, job, self.reads_back, interrupt, observer)
+            }
+        }
+    }
+
+    /// What looked wrong is read again where it was read.
+    pub(super) fn look_again(
+        &self,
+        job: &Job,
+        measure: &mut PhaseMeasure,
+        observer: &mut dyn Observer,
+    ) {
+        match &self.fleet {
+            None => self.store.look_again(job, measure, observer),
+            Some(fleet) => fleet.lock().look_again(measure, &self.context.interrupt),
+        }
+    }
+
+    /// How the records stand before they are read back.
+    pub(super) fn count_unclear(&mut self) {
+        let (ledger, records) = (self.context.ledger.clone(), self.records);
+        let (fleet, interrupt) = (&self.fleet, &self.context.interrupt);
+        self.accounting.before_reading(|| match (fleet, ledger) {
+            (Some(fleet), _) => fleet.lock().count_unclear(records, interrupt),
+            (None, Some(ledger)) => Unclear::count(&ledger, Ownership::ALL, records),
+            (None, None) => Unclear::default(),
+        });
+    }
+
+    /// Agents that were lost, if any was.
+    pub(super) fn agents_lost(&self) -> Option<Reason> {
+        let fleet = self.fleet.as_ref()?.lock();
+        let agents = fleet.lost();
+        (!agents.is_empty()).then(|| Reason::AgentLost { agents, of: fleet.count().into() })
+    }
+}

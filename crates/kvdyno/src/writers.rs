@@ -1,0 +1,37 @@
+//! Which operation made a write that is lost, undone or there although it failed: looked for in what was run.
+
+use kvdyno_core::load::{Ran, StoreContext, Wanted, writers};
+use kvdyno_core::measure::PhaseMeasure;
+use kvdyno_core::verify::{Anomaly, AnomalyKind};
+
+/// Writes that are gone, deletes that were undone and writes that failed and are there all the
+/// same are named by the operation that made them, where it can be told.
+pub fn name_writers(context: &StoreContext, ran: &[Ran], measure: &mut PhaseMeasure) {
+    let Some(ledger) = &context.ledger else { return };
+    let options = &context.options;
+    let mut wanted = Wanted::default();
+    let own = |record: &(u64, u32)| options.ownership.owns(record.0);
+    for (record, version) in measure.anomalies.iter().filter_map(written_in_vain).filter(own) {
+        wanted.versions.insert((record, version));
+        let slot = options.ownership.slot(record);
+        wanted.sent.insert(record, ledger.state(slot).next - 1);
+    }
+    if wanted.versions.is_empty() {
+        return;
+    }
+    let Ok(writers) = writers(ran, &context.dataset, options.part, &wanted) else { return };
+    for anomaly in &mut measure.anomalies {
+        let write = written_in_vain(anomaly);
+        anomaly.writer = write.and_then(|write| writers.get(&write).copied());
+    }
+}
+
+/// Record and version of the write that an anomaly is about, if it is about one.
+fn written_in_vain(anomaly: &Anomaly) -> Option<(u64, u32)> {
+    let version = match anomaly.kind {
+        AnomalyKind::Lost | AnomalyKind::Resurrected => anomaly.floor,
+        AnomalyKind::Phantom => anomaly.seen?,
+        AnomalyKind::Corrupt | AnomalyKind::Stale => return None,
+    };
+    Some((anomaly.record, version))
+}

@@ -1,0 +1,41 @@
+//! What one of several agents did in a phase.
+
+use serde::{Deserialize, Serialize};
+
+/// A process that carried a part of a phase's load. What it measured is among the figures of the phase; these
+/// show whether the agents were alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AgentResult {
+    /// What it is called in this run.
+    pub name: String,
+    /// Name of its machine.
+    pub machine: String,
+    /// Number of its process there.
+    pub process: u32,
+    /// Its worker threads.
+    pub workers: u32,
+    /// Request slots that these carried.
+    pub clients: u32,
+    /// Operations that ended, in whatever way; a batch counts with each agent that owns records of it.
+    pub operations: u64,
+    /// Their share of all operations of the phase, 0 to 1.
+    pub share: f64,
+    /// Operations a second that succeeded.
+    pub rate: Option<f64>,
+    /// 99th percentile of those that succeeded, of gets the hits, ns: response time where arrivals are open, else service time.
+    pub p99_ns: Option<u64>,
+    /// 99th percentile of how late it sent requests although a client was free, ns; open arrivals only.
+    pub late_p99_ns: Option<u64>,
+    /// Processors that its workers kept busy, spinning left out.
+    pub processors: f64,
+    /// Share of the time that its busiest worker worked or would have, spinning left out.
+    pub busiest: f64,
+    /// Its clock less the conductor's, ns.
+    pub clock_offset_ns: i64,
+    /// The true difference is no further from that, ns.
+    pub clock_uncertainty_ns: u64,
+    /// Why it was lost, if it was.
+    #[serde(default)]
+    pub lost: Option<String>,
+}
