@@ -11,6 +11,7 @@ use kvdyno_core::measure::{Nanos, PhaseMeasure, Stalls, StopReason, now};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
+use super::clocks::ClockOffset;
 use super::gathering::{Fleet, Heard};
 use super::member::{Member, MemberPhase};
 use super::messages::{Opening, Order, Preparing, Told};
@@ -198,6 +199,8 @@ impl Fleet {
     /// Measures how far each agent's clock is off.
     fn set_clocks(&mut self, interrupt: &Interrupt) -> Result<(), String> {
         for index in 0..self.members.len() {
+            // Clocks drift: what was known before the last phase is no longer so.
+            self.members[index].clock = ClockOffset::UNKNOWN;
             for number in 0..QUESTIONS {
                 let asked = now();
                 self.members[index].order(&Order::Clock { number });
@@ -210,6 +213,9 @@ impl Fleet {
                 if let Some((told, heard)) = heard {
                     self.members[index].clock.learn(asked, told, heard);
                 }
+            }
+            if self.members[index].clock == ClockOffset::UNKNOWN {
+                return Err(format!("{} does not tell its time", self.members[index].who()));
             }
         }
         Ok(())
