@@ -3,6 +3,7 @@
 //! demand, and is always in the report.
 
 mod account;
+mod agents;
 pub(crate) mod layout;
 
 use crate::happenings::{course_lines, departures};
@@ -95,6 +96,9 @@ pub fn render_store(
     text.push_str(&table(result, run, style)?);
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("{}\n", style.bold(&printable(&stamp))));
+    }
+    for phase in run.phases.iter().filter(|phase| is_listed(phase) && !phase.prepares()) {
+        text.push_str(&agents::of_phase(phase, style));
     }
     for finding in findings(result, run) {
         text.push_str(&wrapped(&printable(&finding), "", "  ", style.width));

@@ -1,15 +1,19 @@
 //! The agents of a run: who listens for them, takes in those that may come, and refuses the others in one line,
 //! which never harms the run.
 
+use std::cell::Cell;
 use std::net::TcpListener as BlockingListener;
 use std::process::Child;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Interrupt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tokio::task::LocalSet;
 use tokio_rustls::rustls::ServerConfig;
 
 use super::member::Member;
@@ -45,7 +49,7 @@ pub struct Fleet {
     address: String,
     /// Processes that the conductor has started itself.
     pub children: Vec<Child>,
-    over: Option<oneshot::Sender<()>>,
+    door: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Fleet {
@@ -69,9 +73,9 @@ impl Fleet {
         let runtime = runtime.map_err(Failure::internal)?;
         let thread = std::thread::Builder::new().name("agents".to_owned());
         let serving = move || runtime.block_on(door.serve(listener, ends));
-        thread.spawn(serving).map_err(Failure::internal)?;
+        let thread = thread.spawn(serving).map_err(Failure::internal)?;
         let (members, children) = (Vec::new(), Vec::new());
-        Ok(Fleet { members, inbox, count, address, children, over: Some(over) })
+        Ok(Fleet { members, inbox, count, address, children, door: Some((over, thread)) })
     }
 
     /// Where they join, HOST:PORT.
@@ -142,6 +146,10 @@ impl Drop for Fleet {
     fn drop(&mut self) {
         self.members.iter().for_each(|member| member.order(&Order::End));
         self.members.clear();
+        if let Some((over, thread)) = self.door.take() {
+            drop(over);
+            let _ = thread.join();
+        }
         let given_up = Instant::now() + FAREWELL;
         for child in &mut self.children {
             while Instant::now() < given_up && matches!(child.try_wait(), Ok(None)) {
@@ -151,7 +159,6 @@ impl Drop for Fleet {
             let _ = child.kill();
             let _ = child.wait();
         }
-        drop(self.over.take());
     }
 }
 
@@ -166,31 +173,35 @@ struct Door {
 impl Door {
     async fn serve(self, listener: BlockingListener, ends: oneshot::Receiver<()>) {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let door = std::rc::Rc::new((self, std::cell::Cell::new(0)));
-        let local = tokio::task::LocalSet::new();
+        let (door, taken, open) = (Rc::new(self), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let local = LocalSet::new();
+        let lines = Rc::clone(&open);
         local.spawn_local(async move {
-            // A connection that breaks before it is accepted is nobody's loss.
             loop {
-                if let Ok((stream, from)) = listener.accept().await {
-                    let door = std::rc::Rc::clone(&door);
-                    let from = from.to_string();
-                    tokio::task::spawn_local(
-                        async move { door.0.admit(stream, &from, &door.1).await },
-                    );
-                }
+                // A connection that breaks before it is accepted is nobody's loss.
+                let Ok((stream, from)) = listener.accept().await else { continue };
+                let (door, taken) = (Rc::clone(&door), Rc::clone(&taken));
+                let lines = Rc::clone(&lines);
+                tokio::task::spawn_local(async move {
+                    lines.set(lines.get() + 1_u32);
+                    door.admit(stream, &from.to_string(), &taken).await;
+                    lines.set(lines.get() - 1);
+                });
             }
         });
-        local
-            .run_until(async move {
-                let _ = ends.await;
-                // The last words are on their way.
-                tokio::time::sleep(LOOK).await;
-            })
-            .await;
+        let over = async {
+            let _ = ends.await;
+            // The last words are on their way; whoever has heard them closes its line.
+            let given_up = Instant::now() + FAREWELL;
+            while open.get() > 0 && Instant::now() < given_up {
+                tokio::time::sleep(LOOK / 10).await;
+            }
+        };
+        local.run_until(over).await;
     }
 
     /// One connection, from its begin to its end.
-    async fn admit(&self, stream: TcpStream, from: &str, taken: &std::cell::Cell<usize>) {
+    async fn admit(&self, stream: TcpStream, from: &str, taken: &Cell<usize>) {
         let stream = match accept(stream, Arc::clone(&self.config)).await {
             Ok(stream) => stream,
             Err(error) => {

@@ -7,6 +7,8 @@ mod one_server;
 mod support;
 
 mod advice;
+#[cfg(feature = "server-tests")]
+mod agents;
 mod beginning;
 mod capacity;
 mod comparing;

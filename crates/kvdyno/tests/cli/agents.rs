@@ -1,0 +1,275 @@
+//! Several processes that carry one load for a conductor, against a real Redis: what they do together, who is
+//! refused, and what becomes of a run that loses one of them.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::one_server::{RedisServer, RedisSettings};
+use crate::support::{Ended, Running, Scratch, kvdyno};
+
+/// Two phases that are bounded by count alone, so that what is done does not depend on how fast.
+const COUNTED: &str = r#"
+name = "counted"
+records = 2000
+clients = 6
+warmup = false
+value = "100B..200B"
+
+[[phase]]
+name = "load"
+label = "Load"
+load = true
+
+[[phase]]
+name = "mix"
+label = "Mix"
+mix = { get = 50, update = 30, insert = 10, get-batch = 10 }
+keys = "zipfian"
+requests = 5000
+read-back = true
+"#;
+
+fn redis() -> RedisServer {
+    RedisServer::start(RedisSettings::default()).expect("redis-server starts")
+}
+
+/// How often each command was sent about each key, as the server's MONITOR tells while `during` lasts.
+fn monitored(server: &RedisServer, during: impl FnOnce()) -> BTreeMap<(String, String), u64> {
+    let mut stream = TcpStream::connect(server.address()).expect("the server");
+    stream.write_all(b"FLUSHALL\r\nMONITOR\r\n").expect("commands are sent");
+    let lines = BufReader::new(stream.try_clone().expect("the stream"));
+    let reading = std::thread::spawn(move || {
+        let mut sent = BTreeMap::new();
+        for line in lines.split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line).into_owned();
+            let words: Vec<&str> = line.split('"').collect();
+            match words.get(1).map(|word| word.to_uppercase()).as_deref() {
+                Some("ECHO") => break,
+                Some("MGET") => {
+                    for key in words.iter().skip(3).step_by(2) {
+                        *sent.entry(("GET".to_owned(), (*key).to_owned())).or_default() += 1;
+                    }
+                }
+                Some(command @ ("GET" | "SET")) if words.len() > 3 => {
+                    *sent.entry((command.to_owned(), words[3].to_owned())).or_default() += 1;
+                }
+                _ => {}
+            }
+        }
+        sent
+    });
+    during();
+    let mut other = TcpStream::connect(server.address()).expect("the server");
+    other.write_all(b"ECHO over\r\n").expect("a command is sent");
+    reading.join().expect("what was sent is read")
+}
+
+/// It ran to its end, and nothing is wrong with the store. What a busy machine did to its figures is not asked.
+fn done(ended: Ended) -> Ended {
+    assert!([0, 2].contains(&ended.code()), "{ended:?}");
+    assert!(ended.out.contains("no anomaly") || ended.out.is_empty(), "{ended:?}");
+    ended
+}
+
+fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
+    let phases = result["runs"][0]["phases"].as_array().expect("phases");
+    phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| panic!("no phase {name}"))
+}
+
+/// The conductor's line of a run whose agents join by hand, and the address and token that it prints.
+fn conducting(scratch: &Scratch, server: &RedisServer, more: &str) -> (Running, String, String) {
+    let line = format!(
+        "run --agents 2 --listen 127.0.0.1:0 --store {} --records 2k --clients 4 --quiet --out r {more}",
+        server.url()
+    );
+    let mut running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
+    let told = loop {
+        running.until("a line to join by", || true);
+        let said = running.said();
+        if said.lines().any(|line| line.starts_with("KVDYNO_TOKEN=")) && said.ends_with('\n') {
+            break said;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let line = told.lines().find(|line| line.starts_with("KVDYNO_TOKEN=")).expect("the line");
+    let token = line["KVDYNO_TOKEN=".len()..].split(' ').next().expect("a token").to_owned();
+    let address = line.rsplit(' ').next().expect("an address").to_owned();
+    (running, address, token)
+}
+
+fn agent(scratch: &Scratch, address: &str, token: &str) -> Running {
+    let mut command = kvdyno(&format!("agent --conductor {address}"));
+    command.env("KVDYNO_TOKEN", token);
+    scratch.spawn(command)
+}
+
+/// Two agents that have joined and carry the phase `run` of a load at a rate.
+fn under_load(scratch: &Scratch, server: &RedisServer) -> (Running, [Running; 2]) {
+    let more = "--mix get=50,update=50 --rate 1k/s --duration 30s";
+    let (mut conductor, address, token) = conducting(scratch, server, more);
+    let agents = [0, 1].map(|_| agent(scratch, &address, &token));
+    let log = scratch.path("r/timeline.csv");
+    conductor.until("intervals of the phase `run`", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
+    });
+    (conductor, agents)
+}
+
+/// The result of a run that lost an agent: kept, invalid, and it says who.
+fn lost_one(scratch: &Scratch, conductor: Running) -> Value {
+    let ended = conductor.wait().expect(2);
+    assert!(ended.err.contains("lost agent-"), "{}", ended.err);
+    let result = scratch.result("r");
+    let verdict = &result["runs"][0]["verdict"];
+    assert_eq!(verdict["level"], "invalid", "{verdict}");
+    let reasons = verdict["reasons"].as_array().expect("reasons");
+    let lost = reasons.iter().find(|reason| reason["name"] == "agent-lost").expect("the reason");
+    assert!(lost["text"].as_str().is_some_and(|text| text.contains("1 of 2 agents lost: agent-")));
+    let run = phase(&result, "run");
+    assert_eq!(run["stopped"], "agent-lost");
+    assert!(run["started_operations"].as_u64() > Some(500), "what was measured is kept");
+    assert_eq!(run["tally"]["anomalies"], serde_json::json!([0, 0, 0, 0, 0]));
+    let agents = run["agents"].as_array().expect("agents");
+    assert_eq!(agents.iter().filter(|agent| !agent["lost"].is_null()).count(), 1);
+    result
+}
+
+/// Two processes send exactly the requests that one does, about the same keys, each exactly once; every read
+/// is judged, and the result is one.
+#[test]
+fn two_agents_do_exactly_what_one_process_does() {
+    let (server, scratch) = (redis(), Scratch::new());
+    scratch.write("counted.toml", COUNTED);
+    let line = format!("run counted.toml --quiet --store {}", server.url());
+    let alone = monitored(&server, || {
+        done(scratch.kvdyno(&format!("{line} --out one")));
+    });
+    let together = monitored(&server, || {
+        done(scratch.kvdyno(&format!("{line} --out two --agents local:2")));
+    });
+    let sent: u64 = alone.values().sum();
+    assert!(sent > 9_000, "{sent} requests were seen");
+    let differing = alone.iter().filter(|(what, count)| together.get(*what) != Some(*count));
+    let differing: Vec<_> =
+        differing.take(3).map(|(what, n)| (what, n, together.get(what))).collect();
+    assert!(alone == together, "for example: {differing:?}");
+
+    let (one, two) = (scratch.result("one"), scratch.result("two"));
+    for name in ["load", "mix", "mix:read-back"] {
+        let (one, two) = (phase(&one, name), phase(&two, name));
+        let records = |phase: &Value| -> Vec<(Value, Value)> {
+            let series = phase["series"].as_array().expect("series").iter();
+            series.map(|s| (s["kind"].clone(), s["records"].clone())).collect()
+        };
+        assert_eq!(records(two), records(one), "{name}");
+        assert_eq!((&two["records"], &two["issued"]), (&one["records"], &one["issued"]), "{name}");
+        for what in ["reads", "judged", "writes_acknowledged", "unknown", "anomalies"] {
+            assert_eq!(two["tally"][what], one["tally"][what], "{name}: {what}");
+        }
+        let agents = two["agents"].as_array().expect("agents");
+        let operations: u64 = agents.iter().filter_map(|agent| agent["operations"].as_u64()).sum();
+        assert_eq!((agents.len(), Some(operations)), (2, two["started_operations"].as_u64()));
+        assert!(agents.iter().all(|agent| agent["share"].as_f64() > Some(0.3)), "{agents:?}");
+        assert!(one["agents"].is_null(), "one process has no agents");
+    }
+    let writes = |result: &Value| phase(result, "mix")["writes"].clone();
+    assert_eq!(writes(&two), writes(&one), "the same account of the writes");
+}
+
+/// Open arrivals: the rate is that of all.
+#[test]
+fn the_rate_is_the_rate_of_all_agents() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let line =
+        format!("--records 2k --clients 4 --quiet --agents local:2 --store {}", server.url());
+    done(scratch.kvdyno(&format!("run {line} --rate 1k/s --duration 2s --out r")));
+    let result = scratch.result("r");
+    let run = phase(&result, "run");
+    assert_eq!(run["offered"], 2_000, "both agents together");
+    assert_eq!(run["stopped"], "duration");
+    let timeline = std::fs::read_to_string(scratch.path("r/timeline.csv")).expect("a timeline");
+    assert_eq!(timeline.lines().filter(|line| line.contains(",run,")).count(), 2, "{timeline}");
+}
+
+#[test]
+fn an_agent_that_is_killed_makes_the_run_invalid_and_is_named() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let (conductor, [one, other]) = under_load(&scratch, &server);
+    let killed = Instant::now();
+    one.signal(libc::SIGKILL);
+    lost_one(&scratch, conductor);
+    assert!(killed.elapsed() < Duration::from_secs(15), "{:?}", killed.elapsed());
+    other.wait().expect(0);
+}
+
+#[test]
+fn an_agent_that_stands_still_is_lost_after_five_seconds() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let (conductor, [one, other]) = under_load(&scratch, &server);
+    let stopped = Instant::now();
+    one.signal(libc::SIGSTOP);
+    let result = lost_one(&scratch, conductor);
+    assert!(stopped.elapsed() > Duration::from_millis(4_500), "{:?}", stopped.elapsed());
+    assert!(result.to_string().contains("nothing was heard of it for 5 s"));
+    other.wait().expect(0);
+    one.signal(libc::SIGCONT);
+    one.wait().expect(69);
+}
+
+#[test]
+fn agents_whose_conductor_is_killed_stop_and_end() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let (conductor, agents) = under_load(&scratch, &server);
+    conductor.signal(libc::SIGKILL);
+    let killed = Instant::now();
+    for agent in agents {
+        let ended = agent.wait().expect(69);
+        assert!(ended.err.contains("lost the conductor"), "{}", ended.err);
+    }
+    assert!(killed.elapsed() < Duration::from_secs(6), "{:?}", killed.elapsed());
+}
+
+/// Whoever may not come is refused in one line, and the run does not suffer.
+#[test]
+fn strangers_and_one_too_many_are_refused_and_the_run_goes_on() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let more = "--mix get=50,update=50 --requests 40k";
+    let (conductor, address, token) = conducting(&scratch, &server, more);
+    let stranger = agent(&scratch, &address, "not-the-token-of-this-run").wait();
+    let stranger = stranger.expect_line(69, &["cannot join", "does not have this KVDYNO_TOKEN"]);
+    assert!(!stranger.err.contains(&token));
+    let mut plain = TcpStream::connect(&address).expect("the conductor");
+    plain.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it is sent");
+    drop(plain);
+    let agents = [0, 1].map(|_| agent(&scratch, &address, &token));
+    let log = scratch.path("r/result.json");
+    let mut conductor = conductor;
+    conductor.until("the run", || log.exists());
+    agent(&scratch, &address, &token).wait().expect_line(69, &["the run has its 2 agents"]);
+    let ended = done(conductor.wait());
+    assert_eq!(ended.err.matches("refused").count(), 3, "{}", ended.err);
+    agents.into_iter().for_each(|agent| {
+        agent.wait().expect(0);
+    });
+}
+
+/// What agents cannot carry is said before anything is begun.
+#[test]
+fn what_cannot_be_had_of_agents_is_refused_in_one_line() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let refused = |more: &str, words: &[&str]| {
+        let line = format!("run --records 500 --agents local:2 {more}");
+        scratch.kvdyno(&line).expect_line(64, words);
+    };
+    let url = server.url();
+    refused(&format!("--store {url} --linearizability"), &["linearizability", "one process"]);
+    refused(&format!("--store {url} --clients 1"), &["too few connections for 2 agents"]);
+    refused(&format!("--store {url} --part 1/2"), &["--part"]);
+    refused("--store map:", &["lives in the process that loads it"]);
+    scratch.kvdyno("run --records 500 --agents 2 --store map:").expect_line(64, &["--listen"]);
+    scratch.kvdyno("agent --conductor 127.0.0.1:1").expect_line(64, &["KVDYNO_TOKEN is not set"]);
+}

@@ -1,0 +1,73 @@
+//! The agents of each phase, one below the other, so that one that is unlike the others is seen.
+
+use kvdyno_core::ground::numbers::{duration_text, grouped};
+
+use super::Style;
+use super::layout::{columns, printable};
+use crate::result::{AgentResult, PhaseResult};
+
+/// What the columns are called. Those behind the percentile say how well the agent itself did.
+const HEADING: [&str; 7] = ["", "share", "Req/Sec", "99%", "late 99%", "cpu", "clock ±"];
+
+/// A table of the phase's agents; nothing, if one process carried it.
+pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
+    if phase.agents.is_empty() {
+        return String::new();
+    }
+    let mut cells = vec![HEADING.map(str::to_owned).to_vec()];
+    cells[0][0] = format!("Agents of {}", printable(&phase.name));
+    cells.extend(phase.agents.iter().map(|agent| row(agent).to_vec()));
+    let mut lines = columns(&cells, style.width).into_iter();
+    let mut text: String = lines.next().map(|line| style.bold(&line) + "\n").unwrap_or_default();
+    lines.for_each(|line| text.push_str(&format!("{line}\n")));
+    text
+}
+
+fn row(agent: &AgentResult) -> [String; 7] {
+    let dash = || "–".to_owned();
+    let time = |ns: Option<u64>| ns.map_or_else(dash, |ns| duration_text(ns as f64));
+    let lost = if agent.lost.is_some() { " LOST" } else { "" };
+    [
+        format!("{} ({}){lost}", printable(&agent.name), printable(&agent.machine)),
+        format!("{:.1} %", agent.share * 100.0),
+        agent.rate.map_or_else(dash, grouped),
+        time(agent.p99_ns),
+        time(agent.late_p99_ns),
+        format!("{:.0} %", agent.busiest * 100.0),
+        duration_text(agent.clock_uncertainty_ns as f64),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn each_agent_has_a_row_and_one_that_was_lost_is_marked() {
+        let mut phase = sample::two_stores().runs[0].phases[0].clone();
+        assert_eq!(of_phase(&phase, Style::PLAIN), "");
+        let agent = AgentResult {
+            name: "agent-1".to_owned(),
+            machine: "load-7".to_owned(),
+            share: 0.501,
+            rate: Some(12_345.0),
+            p99_ns: Some(1_500_000),
+            busiest: 0.93,
+            clock_uncertainty_ns: 60_000,
+            ..AgentResult::default()
+        };
+        let other = AgentResult {
+            name: "agent-2".to_owned(),
+            lost: Some("its connection was closed".to_owned()),
+            ..agent.clone()
+        };
+        phase.agents = vec![agent, other];
+        let text = of_phase(&phase, Style::PLAIN);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[1].contains("50.1 %") && lines[1].contains("12,345"), "{text}");
+        assert!(lines[1].contains("1.50 ms") && lines[1].contains("93 %"), "{text}");
+        assert!(!lines[1].contains("LOST") && lines[2].contains("agent-2 (load-7) LOST"), "{text}");
+    }
+}
