@@ -11,7 +11,7 @@ use kvdyno_stores::bare_load::{BareLoad, Unobserved};
 
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
-use crate::target::OpenStore;
+use crate::open_store::OpenStore;
 
 /// Operations by which kvdyno's own ceiling is measured: some tenths of a second.
 const OPERATIONS: u64 = 2_000_000;

@@ -18,6 +18,7 @@ mod foreseen;
 mod list;
 mod measurement;
 mod new;
+mod open_store;
 mod output;
 mod progress;
 mod quantity;

@@ -29,10 +29,10 @@ use crate::device::DeviceLimit;
 use crate::existing::{self, Existing, Found};
 use crate::exit::{Exit, Failure};
 use crate::fleet::FleetInUse;
+use crate::open_store::OpenStore;
 use crate::output::Output;
 use crate::replicas::{self, Origin};
 use crate::run_options::RunOptions;
-use crate::target::OpenStore;
 use crate::testbed::{NodeProcesses, SharedKeeper};
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.

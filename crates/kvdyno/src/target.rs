@@ -1,44 +1,16 @@
 //! What is measured: a store that a URL names, or a testbed that is up around its own run.
 
-use std::sync::Arc;
-
-use kvdyno_core::load::AnyStore;
 use kvdyno_core::shown;
 use kvdyno_core::suite::Plan;
-use kvdyno_stores::{StoreError, registry, url};
+use kvdyno_stores::url;
 use kvdyno_testbed::is_file;
 
 use crate::exit::{Exit, Failure};
+use crate::open_store::OpenStore;
 use crate::output::Output;
 use crate::run_options::RunOptions;
 use crate::session::Session;
 use crate::testbed::{self, Around, consent};
-
-/// One line about a store that cannot be opened, and the exit code for it.
-fn about_store(error: &StoreError) -> Failure {
-    if error.is_usage() { Failure::usage(error) } else { Failure::unavailable(error) }
-}
-
-/// A store and its URL without a password.
-pub struct OpenStore {
-    /// The URL as it may be shown.
-    pub url: String,
-    /// As it was given.
-    pub full: String,
-    /// The store.
-    pub store: Arc<dyn AnyStore>,
-}
-
-impl OpenStore {
-    /// Opens the store that `url` names.
-    ///
-    /// # Errors
-    /// [`Failure`] if the URL is wrong or the store cannot be opened.
-    pub fn open(url: &str) -> Result<OpenStore, Failure> {
-        let (store, shown) = registry::open(url).map_err(|error| about_store(&error))?;
-        Ok(OpenStore { url: shown, full: url.to_owned(), store })
-    }
-}
 
 /// Something to measure.
 #[derive(Clone)]

@@ -14,12 +14,13 @@ use kvdyno_testbed::is_file;
 
 use crate::args::WinnowArguments;
 use crate::exit::{Exit, Failure};
+use crate::open_store::OpenStore;
 use crate::output::{Finished, Manner, Output};
 use crate::run_options::{RunOptions, load_options, session_number};
 use crate::session::Session;
 use crate::signals;
 use crate::stamps;
-use crate::target::{OpenStore, Target};
+use crate::target::Target;
 use crate::terminal_style::style_of_terminal;
 use crate::testbed::{self, Around};
 

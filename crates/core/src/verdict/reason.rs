@@ -438,8 +438,7 @@ impl Reason {
                 format!("{others} of the processors' time went to other programs on this machine")
             }
             Reason::Disturbed { .. } => {
-                let steal = self.percent();
-                format!("{steal} of the processors' time went to other virtual machines (steal)")
+                self.percent() + " of the processors' time went to other virtual machines (steal)"
             }
             Reason::Apart { span, .. } => {
                 let (apart, span) = (self.percent(), duration_text(span.as_nanos() as f64));

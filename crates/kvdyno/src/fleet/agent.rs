@@ -1,17 +1,18 @@
 //! `kvdyno agent`: carries a part of a load for a conductor, and does nothing by itself. What changes a phase
 //! under way is done by the thread that hears it; all else by the main thread, in order.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kvdyno_core::load::{Begin, Interrupt, Job};
+use kvdyno_core::load::{Begin, Job};
 use kvdyno_core::measure::now;
-use ring::digest::{SHA256, digest};
 
-use super::carried::Carried;
-use super::messages::{FORMAT, Hello, Order, Told};
+use super::carried::AgentStore;
+use super::identity::who_am_i;
+use super::messages::{AgentOrder, Told};
 use super::token::{TOKEN_VARIABLE, Token};
+use super::under_way::UnderWay;
 use super::wire::{LineEnd, Sending, carry, reach};
 use crate::args::AgentArguments;
 use crate::exit::{Exit, Failure};
@@ -23,66 +24,9 @@ const LAST: Duration = Duration::from_secs(4);
 /// What the main thread does one after the other.
 enum Task {
     /// An order.
-    Do(Order),
+    Do(AgentOrder),
     /// The line to the conductor has ended.
     Over(Result<LineEnd, String>),
-}
-
-/// What the thread that hears orders shares with the main thread.
-pub struct UnderWay {
-    /// The phase that is prepared or runs.
-    job: Mutex<Option<Arc<Job>>>,
-    /// The user's wish to stop, or that of a conductor that is gone.
-    interrupt: Arc<Interrupt>,
-}
-
-impl UnderWay {
-    /// This phase, or none, is under way from now on.
-    pub fn set(&self, job: Option<Arc<Job>>) {
-        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
-    }
-
-    /// The wish to stop.
-    pub fn interrupt(&self) -> Arc<Interrupt> {
-        Arc::clone(&self.interrupt)
-    }
-
-    fn with(&self, act: impl FnOnce(&Job)) {
-        if let Some(job) = &*self.job.lock().unwrap_or_else(PoisonError::into_inner) {
-            act(job);
-        }
-    }
-
-    /// Nothing more is sent, and nothing is waited for.
-    fn drop_everything(&self) {
-        self.interrupt.raise();
-        self.interrupt.raise();
-        self.with(|job| {
-            job.stop_at(now());
-            job.abandon();
-        });
-    }
-}
-
-/// Who this process is.
-///
-/// # Errors
-/// [`Failure`] if it cannot read its own program.
-pub fn who_am_i() -> Result<Hello, Failure> {
-    let program = std::fs::read("/proc/self/exe").map_err(Failure::internal)?;
-    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Ok(Hello {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        build: hash(&program),
-        machine: machine.trim().to_owned(),
-        process: std::process::id(),
-    })
-}
-
-/// SHA-256, in hexadecimal digits.
-pub fn hash(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `kvdyno agent`.
@@ -96,16 +40,16 @@ pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
         ))
     })?;
     let conductor = &arguments.conductor;
-    let under_way = Arc::new(UnderWay { job: Mutex::new(None), interrupt: Arc::default() });
+    let under_way = Arc::new(UnderWay::default());
     let (sending, tasks, begins) = join(conductor, &token, &under_way)?;
     sending.send(&Told::Hello(who_am_i()?));
-    let mut carried: Option<Carried> = None;
+    let mut carried: Option<AgentStore> = None;
     for task in tasks {
         match task {
-            Task::Do(Order::Open(opening)) => {
+            Task::Do(AgentOrder::Open(opening)) => {
                 // Its connections and its ledger go before those of the next come.
                 drop(carried.take());
-                match Carried::open(*opening, &under_way) {
+                match AgentStore::open(*opening, &under_way) {
                     Ok((opened, plan_hash)) => {
                         carried = Some(opened);
                         sending.send(&Told::Opened { plan_hash });
@@ -113,9 +57,9 @@ pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
                     Err(why) => sending.send(&Told::Failed(why.to_string())),
                 }
             }
-            Task::Do(Order::Close) => drop(carried.take()),
-            Task::Do(Order::End) => return Ok(Exit::Done),
-            Task::Do(Order::Refused(why)) => {
+            Task::Do(AgentOrder::Close) => drop(carried.take()),
+            Task::Do(AgentOrder::End) => return Ok(Exit::Done),
+            Task::Do(AgentOrder::Refused(why)) => {
                 return Err(Failure::unavailable(format!("{conductor} refused this agent: {why}")));
             }
             Task::Do(order) => {
@@ -189,14 +133,14 @@ struct Hearing {
 }
 
 impl Hearing {
-    fn hear(&self, order: Order) {
+    fn hear(&self, order: AgentOrder) {
         match order {
-            Order::Clock { number } => self.sending.send(&Told::Clock { number, at: now() }),
-            Order::StartAt(at) => drop(self.begins.send(Begin::At(at))),
-            Order::CallOff => drop(self.begins.send(Begin::Never)),
-            Order::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),
-            Order::Abandon => self.under_way.with(Job::abandon),
-            Order::Hurry => self.under_way.interrupt.raise(),
+            AgentOrder::Clock { number } => self.sending.send(&Told::Clock { number, at: now() }),
+            AgentOrder::StartAt(at) => drop(self.begins.send(Begin::At(at))),
+            AgentOrder::CallOff => drop(self.begins.send(Begin::Never)),
+            AgentOrder::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),
+            AgentOrder::Abandon => self.under_way.with(Job::abandon),
+            AgentOrder::Hurry => self.under_way.interrupt.raise(),
             order => drop(self.tasks.send(Task::Do(order))),
         }
     }

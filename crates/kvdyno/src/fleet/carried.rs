@@ -12,24 +12,25 @@ use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::Part;
 
-use super::agent::{UnderWay, hash};
-use super::messages::{Opening, Order, Preparing, Told};
+use super::identity::hash;
+use super::messages::{AgentOrder, Opening, Preparing, Told};
+use super::under_way::UnderWay;
 use super::wire::Sending;
 use crate::account::Unclear;
 use crate::args::DataPolicy;
 use crate::existing::Existing;
 use crate::exit::Failure;
+use crate::open_store::OpenStore;
 use crate::replicas::Origin;
 use crate::run_options::RunOptions;
 use crate::session::{context_of, ledger_of};
-use crate::target::OpenStore;
 use crate::writers::name_writers;
 
 /// The conductor gives up, no agent by itself.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 /// See the top of the file.
-pub struct Carried {
+pub struct AgentStore {
     store: Arc<dyn AnyStore>,
     origin: Origin,
     context: StoreContext,
@@ -45,12 +46,12 @@ struct Loaded {
     measure: PhaseMeasure,
 }
 
-impl Carried {
+impl AgentStore {
     /// Reaches the store and makes the ledger; with it the hash of the plan as it is understood here.
     ///
     /// # Errors
     /// [`Failure`] if the store is not there, or the ledger is larger than the machine.
-    pub fn open(opening: Opening, under_way: &UnderWay) -> Result<(Carried, String), Failure> {
+    pub fn open(opening: Opening, under_way: &UnderWay) -> Result<(AgentStore, String), Failure> {
         let plan: Plan = serde_json::from_str(&opening.plan)
             .map_err(|error| Failure::usage(format!("its plan cannot be read: {error}")))?;
         let written = serde_json::to_string(&plan).map_err(Failure::internal)?;
@@ -82,19 +83,19 @@ impl Carried {
         let existing = if opening.exists { Existing::All } else { Existing::None };
         context.ledger = ledger_of(&options, &context, existing)?;
         let (ran, loaded) = (Vec::new(), None);
-        Ok((Carried { store, origin, context, existing, ran, loaded }, hash(written.as_bytes())))
+        Ok((AgentStore { store, origin, context, existing, ran, loaded }, hash(written.as_bytes())))
     }
 
     /// Carries out an order about a phase.
     pub fn carry_out(
         &mut self,
-        order: Order,
+        order: AgentOrder,
         sending: &Sending,
         begins: &Receiver<Begin>,
         under_way: &UnderWay,
     ) {
         match order {
-            Order::Prepare(preparing) => {
+            AgentOrder::Prepare(preparing) => {
                 // Of a phase that was called off before it was ready.
                 begins.try_iter().for_each(drop);
                 let telling = Telling { sending, begins };
@@ -105,11 +106,11 @@ impl Carried {
                 }
                 under_way.set(None);
             }
-            Order::ReadAgain => {
+            AgentOrder::ReadAgain => {
                 let again = self.read_again();
                 sending.send(&Told::LookedAgain(Box::new(again)));
             }
-            Order::CountUnclear { records } => {
+            AgentOrder::CountUnclear { records } => {
                 let ownership = self.context.options.ownership;
                 let ledger = self.context.ledger.as_ref();
                 let count = ledger.map(|ledger| Unclear::count(ledger, ownership, records));

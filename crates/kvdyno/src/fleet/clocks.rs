@@ -42,7 +42,7 @@ mod tests {
             let mut clock = ClockOffset::UNKNOWN;
             let ways =
                 [(90_000, 90_000), (20_000_000, 50_000), (60_000, 20_000_000), (400, 70_000)];
-            for (number, (there, back)) in (0..).zip(ways) {
+            for (number, (there, back)) in (0_u64..).zip(ways) {
                 let asked = 1_000_000_000 + number * 50_000_000;
                 let told = (asked + there).saturating_add_signed(true_offset);
                 clock.learn(asked, told, asked + there + back);

@@ -16,12 +16,12 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio_rustls::rustls::ServerConfig;
 
+use super::identity::who_am_i;
 use super::member::Member;
-use super::messages::{FORMAT, Hello, Order, Told};
+use super::messages::{AgentOrder, FORMAT, Hello, Told};
 use super::token::{TOKEN_VARIABLE, Token};
 use super::wire::{Sending, accept, carry};
 use crate::exit::Failure;
-use crate::fleet::agent::who_am_i;
 
 /// Between two looks whether the user still wants to wait.
 const LOOK: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What is heard of an agent.
-pub enum Heard {
+pub enum AgentNews {
     /// It has come, and is one of those that carry the load.
     Joined(Hello, Sending),
     /// It says something.
@@ -43,7 +43,7 @@ pub struct Fleet {
     /// In the order in which they came.
     pub members: Vec<Member>,
     /// What is heard, and from which of them.
-    pub inbox: Receiver<(usize, Heard)>,
+    pub inbox: Receiver<(usize, AgentNews)>,
     count: u32,
     /// Where they join, HOST:PORT.
     address: String,
@@ -106,13 +106,13 @@ impl Fleet {
     pub fn wait_for_all(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
         while self.members.len() < self.count as usize {
             match self.inbox.recv_timeout(LOOK) {
-                Ok((number, Heard::Joined(hello, sending))) => {
+                Ok((number, AgentNews::Joined(hello, sending))) => {
                     let name = format!("agent-{}", number + 1);
                     let member = Member::new(name.clone(), hello, sending);
-                    member.order(&Order::Taken { name });
+                    member.order(&AgentOrder::Taken { name });
                     self.members.push(member);
                 }
-                Ok((number, Heard::Gone(why))) => {
+                Ok((number, AgentNews::Gone(why))) => {
                     return Err(Failure::unavailable(format!(
                         "agent-{} came and went before the run: {why}",
                         number + 1
@@ -144,7 +144,7 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        self.members.iter().for_each(|member| member.order(&Order::End));
+        self.members.iter().for_each(|member| member.order(&AgentOrder::End));
         self.members.clear();
         if let Some((over, thread)) = self.door.take() {
             drop(over);
@@ -167,7 +167,7 @@ struct Door {
     config: Arc<ServerConfig>,
     me: Hello,
     count: u32,
-    sink: Sender<(usize, Heard)>,
+    sink: Sender<(usize, AgentNews)>,
 }
 
 impl Door {
@@ -212,7 +212,7 @@ impl Door {
         let (sending, outgoing) = Sending::new();
         let (mut sending, mut number) = (Some(sending), None);
         let end = carry(stream, outgoing, |told: Told| match (number, told) {
-            (Some(number), told) => self.tell(number, Heard::Says(told)),
+            (Some(number), told) => self.tell(number, AgentNews::Says(told)),
             (None, Told::Hello(hello)) => {
                 // Whoever was refused keeps no end to send at: its line is closed.
                 let Some(sending) = sending.take() else { return };
@@ -223,11 +223,11 @@ impl Door {
                             hello.machine,
                             hello.process
                         );
-                        sending.send(&Order::Refused(why));
+                        sending.send(&AgentOrder::Refused(why));
                     }
                     None => {
                         number = Some(taken.replace(taken.get() + 1));
-                        self.tell(number.unwrap_or_default(), Heard::Joined(hello, sending));
+                        self.tell(number.unwrap_or_default(), AgentNews::Joined(hello, sending));
                     }
                 }
             }
@@ -235,11 +235,11 @@ impl Door {
         })
         .await;
         if let Some(number) = number {
-            self.tell(number, Heard::Gone(end.to_string()));
+            self.tell(number, AgentNews::Gone(end.to_string()));
         }
     }
 
-    fn tell(&self, number: usize, heard: Heard) {
+    fn tell(&self, number: usize, heard: AgentNews) {
         // A run that is over listens to nobody.
         let _ = self.sink.send((number, heard));
     }

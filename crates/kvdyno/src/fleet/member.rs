@@ -8,7 +8,7 @@ use kvdyno_core::verify::Findings;
 use kvdyno_report::result::AgentResult;
 
 use super::clocks::ClockOffset;
-use super::messages::{Hello, Order};
+use super::messages::{AgentOrder, Hello};
 use super::wire::Sending;
 
 /// See the top of the file.
@@ -56,7 +56,7 @@ impl Member {
     }
 
     /// Gives it an order.
-    pub fn order(&self, order: &Order) {
+    pub fn order(&self, order: &AgentOrder) {
         self.sending.send(order);
     }
 

@@ -15,7 +15,7 @@ pub const FORMAT: u32 = 1;
 
 /// What the conductor orders.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Order {
+pub enum AgentOrder {
     /// The agent is not taken, or no longer; why, in one line.
     Refused(String),
     /// The agent is one of those that carry the load.

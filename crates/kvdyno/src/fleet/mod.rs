@@ -6,14 +6,17 @@ mod asked;
 mod carried;
 mod clocks;
 mod gathering;
+mod identity;
 mod local;
 mod member;
 mod messages;
 mod phase;
 mod share;
 mod token;
+mod under_way;
 mod wire;
 
-pub use agent::{agent, hash};
+pub use agent::agent;
 pub use asked::{AgentsAsked, FleetInUse, Fleets, refuse};
+pub use identity::hash;
 pub use messages::Opening;

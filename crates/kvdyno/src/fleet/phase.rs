@@ -12,9 +12,9 @@ use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
 use super::clocks::ClockOffset;
-use super::gathering::{Fleet, Heard};
+use super::gathering::{AgentNews, Fleet};
 use super::member::{Member, MemberPhase};
-use super::messages::{Opening, Order, Preparing, Told};
+use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::share::{check, share_of};
 use super::wire::SILENCE;
 use crate::account::Unclear;
@@ -45,7 +45,7 @@ impl Fleet {
         for (index, member) in (0..).zip(&self.members) {
             let opening = opening(index);
             hash.clone_from(&opening.plan_hash);
-            member.order(&Order::Open(Box::new(opening)));
+            member.order(&AgentOrder::Open(Box::new(opening)));
         }
         let opened = self.hear_all(CONNECTING, interrupt, |_, told| match told {
             Told::Opened { plan_hash } if plan_hash == hash => Ok(Some(())),
@@ -58,7 +58,7 @@ impl Fleet {
 
     /// The store is done with.
     pub fn close(&self) {
-        self.members.iter().for_each(|member| member.order(&Order::Close));
+        self.members.iter().for_each(|member| member.order(&AgentOrder::Close));
     }
 
     /// How many agents there are.
@@ -93,7 +93,7 @@ impl Fleet {
         let count = self.count();
         for (index, member) in (0..).zip(&self.members) {
             let phase = share_of(phase, index, count);
-            member.order(&Order::Prepare(Box::new(Preparing { phase, reads_back })));
+            member.order(&AgentOrder::Prepare(Box::new(Preparing { phase, reads_back })));
         }
         let ready = self.hear_all(CONNECTING, interrupt, |_, told| match told {
             Told::Ready { workers } => Ok(Some(workers)),
@@ -101,7 +101,7 @@ impl Fleet {
             _ => Ok(None),
         });
         let ready = ready.map_err(|why| {
-            self.members.iter().for_each(|member| member.order(&Order::CallOff));
+            self.members.iter().for_each(|member| member.order(&AgentOrder::CallOff));
             LoadError::Agents(why)
         })?;
         let start = now() + AHEAD.as_nanos() as Nanos;
@@ -109,7 +109,7 @@ impl Fleet {
         let mut first_worker = 0;
         for (member, workers) in self.members.iter_mut().zip(ready) {
             let there = member.clock.there(start);
-            member.order(&Order::StartAt(there));
+            member.order(&AgentOrder::StartAt(there));
             let clock = start.wrapping_sub(there) as i64;
             member.phase.moved = Moved { first_worker, clock };
             member.phase.ended = vec![false; workers];
@@ -141,20 +141,20 @@ impl Fleet {
 
     /// Lets each agent read again what was not answered or looked wrong there, and enters what all of it came to.
     pub fn look_again(&mut self, measure: &mut PhaseMeasure, interrupt: &Interrupt) {
-        self.members.iter().for_each(|member| member.order(&Order::ReadAgain));
+        self.members.iter().for_each(|member| member.order(&AgentOrder::ReadAgain));
         let mut all = LookedAgain::default();
         let mut waiting: Vec<bool> = self.members.iter().map(Member::is_there).collect();
         let mut hurried = false;
         while waiting.contains(&true) {
             match self.inbox.recv_timeout(LOOK) {
-                Ok((number, Heard::Says(Told::LookedAgain(again)))) => {
+                Ok((number, AgentNews::Says(Told::LookedAgain(again)))) => {
                     if std::mem::take(&mut waiting[number]) {
                         let mut again = *again;
                         self.members[number].phase.moved.findings(&mut again.findings);
                         all.add(again);
                     }
                 }
-                Ok((number, Heard::Gone(why))) => {
+                Ok((number, AgentNews::Gone(why))) => {
                     self.lose(number, &why);
                     waiting[number] = false;
                 }
@@ -162,7 +162,7 @@ impl Fleet {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if interrupt.is_raised() && !std::mem::replace(&mut hurried, true) {
-                self.members.iter().for_each(|member| member.order(&Order::Hurry));
+                self.members.iter().for_each(|member| member.order(&AgentOrder::Hurry));
             }
         }
         // Of an agent that is lost there is what its workers had found by the end of the load.
@@ -178,7 +178,7 @@ impl Fleet {
 
     /// Asks the agents how the records stand before they are read back.
     pub fn count_unclear(&mut self, records: u64, interrupt: &Interrupt) -> Unclear {
-        let order = Order::CountUnclear { records };
+        let order = AgentOrder::CountUnclear { records };
         self.members.iter().for_each(|member| member.order(&order));
         let counted = self.hear_all(CONNECTING, interrupt, |_, told| match told {
             Told::Unclear(unclear) => Ok(Some(unclear)),
@@ -203,7 +203,7 @@ impl Fleet {
             self.members[index].clock = ClockOffset::UNKNOWN;
             for number in 0..QUESTIONS {
                 let asked = now();
-                self.members[index].order(&Order::Clock { number });
+                self.members[index].order(&AgentOrder::Clock { number });
                 let heard = self.hear(CLOCK, interrupt, |from, told| match told {
                     Told::Clock { number: answered, at } if (from, answered) == (index, number) => {
                         Ok(Some((at, now())))
@@ -260,18 +260,18 @@ impl Fleet {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.inbox.recv_timeout(left.min(10 * LOOK)) {
-                Ok((number, Heard::Says(told))) => {
+                Ok((number, AgentNews::Says(told))) => {
                     let who = || self.members[number].who();
                     let taken = take(number, told).map_err(|why| format!("{}: {why}", who()))?;
                     if taken.is_some() {
                         return Ok(taken);
                     }
                 }
-                Ok((number, Heard::Gone(why))) => {
+                Ok((number, AgentNews::Gone(why))) => {
                     self.lose(number, &why);
                     return Err(format!("{}: {why}", self.members[number].who()));
                 }
-                Ok((_, Heard::Joined(..))) => {}
+                Ok((_, AgentNews::Joined(..))) => {}
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -312,11 +312,11 @@ impl Relay<'_> {
             if decided < deadline {
                 deadline = decided;
                 for member in &fleet.members {
-                    member.order(&Order::StopAt(member.clock.there(deadline)));
+                    member.order(&AgentOrder::StopAt(member.clock.there(deadline)));
                 }
             }
             if self.job.is_abandoned() && !std::mem::replace(&mut abandoned, true) {
-                fleet.members.iter().for_each(|member| member.order(&Order::Abandon));
+                fleet.members.iter().for_each(|member| member.order(&AgentOrder::Abandon));
             }
             if self.over.load(Ordering::Relaxed) {
                 let until = *given_up.get_or_insert_with(|| Instant::now() + SILENCE);
@@ -328,15 +328,15 @@ impl Relay<'_> {
         }
     }
 
-    fn hear(&self, member: &mut Member, heard: Heard) {
+    fn hear(&self, member: &mut Member, heard: AgentNews) {
         match heard {
-            Heard::Says(Told::Batch(batch)) => member.batch(*batch, &self.voice),
-            Heard::Says(Told::Ended(report)) => member.ended(*report, &self.voice),
-            Heard::Says(Told::Loaded { stalls }) => {
+            AgentNews::Says(Told::Batch(batch)) => member.batch(*batch, &self.voice),
+            AgentNews::Says(Told::Ended(report)) => member.ended(*report, &self.voice),
+            AgentNews::Says(Told::Loaded { stalls }) => {
                 member.phase.loaded = true;
                 let _ = self.stalls.send(member.phase.moved.stalls(stalls));
             }
-            Heard::Says(Told::Failed(why)) | Heard::Gone(why) => {
+            AgentNews::Says(Told::Failed(why)) | AgentNews::Gone(why) => {
                 if member.is_there() {
                     warn_user!(
                         "kvdyno: lost {}: {why}; the others end the phase in good order",
@@ -346,7 +346,7 @@ impl Relay<'_> {
                 member.lose(&why, &self.voice);
                 let _ = self.stalls.send(Stalls::default());
             }
-            Heard::Says(_) | Heard::Joined(..) => {}
+            AgentNews::Says(_) | AgentNews::Joined(..) => {}
         }
     }
 }

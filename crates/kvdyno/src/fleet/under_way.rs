@@ -1,0 +1,44 @@
+//! What an agent is at, shared by the thread that hears the conductor and the one that carries the load.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kvdyno_core::load::{Interrupt, Job};
+use kvdyno_core::measure::now;
+
+/// What the thread that hears orders shares with the main thread.
+#[derive(Default)]
+pub struct UnderWay {
+    /// The phase that is prepared or runs.
+    job: Mutex<Option<Arc<Job>>>,
+    /// The user's wish to stop, or that of a conductor that is gone.
+    interrupt: Arc<Interrupt>,
+}
+
+impl UnderWay {
+    /// This phase, or none, is under way from now on.
+    pub fn set(&self, job: Option<Arc<Job>>) {
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
+    }
+
+    /// The wish to stop.
+    pub fn interrupt(&self) -> Arc<Interrupt> {
+        Arc::clone(&self.interrupt)
+    }
+
+    /// Does something to the phase that is under way, if one is.
+    pub fn with(&self, act: impl FnOnce(&Job)) {
+        if let Some(job) = &*self.job.lock().unwrap_or_else(PoisonError::into_inner) {
+            act(job);
+        }
+    }
+
+    /// Nothing more is sent, and nothing is waited for.
+    pub fn drop_everything(&self) {
+        self.interrupt.raise();
+        self.interrupt.raise();
+        self.with(|job| {
+            job.stop_at(now());
+            job.abandon();
+        });
+    }
+}
