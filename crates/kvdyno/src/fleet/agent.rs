@@ -140,7 +140,7 @@ impl Hearing {
             AgentOrder::CallOff => drop(self.begins.send(Begin::Never)),
             AgentOrder::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),
             AgentOrder::Abandon => self.under_way.with(Job::abandon),
-            AgentOrder::Hurry => self.under_way.interrupt.raise(),
+            AgentOrder::Hurry => self.under_way.interrupt().raise(),
             order => drop(self.tasks.send(Task::Do(order))),
         }
     }
