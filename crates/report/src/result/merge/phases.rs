@@ -90,10 +90,8 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
     mine.anomalies.extend(anomalies);
     mine.anomalies.truncate(ANOMALIES_SHOWN);
     mine.linearizability = unite_histories(mine.linearizability.take(), linearizability);
-    mine.unasked.extend(unasked);
-    mine.unasked.sort_by_key(|node| node.from_ns);
-    mine.faults.extend(faults);
-    mine.faults.sort_by_key(|fault| fault.began_ns);
+    join(&mut mine.unasked, unasked, |node| node.from_ns);
+    join(&mut mine.faults, faults, |fault| fault.began_ns);
     mine.writes = mine.writes.take().zip(writes).map(|(mine, theirs)| mine.and(&theirs));
     mine.course = mine.course.take().zip(course).map(|(mine, theirs)| unite_courses(mine, theirs));
     mine.agents.extend(agents);
@@ -102,6 +100,12 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
         mine.published.clear();
     }
     Ok(())
+}
+
+/// What happened in another part is told among what happened here, in order.
+fn join<T>(mine: &mut Vec<T>, theirs: Vec<T>, when: impl Fn(&T) -> u64) {
+    mine.extend(theirs);
+    mine.sort_by_key(when);
 }
 
 /// From the earliest begin to the latest end, by the machines' calendars; every moment of both counts
