@@ -145,8 +145,12 @@ pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
         }
         _ => String::new(),
     };
+    let disk = match &testbed.disk {
+        Some(disk) => format!(", each node's disk {}", printable(disk)),
+        None => String::new(),
+    };
     format!(
-        "{}, {} changed from the server's defaults, ready after {} ({}){pinned}",
+        "{}, {} changed from the server's defaults, ready after {} ({}){pinned}{disk}",
         counted(testbed.nodes.len(), "process", "es"),
         counted(testbed.changed.len(), "setting", "s"),
         duration_text(testbed.ready_after_ns as f64),

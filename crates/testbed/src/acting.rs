@@ -13,6 +13,7 @@ use crate::error::TestbedError;
 use crate::kind::{TestbedKind, TidyUp};
 use crate::model::find;
 use crate::network::Network;
+use crate::power;
 use crate::proof;
 use crate::role::Role;
 use crate::server::Server;
@@ -82,6 +83,7 @@ fn harm(
             let (disks, folder) = disk(site, place)?;
             disks.fill(folder)
         }),
+        NodeFault::Power => power::cut(site, places),
         NodeFault::Rewrite => tidy_up(site, places, changes.rewrite, Ability::Rewrite),
         NodeFault::Compact => tidy_up(site, places, changes.compact, Ability::Compact),
         NodeFault::Remove => remove(kind, site, nodes),
@@ -205,12 +207,14 @@ fn begin_kill(server: &mut Server) -> Result<(), TestbedError> {
 /// New processes on the same data; those that run are killed first.
 fn renew(kind: &TestbedKind, site: &mut Site, places: &[usize]) -> Result<String, TestbedError> {
     each(site, places, begin_kill)?;
+    let powered = power::restore(site, places)?;
     // All are started before any is waited for: a majority may be needed to serve.
     each(site, places, Server::begin_restart)?;
     each(site, places, Server::wait_until_ready)?;
     proof::await_first(&kind.proof, site, &with_data(site, places), Instant::now())?;
     site.look_again_at(places);
-    Ok("the same command line on the same data".to_owned())
+    let started = "the same command line on the same data".to_owned();
+    Ok(powered.map_or(started.clone(), |powered| format!("{powered}; {started}")))
 }
 
 /// What the servers themselves have to do.

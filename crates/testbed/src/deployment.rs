@@ -10,6 +10,7 @@ use kvdyno_core::workload::fault::NodeAction;
 
 use crate::acting;
 use crate::described::{self, Described};
+use crate::disk::Disks;
 use crate::error::TestbedError;
 use crate::kind::TestbedKind;
 use crate::model::{Description, NodeDescription, Testbed};
@@ -54,6 +55,7 @@ pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
     if settings.text("network") == "own" {
         Network::possible()?;
     }
+    settings.disk().map_or(Ok(()), Disks::possible)?;
     let missing = kind.software.iter().find(|software| software.find().is_none());
     missing.map_or(Ok(()), |software| Err(software.missing(kind.name)))
 }
@@ -118,6 +120,7 @@ impl Testbed for Deployment {
             changed: self.served.changed.clone(),
             pinned: self.site.pinned().cloned(),
             network: self.site.network().map(Network::clients),
+            disk: self.site.disks().and_then(|disks| disks.told()),
         }
     }
 

@@ -347,6 +347,7 @@ impl Testbed for Described {
             changed: Vec::new(),
             pinned: None,
             network: None,
+            disk: None,
         }
     }
 

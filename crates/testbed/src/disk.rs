@@ -1,6 +1,9 @@
-//! Small disks: each node's folder is a tmpfs of its own, so that it can be full without harm to anybody
-//! else. They are mounted in a mount namespace of the keeper's: nobody else sees them, and the kernel
-//! takes them away with it.
+//! Disks of nodes' own: each node's folder is a file system of its own, so that it can be full without harm to
+//! anybody else, and so that its power can be cut. They are mounted in a mount namespace of the keeper's: nobody
+//! else sees them, and the kernel takes them away with it.
+
+mod image;
+mod loop_device;
 
 use std::ffi::CString;
 use std::fs::OpenOptions;
@@ -11,31 +14,57 @@ use kvdyno_core::ground::units::format_bytes;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
+use rustix::system::uname;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
+use crate::disk_form::DiskForm;
 use crate::error::TestbedError;
 use crate::network::need_root;
+use image::{Image, Unwritten, options, unwritten};
+pub use image::{DISK, DISK_SOFTWARE};
 
 /// Name of the file that fills a disk.
 const FILLER: &str = "kvdyno-filler";
 
+/// The disk of one node.
+#[derive(Debug)]
+struct Disk {
+    folder: PathBuf,
+    /// What it lies on; `None` in memory.
+    image: Option<Image>,
+}
+
 /// The disks of a testbed's nodes. They are unmounted when dropped, with all that is on them.
 #[derive(Debug)]
 pub struct Disks {
-    size: u64,
-    mounted: Vec<PathBuf>,
+    form: DiskForm,
+    mounted: Vec<Disk>,
 }
 
 impl Disks {
-    /// Disks of `size` bytes, none of which is there yet. The calling thread gets a mount namespace of
+    /// Disks of this form, none of which is there yet. The calling thread gets a mount namespace of
     /// its own, and with it what that starts.
     ///
     /// # Errors
-    /// [`TestbedError::Node`] without root.
-    pub fn make(size: u64) -> Result<Disks, TestbedError> {
-        need_root("a disk of each node's own (`disk=SIZE`)")?;
+    /// As [`Disks::possible`].
+    pub fn make(form: DiskForm) -> Result<Disks, TestbedError> {
+        Disks::possible(form)?;
         apart().map_err(TestbedError::system("make", "a mount namespace"))?;
-        Ok(Disks { size, mounted: Vec::new() })
+        Ok(Disks { form, mounted: Vec::new() })
+    }
+
+    /// Whether they can be made here, without making anything.
+    ///
+    /// # Errors
+    /// [`TestbedError::Node`] without root, [`TestbedError::NotInstalled`] if a tool is missing.
+    pub fn possible(form: DiskForm) -> Result<(), TestbedError> {
+        need_root("a disk of each node's own (`disk=…`)")?;
+        match form {
+            DiskForm::Real(system, _) if system.software().find().is_none() => {
+                Err(system.software().missing(DISK))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Mounts a disk at an empty folder, unless one is there.
@@ -43,16 +72,30 @@ impl Disks {
     /// # Errors
     /// [`TestbedError::System`] if the system refuses.
     pub fn mount(&mut self, folder: &Path) -> Result<(), TestbedError> {
-        if self.mounted.iter().any(|known| known == folder) {
+        if self.mounted.iter().any(|known| known.folder == folder) {
             return Ok(());
         }
-        let options = format!("size={},mode=0755", self.size);
-        let mounted = CString::new(options).map_err(io::Error::from).and_then(|options| {
-            Ok(mount("kvdyno", folder, "tmpfs", MountFlags::empty(), options.as_c_str())?)
-        });
-        mounted.map_err(TestbedError::system("mount a disk at", folder.display().to_string()))?;
-        self.mounted.push(folder.to_owned());
+        let image = match self.form {
+            DiskForm::Memory(bytes) => {
+                mount_memory(bytes, folder).map_err(failed("mount a disk at", folder))?;
+                None
+            }
+            DiskForm::Real(system, bytes) => Some(Image::make(system, bytes, folder)?),
+        };
+        self.mounted.push(Disk { folder: folder.to_owned(), image });
         Ok(())
+    }
+
+    /// What they are, for results; `None` before there is one.
+    #[must_use]
+    pub fn told(&self) -> Option<String> {
+        let (system, size) = (self.form.system(), format_bytes(self.form.bytes()));
+        let mounted = self.mounted.iter().find_map(|disk| options(&disk.folder))?;
+        let on = match self.form {
+            DiskForm::Memory(_) => "in memory",
+            DiskForm::Real(..) => "on an image behind a loop device",
+        };
+        Some(format!("{system} of {size} {on}, {mounted}, {}", kernel()))
     }
 
     /// Leaves no byte free on the disk at `folder`. Says by which means.
@@ -80,8 +123,8 @@ impl Disks {
                 }
             }
         }
-        let (written, size) = (format_bytes(written), format_bytes(self.size));
-        Ok(format!("a file of {written} on its tmpfs of {size}"))
+        let (written, size) = (format_bytes(written), format_bytes(self.form.bytes()));
+        Ok(format!("a file of {written} on its {} of {size}", self.form.system()))
     }
 
     /// Frees what [`Disks::fill`] has taken. Says by which means.
@@ -96,18 +139,125 @@ impl Disks {
     }
 
     fn filler(&self, folder: &Path) -> Result<PathBuf, TestbedError> {
-        match self.mounted.iter().any(|known| known == folder) {
-            true => Ok(folder.join(FILLER)),
-            false => Err(TestbedError::Node(format!("{} is no disk", folder.display()))),
+        match self.mounted.iter().find(|known| known.folder == folder) {
+            Some(disk) if !disk.is_off() => Ok(folder.join(FILLER)),
+            Some(_) => Err(off(folder)),
+            None => Err(no_disk(folder)),
         }
     }
+
+    /// Whether the power of the disk at `folder` is off.
+    #[must_use]
+    pub fn is_off(&self, folder: &Path) -> bool {
+        self.mounted.iter().any(|known| known.folder == folder && known.is_off())
+    }
+
+    /// These are disks whose power can be cut, and is on.
+    ///
+    /// # Errors
+    /// [`TestbedError::Node`] about the first that is not.
+    pub fn all_on(&mut self, folders: &[PathBuf]) -> Result<(), TestbedError> {
+        folders.iter().try_for_each(|folder| match self.image(folder)?.is_off() {
+            true => Err(off(folder)),
+            false => Ok(()),
+        })
+    }
+
+    /// From one moment on nothing more is written to these disks, neither what their file systems have in
+    /// memory nor their journals. Says by which means, and what that throws away.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if one is no such disk, or the system refuses.
+    pub fn shut_down(&mut self, folders: &[PathBuf]) -> Result<String, TestbedError> {
+        let lost: Vec<Option<Unwritten>> =
+            folders.iter().map(|folder| unwritten(folder)).collect();
+        let mounted = folders.first().and_then(|folder| options(folder)).unwrap_or_default();
+        for folder in folders {
+            self.image(folder)?.shut_down(folder).map_err(failed("shut down the disk at", folder))?;
+        }
+        let lost = match lost.into_iter().collect::<Option<Vec<Unwritten>>>() {
+            Some(all) => {
+                let bytes = format_bytes(all.iter().map(|lost| lost.bytes).sum());
+                let files: u64 = all.iter().map(|lost| lost.files).sum();
+                format!("{bytes} of {files} file(s) thrown away, and what its journal had in memory")
+            }
+            None => "this kernel does not tell what that threw away".to_owned(),
+        };
+        let system = self.form.system();
+        Ok(format!("{system} ({mounted}) of {} shut down, journal not flushed; {lost}", kernel()))
+    }
+
+    /// Unmounts these disks, now that whoever used them is gone.
+    ///
+    /// # Errors
+    /// As [`Disks::shut_down`].
+    pub fn unmount(&mut self, folders: &[PathBuf]) -> Result<(), TestbedError> {
+        folders.iter().try_for_each(|folder| {
+            self.image(folder)?.unmount(folder).map_err(failed("unmount the disk at", folder))
+        })
+    }
+
+    /// Mounts these disks again. Says by which means.
+    ///
+    /// # Errors
+    /// As [`Disks::shut_down`].
+    pub fn mount_again(&mut self, folders: &[PathBuf]) -> Result<String, TestbedError> {
+        for folder in folders {
+            let mounted = self.image(folder)?.mount_again(folder);
+            mounted.map_err(failed("mount again the disk at", folder))?;
+        }
+        Ok(format!("{} mounted again, its journal replayed", self.form.system()))
+    }
+
+    fn image(&mut self, folder: &Path) -> Result<&mut Image, TestbedError> {
+        let known = self.mounted.iter_mut().find(|known| known.folder == folder);
+        let disk = known.ok_or_else(|| no_disk(folder))?;
+        disk.image.as_mut().ok_or_else(|| {
+            let folder = folder.display();
+            TestbedError::Node(format!("{folder} lies in memory, which no cut of power survives"))
+        })
+    }
+}
+
+impl Disk {
+    fn is_off(&self) -> bool {
+        self.image.as_ref().is_some_and(Image::is_off)
+    }
+}
+
+fn mount_memory(bytes: u64, folder: &Path) -> io::Result<()> {
+    let options = CString::new(format!("size={bytes},mode=0755"))?;
+    Ok(mount("kvdyno", folder, "tmpfs", MountFlags::empty(), options.as_c_str())?)
+}
+
+fn failed(action: &'static str, folder: &Path) -> impl FnOnce(io::Error) -> TestbedError + use<> {
+    TestbedError::system(action, folder.display().to_string())
+}
+
+fn off(folder: &Path) -> TestbedError {
+    TestbedError::Node(format!("the power of {} is off already", name(folder)))
+}
+
+fn no_disk(folder: &Path) -> TestbedError {
+    TestbedError::Node(format!("{} has no disk of its own", name(folder)))
+}
+
+/// The folder of a node has its name.
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// `Linux 6.1.0`.
+fn kernel() -> String {
+    let told = uname();
+    format!("{} {}", told.sysname().to_string_lossy(), told.release().to_string_lossy())
 }
 
 impl Drop for Disks {
     fn drop(&mut self) {
-        for folder in &self.mounted {
+        for disk in self.mounted.iter().filter(|disk| !disk.is_off()) {
             // What is not unmounted now goes with the namespace.
-            let _ = unmount(folder, UnmountFlags::DETACH);
+            let _ = unmount(&disk.folder, UnmountFlags::DETACH);
         }
     }
 }
@@ -118,3 +268,6 @@ fn apart() -> io::Result<()> {
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
     Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
 }
+
+#[cfg(test)]
+mod tests;

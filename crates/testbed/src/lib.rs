@@ -29,6 +29,10 @@ pub mod process;
 pub use network::{AmongClients, NETWORK, NETWORK_SOFTWARE, OwnNetwork};
 pub use traffic::Traffic;
 
+// A disk of each node's own, which can be filled or cut off.
+pub use disk::{DISK, DISK_SOFTWARE};
+pub use disk_form::DiskForm;
+
 // Servers and clients on processors of their own.
 pub mod pin;
 // What servers tell in their logs of their work beside requests.
@@ -47,6 +51,7 @@ mod couchbase;
 mod deployment;
 mod described;
 mod disk;
+mod disk_form;
 mod ehcache;
 mod error;
 mod etcd;
@@ -59,6 +64,7 @@ mod memcached;
 mod model;
 mod mongodb;
 mod network;
+mod power;
 mod proof;
 mod redis;
 mod redis_cluster;

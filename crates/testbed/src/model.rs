@@ -39,6 +39,9 @@ pub struct Description {
     /// Where the clients have to be, if the nodes have a network of their own.
     #[serde(default)]
     pub network: Option<OwnNetwork>,
+    /// What each node's disk is, if it has one of its own: file system, size, mount options, kernel.
+    #[serde(default)]
+    pub disk: Option<String>,
 }
 
 /// One node as it is now.

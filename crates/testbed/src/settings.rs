@@ -6,6 +6,7 @@ use std::time::Duration;
 use kvdyno_core::ground::hints::hint;
 use kvdyno_core::ground::units;
 
+use crate::disk_form::{self, DiskForm};
 use crate::error::TestbedError;
 
 /// Something that can be set: `?name=value`.
@@ -32,6 +33,8 @@ pub enum Values {
     Bytes,
     /// A time, such as `10s`.
     Duration,
+    /// A disk, such as `64MiB` or `ext4:2GiB`.
+    Disk,
     /// Any text, as the server takes it.
     Text,
 }
@@ -60,9 +63,10 @@ pub static SHARED: [Setting; 4] = [
     },
     Setting {
         name: "disk",
-        meaning: "size of a disk in memory for each node's folder, so that it can be filled; needs \
-                  root; else folders are on this machine's disk",
-        values: Values::Bytes,
+        meaning: "a disk for each node's folder. A size: in memory, so that it can be filled. `ext4` or \
+                  `xfs`: a real file system on an image (1GiB unless told otherwise), so that its power \
+                  can be cut too. Needs root; else folders are on this machine's disk",
+        values: Values::Disk,
         default: "",
     },
 ];
@@ -80,6 +84,7 @@ impl Values {
             Values::Count(least, most) => Some(format!("write a number from {least} to {most}")),
             Values::Bytes => units::parse_bytes(text).err().map(|error| error.hint()),
             Values::Duration => units::parse_duration(text).err().map(|error| error.hint()),
+            Values::Disk => DiskForm::parse(text).err(),
             Values::Text => text.is_empty().then(|| "write something after the `=`".to_owned()),
         }
     }
@@ -92,6 +97,7 @@ impl Values {
             Values::Count(least, most) => format!("{least}..{most}"),
             Values::Bytes => "SIZE".to_owned(),
             Values::Duration => "TIME".to_owned(),
+            Values::Disk => disk_form::SHOWN.to_owned(),
             Values::Text => "TEXT".to_owned(),
         }
     }
@@ -190,6 +196,12 @@ impl TestbedSettings {
     #[must_use]
     pub fn bytes(&self, name: &str) -> Option<u64> {
         units::parse_bytes(self.text(name)).ok()
+    }
+
+    /// The disk that each node gets; `None` for none of its own.
+    #[must_use]
+    pub fn disk(&self) -> Option<DiskForm> {
+        DiskForm::parse(self.text("disk")).ok()
     }
 
     /// A setting of [`Values::Count`]; `None` for the server's own default.

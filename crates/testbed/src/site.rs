@@ -211,6 +211,11 @@ impl Site {
         self.disks.as_ref().map(RefCell::borrow)
     }
 
+    /// The disks of the nodes, if they have their own, to act upon.
+    pub(crate) fn disks_mut(&self) -> Option<std::cell::RefMut<'_, Disks>> {
+        self.disks.as_ref().map(RefCell::borrow_mut)
+    }
+
     /// The network of the testbed's own, if it has one.
     pub(crate) fn network_mut(&mut self) -> Option<&mut Network> {
         self.network.as_mut()
@@ -416,12 +421,12 @@ impl Site {
 }
 
 fn disks(settings: &TestbedSettings) -> Result<Option<RefCell<Disks>>, TestbedError> {
-    let Some(size) = settings.bytes("disk") else { return Ok(None) };
+    let Some(form) = settings.disk() else { return Ok(None) };
     if !settings.text("folder").is_empty() {
-        let problem = "a disk in memory keeps nothing in `folder`".to_owned();
+        let problem = "a disk of a node's own keeps nothing in `folder`".to_owned();
         return Err(settings.wrong(problem, "leave one of `disk` and `folder` out".to_owned()));
     }
-    Disks::make(size).map(|disks| Some(RefCell::new(disks)))
+    Disks::make(form).map(|disks| Some(RefCell::new(disks)))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub use aim::{NodeSelector, Whom};
 pub use cut::{CutFrom, Sides, Way};
 pub use kind::{
     ADD, Ability, COMPACT, DISK_FULL, Fate, FaultKind, Harm, KILL, LOSSY, Needs, NodeFault,
-    PARTITION, PAUSE, REMOVE, RESTART, REWRITE, Repair, SLOW, STOP, Trouble,
+    PARTITION, PAUSE, POWER, REMOVE, RESTART, REWRITE, Repair, SLOW, STOP, Trouble,
 };
 pub use plan::{Condition, FaultPlan};
 pub use slowness::Slowness;

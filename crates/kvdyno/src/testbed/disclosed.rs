@@ -23,6 +23,7 @@ pub fn disclosed(testbed: &Description) -> TestbedResult {
         configuration: clean(&testbed.configuration),
         server_processors: pinned.map(|pinned| pinned.servers.clone()),
         client_processors: pinned.map(|pinned| pinned.clients.clone()),
+        disk: testbed.disk.clone(),
     }
 }
 

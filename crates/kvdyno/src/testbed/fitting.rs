@@ -4,7 +4,7 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_core::workload::fault::{FaultPlan, Harm, Needs, NodeSelector};
 use kvdyno_stores::{Entry, registry};
-use kvdyno_testbed::{Role, TestbedRequest, is_file};
+use kvdyno_testbed::{DiskForm, Role, TestbedRequest, is_file};
 
 use super::about;
 use crate::exit::Failure;
@@ -39,8 +39,17 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
             role.name()
         )));
     }
+    if let Some(phase) = phase_that_needs(plan, Needs::FileSystem)
+        && !matches!(settings.disk(), Some(DiskForm::Real(..)))
+    {
+        return Err(Failure::usage(format!(
+            "phase {} cuts a node's power: give each node a file system of its own, as in `{}`",
+            phase.name,
+            with_setting(&without_disk(words), "disk=ext4")
+        )));
+    }
     if let Some(phase) = phase_that_needs(plan, Needs::Disk)
-        && settings.bytes("disk").is_none()
+        && settings.disk().is_none()
     {
         return Err(Failure::usage(format!(
             "phase {} fills a node's disk: give each node one of its own, as in `{}`",
@@ -107,6 +116,14 @@ fn aimed_at_a_role(plan: &Plan) -> Option<(&str, Role)> {
         Harm::ToNodes { aim, .. } => Some((phase.name.as_str(), role(aim)?)),
         Harm::Split { .. } | Harm::Add => None,
     })
+}
+
+/// Words without their setting of a disk.
+fn without_disk(words: &str) -> String {
+    let Some((place, settings)) = words.split_once('?') else { return words.to_owned() };
+    let others = settings.split(['&', ',']).filter(|setting| !setting.starts_with("disk="));
+    let others = others.collect::<Vec<_>>().join("&");
+    if others.is_empty() { place.to_owned() } else { format!("{place}?{others}") }
 }
 
 /// `redis?disk=1MB` of `redis`, whatever settings it has.

@@ -2,7 +2,7 @@
 
 use kvdyno_core::ground::hints::hint;
 use kvdyno_testbed::install::Software;
-use kvdyno_testbed::{NETWORK, NETWORK_SOFTWARE, SHARED, Setting, TestbedKind, registry};
+use kvdyno_testbed::{DISK, DISK_SOFTWARE, NETWORK, NETWORK_SOFTWARE, SHARED, Setting, TestbedKind, registry};
 
 use crate::exit::{Exit, Failure};
 
@@ -60,6 +60,9 @@ pub fn software(name: &str) -> Result<Vec<&'static Software>, Failure> {
     let name = name.split([':', '?']).next().unwrap_or(name);
     if name == NETWORK {
         return Ok(NETWORK_SOFTWARE.to_vec());
+    }
+    if name == DISK {
+        return Ok(DISK_SOFTWARE.to_vec());
     }
     match registry::kind(name) {
         Some(kind) => Ok(kind.software.to_vec()),

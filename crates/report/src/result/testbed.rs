@@ -31,6 +31,9 @@ pub struct TestbedResult {
     pub server_processors: Option<Vec<usize>>,
     /// Processors that the clients were kept to; `None` if they were free.
     pub client_processors: Option<Vec<usize>>,
+    /// What each node's disk was, if it had one of its own: file system, size, mount options and kernel.
+    #[serde(default)]
+    pub disk: Option<String>,
 }
 
 /// One server process, as it was when the testbed was up.

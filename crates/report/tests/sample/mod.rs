@@ -185,6 +185,7 @@ pub fn testbed(word: &str) -> TestbedResult {
         configuration: pair(),
         server_processors: Some(vec![0]),
         client_processors: Some(vec![1]),
+        disk: Some(word.to_owned()),
     }
 }
 

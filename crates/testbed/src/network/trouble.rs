@@ -144,6 +144,18 @@ impl Network {
         Ok(used.to_owned())
     }
 
+    /// The links of these nodes go `up` or `down`, as when a cable is pulled.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if one is no node's address, or the system refuses.
+    pub fn link(&mut self, nodes: &[IpAddr], state: &str) -> Result<(), TestbedError> {
+        let mut script = String::new();
+        for node in nodes {
+            script += &format!("ip link set {} {state}; ", port(number(*node)?));
+        }
+        self.at_hub(&script)
+    }
+
     /// The address of the clients.
     #[must_use]
     pub fn clients_address(&self) -> Ipv4Addr {

@@ -38,6 +38,8 @@ pub enum NodeFault {
     Slow(Slowness),
     /// [`DISK_FULL`].
     DiskFull,
+    /// [`POWER`].
+    Power,
     /// [`REWRITE`].
     Rewrite,
     /// [`COMPACT`].
@@ -50,7 +52,8 @@ pub enum NodeFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repair {
-    /// Same address, same data; done when it serves again. A node that runs is killed first.
+    /// Same address, same data; done when it serves again. A node that runs is killed first, one whose power
+    /// is off gets it back.
     Start,
     /// SIGCONT.
     Resume,
@@ -98,6 +101,8 @@ pub enum Needs {
     Network,
     /// A disk of its own for each node.
     Disk,
+    /// A real file system of its own for each node.
+    FileSystem,
     /// Servers that can do it.
     Ability(Ability),
 }
@@ -156,6 +161,17 @@ pub static KILL: FaultKind = FaultKind {
     fate: Fate::Ended,
     repair: Some(Repair::Start),
     makes: |_, whom| Ok(whom.suffer(NodeFault::Kill)),
+};
+
+/// Its power is cut: its process ends, and what was not synced to its disk is gone.
+pub static POWER: FaultKind = FaultKind {
+    word: "power",
+    help: "Cut its power: what it has not synced is gone",
+    fields: &[],
+    needs: Needs::FileSystem,
+    fate: Fate::Ended,
+    repair: Some(Repair::Start),
+    makes: |_, whom| Ok(whom.suffer(NodeFault::Power)),
 };
 
 /// Its process is ended in good order (SIGTERM); done when it is gone.
@@ -411,9 +427,9 @@ fn partition(values: &FaultValues, whom: Whom) -> Result<Harm, Nonsense> {
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [&'static FaultKind; 12] = [
-        &KILL, &STOP, &PAUSE, &RESTART, &PARTITION, &LOSSY, &SLOW, &DISK_FULL, &REWRITE, &COMPACT,
-        &REMOVE, &ADD,
+    pub const ALL: [&'static FaultKind; 13] = [
+        &KILL, &POWER, &STOP, &PAUSE, &RESTART, &PARTITION, &LOSSY, &SLOW, &DISK_FULL, &REWRITE,
+        &COMPACT, &REMOVE, &ADD,
     ];
 
     /// The kind that this word means.
@@ -463,6 +479,7 @@ impl NodeFault {
             NodeFault::Lossy { .. } => &LOSSY,
             NodeFault::Slow(_) => &SLOW,
             NodeFault::DiskFull => &DISK_FULL,
+            NodeFault::Power => &POWER,
             NodeFault::Rewrite => &REWRITE,
             NodeFault::Compact => &COMPACT,
             NodeFault::Remove => &REMOVE,

@@ -1,0 +1,215 @@
+//! A real file system on an image behind a loop device, whose plug can be pulled: what was not synced is gone,
+//! as after a cut of power with a disk that honours flushes.
+//!
+//! The image has no name, and the device frees itself: what is not unmounted when its holder ends goes with the
+//! mount namespace.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use super::loop_device::{LoopDevice, await_free};
+use crate::disk_form::FileSystem;
+use crate::error::TestbedError;
+use crate::install::{Software, SoftwareSource};
+use crate::process;
+
+static MKFS_EXT4: Software = Software {
+    name: "mkfs.ext4",
+    version: "",
+    source: SoftwareSource::Debian { packages: &["e2fsprogs"], program: "mkfs.ext4" },
+};
+
+static MKFS_XFS: Software = Software {
+    name: "mkfs.xfs",
+    version: "",
+    source: SoftwareSource::Debian { packages: &["xfsprogs"], program: "mkfs.xfs" },
+};
+
+/// What file systems of nodes' own need. `kvdyno testbed install disk` installs it.
+pub static DISK_SOFTWARE: [&Software; 2] = [&MKFS_EXT4, &MKFS_XFS];
+/// What to call it for `kvdyno testbed install`.
+pub const DISK: &str = "disk";
+
+/// `FS_IOC_SHUTDOWN`, which ext4 and XFS have under this number (`XFS_IOC_GOINGDOWN`).
+const FS_IOC_SHUTDOWN: Opcode = opcode::read::<u32>(b'X', 125);
+/// Neither data nor journal is written out.
+const NO_LOG_FLUSH: u32 = 2;
+
+/// How long what has just been killed may keep a file system busy.
+const LET_GO_WITHIN: Duration = Duration::from_secs(10);
+
+impl FileSystem {
+    /// What makes it.
+    pub(super) fn software(self) -> &'static Software {
+        match self {
+            FileSystem::Ext4 => &MKFS_EXT4,
+            FileSystem::Xfs => &MKFS_XFS,
+        }
+    }
+
+    /// Arguments of its tool: quietly, whatever was there, and all of it at once, so that nothing of it is
+    /// still being made under load.
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            FileSystem::Ext4 => {
+                &["-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"]
+            }
+            FileSystem::Xfs => &["-q", "-f", "-K"],
+        }
+    }
+}
+
+/// What of a file system's files had not been handed to its disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Unwritten {
+    pub bytes: u64,
+    pub files: u64,
+}
+
+/// A file system on an image, mounted at a folder.
+#[derive(Debug)]
+pub(super) struct Image {
+    system: FileSystem,
+    file: File,
+    /// The device that it is mounted from; `None` while its power is off.
+    device: Option<PathBuf>,
+}
+
+impl Image {
+    /// Makes one of `bytes` and mounts it at `folder`. Its image lies, without a name, beside that.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if the tool is missing or the system refuses.
+    pub fn make(system: FileSystem, bytes: u64, folder: &Path) -> Result<Image, TestbedError> {
+        let failed = || TestbedError::system("make a disk at", folder.display().to_string());
+        let beside = folder.parent().unwrap_or(folder);
+        let file = tempfile::tempfile_in(beside).map_err(failed())?;
+        file.set_len(bytes).map_err(failed())?;
+        let device = LoopDevice::attach(&file).map_err(failed())?;
+        let tool = system.software().find().ok_or_else(|| system.software().missing(DISK))?;
+        let arguments = system.arguments().iter().map(Path::new).chain([device.path()]);
+        process::run(&tool, arguments)?;
+        let mut image = Image { system, file, device: None };
+        image.mount_from(&device, folder).map_err(failed())?;
+        // Servers want their folder empty.
+        let _ = fs::remove_dir(folder.join("lost+found"));
+        Ok(image)
+    }
+
+    fn mount_from(&mut self, device: &LoopDevice, folder: &Path) -> io::Result<()> {
+        mount(device.path(), folder, self.system.name(), MountFlags::empty(), None)?;
+        self.device = Some(device.path().to_owned());
+        Ok(())
+    }
+
+    /// Its power is off.
+    pub fn is_off(&self) -> bool {
+        self.device.is_none()
+    }
+
+    /// From now on nothing is written: neither what the file system has in memory, nor its journal.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn shut_down(&self, folder: &Path) -> io::Result<()> {
+        let root = File::open(folder)?;
+        // SAFETY: the call reads one number.
+        Ok(unsafe { ioctl(&root, Setter::<FS_IOC_SHUTDOWN, u32>::new(NO_LOG_FLUSH)) }?)
+    }
+
+    /// Unmounts it, now that whoever used it is gone, and waits until its device is free, so that nothing of
+    /// it is left in memory.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn unmount(&mut self, folder: &Path) -> io::Result<()> {
+        let begin = Instant::now();
+        loop {
+            match unmount(folder, UnmountFlags::empty()) {
+                Ok(()) => break,
+                Err(Errno::BUSY) if begin.elapsed() < LET_GO_WITHIN => {
+                    thread::sleep(Duration::from_millis(2));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.device.take().map_or(Ok(()), |device| await_free(&device))
+    }
+
+    /// Mounts it again: the file system replays its journal.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn mount_again(&mut self, folder: &Path) -> io::Result<()> {
+        let device = LoopDevice::attach(&self.file)?;
+        self.mount_from(&device, folder)
+    }
+}
+
+/// What of the files below `folder` lies in memory alone; `None` where the kernel does not tell (before 6.5).
+pub(super) fn unwritten(folder: &Path) -> Option<Unwritten> {
+    let mut sum = Unwritten::default();
+    for entry in fs::read_dir(folder).ok()?.flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        let more = match (kind.is_dir(), kind.is_file()) {
+            (true, _) => unwritten(&entry.path())?,
+            (_, true) => {
+                let Ok(file) = File::open(entry.path()) else { continue };
+                let bytes = dirty(&file)?;
+                Unwritten { bytes, files: u64::from(bytes > 0) }
+            }
+            _ => continue,
+        };
+        sum.bytes += more.bytes;
+        sum.files += more.files;
+    }
+    Some(sum)
+}
+
+/// Bytes of a file that the kernel has not written out: cachestat(2), by whole pages.
+fn dirty(file: &File) -> Option<u64> {
+    #[repr(C)]
+    #[derive(Default)]
+    struct Counts {
+        cached: u64,
+        dirty: u64,
+        under_way: u64,
+        evicted: u64,
+        recently_evicted: u64,
+    }
+    let (whole, mut counts) = ([0_u64; 2], Counts::default());
+    // SAFETY: the kernel reads the range, from 0 to the end, and writes the five counts.
+    let told = unsafe {
+        libc::syscall(451, file.as_raw_fd(), &raw const whole, &raw mut counts, 0_u32)
+    };
+    let page = rustix::param::page_size() as u64;
+    (told == 0).then(|| (counts.dirty + counts.under_way) * page)
+}
+
+/// How the file system at `folder` is mounted: `rw,relatime`.
+pub(super) fn options(folder: &Path) -> Option<String> {
+    let mounts = fs::read_to_string("/proc/thread-self/mountinfo").ok()?;
+    let shown = folder.to_str()?;
+    mounts.lines().rev().find_map(|line| {
+        let (mount, system) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(4);
+        if mount.next()? != shown {
+            return None;
+        }
+        let mut all: Vec<&str> = mount.next()?.split(',').collect();
+        for option in system.split(' ').nth(2)?.split(',') {
+            if !all.contains(&option) {
+                all.push(option);
+            }
+        }
+        Some(all.join(","))
+    })
+}
