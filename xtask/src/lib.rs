@@ -3,6 +3,7 @@
 // The chores: each is one command of `cargo xtask`.
 pub mod alarms;
 pub mod bench;
+pub mod durability;
 pub mod fuzz;
 pub mod readme;
 pub mod real;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{StepFailure, alarms, bench, checks, fuzz, readme, real, testing};
+use xtask::{StepFailure, alarms, bench, checks, durability, fuzz, readme, real, testing};
 
 /// Developer chores.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ enum Chore {
     Readme,
     /// Repeat runs on healthy testbeds and count what is said against them
     Alarms(alarms::Options),
+    /// Cut the power of stores under load and write what that took into docs/DURABILITY.md
+    Durability(durability::Options),
     /// Run conformance, all suites and failovers against a real server that a variable names
     Real(real::Options),
 }
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(options) => fuzz::fuzz(&options),
         Chore::Readme => readme::run(),
         Chore::Alarms(options) => alarms::alarms(&options),
+        Chore::Durability(options) => durability::durability(&options),
         Chore::Real(options) => real::real(&options),
     };
     match done {

@@ -4,6 +4,7 @@ pub mod hints;
 mod median;
 pub mod numbers;
 pub mod random;
+pub mod share_bound;
 pub mod units;
 
 pub use median::median;

@@ -110,22 +110,12 @@ fn check_store(OpenStore { url: shown, store, .. }: OpenStore) -> Result<(), Fai
     let profile = store.ask_profile().map_err(|error| Failure::of_load(&shown, &error))?;
     let version = profile.version.as_deref().unwrap_or("of unknown version");
     say!("store         {} {version} at {shown}", profile.store);
-    say!(
-        "durability    {}",
-        promise(profile.durability.level.describe(), profile.durability.checked)
-    );
-    say!(
-        "consistency   {}",
-        promise(&profile.consistency.level.describe(), profile.consistency.checked)
-    );
+    let (durability, consistency) = (profile.durability, profile.consistency);
+    say!("durability    {} ({})", durability.level.describe(), durability.told());
+    say!("consistency   {} ({})", consistency.level.describe(), consistency.told());
     for (name, value) in &profile.settings {
         say!("  {name} = {value}");
     }
     say!("The store answers.");
     Ok(())
-}
-
-fn promise(level: &str, checked: bool) -> String {
-    let unchecked = if checked { "" } else { " (declared, unchecked)" };
-    format!("{level}{unchecked}")
 }

@@ -6,6 +6,7 @@ mod around;
 mod asked;
 mod consent;
 mod disclosed;
+mod engine_node;
 mod fault;
 mod fitting;
 mod kinds;
@@ -54,6 +55,10 @@ pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
         TestbedCommand::Install { kinds } => install(kinds),
         TestbedCommand::Keep => {
             keeper::serve();
+            Ok(Exit::Done)
+        }
+        TestbedCommand::EngineNode { settings } => {
+            engine_node::serve(settings).map_err(Failure::internal)?;
             Ok(Exit::Done)
         }
         TestbedCommand::SimNode { settings } => {

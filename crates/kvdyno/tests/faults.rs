@@ -210,6 +210,12 @@ fn what_a_testbed_cannot_bear_is_refused_before_it_is_started() {
         ),
         (load(4).fault("pause").set("node", "replica"), "memcached:3", "aim at `any`"),
         (load(4).fault("disk-full"), "redis", "as in `redis?disk=64MiB`"),
+        (load(4).fault("power"), "redis", "as in `redis?disk=ext4`"),
+        (
+            load(4).fault("power"),
+            "redis?disk=64MiB&persistence=rdb",
+            "as in `redis?persistence=rdb&disk=ext4`",
+        ),
         (load(4).fault("lossy").set("loss", 0.1), "redis?network=host", "leave `network=host` out"),
     ] {
         let ran = run(&suite, ["--testbed", testbed]);

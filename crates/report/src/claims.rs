@@ -10,7 +10,7 @@ use kvdyno_core::verdict::{
     Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Level, Measured,
 };
 
-use kvdyno_core::workload::fault::Fate;
+use kvdyno_core::workload::fault::{Fate, POWER};
 
 use crate::figures;
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
@@ -207,7 +207,11 @@ fn reach(phases: &[&PhaseResult]) -> String {
     if done.is_empty() {
         return "no fault was injected: it says nothing of failures".to_owned();
     }
+    let cut = phases.iter().flat_map(|phase| &phase.faults).any(|fault| fault.was(&POWER));
     let beyond = match ended {
+        _ if cut => {
+            "a cut of power with a disk that honours flushes, and keeps whatever it was handed before"
+        }
         true => "a process that ends proves nothing about a loss of power",
         false => "it says nothing of other failures",
     };

@@ -32,6 +32,7 @@ mod figures;
 mod happenings;
 mod html;
 mod lines;
+mod power;
 mod ranking;
 mod reasons;
 #[cfg(test)]

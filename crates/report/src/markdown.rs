@@ -28,7 +28,7 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
         let level = run.verdict.as_ref().map_or("not judged", |verdict| verdict.level.name());
         let version = run.store.version.as_deref().unwrap_or("");
         text.push_str(&format!("### {} {}\n\n", escaped(&label), escaped(version)));
-        let (durability, consistency) = promises(&run.store);
+        let (durability, consistency) = promises(run);
         text.push_str(&format!(
             "Verdict: **{level}**. Durability: {durability}. Consistency: {consistency}. \
              Latencies in {}.\n\n",

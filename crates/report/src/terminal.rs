@@ -11,7 +11,7 @@ use crate::lines::{LatencyUnit, ReportLine, findings, report_lines};
 use crate::ranking::Ranking;
 use crate::reasons::told_reasons;
 use crate::result::{
-    ErrorResult, HistogramError, Level, PhaseResult, RunResult, StoreResult, StoreRun, moments,
+    ErrorResult, HistogramError, Level, PhaseResult, RunResult, StoreRun, moments,
 };
 use crate::view::{Clock, PhaseView, Scope, rows, title};
 use crate::wording::{
@@ -185,7 +185,7 @@ fn heading(result: &RunResult, style: Style) -> String {
 }
 
 fn verdict(run: &StoreRun, style: Style) -> String {
-    let mut text = wrapped(&store_line(&run.store), "", "  ", style.width);
+    let mut text = wrapped(&store_line(run), "", "  ", style.width);
     if let Some(testbed) = &run.testbed {
         let line = format!("testbed {}: {}", testbed.request, testbed_summary(testbed));
         text.push_str(&wrapped(&printable(&line), "", "  ", style.width));
@@ -206,10 +206,11 @@ fn verdict(run: &StoreRun, style: Style) -> String {
     text
 }
 
-fn store_line(store: &StoreResult) -> String {
+fn store_line(run: &StoreRun) -> String {
+    let store = &run.store;
     let version = store.version.as_deref().unwrap_or("(version unknown)");
     let (name, url) = (printable(&store.name), printable(&store.url));
-    let (durability, consistency) = promises(store);
+    let (durability, consistency) = promises(run);
     format!(
         "{name} {} · {url} · durability: {durability} · consistency: {consistency}",
         printable(version)

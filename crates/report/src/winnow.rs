@@ -210,7 +210,7 @@ fn consistency(required: &Requirements, run: &StoreRun) -> Decided {
     match promise.checked && tally.judged > 0 {
         true => (RequirementStatus::Met, format!("{told}, read back; {judged}, none wrong"), ""),
         false => {
-            let why = format!("{told} is declared, unchecked; {judged}, none wrong");
+            let why = format!("{told} is declared; {judged}, none wrong");
             (RequirementStatus::NotShown, why, "")
         }
     }

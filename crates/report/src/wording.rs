@@ -3,9 +3,10 @@
 use kvdyno_core::store::{Certainty, FigureUnit};
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
+use crate::power::PowerCuts;
 use crate::result::{
     FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, Redundancy,
-    RequestResult, RunResult, Status, StoreResult, StoreRun, TestbedResult,
+    RequestResult, RunResult, Status, StoreRun, TestbedResult,
 };
 use crate::terminal::layout::printable;
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant};
@@ -158,16 +159,15 @@ pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
     )
 }
 
-/// Durability and consistency in words, each with whether it was read back.
-pub(crate) fn promises(store: &StoreResult) -> (String, String) {
-    let told = |level: &str, checked: bool| match checked {
-        true => format!("{level} (checked)"),
-        false => format!("{level} (declared, unchecked)"),
+/// Durability and consistency in words, each with whether it was read back, and what cuts of power showed.
+pub(crate) fn promises(run: &StoreRun) -> (String, String) {
+    let (durability, consistency) = (run.store.durability, run.store.consistency);
+    let level = durability.level.describe();
+    let durable = match PowerCuts::of(run) {
+        None => format!("{level} ({})", durability.told()),
+        Some(cuts) => format!("{level} ({}; {})", durability.told(), cuts.text(durability.level)),
     };
-    (
-        told(store.durability.level.describe(), store.durability.checked),
-        told(&store.consistency.level.describe(), store.consistency.checked),
-    )
+    (durable, format!("{} ({})", consistency.level.describe(), consistency.told()))
 }
 
 /// What the histories of each phase that asked say.

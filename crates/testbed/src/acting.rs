@@ -123,6 +123,7 @@ pub fn add(kind: &TestbedKind, site: &mut Site) -> Result<String, TestbedError> 
     add(site)?;
     let last = [site.nodes().len() - 1];
     proof::await_first(&kind.proof, site, &with_data(site, &last), Instant::now())?;
+    site.disks().map_or(Ok(()), |disks| disks.sync())?;
     site.look_again_at(&last);
     Ok(site.nodes().last().map_or(String::new(), |node| node.server.name().to_owned()))
 }

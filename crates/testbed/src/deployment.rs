@@ -76,6 +76,7 @@ impl Deployment {
         let served = (kind.deploy)(&mut site)?;
         site.observers_last();
         proof::prove(&kind.proof, &mut site)?;
+        site.disks().map_or(Ok(()), |disks| disks.sync())?;
         let ready_after = site.age();
         Ok(Deployment { kind, site, served, ready_after })
     }

@@ -6,11 +6,12 @@ mod image;
 mod loop_device;
 
 use std::ffi::CString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use kvdyno_core::ground::units::format_bytes;
+use rustix::fs::syncfs;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
@@ -20,8 +21,8 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use crate::disk_form::DiskForm;
 use crate::error::TestbedError;
 use crate::network::need_root;
-use image::{Image, Unwritten, options, unwritten};
 pub use image::{DISK, DISK_SOFTWARE};
+use image::{Image, Unwritten, options, unwritten};
 
 /// Name of the file that fills a disk.
 const FILLER: &str = "kvdyno-filler";
@@ -84,6 +85,18 @@ impl Disks {
         };
         self.mounted.push(Disk { folder: folder.to_owned(), image });
         Ok(())
+    }
+
+    /// Writes out all that is on them by now: what was set up is no part of what a cut of power may take.
+    ///
+    /// # Errors
+    /// [`TestbedError::System`] if the system refuses.
+    pub fn sync(&self) -> Result<(), TestbedError> {
+        let on = self.mounted.iter().filter(|disk| !disk.is_off());
+        on.map(|disk| disk.folder.as_path()).try_for_each(|folder| {
+            let synced = File::open(folder).and_then(|root| Ok(syncfs(&root)?));
+            synced.map_err(failed("sync the disk at", folder))
+        })
     }
 
     /// What they are, for results; `None` before there is one.
@@ -169,17 +182,20 @@ impl Disks {
     /// # Errors
     /// [`TestbedError`] if one is no such disk, or the system refuses.
     pub fn shut_down(&mut self, folders: &[PathBuf]) -> Result<String, TestbedError> {
-        let lost: Vec<Option<Unwritten>> =
-            folders.iter().map(|folder| unwritten(folder)).collect();
+        let lost: Vec<Option<Unwritten>> = folders.iter().map(|folder| unwritten(folder)).collect();
         let mounted = folders.first().and_then(|folder| options(folder)).unwrap_or_default();
         for folder in folders {
-            self.image(folder)?.shut_down(folder).map_err(failed("shut down the disk at", folder))?;
+            self.image(folder)?
+                .shut_down(folder)
+                .map_err(failed("shut down the disk at", folder))?;
         }
         let lost = match lost.into_iter().collect::<Option<Vec<Unwritten>>>() {
             Some(all) => {
                 let bytes = format_bytes(all.iter().map(|lost| lost.bytes).sum());
                 let files: u64 = all.iter().map(|lost| lost.files).sum();
-                format!("{bytes} of {files} file(s) thrown away, and what its journal had in memory")
+                format!(
+                    "{bytes} of {files} file(s) thrown away, and what its journal had in memory"
+                )
             }
             None => "this kernel does not tell what that threw away".to_owned(),
         };

@@ -37,7 +37,9 @@ pub use disk_form::DiskForm;
 pub mod pin;
 // What servers tell in their logs of their work beside requests.
 pub use journal::work_of;
-// The processes of the testbed `sim`.
+// The processes of the testbeds `sim` and `engine`, and what they speak.
+pub use engine::EngineNode;
+pub mod resp;
 pub mod sim;
 // Why a testbed cannot be had.
 pub use error::TestbedError;
@@ -53,6 +55,7 @@ mod described;
 mod disk;
 mod disk_form;
 mod ehcache;
+mod engine;
 mod error;
 mod etcd;
 mod folder;

@@ -18,6 +18,7 @@ static KINDS: &[&TestbedKind] = &[
     &crate::couchbase::KIND,
     &crate::aerospike::KIND,
     &crate::riak::KIND,
+    &crate::engine::KIND,
     &crate::sim::KIND,
 ];
 
@@ -105,8 +106,8 @@ mod tests {
             assert!(kind.allowed.contains(&kind.nodes), "{}", kind.name);
             assert!(*kind.allowed.end() <= 64, "{}: more nodes than a machine bears", kind.name);
             assert!(!kind.summary.is_empty() && !kind.summary.ends_with('.'), "{}", kind.name);
-            // kvdyno itself is all that `sim` runs.
-            let own = kind.name == "sim";
+            // kvdyno itself is all that these run.
+            let own = ["engine", "sim"].contains(&kind.name);
             assert!(own || !kind.software.is_empty(), "{}: what is to be installed?", kind.name);
             for setting in kind.settings {
                 assert!(SHARED.iter().all(|shared| shared.name != setting.name));

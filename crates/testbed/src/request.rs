@@ -37,6 +37,13 @@ impl TestbedRequest {
             let names: Vec<&str> = registry::kinds().iter().map(|kind| kind.name).collect();
             wrong(format!("there is no `{name}`"), hint(name, &names))
         })?;
+        let own = kind.settings.iter().find(|setting| setting.name == kind.name);
+        // `engine:lmdb` is short for `engine?engine=lmdb`: such a kind has one node.
+        let (nodes, named) = match (nodes, own) {
+            (Some(word), Some(own)) => (None, format!("{}={word}&", own.name)),
+            (nodes, _) => (nodes, String::new()),
+        };
+        let settings = format!("{named}{settings}");
         let nodes = match nodes {
             None => kind.nodes,
             Some(nodes) => {
@@ -52,7 +59,7 @@ impl TestbedRequest {
                 })?
             }
         };
-        let settings = TestbedSettings::parse(kind.name, kind.settings, nodes, settings, text)?;
+        let settings = TestbedSettings::parse(kind.name, kind.settings, nodes, &settings, text)?;
         Ok(TestbedRequest { kind, settings })
     }
 }
@@ -82,6 +89,12 @@ mod tests {
         assert_eq!(full.changed().len(), 2);
         assert_eq!(full.to_string(), "redis-sharded:3?persistence=aof-always&memory=64MiB");
         assert!(settings("redis?persistence=none").changed().is_empty());
+        let engine = settings("engine:redb?durability=none");
+        assert_eq!((engine.text("engine"), engine.text("durability")), ("redb", "none"));
+        assert_eq!(
+            (engine.nodes(), engine.to_string().as_str()),
+            (1, "engine:redb?durability=none")
+        );
     }
 
     #[test]
@@ -90,6 +103,7 @@ mod tests {
             refusal("reddis"),
             "testbed `reddis`: there is no `reddis`; did you mean `redis`?"
         );
+        assert!(refusal("engine:ldmb").contains("did you mean `lmdb`?"));
         assert!(refusal("redis:2").contains("it always has 1: leave `:2` out"));
         assert!(refusal("redis-sharded:0").contains("it can have 1 to"));
         assert!(refusal("redis-sharded:x").contains("`x` is no number of nodes"));

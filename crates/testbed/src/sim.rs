@@ -5,12 +5,13 @@
 
 mod commands;
 mod group;
+mod log;
 mod node;
-mod resp;
 mod state;
 mod truth;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::error::TestbedError;
@@ -62,6 +63,25 @@ pub static KIND: TestbedKind = TestbedKind {
             values: Values::Duration,
             default: "0s",
         },
+        Setting {
+            name: "sync",
+            meaning: "with `log=disk`: at each write of so many the log is synced before that is answered; \
+                      0: never",
+            values: Values::Count(0, 1_000_000),
+            default: "0",
+        },
+        Setting {
+            name: "sync-lag",
+            meaning: "a lie: writes are answered first, and the log is synced so long after",
+            values: Values::Duration,
+            default: "0s",
+        },
+        Setting {
+            name: "truth",
+            meaning: "keep the truth in this folder, which no cut of power takes, and note each write there",
+            values: Values::Text,
+            default: "",
+        },
     ],
     software: &[],
     deploy,
@@ -93,7 +113,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
             && nodes.iter().any(|node| role(*node) == Some(Role::Primary))
     })?;
     let hosts: Vec<String> = nodes.iter().map(ToString::to_string).collect();
-    let names = ["ack", "takeover", "log", "lag"];
+    let names = ["ack", "takeover", "log", "lag", "sync", "sync-lag", "truth"];
     let told = names.map(|name| (name.to_owned(), site.settings().text(name).to_owned()));
     let differs = |(name, value): &&(String, String)| {
         KIND.settings.iter().any(|setting| setting.name == name && setting.default != value)
@@ -120,6 +140,11 @@ fn settings(
         takeover: settings.duration("takeover").unwrap_or_default().max(SHORTEST),
         lag: settings.duration("lag").unwrap_or_default(),
         disk: settings.text("log") == "disk",
+        sync: settings.count("sync").unwrap_or_default(),
+        sync_lag: settings.duration("sync-lag").unwrap_or_default(),
+        truth: Some(settings.text("truth"))
+            .filter(|folder| !folder.is_empty())
+            .map(|folder| Path::new(folder).join(name)),
         folder: site.folder(name)?,
     })
 }

@@ -137,7 +137,7 @@ impl TryFrom<String> for Consistency {
 pub struct Promise<T> {
     /// What is promised.
     pub level: T,
-    /// Read back from the store itself; if not, it is printed *declared, unchecked*.
+    /// Read back from the store itself; if not, it is only declared.
     pub checked: bool,
 }
 
@@ -150,6 +150,12 @@ impl<T> Promise<T> {
     /// A promise read back from the store's own settings, or made by code in this process.
     pub fn checked(level: T) -> Self {
         Promise { level, checked: true }
+    }
+
+    /// How far it is known, in words. That it is kept is another matter.
+    #[must_use]
+    pub fn told(&self) -> &'static str {
+        if self.checked { "setting read back" } else { "declared" }
     }
 }
 

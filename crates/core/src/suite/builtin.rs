@@ -72,6 +72,10 @@ const BUILTINS: &[Builtin] = embedded! {
         "each node is restarted in good order, one after the other";
     "all-nodes-killed", "all-nodes-killed.toml",
         "every node is killed at once: what survives of the acknowledged inserts";
+    "power-cut", "power-cut.toml",
+        "the power of a node is cut again and again: what it had synced, and what not";
+    "power-cut-all", "power-cut-all.toml",
+        "the power of every node is cut at once, again and again";
     "failover-partition", "failover-partition.toml",
         "the primary is cut off from the other nodes under load, clients still reach it";
     "grow", "grow.toml", "a node is added under load and takes its share of the data";

@@ -13,7 +13,7 @@ use super::reader::{Fields, Value};
 use crate::ground::units::{self, format_duration};
 
 /// Keys of `[[phase.fault]]` beside those of the single kinds.
-const KEYS: [&str; 7] = ["do", "node", "count", "when", "at", "repair", "every"];
+const KEYS: [&str; 8] = ["do", "node", "count", "when", "at", "spread", "repair", "every"];
 
 /// Most nodes that a testbed can have.
 const NODES_MOST: u32 = 64;
@@ -44,8 +44,9 @@ fn fault(value: Value<'_>) -> Result<FaultPlan, SuiteError> {
     let at = fields.read("at", |v| v.duration())?.unwrap_or(Duration::ZERO);
     let repair = fields.read("repair", |v| v.some_time())?;
     let every = fields.read("every", |v| v.some_time())?;
+    let spread = fields.read("spread", |v| v.some_time())?;
     let harm = Harm::new(kind, &values, whom);
-    harm.and_then(|harm| FaultPlan { harm, when, at, repair, every }.checked()).map_err(
+    harm.and_then(|harm| FaultPlan { harm, when, at, repair, every, spread }.checked()).map_err(
         |nonsense| {
             let write =
                 |field: &FaultField| format!("a `{}` such as \"{}\"", field.key, field.example);
@@ -149,6 +150,9 @@ pub(super) fn describe(fault: &FaultPlan) -> String {
         Harm::Add => {}
     }
     text += &format!(" after {}", format_duration(fault.at));
+    if let Some(spread) = fault.spread {
+        text += &format!(" and up to {} more by chance", format_duration(spread));
+    }
     match fault.when {
         Some(Condition::Acked(count)) => text += &format!(" from {count} acknowledged on"),
         Some(Condition::Rate) => text += " at the rate asked for",

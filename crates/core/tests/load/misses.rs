@@ -91,6 +91,7 @@ fn a_phase_with_faults_tells_when_records_were_missed() {
         at: Duration::from_secs(1),
         repair: None,
         every: None,
+        spread: None,
     });
     let measure = forgotten(true, Threading::InProcess, plan);
     let timed: u64 = measure.missed_at.iter().map(|(_, count)| count).sum();

@@ -52,6 +52,12 @@ pub enum TestbedCommand {
     /// Hold a testbed up: what kvdyno starts itself as.
     #[command(hide = true)]
     Keep,
+    /// Be the node of the testbed `engine`: what its keeper starts.
+    #[command(hide = true)]
+    EngineNode {
+        /// File that tells it which.
+        settings: PathBuf,
+    },
     /// Be a node of the testbed `sim`: what its keeper starts.
     #[command(hide = true)]
     SimNode {

@@ -84,6 +84,7 @@ pub fn store_of(words: &str) -> Option<&'static Entry> {
         "infinispan" => return None,
         "ehcache" => "rest+http".to_owned(),
         "sim" => "redis+sentinel".to_owned(),
+        "engine" => "redis".to_owned(),
         name => name.replace('-', "+"),
     };
     registry::entry(&scheme).ok()

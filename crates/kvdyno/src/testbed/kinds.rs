@@ -2,7 +2,9 @@
 
 use kvdyno_core::ground::hints::hint;
 use kvdyno_testbed::install::Software;
-use kvdyno_testbed::{DISK, DISK_SOFTWARE, NETWORK, NETWORK_SOFTWARE, SHARED, Setting, TestbedKind, registry};
+use kvdyno_testbed::{
+    DISK, DISK_SOFTWARE, NETWORK, NETWORK_SOFTWARE, SHARED, Setting, TestbedKind, registry,
+};
 
 use crate::exit::{Exit, Failure};
 

@@ -199,8 +199,11 @@ struct Hand {
 impl Hand {
     fn work(mut self, heard: &Receiver<News>) -> Vec<Done> {
         let begin = Instant::now() + Duration::from_nanos(self.start.saturating_sub(now()));
-        let faults = self.faults.iter().enumerate().filter(|(_, fault)| fault.when.is_none());
-        self.agenda = faults.map(|(i, fault)| (begin + fault.at, Task::Fault(i))).collect();
+        for number in 0..self.faults.len() {
+            if self.faults[number].when.is_none() {
+                self.await_fault(number, begin + self.faults[number].at);
+            }
+        }
         loop {
             let next = self.next();
             let due =
@@ -232,19 +235,23 @@ impl Hand {
 
     /// Faults whose condition holds now get their time.
     fn hear(&mut self, news: News) {
-        let (faults, agenda) = (&self.faults, &mut self.agenda);
-        self.waiting.retain(|&number| {
-            let fault = &faults[number];
-            let holds = match fault.when {
-                Some(Condition::Acked(count)) => news.acked >= count,
-                Some(Condition::Rate) => news.at_rate,
-                None => true,
-            };
-            if holds {
-                agenda.push((Instant::now() + fault.at, Task::Fault(number)));
-            }
-            !holds
-        });
+        let holds = |number: &usize| match self.faults[*number].when {
+            Some(Condition::Acked(count)) => news.acked >= count,
+            Some(Condition::Rate) => news.at_rate,
+            None => true,
+        };
+        let (due, waiting) = self.waiting.iter().copied().partition(holds);
+        self.waiting = waiting;
+        for number in Vec::<usize>::into_iter(due) {
+            self.await_fault(number, Instant::now() + self.faults[number].at);
+        }
+    }
+
+    /// The fault of this number comes at this moment, or as much later as its spread lets it.
+    fn await_fault(&mut self, number: usize, moment: Instant) {
+        let spread = self.faults[number].spread.unwrap_or_default().as_nanos() as u64;
+        let later = if spread > 0 { self.random.below(spread) } else { 0 };
+        self.agenda.push((moment + Duration::from_nanos(later), Task::Fault(number)));
     }
 
     /// The end of the phase: all that waits for its repair gets it, alike things at one moment. What
@@ -337,7 +344,7 @@ impl Hand {
                     while next < moment {
                         next += every;
                     }
-                    self.agenda.push((next, Task::Fault(number)));
+                    self.await_fault(number, next);
                 }
             }
         }
@@ -357,8 +364,7 @@ impl Hand {
         };
         let known = |task: &Task| matches!(task, Task::Fault(known) if *known == number);
         if !self.awaits_repair(number) && !self.agenda.iter().any(|(_, task)| known(task)) {
-            let next = Instant::now() + every.saturating_sub(repair);
-            self.agenda.push((next, Task::Fault(number)));
+            self.await_fault(number, Instant::now() + every.saturating_sub(repair));
         }
     }
 

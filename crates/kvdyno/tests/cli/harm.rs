@@ -3,6 +3,7 @@
 //! only if the user says so.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -10,12 +11,15 @@ use crate::support::Running;
 use crate::support::suite::{self, Suite};
 use crate::testbeds::{Place, eventually, field, is_there, kill9, parent, pids, told};
 
-/// Every fault that lasts, each at a server of its own.
+/// Every fault that lasts.
+const EVERY: [&str; 7] = ["pause", "partition", "lossy", "slow", "disk-full", "kill", "power"];
+
+/// Each of them at a server of its own.
 fn every_fault() -> Suite {
-    let loaded = Suite::of(600).set("clients", 6).load();
+    let loaded = Suite::of(700).set("clients", 7).load();
     let mix = loaded.phase("mix", "get = 50, update = 50");
     let mut suite = mix.set("rate", "100/s").set("duration", "600s");
-    for (index, act) in (1..).zip(["pause", "partition", "lossy", "slow", "disk-full", "kill"]) {
+    for (index, act) in (1..).zip(EVERY) {
         suite = suite.fault(act).set("node", format!("redis-{index}"));
         suite = match act {
             "lossy" => suite.set("loss", "20%"),
@@ -53,10 +57,10 @@ fn harmed() -> Harmed {
     suite::write(&place.scratch.path("harm.toml"), every_fault());
     let mut running = place.start(
         "run harm.toml --quiet --give-up 600s --out r --testbed \
-         redis-sharded:6?disk=16MiB&persistence=aof-everysec",
+         redis-sharded:7?disk=ext4:16MiB&persistence=aof-everysec",
     );
     let listed = || place.kvdyno("testbed list").out;
-    running.until("the testbed", || pids(&listed()).len() == 6);
+    running.until("the testbed", || pids(&listed()).len() == 7);
     let servers = pids(&listed());
     let keeper = parent(servers[0]);
     let filler = format!("/proc/{keeper}/root{}", place.folders()[0].display());
@@ -68,9 +72,21 @@ fn harmed() -> Harmed {
             && at_bridge(keeper, "tc qdisc show dev n4").contains("tbf")
             && std::fs::exists(format!("{filler}/redis-5/kvdyno-filler")).unwrap_or(false)
             && !is_there(servers[5])
+            && !is_there(servers[6])
+            && !mounts(&keeper.to_string()).contains("/redis-7 ")
     });
     assert!(mounts(&keeper.to_string()).contains("/redis-5 "));
     Harmed { place, running, servers, keeper }
+}
+
+/// Images behind loop devices in the folder of this place.
+fn images_of(place: &Place) -> Vec<String> {
+    let own = place.scratch.path("tmp").display().to_string();
+    let devices = std::fs::read_dir("/sys/block").expect("the devices").flatten();
+    let image = |device: std::fs::DirEntry| {
+        std::fs::read_to_string(device.path().join("loop/backing_file")).ok()
+    };
+    devices.filter_map(image).filter(|image| image.contains(&own)).collect()
 }
 
 /// Processes that were started with the folder of this place in their environment.
@@ -94,6 +110,7 @@ fn nothing_is_left(place: &Place, servers: &[u32], keeper: u32) {
     let tables = Command::new("nft").args(["list", "tables"]).output().expect("nft runs");
     assert!(!String::from_utf8_lossy(&tables.stdout).contains("kvdyno_"));
     assert!(!mounts("self").contains("kvdyno-testbeds"));
+    eventually("all loop devices are free", || images_of(place).is_empty());
     told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
     assert!(place.folders().is_empty());
 }
@@ -114,6 +131,39 @@ fn nothing_is_left_of_faults_when_the_keeper_is_killed() {
     running.signal(libc::SIGINT);
     running.wait();
     nothing_is_left(&place, &servers, keeper);
+}
+
+/// Disks are made, mounted, cut off and mounted again: whichever of it is under way, nothing stays.
+#[test]
+fn nothing_is_left_of_disks_whenever_all_of_it_is_killed() {
+    for moment in 0..8 {
+        let place = Place::new();
+        let cuts = Suite::of(100).set("clients", 2).load().phase("mix", "get = 50, update = 50");
+        let cuts =
+            cuts.set("rate", "100/s").set("duration", "600s").fault("power").set("node", "all");
+        let cuts = cuts.set("repair", "20ms").set("every", "60ms");
+        suite::write(&place.scratch.path("cuts.toml"), cuts);
+        let mut running = place.start(
+            "run cuts.toml --quiet --give-up 600s --out r --testbed \
+             redis-sharded:2?disk=ext4:16MiB&persistence=aof-everysec",
+        );
+        running.until("a disk", || !images_of(&place).is_empty());
+        // From the first disk on to well into the cuts.
+        std::thread::sleep(Duration::from_millis(moment * 450));
+        let of_it: Vec<u32> = processes_of(&place).iter().map(|pid| pid.parse().unwrap()).collect();
+        if moment % 2 == 0 {
+            running.signal(libc::SIGKILL);
+        } else {
+            // Each may be gone already, with one before it.
+            // SAFETY: kill has no memory effects; the numbers were those of processes of this test just now.
+            of_it.iter().for_each(|pid| _ = unsafe { libc::kill(*pid as i32, libc::SIGKILL) });
+        }
+        eventually("all processes end", || processes_of(&place).is_empty());
+        eventually("all loop devices are free", || images_of(&place).is_empty());
+        assert!(!mounts("self").contains("kvdyno-testbeds"));
+        told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
+        assert!(place.folders().is_empty());
+    }
 }
 
 #[test]
@@ -142,10 +192,12 @@ fn ctrl_c_in_the_middle_of_faults_undoes_them() {
         ("network as before", "redis-4"),
         ("partition", "redis-2"),
         ("pause", "redis-1"),
+        ("power", "redis-7"),
         ("reconnect", "redis-2"),
         ("resume", "redis-1"),
         ("slow", "redis-4"),
         ("start again", "redis-6"),
+        ("start again", "redis-7"),
     ];
     assert_eq!(done, wanted);
     let request = result["runs"][0]["testbed"]["request"].as_str().expect("the words");

@@ -181,6 +181,17 @@ fn the_worst_fault_decides() {
 }
 
 #[test]
+fn a_cut_of_power_reaches_as_far_as_its_disk() {
+    let phase = sample::two_stores().runs[0].phases[1].name.clone();
+    let claim = judged(&format!("operations in {phase} > 0"), |run| {
+        let power = FaultResult { what: "power".to_owned(), ..FaultResult::default() };
+        run.phases[1].faults.push(power);
+    });
+    let reach = "as far as kill, power: a cut of power with a disk that honours flushes";
+    assert!(claim.reach.starts_with(reach), "{}", claim.reach);
+}
+
+#[test]
 fn a_fault_that_was_not_done_confirms_nothing() {
     let phase = sample::two_stores().runs[0].phases[1].name.clone();
     let holds = format!("operations in {phase} > 0");

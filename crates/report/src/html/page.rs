@@ -189,7 +189,7 @@ fn store_card(
     label: &str,
     unit: LatencyUnit,
 ) -> Result<StoreCard, HistogramError> {
-    let (durability, consistency) = promises(&run.store);
+    let (durability, consistency) = promises(run);
     let mut table = Vec::new();
     let mut lower_bounds = false;
     let lines = report_lines(has_misses(result));

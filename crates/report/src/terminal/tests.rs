@@ -47,7 +47,8 @@ fn a_testbed_tells_what_it_took() {
     let style = Style { width: 500, ..Style::PLAIN };
     let text = render(&result, style).unwrap();
     let line = "testbed redis:1: 1 process, 1 setting changed from the server's defaults, ready \
-                after 1.20 s (redis:1 68.0 ms), servers on processors [0] and clients on [1]\n";
+                after 1.20 s (redis:1 68.0 ms), servers on processors [0] and clients on [1], \
+                each node's disk redis:1\n";
     assert!(text.contains(line), "{text}");
 }
 

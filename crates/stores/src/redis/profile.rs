@@ -21,7 +21,8 @@ const SETTINGS: [&str; 7] = [
 ];
 
 /// INFO fields that name the version; the compatible servers also name a `redis_version`.
-const VERSIONS: [(&str, &str); 4] = [
+const VERSIONS: [(&str, &str); 5] = [
+    ("engine_version", "engine"),
     ("dragonfly_version", "dragonfly"),
     ("valkey_version", "valkey"),
     ("sim_version", "sim"),
@@ -203,21 +204,39 @@ fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
         settings.extend(info.get(name).map(|value| (name.to_owned(), value.to_owned())));
     }
     settings.extend(config.0.iter().cloned());
+    // An embedded engine that the testbed `engine` serves.
+    let engine = info.get("engine");
+    if engine.is_some() {
+        let served = "a process of its own, over Redis' protocol: figures are of engine and wire";
+        settings.push(("served by".to_owned(), served.to_owned()));
+        let own = |(name, value): &(String, String)| {
+            Some((name.strip_prefix("engine_setting_")?.to_owned(), value.clone()))
+        };
+        settings.extend(info.0.iter().filter_map(own));
+    }
     Profile {
-        store: version.map_or("redis", |(_, server)| server).to_owned(),
+        store: engine.or(version.map(|(_, server)| server)).unwrap_or("redis").to_owned(),
         version: version.map(|(number, _)| number.to_owned()),
         capabilities: Capabilities {
             scan: false,
             batch_get: true,
             batch_put: true,
-            ttl: true,
-            fields: true,
+            ttl: engine.is_none(),
+            fields: engine.is_none(),
             pipeline: true,
             fabricates: false,
             may_apply_again: false,
             may_forget: may_forget(info, config),
         },
-        durability: if infinispan { UNTOLD_DURABILITY } else { durability(config) },
+        durability: match info.get("engine_survives") {
+            _ if infinispan => UNTOLD_DURABILITY,
+            Some(survives) => Promise::checked(match survives {
+                "power" => Durability::PowerLoss,
+                "process" => Durability::ProcessKill,
+                _ => Durability::None,
+            }),
+            None => durability(config),
+        },
         consistency: if infinispan { UNTOLD_CONSISTENCY } else { consistency(info) },
         ttl_precision: TTL_PRECISION,
         timeout,

@@ -187,9 +187,8 @@ fn dirty(file: &File) -> Option<u64> {
     }
     let (whole, mut counts) = ([0_u64; 2], Counts::default());
     // SAFETY: the kernel reads the range, from 0 to the end, and writes the five counts.
-    let told = unsafe {
-        libc::syscall(451, file.as_raw_fd(), &raw const whole, &raw mut counts, 0_u32)
-    };
+    let told =
+        unsafe { libc::syscall(451, file.as_raw_fd(), &raw const whole, &raw mut counts, 0_u32) };
     let page = rustix::param::page_size() as u64;
     (told == 0).then(|| (counts.dirty + counts.under_way) * page)
 }

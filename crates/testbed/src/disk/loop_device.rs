@@ -132,7 +132,8 @@ pub(super) fn await_free(path: &Path) -> io::Result<()> {
 }
 
 fn read_write(path: &Path) -> io::Result<File> {
-    let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let told =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     OpenOptions::new().read(true).write(true).open(path).map_err(told)
 }
 

@@ -2,7 +2,7 @@
 //! after each of its steps.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 
 use super::*;
@@ -86,15 +86,17 @@ impl Model {
             let is_one = |text: &String| now == Some(text);
             // ext4 may keep the length of what was appended and not synced, without what is in it.
             let is_longer = |seen: &String| {
-                let more = |now: &String| now.strip_prefix(kept).map(|rest| rest.trim_matches('\0').is_empty());
+                let more = |now: &String| {
+                    now.strip_prefix(kept).map(|rest| rest.trim_matches('\0').is_empty())
+                };
                 seen.starts_with(kept) && now.and_then(more) == Some(true)
             };
             let holds = is_one(kept) || newer.is_some_and(|seen| is_one(seen) || is_longer(seen));
             assert!(holds, "{at}: {name} holds {now:?}, not {kept}");
         }
-        self.seen.iter().any(|(name, seen)| {
-            self.kept.get(name) != Some(seen) && found.get(*name) == Some(seen)
-        })
+        self.seen
+            .iter()
+            .any(|(name, seen)| self.kept.get(name) != Some(seen) && found.get(*name) == Some(seen))
     }
 
     fn has_unsynced(&self) -> bool {
@@ -172,9 +174,10 @@ fn every_cut_leaves_what_is_promised(system: FileSystem) {
     }
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "an image has no name");
     drop(disks);
-    let held = fs::read_dir("/sys/block").unwrap().flatten().filter_map(|device| {
-        fs::read_to_string(device.path().join("loop/backing_file")).ok()
-    });
+    let held = fs::read_dir("/sys/block")
+        .unwrap()
+        .flatten()
+        .filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
     let ours = root.path().display().to_string();
     assert!(!held.into_iter().any(|image| image.contains(&ours)), "a loop device is left");
 }

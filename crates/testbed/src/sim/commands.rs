@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::node::Node;
-use super::resp::Answer;
 use super::state::{Role, State, Value, number};
+use crate::resp::Answer;
 
 const OK: Answer = Answer::Status("OK");
 
@@ -65,6 +65,8 @@ impl Node {
     fn option(&self, name: &str) -> Answer {
         let value = match name {
             "appendonly" if self.settings.disk => "yes",
+            // Whether it syncs before it answers is not among its settings: that is for a cut to show.
+            "appendfsync" if self.settings.disk && self.settings.sync == 1 => "always",
             "appendonly" | "appendfsync" | "no-appendfsync-on-rewrite" => "no",
             "maxmemory" => "0",
             "maxmemory-policy" => "noeviction",
@@ -149,6 +151,9 @@ impl Node {
                     false
                 }
             };
+            if self.settings.truth.is_some() {
+                self.truth.of_key("written", key, json!(state.sequence + 1));
+            }
             let request = state.write(key, value.clone()).map_err(|e| format!("MISCONF {e}"))?;
             if shown {
                 let now = Instant::now();

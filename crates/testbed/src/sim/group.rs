@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::node::Node;
-use super::resp::{Answer, encode, read_line};
 use super::state::{Follower, Role};
+use crate::resp::{Answer, encode, read_line};
 
 /// A primary says something at least this often.
 const BEAT: Duration = Duration::from_millis(20);

@@ -1,7 +1,7 @@
 //! A node of `sim` as a process: it listens, answers each connection on a thread of its own, and
 //! looks whether it is to take over.
 
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::resp::{Answer, read_request};
+use super::log::{LogOptions, Syncing};
 use super::state::{Role, State};
 use super::truth::Truth;
+use crate::resp::converse;
 
 /// What a node is told when it starts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,15 +31,24 @@ pub(super) struct Settings {
     pub lag: Duration,
     /// Writes are kept on disk.
     pub disk: bool,
+    /// The log is synced at each of so many writes; 0: never.
+    #[serde(default)]
+    pub sync: u64,
+    /// So long after the write's answer; at once, and before it, if that is nothing.
+    #[serde(default)]
+    pub sync_lag: Duration,
     /// Where its files are.
     pub folder: PathBuf,
+    /// Where its truth is, if that is elsewhere; each write is noted there, too.
+    #[serde(default)]
+    pub truth: Option<PathBuf>,
 }
 
 /// One node.
 #[derive(Debug)]
 pub(super) struct Node {
     pub settings: Settings,
-    pub truth: Truth,
+    pub truth: Arc<Truth>,
     state: Mutex<State>,
     /// Called whenever something changes that somebody may wait for.
     changed: Condvar,
@@ -65,9 +76,18 @@ pub fn serve(path: &Path) -> Result<(), String> {
 
 impl Node {
     fn open(settings: Settings) -> io::Result<Node> {
-        let log = settings.disk.then(|| settings.folder.join("log"));
-        let state = Mutex::new(State::open(log.as_deref())?);
-        let truth = Truth::open(&settings.folder, settings.number)?;
+        let folder = settings.truth.as_ref().unwrap_or(&settings.folder);
+        let truth = Arc::new(Truth::open(folder, settings.number)?);
+        let log = settings.disk.then(|| LogOptions {
+            path: settings.folder.join("log"),
+            syncing: Syncing { every: settings.sync, lag: settings.sync_lag },
+            truth: Arc::clone(&truth),
+        });
+        let state = State::open(log.as_ref())?;
+        if settings.truth.is_some() {
+            truth.note("opened", json!({ "sequence": state.sequence }));
+        }
+        let state = Mutex::new(state);
         Ok(Node { settings, truth, state, changed: Condvar::new() })
     }
 
@@ -89,31 +109,8 @@ impl Node {
     }
 
     fn converse(&self, stream: TcpStream) -> io::Result<()> {
-        stream.set_nodelay(true)?;
-        let mut reader = BufReader::new(stream.try_clone()?);
-        let mut writer = BufWriter::new(stream);
         let mut following = None;
-        let ended = loop {
-            let request = match read_request(&mut reader) {
-                Ok(Some(request)) => request,
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            };
-            match self.execute(&request, &mut following) {
-                Answer::HangUp => break Ok(()),
-                Answer::Silence => {
-                    writer.flush()?;
-                    break io::copy(&mut reader.by_ref(), &mut io::sink()).map(drop);
-                }
-                answer => answer.write(&mut writer)?,
-            }
-            // Pipelined requests are answered together.
-            if reader.buffer().is_empty()
-                && let Err(error) = writer.flush()
-            {
-                break Err(error);
-            }
-        };
+        let ended = converse(stream, |request| self.execute(request, &mut following));
         if let Some(term) = following {
             self.lose_primary(term);
         }

@@ -2,14 +2,13 @@
 //! lies it is to tell.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use super::resp::{Request, encode, read_request};
+use super::log::{Log, LogOptions, requests};
+use crate::resp::{Request, encode};
 
 /// Versions of a record that are kept: the newest and five before it, for lies about age.
 const KEPT: usize = 6;
@@ -71,7 +70,7 @@ pub(super) struct State {
 
 impl State {
     /// A node that knows nothing but what is in its log, if it has one.
-    pub fn open(log: Option<&Path>) -> io::Result<State> {
+    pub fn open(log: Option<&LogOptions>) -> io::Result<State> {
         let mut state = State {
             term: 0,
             sequence: 0,
@@ -82,15 +81,10 @@ impl State {
             records: HashMap::new(),
             log: None,
         };
-        let Some(path) = log else { return Ok(state) };
-        if let Ok(file) = File::open(path) {
-            let mut reader = BufReader::new(file);
-            // A request that a kill cut short was never acknowledged.
-            while let Ok(Some(request)) = read_request(&mut reader) {
-                state.replay(&request);
-            }
-        }
-        let log = Log::begin(path, &state.copy())?;
+        let Some(options) = log else { return Ok(state) };
+        // A request that a kill cut short was never acknowledged.
+        requests(&options.path).iter().for_each(|request| state.replay(request));
+        let log = Log::begin(options, &state.copy())?;
         state.log = Some(log);
         Ok(state)
     }
@@ -115,7 +109,7 @@ impl State {
         };
         self.set(key, value);
         if let Some(log) = &mut self.log {
-            log.append(&request)?;
+            log.append(self.sequence, &request)?;
         }
         Ok(request.into())
     }
@@ -152,7 +146,7 @@ impl State {
         }
         self.sequence = sequence;
         if let Some(log) = &self.log {
-            self.log = Some(Log::begin(&log.path, &self.copy())?);
+            self.log = Some(Log::begin(&log.options, &self.copy())?);
         }
         let mut gone: Vec<Vec<u8>> = before
             .into_iter()
@@ -189,31 +183,13 @@ pub(super) fn number(word: &[u8]) -> Result<u64, String> {
     text.parse().map_err(|_| format!("ERR `{text}` is no number"))
 }
 
-/// The log on disk: what was written survives the process, not the machine.
-#[derive(Debug)]
-struct Log {
-    path: PathBuf,
-    file: File,
-}
-
-impl Log {
-    /// A new log that begins with `copy`, in the place of an old one.
-    fn begin(path: &Path, copy: &[u8]) -> io::Result<Log> {
-        let beside = path.with_extension("new");
-        fs::write(&beside, copy)?;
-        fs::rename(&beside, path)?;
-        let file = OpenOptions::new().append(true).open(path)?;
-        Ok(Log { path: path.to_owned(), file })
-    }
-
-    fn append(&mut self, request: &[u8]) -> io::Result<()> {
-        self.file.write_all(request)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resp::read_request;
+    use crate::sim::log::Syncing;
+    use crate::sim::truth::Truth;
+    use std::fs::{self, OpenOptions};
 
     fn some(text: &str) -> Value {
         Some(text.as_bytes().into())
@@ -236,19 +212,43 @@ mod tests {
     fn a_log_brings_everything_back_but_what_was_cut_short() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let mut state = State::open(Some(&path)).unwrap();
+        let truth = Arc::new(Truth::open(folder.path(), 0).unwrap());
+        let options = LogOptions { path: path.clone(), syncing: Syncing::default(), truth };
+        let mut state = State::open(Some(&options)).unwrap();
         state.write(b"a", some("1")).unwrap();
         state.write(b"b", some("2")).unwrap();
         state.write(b"a", None).unwrap();
-        let again = State::open(Some(&path)).unwrap();
+        let again = State::open(Some(&options)).unwrap();
         assert_eq!((again.sequence, again.records()), (3, 1));
         assert_eq!(again.value(b"b", 0), Some(&some("2")));
         drop(again);
-        let mut state = State::open(Some(&path)).unwrap();
+        let mut state = State::open(Some(&options)).unwrap();
         state.write(b"c", some("3")).unwrap();
         let length = fs::metadata(&path).unwrap().len();
         OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 1).unwrap();
-        assert_eq!(State::open(Some(&path)).unwrap().records(), 1);
+        assert_eq!(State::open(Some(&options)).unwrap().records(), 1);
+    }
+
+    #[test]
+    fn what_a_cut_of_power_left_of_a_log_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let truth = Arc::new(Truth::open(folder.path(), 0).unwrap());
+        let syncing = Syncing { every: 2, ..Syncing::default() };
+        let options = LogOptions { path: path.clone(), syncing, truth };
+        let mut state = State::open(Some(&options)).unwrap();
+        for key in [b"a", b"b", b"c"] {
+            state.write(key, some("value")).unwrap();
+        }
+        let truth = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
+        assert!(truth.lines().count() == 1 && truth.contains("\"sequence\":2"), "{truth}");
+        // The length is that of the last write, and its page is empty.
+        let mut bytes = fs::read(&path).unwrap();
+        let value = bytes.windows(5).rposition(|some| some == b"value").unwrap();
+        bytes[value..value + 5].fill(0);
+        fs::write(&path, bytes).unwrap();
+        let left = State::open(Some(&options)).unwrap();
+        assert_eq!((left.records(), left.sequence), (2, 2));
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(super) struct Truth {
 
 impl Truth {
     pub fn open(folder: &Path, node: usize) -> io::Result<Truth> {
+        std::fs::create_dir_all(folder)?;
         let file = OpenOptions::new().create(true).append(true).open(folder.join(TRUTH))?;
         Ok(Truth { node, file: Mutex::new(file) })
     }

@@ -317,6 +317,7 @@ fn misses_count_outside_the_windows_of_faults() {
         when: None,
         repair: None,
         every: None,
+        spread: None,
     });
     phase.outages = vec![Stretch { from: 3 * SECOND, to: 5 * SECOND }];
     let hundred =

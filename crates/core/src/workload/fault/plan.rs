@@ -34,6 +34,9 @@ pub struct FaultPlan {
     pub repair: Option<Duration>,
     /// It is done again at this interval, until the phase is over.
     pub every: Option<Duration>,
+    /// Each time it comes up to so much later, by chance: so that it meets no rhythm of the servers' always at
+    /// the same place.
+    pub spread: Option<Duration>,
 }
 
 impl FaultPlan {
@@ -75,6 +78,8 @@ struct Written {
     at: Duration,
     repair: Option<Duration>,
     every: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spread: Option<Duration>,
     /// What was written with it, of whatever kind it is.
     #[serde(default)]
     network: FaultValues,
@@ -82,13 +87,13 @@ struct Written {
 
 impl From<FaultPlan> for Written {
     fn from(plan: FaultPlan) -> Written {
-        let FaultPlan { harm, when, at, repair, every } = plan;
+        let FaultPlan { harm, when, at, repair, every, spread } = plan;
         let (kind, network) = (harm.kind().word.to_owned(), harm.values().written());
         let (aim, count) = match harm {
             Harm::ToNodes { aim, count, .. } => (aim, count),
             Harm::Split { .. } | Harm::Add => (NodeSelector::default(), None),
         };
-        Written { kind, aim, count, when, at, repair, every, network }
+        Written { kind, aim, count, when, at, repair, every, spread, network }
     }
 }
 
@@ -96,12 +101,12 @@ impl TryFrom<Written> for FaultPlan {
     type Error = String;
 
     fn try_from(written: Written) -> Result<FaultPlan, String> {
-        let Written { kind, aim, count, when, at, repair, every, network } = written;
+        let Written { kind, aim, count, when, at, repair, every, spread, network } = written;
         let kind = FaultKind::of(&kind).ok_or_else(|| format!("`{kind}` is not a fault"))?;
         // An aim is always written.
         let whom = Whom { aim: Some(aim).filter(|aim| *aim != NodeSelector::default()), count };
         let harm = Harm::new(kind, &network.given(), whom);
-        harm.and_then(|harm| FaultPlan { harm, when, at, repair, every }.checked())
+        harm.and_then(|harm| FaultPlan { harm, when, at, repair, every, spread }.checked())
             .map_err(|nonsense| nonsense.message)
     }
 }

@@ -1,26 +1,31 @@
 //! The server's side of Redis' protocol (redis.io, "Redis serialization protocol specification",
-//! version 2): reads requests, writes answers. The log on disk is written in requests, too.
+//! version 2): reads requests, writes answers. It is what `sim` and served engines speak; the log on disk of
+//! `sim` is written in requests, too.
 
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 
 /// Longest request word, bytes; more is not believed.
 const LONGEST: usize = 512 << 20;
 
 /// A request: its words.
-pub(super) type Request = Vec<Vec<u8>>;
+pub type Request = Vec<Vec<u8>>;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub enum Answer {
     /// A short text: `OK`, `PONG`.
     Status(&'static str),
     /// A code and a text.
     Error(String),
+    /// A whole number.
     Number(u64),
+    /// A text of any length.
     Text(String),
     /// A value; `None`: there is none.
     Value(Option<Arc<[u8]>>),
+    /// Several, in order.
     List(Vec<Answer>),
     /// A list that is not there.
     NoList,
@@ -31,6 +36,10 @@ pub(super) enum Answer {
 }
 
 impl Answer {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// What the connection says.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             Answer::Status(text) => write!(to, "+{text}\r\n"),
@@ -56,7 +65,8 @@ fn write_bulk(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A request as bytes.
-pub(super) fn encode(words: &[&[u8]]) -> Vec<u8> {
+#[must_use]
+pub fn encode(words: &[&[u8]]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
         write_bulk(&mut bytes, word).expect("memory takes all bytes");
@@ -66,7 +76,10 @@ pub(super) fn encode(words: &[&[u8]]) -> Vec<u8> {
 
 /// The next request; `None` at the end. A line that is no array is taken for words, as people type
 /// them.
-pub(super) fn read_request(from: &mut impl BufRead) -> io::Result<Option<Request>> {
+///
+/// # Errors
+/// What the connection says, or that a request was cut short.
+pub fn read_request(from: &mut impl BufRead) -> io::Result<Option<Request>> {
     let Some(line) = read_line(from)? else { return Ok(None) };
     let Some(count) = line.strip_prefix('*') else {
         return Ok(Some(line.split_whitespace().map(|word| word.as_bytes().to_vec()).collect()));
@@ -88,13 +101,41 @@ pub(super) fn read_request(from: &mut impl BufRead) -> io::Result<Option<Request
 }
 
 /// A line without its end; `None` at the end of all.
-pub(super) fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
+///
+/// # Errors
+/// As [`read_request`].
+pub fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
     match from.by_ref().take(1 << 16).read_line(&mut line)? {
         0 => Ok(None),
         _ if !line.ends_with('\n') => Err(cut_short()),
         _ => Ok(Some(line.trim_end().to_owned())),
     }
+}
+
+/// Answers the requests of a connection, one after the other, until it is closed.
+///
+/// # Errors
+/// What the connection says.
+pub fn converse(stream: TcpStream, mut execute: impl FnMut(&Request) -> Answer) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut writer = BufWriter::new(stream);
+    while let Some(request) = read_request(&mut reader)? {
+        match execute(&request) {
+            Answer::HangUp => break,
+            Answer::Silence => {
+                writer.flush()?;
+                return io::copy(&mut reader.by_ref(), &mut io::sink()).map(drop);
+            }
+            answer => answer.write(&mut writer)?,
+        }
+        // Pipelined requests are answered together.
+        if reader.buffer().is_empty() {
+            writer.flush()?;
+        }
+    }
+    Ok(())
 }
 
 fn number(text: &str) -> io::Result<usize> {

@@ -1,0 +1,214 @@
+//! What a cut of power takes of acknowledged writes: of `sim`, whose truth is known, just what it had not
+//! synced; of Redis what its setting says. docs/TRUTH.md, docs/FAULTS.md.
+#![cfg(feature = "server-tests")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+use support::suite::Suite;
+use support::{Bench, Outcome, number_at};
+
+/// Inserts at this rate, with a cut every second or so: each time the node comes back after 100 ms.
+fn cuts(rate: &str, seconds: u32) -> Suite {
+    let suite = Suite::of(200).set("clients", 4);
+    let key = suite.line("key = { form = \"decimal\", length = 16 }").load();
+    let cut = key.phase("cut", "insert").set("rate", rate).set("duration", format!("{seconds}s"));
+    let cut = cut.set("read-back", true).fault("power").set("node", "all").set("at", "700ms");
+    cut.set("repair", "100ms").set("every", "1s")
+}
+
+/// What one run on a testbed showed.
+struct Cut {
+    outcome: Outcome,
+    writes: Value,
+    cuts: usize,
+}
+
+fn run(bench: &Bench, suite: &Suite, testbed: &str) -> Cut {
+    let suite = bench.suite(suite);
+    let outcome = bench.run(&["run", &suite, "--quiet", "--testbed", testbed]);
+    let phase = outcome.phases().iter().find(|phase| phase["name"] == "cut").cloned();
+    let phase = phase.unwrap_or_else(|| panic!("{}{}", outcome.stdout, outcome.stderr));
+    let faults = phase["faults"].as_array().expect("faults");
+    for fault in faults {
+        assert_eq!(fault["error"], Value::Null, "{fault}");
+    }
+    let power: Vec<&Value> = faults.iter().filter(|fault| fault["what"] == "power").collect();
+    for (fault, repair) in power.iter().zip(faults.iter().filter(|f| f["what"] == "start again")) {
+        let used = |of: &Value| of["used"].as_str().unwrap_or_default().to_owned();
+        for part in ["ext4 (rw,", "of Linux ", "journal not flushed", "thrown away"] {
+            assert!(used(fault).contains(part), "{fault}");
+        }
+        assert!(used(repair).contains("mounted again, its journal replayed"), "{repair}");
+    }
+    let (writes, cuts) = (phase["writes"].clone(), power.len());
+    assert!(cuts >= 2, "{cuts} cuts");
+    assert_eq!(writes["exact"], true, "{writes}");
+    Cut { outcome, writes, cuts }
+}
+
+impl Cut {
+    fn lost(&self) -> u64 {
+        number_at(&self.writes, "lost")
+    }
+
+    /// Nothing is wrong but losses.
+    fn only_lost(&self) {
+        self.outcome.only("lost");
+        assert_eq!(self.lost(), self.outcome.named("lost") as u64, "{}", self.outcome.stdout);
+    }
+}
+
+/// What a node of `sim` wrote and had not synced when its power was cut, cut by cut.
+fn unsynced(truth: &Path) -> Vec<BTreeSet<u64>> {
+    let text = std::fs::read_to_string(truth.join("sim-1/truth.jsonl")).expect("the truth");
+    let (mut open, mut lost) = (Vec::<(u64, u64)>::new(), Vec::new());
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).expect("a line of the truth");
+        match line["kind"].as_str() {
+            Some("written") => {
+                // What the testbed asks of a node before it counts as ready is no record.
+                let record = line["key"].as_str().and_then(|key| key.parse().ok());
+                open.extend(record.map(|record| (number_at(&line, "more"), record)));
+            }
+            Some("synced") => {
+                let synced = number_at(&line, "sequence");
+                open.retain(|(sequence, _)| *sequence > synced);
+            }
+            Some("opened") => lost.push(open.drain(..).map(|(_, record)| record).collect()),
+            _ => {}
+        }
+    }
+    // The first time it was started, not cut off.
+    lost.split_off(1)
+}
+
+fn records(outcome: &Outcome) -> BTreeSet<u64> {
+    let lost = outcome.anomalies.iter().filter(|anomaly| anomaly["kind"] == "lost");
+    lost.map(|anomaly| number_at(anomaly, "record")).collect()
+}
+
+fn sim(truth: &Path, more: &str) -> String {
+    format!("sim:1?takeover=200ms&log=disk&disk=ext4&truth={}{more}", truth.display())
+}
+
+#[test]
+fn a_log_that_is_synced_at_each_tenth_write_loses_exactly_what_came_after_the_last_sync() {
+    let bench = Bench::new();
+    let truth = bench.path("truth");
+    let cut = run(&bench, &cuts("400/s", 8), &sim(&truth, "&sync=10"));
+    cut.only_lost();
+    let (known, lost) = (unsynced(&truth), records(&cut.outcome));
+    assert_eq!(known.len(), cut.cuts, "{known:?}");
+    let all: BTreeSet<u64> = known.iter().flatten().copied().collect();
+    assert!(!lost.is_empty() && lost.is_subset(&all), "{lost:?} of {all:?}");
+    assert!(known.iter().all(|of_cut| of_cut.len() < 10), "{known:?}");
+    // Only what was never answered is missing besides: a client has one such write at most. The kernel may write
+    // any of it out just before a cut, though.
+    let exact = known.iter().filter(|of_cut| of_cut.difference(&lost).count() <= 4).count();
+    assert!(exact >= 2, "{known:?}: {lost:?}");
+    assert_eq!(cut.outcome.code, 1, "{}", cut.outcome.stdout);
+}
+
+#[test]
+fn a_store_that_answers_before_it_syncs_is_caught() {
+    let bench = Bench::new();
+    let truth = bench.path("truth");
+    let cut = run(&bench, &cuts("400/s", 5), &sim(&truth, "&sync=1&sync-lag=40ms"));
+    cut.only_lost();
+    let all: BTreeSet<u64> = unsynced(&truth).into_iter().flatten().collect();
+    let lost = records(&cut.outcome);
+    assert!(!lost.is_empty() && lost.is_subset(&all), "{lost:?} of {all:?}");
+    let durability = &cut.outcome.result["runs"][0]["store"]["durability"];
+    assert_eq!(durability["level"], "power-loss", "it says that it syncs: {durability}");
+}
+
+#[test]
+fn a_store_that_syncs_each_write_is_not_accused() {
+    for disk in ["ext4", "xfs"] {
+        let bench = Bench::new();
+        let words = sim(&bench.path("truth"), "&sync=1").replace("ext4", disk);
+        let suite = bench.suite(cuts("300/s", 5));
+        let outcome = bench.run(&["run", &suite, "--quiet", "--testbed", &words]);
+        assert!(outcome.anomalies.is_empty(), "{}", outcome.stdout);
+        let phase = &outcome.phases()[1];
+        assert_eq!(number_at(&phase["writes"], "lost"), 0, "{phase}");
+        assert!(number_at(&phase["writes"], "acknowledged") > 300, "{}", phase["writes"]);
+    }
+}
+
+/// `always` loses nothing; `everysec` what the last second or two wrote; `no` all that the kernel
+/// had not written out by itself.
+#[test]
+fn redis_loses_as_its_appendfsync_says() {
+    let lost = |persistence: &str| {
+        let bench = Bench::new();
+        let words = format!("redis?disk=ext4&persistence={persistence}");
+        let cut = run(&bench, &cuts("2k/s", 5), &words);
+        cut.only_lost();
+        (cut.lost(), number_at(&cut.writes, "acknowledged"))
+    };
+    let (always, acked) = lost("aof-always");
+    assert!(always == 0 && acked > 500, "{always} of {acked}");
+    let (everysec, acked) = lost("aof-everysec");
+    assert!(everysec > 100 && everysec < acked, "{everysec} of {acked}");
+    let (never, acked) = lost("none");
+    assert_eq!(never, acked, "nothing of it was ever written");
+}
+
+#[test]
+fn a_rack_of_nodes_with_a_network_of_their_own_goes_dark_at_one_moment() {
+    let bench = Bench::new();
+    let suite = Suite::of(200).set("clients", 4).load().phase("cut", "insert").set("rate", "500/s");
+    let suite = suite.set("duration", "6s").set("read-back", true).fault("power");
+    let suite = suite.set("count", 2).set("at", "1s").set("repair", "500ms");
+    let words = "redis-sharded:3?network=own&disk=ext4:64MiB&persistence=aof-always";
+    let suite = bench.suite(&suite);
+    let outcome = bench.run(&["run", &suite, "--quiet", "--testbed", words]);
+    assert!(outcome.anomalies.is_empty(), "{}", outcome.stdout);
+    let phase = outcome.phases().iter().find(|phase| phase["name"] == "cut").expect("the phase");
+    let faults = phase["faults"].as_array().expect("faults");
+    let of = |what: &str| faults.iter().filter(|f| f["what"] == what).collect::<Vec<_>>();
+    let (power, back) = (of("power"), of("start again"));
+    assert_eq!((power.len(), back.len(), faults.len()), (2, 2, 4), "{faults:?}");
+    assert_ne!(power[0]["node"], power[1]["node"]);
+    assert_eq!(power[0]["began_ns"], power[1]["began_ns"]);
+    assert!(power[0]["used"].as_str().expect("means").ends_with("; links down"), "{}", power[0]);
+    // Nobody told the clients: they waited, and no connection was refused or reset meanwhile.
+    let errors = phase["errors"].as_array().expect("errors");
+    let during = number_at(power[0], "ended_ns")..number_at(back[0], "began_ns");
+    for error in errors {
+        let first = number_at(error, "first_at_ns");
+        assert!(!during.contains(&first), "{error} at a time when all was dark: {faults:?}");
+    }
+    let request = &outcome.result["runs"][0]["testbed"];
+    assert!(request["disk"].as_str().expect("a disk").starts_with("ext4 of 64MiB"), "{request}");
+}
+
+/// Each engine at what its URL says of a cut of power; and what is measured so says what it is of.
+#[test]
+fn a_served_engine_keeps_what_it_promises_when_its_power_is_cut() {
+    let lost = |words: &str| {
+        let bench = Bench::new();
+        let cut = run(&bench, &cuts("500/s", 4), &format!("{words}&disk=ext4"));
+        cut.only_lost();
+        let store = &cut.outcome.result["runs"][0]["store"];
+        let served = store["settings"].as_array().expect("settings").iter();
+        let mut served = served.filter(|setting| setting[0] == "served by");
+        let said = served.next().and_then(|setting| setting[1].as_str()).unwrap_or_default();
+        assert!(said.ends_with("figures are of engine and wire"), "{store}");
+        let (name, level) = (store["name"].clone(), store["durability"]["level"].clone());
+        (name, level, cut.lost(), number_at(&cut.writes, "acknowledged"))
+    };
+    for engine in ["lmdb", "fjall", "redb"] {
+        let (name, level, lost, acknowledged) = lost(&format!("engine:{engine}?durability=power"));
+        assert_eq!((name, level), (engine.into(), "power-loss".into()));
+        assert!(lost == 0 && acknowledged > 200, "{engine}: {lost} of {acknowledged}");
+    }
+    let (_, level, lost, acknowledged) = lost("engine:fjall?durability=process");
+    assert_eq!(level, "process-kill");
+    assert!(lost > 0 && lost <= acknowledged, "{lost} of {acknowledged}");
+}

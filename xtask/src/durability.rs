@@ -1,0 +1,290 @@
+//! `cargo xtask durability`: cuts the power of stores under load, again and again, and counts what each setting
+//! costs of acknowledged writes. Its table stands in docs/DURABILITY.md.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use clap::Args;
+use kvdyno_core::ground::share_bound::largest_share;
+use serde_json::Value;
+
+use crate::bench::Section;
+use crate::bench::page;
+use crate::steps::{self, StepFailure, root};
+
+/// What to cut off, and how often.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Testbeds, as `kvdyno run --testbed` takes them; with another list the page stays as it is
+    #[arg(default_values_t = DEFAULT.map(str::to_owned))]
+    testbeds: Vec<String>,
+    /// Cuts of each, about; with fewer than 10 the page stays as it is
+    #[arg(long, default_value_t = ENOUGH)]
+    cuts: u64,
+    /// A kvdyno that is built already; else one is built with all drivers
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Write the page whatever the list is, as far as each has 10 cuts
+    #[arg(long)]
+    write: bool,
+}
+
+/// Each store at each setting of durability that it has.
+const DEFAULT: [&str; 16] = [
+    "redis?persistence=none&disk=ext4",
+    "redis?persistence=rdb&disk=ext4",
+    "redis?persistence=aof-everysec&disk=ext4",
+    "redis?persistence=aof-always&disk=ext4",
+    "redis?persistence=aof-always&disk=xfs",
+    "redis-sentinel:3?persistence=aof-everysec&disk=ext4",
+    "etcd?disk=ext4",
+    "etcd?disk=xfs",
+    "etcd:3?disk=ext4",
+    "engine:lmdb?durability=power&disk=ext4",
+    "engine:lmdb?durability=process&disk=ext4",
+    "engine:fjall?durability=power&disk=ext4",
+    "engine:fjall?durability=process&disk=ext4",
+    "engine:fjall?durability=none&disk=ext4",
+    "engine:redb?durability=power&disk=ext4",
+    "engine:redb?durability=none&disk=ext4",
+];
+
+/// Cuts that the page's table is made of.
+const ENOUGH: u64 = 10;
+
+/// How sure the last column is.
+const SURE: f64 = 0.95;
+
+/// From one cut to the next one, with time for the store to come back, s.
+const A_CUT_TAKES: u64 = 6;
+
+/// Inserts only, so that each loss is seen; all nodes at once, so that no copy is of help.
+fn suite(cuts: u64) -> String {
+    let seconds = cuts * A_CUT_TAKES;
+    format!(
+        "name = \"durability\"\nrecords = 2000\nclients = 20\nwarmup = false\n\
+         [[phase]]\nname = \"load\"\nload = true\n\
+         [[phase]]\nname = \"capacity\"\nmix = \"insert\"\nduration = \"3s\"\n\
+         [[phase]]\nname = \"cut\"\nmix = \"insert\"\nrate = \"50% of capacity\"\nduration = \"{seconds}s\"\n\
+         read-back = true\n\
+         [[phase.fault]]\ndo = \"power\"\nnode = \"all\"\nat = \"2s\"\nspread = \"2s\"\nrepair = \"300ms\"\n\
+         every = \"3300ms\"\n"
+    )
+}
+
+/// What the cuts of one testbed took.
+#[derive(Debug, Default, PartialEq)]
+struct Row {
+    store: String,
+    promised: String,
+    acknowledged: u64,
+    rate: u64,
+    /// Lost writes, cut by cut.
+    lost: Vec<u64>,
+    /// From the oldest lost write's answer to its cut, ms, the longest of all cuts.
+    reach_ms: u64,
+    /// Starts after a cut that went wrong.
+    not_back: u64,
+    /// Records that hold what they must not.
+    wrong: u64,
+    unknown: u64,
+}
+
+/// Cuts off each testbed as often as was asked, and prints the table.
+///
+/// # Errors
+/// If a build or a run fails.
+pub fn durability(options: &Options) -> Result<(), StepFailure> {
+    let folder = root().join("target/durability");
+    std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
+    let path = folder.join("durability.toml");
+    std::fs::write(&path, suite(options.cuts)).map_err(StepFailure::file(&path))?;
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => {
+            let build = ["build", "--release", "--package", "kvdyno", "--features", "full"];
+            steps::run(steps::cargo().args(build))?;
+            root().join("target/release/kvdyno")
+        }
+    };
+    let mut rows = Vec::new();
+    for testbed in &options.testbeds {
+        let row = row(&cut_off(&binary, &path, &folder, testbed)?)?;
+        println!("{}", line(testbed, &row));
+        rows.push((testbed.as_str(), row));
+    }
+    let text = table(&rows);
+    println!("\n{text}");
+    let all = options.testbeds == DEFAULT || options.write;
+    if all && rows.iter().all(|(_, row)| row.lost.len() as u64 >= ENOUGH) {
+        page::write(&root().join("docs/DURABILITY.md"), &[Section { name: "durability", text }])?;
+    }
+    Ok(())
+}
+
+/// What one run left: its result, and its anomalies.
+struct Ran {
+    result: Value,
+    anomalies: Vec<Value>,
+}
+
+/// One run.
+fn cut_off(binary: &Path, suite: &Path, folder: &Path, testbed: &str) -> Result<Ran, StepFailure> {
+    let out = folder.join("result");
+    if out.exists() {
+        std::fs::remove_dir_all(&out).map_err(StepFailure::file(&out))?;
+    }
+    let mut run = Command::new(binary);
+    run.arg("run").arg(suite).args(["--testbed", testbed, "--quiet", "--out"]).arg(&out);
+    let ended = run.output().map_err(|source| steps::start_failure(&run, source))?;
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap_or_default();
+    let result: Value = serde_json::from_str(&read("result.json")).unwrap_or_default();
+    let anomalies = read("anomalies.jsonl");
+    let anomalies = anomalies.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    // 1 tells of losses, which are counted; 2 of a machine that is too busy.
+    match ended.status.code() {
+        Some(0..=2) if phase(&result, "cut").is_some() => Ok(Ran { result, anomalies }),
+        _ => {
+            eprint!("{}", String::from_utf8_lossy(&ended.stderr));
+            Err(steps::failure(&run, &ended.status.to_string()))
+        }
+    }
+}
+
+fn phase<'a>(result: &'a Value, name: &str) -> Option<&'a Value> {
+    let phases = result["runs"][0]["phases"].as_array()?;
+    phases.iter().find(|phase| phase["name"] == name)
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+/// Nanoseconds since 1970.
+fn moment(phase: &Value) -> Option<u64> {
+    let text = phase["started"].as_str()?;
+    let moment = humantime::parse_rfc3339(text).ok()?;
+    Some(moment.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos() as u64)
+}
+
+/// What a run tells.
+fn row(ran: &Ran) -> Result<Row, StepFailure> {
+    let told = |what: &str| StepFailure::Found(format!("the result has no {what}"));
+    let cut = phase(&ran.result, "cut").ok_or_else(|| told("phase cut"))?;
+    let back = phase(&ran.result, "cut:read-back").ok_or_else(|| told("records read back"))?;
+    let (start, read) = (moment(cut), moment(back));
+    let (start, read) = start.zip(read).ok_or_else(|| told("begin of a phase"))?;
+    let faults = cut["faults"].as_array().cloned().unwrap_or_default();
+    let of = |what: &'static str| faults.iter().filter(move |fault| fault["what"] == what);
+    let done = of("power").filter(|fault| fault["error"].is_null());
+    let mut cuts: Vec<(u64, u64)> =
+        done.map(|fault| (count(&fault["began_ns"]), count(&fault["ended_ns"]))).collect();
+    cuts.dedup();
+    let store = &ran.result["runs"][0]["store"];
+    let version = store["version"].as_str().unwrap_or_default();
+    let writes = &cut["writes"];
+    let anomalies = |place: usize| count(&writes["anomalies"][place]);
+    let mut row = Row {
+        store: format!("{} {version}", store["name"].as_str().unwrap_or_default()),
+        promised: store["durability"]["level"].as_str().unwrap_or_default().replace('-', " "),
+        acknowledged: count(&writes["acknowledged"]),
+        rate: count(&writes["acknowledged"]) * 1_000_000_000 / count(&cut["wall_ns"]).max(1),
+        lost: vec![0; cuts.len()],
+        not_back: of("start again").filter(|fault| !fault["error"].is_null()).count() as u64,
+        // Corrupt, phantom, resurrected.
+        wrong: anomalies(0) + anomalies(1) + anomalies(2),
+        unknown: count(&writes["unknown"]),
+        ..Row::default()
+    };
+    for lost in ran.anomalies.iter().filter(|anomaly| anomaly["kind"] == "lost") {
+        let acknowledged =
+            (read + count(&lost["sent_ns"])).saturating_sub(count(&lost["behind_ns"]) + start);
+        // What was acknowledged while power was being cut is of that cut.
+        let taken = cuts.iter().position(|(_, ended)| acknowledged <= *ended);
+        let Some(taken) = taken else { return Err(told("cut that took a lost write")) };
+        row.lost[taken] += 1;
+        let reach = cuts[taken].0.saturating_sub(acknowledged) / 1_000_000;
+        row.reach_ms = row.reach_ms.max(reach);
+    }
+    Ok(row)
+}
+
+fn table(rows: &[(&str, Row)]) -> String {
+    let lines: Vec<String> = rows.iter().map(|(testbed, row)| line(testbed, row)).collect();
+    format!(
+        "| testbed | store | says that a write survives | cuts | acknowledged | a second | lost a cut, median | \
+         worst | reach back | came back by itself | wrong | cuts that lost any, at most (95 %) |\n\
+         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |\n{}\n",
+        lines.join("\n")
+    )
+}
+
+fn line(testbed: &str, row: &Row) -> String {
+    let mut lost = row.lost.clone();
+    lost.sort_unstable();
+    let (median, worst) =
+        (lost.get(lost.len() / 2).copied().unwrap_or(0), lost.last().copied().unwrap_or(0));
+    let (cuts, lossy) = (lost.len() as u64, lost.iter().filter(|lost| **lost > 0).count() as u64);
+    let most = largest_share(lossy, cuts, SURE) * 100.0;
+    let reach = if worst > 0 { format!("{} ms", row.reach_ms) } else { "–".to_owned() };
+    let back = match row.not_back {
+        0 => "yes".to_owned(),
+        times => format!("not {times} time(s)"),
+    };
+    let unknown = match row.unknown {
+        0 => String::new(),
+        unknown => format!(" ({unknown} not told)"),
+    };
+    let Row { store, promised, acknowledged, rate, wrong, .. } = row;
+    format!(
+        "| `{testbed}` | {store} | {promised} | {cuts} | {acknowledged} | {rate} | {median} | {worst} | {reach} | \
+         {back} | {wrong}{unknown} | {most:.0} % |"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Two cuts of two nodes each: one write is lost in the first, two in the second.
+    #[test]
+    fn each_loss_is_of_the_cut_that_took_it() {
+        let fault = |what: &str, began: u64, error: Value| json!({ "what": what, "began_ns": began, "ended_ns": began + 30_000_000, "error": error });
+        let (first, second) = (2_000_000_000_u64, 5_000_000_000_u64);
+        let faults = [first, first, second, second].map(|at| fault("power", at, Value::Null));
+        let mut faults = faults.to_vec();
+        faults.push(fault("start again", first + 400_000_000, Value::Null));
+        faults.push(fault("start again", second + 400_000_000, json!("it ended at once")));
+        let result = json!({ "runs": [{
+            "store": { "name": "redis", "version": "7", "durability": { "level": "power-loss" } },
+            "phases": [
+                { "name": "cut", "started": "2026-01-01T00:00:00Z", "wall_ns": 10_000_000_000_u64,
+                  "faults": faults,
+                  "writes": { "acknowledged": 5_000, "lost": 3, "unknown": 0, "anomalies": [1, 0, 0, 0, 3] } },
+                { "name": "cut:read-back", "started": "2026-01-01T00:00:11Z" },
+            ],
+        }] });
+        let lost = |acknowledged_ms: u64| {
+            let behind = 11_001_000_000 - acknowledged_ms * 1_000_000;
+            json!({ "kind": "lost", "sent_ns": 1_000_000, "behind_ns": behind })
+        };
+        let anomalies = vec![lost(1_400), lost(4_100), lost(5_020), json!({ "kind": "corrupt" })];
+        let row = row(&Ran { result, anomalies }).unwrap();
+        assert_eq!((row.lost.as_slice(), row.reach_ms), (&[1, 2][..], 900));
+        assert_eq!((row.not_back, row.wrong, row.rate), (1, 1, 500));
+        assert_eq!(
+            line("redis", &row),
+            "| `redis` | redis 7 | power loss | 2 | 5000 | 500 | 2 | 2 | 900 ms | not 1 time(s) | 1 | 100 % |"
+        );
+        let none = Row { lost: vec![0; 10], ..Row::default() };
+        assert!(line("etcd", &none).ends_with("| 0 | 0 | – | yes | 0 | 26 % |"));
+    }
+
+    #[test]
+    fn the_page_has_a_place_for_the_table() {
+        let page = include_str!("../../docs/DURABILITY.md");
+        assert!(page.contains("<!-- bench:durability -->\n") && page.contains("<!-- end -->"));
+    }
+}
