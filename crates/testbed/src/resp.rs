@@ -14,7 +14,7 @@ pub type Request = Vec<Vec<u8>>;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum RespAnswer {
     /// A short text: `OK`, `PONG`.
     Status(&'static str),
     /// A code and a text.
@@ -26,7 +26,7 @@ pub enum Answer {
     /// A value; `None`: there is none.
     Value(Option<Arc<[u8]>>),
     /// Several, in order.
-    List(Vec<Answer>),
+    List(Vec<RespAnswer>),
     /// A list that is not there.
     NoList,
     /// None: the connection is closed, so that nobody knows what became of the request.
@@ -35,25 +35,25 @@ pub enum Answer {
     Silence,
 }
 
-impl Answer {
+impl RespAnswer {
     /// Writes it.
     ///
     /// # Errors
     /// What the connection says.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
-            Answer::Status(text) => write!(to, "+{text}\r\n"),
-            Answer::Error(text) => write!(to, "-{text}\r\n"),
-            Answer::Number(number) => write!(to, ":{number}\r\n"),
-            Answer::Text(text) => write_bulk(to, text.as_bytes()),
-            Answer::Value(Some(value)) => write_bulk(to, value),
-            Answer::Value(None) => to.write_all(b"$-1\r\n"),
-            Answer::NoList => to.write_all(b"*-1\r\n"),
-            Answer::List(answers) => {
+            RespAnswer::Status(text) => write!(to, "+{text}\r\n"),
+            RespAnswer::Error(text) => write!(to, "-{text}\r\n"),
+            RespAnswer::Number(number) => write!(to, ":{number}\r\n"),
+            RespAnswer::Text(text) => write_bulk(to, text.as_bytes()),
+            RespAnswer::Value(Some(value)) => write_bulk(to, value),
+            RespAnswer::Value(None) => to.write_all(b"$-1\r\n"),
+            RespAnswer::NoList => to.write_all(b"*-1\r\n"),
+            RespAnswer::List(answers) => {
                 write!(to, "*{}\r\n", answers.len())?;
                 answers.iter().try_for_each(|answer| answer.write(to))
             }
-            Answer::HangUp | Answer::Silence => Ok(()),
+            RespAnswer::HangUp | RespAnswer::Silence => Ok(()),
         }
     }
 }
@@ -117,14 +117,17 @@ pub fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
 ///
 /// # Errors
 /// What the connection says.
-pub fn converse(stream: TcpStream, mut execute: impl FnMut(&Request) -> Answer) -> io::Result<()> {
+pub fn converse(
+    stream: TcpStream,
+    mut execute: impl FnMut(&Request) -> RespAnswer,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut writer = BufWriter::new(stream);
     while let Some(request) = read_request(&mut reader)? {
         match execute(&request) {
-            Answer::HangUp => break,
-            Answer::Silence => {
+            RespAnswer::HangUp => break,
+            RespAnswer::Silence => {
                 writer.flush()?;
                 return io::copy(&mut reader.by_ref(), &mut io::sink()).map(drop);
             }
@@ -166,13 +169,13 @@ mod tests {
 
     #[test]
     fn answers_are_written_as_the_protocol_has_them() {
-        let value = Answer::Value(Some(Arc::from(&b"v"[..])));
-        let list = Answer::List(vec![Answer::Number(7), value, Answer::Value(None)]);
+        let value = RespAnswer::Value(Some(Arc::from(&b"v"[..])));
+        let list = RespAnswer::List(vec![RespAnswer::Number(7), value, RespAnswer::Value(None)]);
         let mut bytes = Vec::new();
         list.write(&mut bytes).unwrap();
-        Answer::Error("READONLY no".to_owned()).write(&mut bytes).unwrap();
-        Answer::NoList.write(&mut bytes).unwrap();
-        Answer::Silence.write(&mut bytes).unwrap();
+        RespAnswer::Error("READONLY no".to_owned()).write(&mut bytes).unwrap();
+        RespAnswer::NoList.write(&mut bytes).unwrap();
+        RespAnswer::Silence.write(&mut bytes).unwrap();
         assert_eq!(bytes, b"*3\r\n:7\r\n$1\r\nv\r\n$-1\r\n-READONLY no\r\n*-1\r\n");
     }
 }

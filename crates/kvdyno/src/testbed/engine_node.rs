@@ -17,7 +17,7 @@ use kvdyno_core::store::{
 use kvdyno_stores::registry;
 use kvdyno_stores::url::StoreUrl;
 use kvdyno_testbed::EngineNode;
-use kvdyno_testbed::resp::{Answer, converse};
+use kvdyno_testbed::resp::{RespAnswer, converse};
 
 /// Serves the engine that the file at `path` names until the process ends.
 ///
@@ -64,21 +64,21 @@ fn answer(store: &impl Store, profile: &Profile, stream: TcpStream) -> std::io::
     })
 }
 
-fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> Answer {
+fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> RespAnswer {
     let name = words.first().map(|name| name.to_ascii_uppercase()).unwrap_or_default();
     match (name.as_slice(), words.get(1..).unwrap_or_default()) {
         (b"GET", [key]) => {
             let mut reading = Reading::default();
             told(at_once(client.get(key, &mut reading)), |there| {
-                Answer::Value(there.then(|| reading.bytes().into()))
+                RespAnswer::Value(there.then(|| reading.bytes().into()))
             })
         }
         (b"MGET", keys) => {
             let mut rows = Rows::default();
             let asked = at_once(client.get_batch(keys, &mut rows));
             told(asked, |()| {
-                let values = rows.iter().map(|(_, value)| Answer::Value(value.map(Into::into)));
-                Answer::List(values.collect())
+                let values = rows.iter().map(|(_, value)| RespAnswer::Value(value.map(Into::into)));
+                RespAnswer::List(values.collect())
             })
         }
         (b"SET", [key, value]) => told(at_once(put(client, &[(key, value)])), |()| OK),
@@ -88,22 +88,24 @@ fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> Answ
             told(at_once(put(client, &pairs)), |()| OK)
         }
         (b"DEL", [key]) => {
-            told(at_once(client.delete(key)), |there| Answer::Number(u64::from(there)))
+            told(at_once(client.delete(key)), |there| RespAnswer::Number(u64::from(there)))
         }
-        (b"PING", _) => Answer::Status("PONG"),
+        (b"PING", _) => RespAnswer::Status("PONG"),
         (b"CLIENT", _) => OK,
         // Nothing of Redis' can be set here.
-        (b"CONFIG", _) => Answer::List(Vec::new()),
-        (b"INFO", [b"replication"]) => Answer::Text("role:master\r\nconnected_slaves:0\r\n".into()),
-        (b"INFO", [b"memory"]) => Answer::Text("maxmemory:0\r\n".into()),
-        (b"INFO", _) => Answer::Text(info(profile)),
+        (b"CONFIG", _) => RespAnswer::List(Vec::new()),
+        (b"INFO", [b"replication"]) => {
+            RespAnswer::Text("role:master\r\nconnected_slaves:0\r\n".into())
+        }
+        (b"INFO", [b"memory"]) => RespAnswer::Text("maxmemory:0\r\n".into()),
+        (b"INFO", _) => RespAnswer::Text(info(profile)),
         (name, _) => {
-            Answer::Error(format!("ERR unknown command '{}'", String::from_utf8_lossy(name)))
+            RespAnswer::Error(format!("ERR unknown command '{}'", String::from_utf8_lossy(name)))
         }
     }
 }
 
-const OK: Answer = Answer::Status("OK");
+const OK: RespAnswer = RespAnswer::Status("OK");
 
 /// One commit: of a record, or of a batch.
 async fn put(client: &mut impl Client, records: &[(&[u8], &[u8])]) -> Result<(), RequestError> {
@@ -127,11 +129,13 @@ async fn put(client: &mut impl Client, records: &[(&[u8], &[u8])]) -> Result<(),
 }
 
 /// A refusal says that nothing was done; where that is not known the connection ends without a word.
-fn told<T>(asked: Result<T, RequestError>, answer: impl FnOnce(T) -> Answer) -> Answer {
+fn told<T>(asked: Result<T, RequestError>, answer: impl FnOnce(T) -> RespAnswer) -> RespAnswer {
     match asked {
         Ok(done) => answer(done),
-        Err(error) if error.certainty == Certainty::Indeterminate => Answer::HangUp,
-        Err(error) => Answer::Error(format!("ERR {}", error.message.replace(['\r', '\n'], " "))),
+        Err(error) if error.certainty == Certainty::Indeterminate => RespAnswer::HangUp,
+        Err(error) => {
+            RespAnswer::Error(format!("ERR {}", error.message.replace(['\r', '\n'], " ")))
+        }
     }
 }
 

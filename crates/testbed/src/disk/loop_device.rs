@@ -66,6 +66,7 @@ unsafe impl Ioctl for FreeNumber {
         std::ptr::null_mut()
     }
 
+    // SAFETY: nothing is read from where the pointer leads.
     unsafe fn output_from_ptr(
         output: IoctlOutput,
         _: *mut libc::c_void,

@@ -9,23 +9,23 @@ use serde_json::json;
 
 use super::node::Node;
 use super::state::{Role, State, Value, number};
-use crate::resp::Answer;
+use crate::resp::RespAnswer;
 
-const OK: Answer = Answer::Status("OK");
+const OK: RespAnswer = RespAnswer::Status("OK");
 
 /// An answer, or the text of an error.
-type Answered = Result<Answer, String>;
+type Answered = Result<RespAnswer, String>;
 
 impl Node {
     /// Carries out one request. `following` is the term of the primary at the other end, if it is
     /// one.
-    pub fn execute(&self, request: &[Vec<u8>], following: &mut Option<u64>) -> Answer {
+    pub fn execute(&self, request: &[Vec<u8>], following: &mut Option<u64>) -> RespAnswer {
         let mut words: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
         let Some(first) = words.first_mut() else { return OK };
         let name = String::from_utf8_lossy(first).to_ascii_uppercase();
         let answered = match (name.as_str(), &words[1..]) {
             ("GET", [key]) => self.get(&[key]).map(|mut values| values.remove(0)),
-            ("MGET", keys) => self.get(keys).map(Answer::List),
+            ("MGET", keys) => self.get(keys).map(RespAnswer::List),
             ("SET", [key, value]) => self.write(&[(key, Some((*value).into()))]),
             ("MSET", pairs) if pairs.len() % 2 == 0 => {
                 let pairs = pairs.chunks_exact(2).map(|pair| (pair[0], Some(pair[1].into())));
@@ -35,22 +35,24 @@ impl Node {
             ("SIM", words) => self.sim(words, following),
             (name, words) => Ok(self.tell(name, words)),
         };
-        answered.unwrap_or_else(Answer::Error)
+        answered.unwrap_or_else(RespAnswer::Error)
     }
 
     /// What does not concern records.
-    fn tell(&self, name: &str, words: &[&[u8]]) -> Answer {
+    fn tell(&self, name: &str, words: &[&[u8]]) -> RespAnswer {
         let text = |word: &[u8]| String::from_utf8_lossy(word).to_ascii_lowercase();
         match (name, words) {
-            ("PING", _) => Answer::Status("PONG"),
+            ("PING", _) => RespAnswer::Status("PONG"),
             ("CLIENT", _) => OK,
-            ("DBSIZE", []) => Answer::Number(self.lock().records() as u64),
-            ("ROLE", []) => Answer::List(vec![Answer::Text(role_name(self.lock().role).into())]),
-            ("INFO", _) => Answer::Text(self.info()),
+            ("DBSIZE", []) => RespAnswer::Number(self.lock().records() as u64),
+            ("ROLE", []) => {
+                RespAnswer::List(vec![RespAnswer::Text(role_name(self.lock().role).into())])
+            }
+            ("INFO", _) => RespAnswer::Text(self.info()),
             ("CONFIG", [_, option]) => self.option(&text(option)),
             ("SENTINEL", [word, _]) if text(word) == "slaves" => self.replicas(),
             ("SENTINEL", [_, _]) => self.primary(),
-            _ => Answer::Error(format!("ERR unknown command '{name}'")),
+            _ => RespAnswer::Error(format!("ERR unknown command '{name}'")),
         }
     }
 
@@ -62,7 +64,7 @@ impl Node {
     }
 
     /// Names and values as Redis has them, so that what is promised can be read back.
-    fn option(&self, name: &str) -> Answer {
+    fn option(&self, name: &str) -> RespAnswer {
         let value = match name {
             "appendonly" if self.settings.disk => "yes",
             // Whether it syncs before it answers is not among its settings: that is for a cut to show.
@@ -70,25 +72,25 @@ impl Node {
             "appendonly" | "appendfsync" | "no-appendfsync-on-rewrite" => "no",
             "maxmemory" => "0",
             "maxmemory-policy" => "noeviction",
-            _ => return Answer::List(Vec::new()),
+            _ => return RespAnswer::List(Vec::new()),
         };
-        Answer::List([name, value].map(|text| Answer::Text(text.to_owned())).into())
+        RespAnswer::List([name, value].map(|text| RespAnswer::Text(text.to_owned())).into())
     }
 
     /// Where the primary is, as far as this node knows: each node is a sentinel, too.
-    fn primary(&self) -> Answer {
+    fn primary(&self) -> RespAnswer {
         let primary = match self.lock().role {
             Role::Primary => self.settings.number,
             Role::Replica { of: Some(of), linked: true } => of,
-            Role::Replica { .. } => return Answer::NoList,
+            Role::Replica { .. } => return RespAnswer::NoList,
         };
         let address = self.settings.nodes[primary];
         let (ip, port) = (address.ip().to_string(), address.port().to_string());
-        Answer::List(vec![Answer::Text(ip), Answer::Text(port)])
+        RespAnswer::List(vec![RespAnswer::Text(ip), RespAnswer::Text(port)])
     }
 
     /// All nodes but the primary, in whatever state they are.
-    fn replicas(&self) -> Answer {
+    fn replicas(&self) -> RespAnswer {
         let primary = match self.lock().role {
             Role::Primary => Some(self.settings.number),
             Role::Replica { of, .. } => of,
@@ -97,15 +99,15 @@ impl Node {
         let replicas = nodes.filter(|(number, _)| Some(*number) != primary).map(|(_, address)| {
             let (ip, port) = (address.ip().to_string(), address.port().to_string());
             let words = ["ip", &ip, "port", &port, "flags", "slave", "master-link-status", "ok"];
-            Answer::List(words.map(|word| Answer::Text(word.to_owned())).into())
+            RespAnswer::List(words.map(|word| RespAnswer::Text(word.to_owned())).into())
         });
-        Answer::List(replicas.collect())
+        RespAnswer::List(replicas.collect())
     }
 
-    fn get(&self, keys: &[&[u8]]) -> Result<Vec<Answer>, String> {
+    fn get(&self, keys: &[&[u8]]) -> Result<Vec<RespAnswer>, String> {
         let mut state = self.lock();
         refuse_if_down(&state)?;
-        Ok(keys.iter().map(|key| Answer::Value(self.read(&mut state, key))).collect())
+        Ok(keys.iter().map(|key| RespAnswer::Value(self.read(&mut state, key))).collect())
     }
 
     fn read(&self, state: &mut State, key: &[u8]) -> Value {
@@ -123,7 +125,7 @@ impl Node {
     fn delete(&self, key: &[u8]) -> Answered {
         let there = matches!(self.lock().value(key, 0), Some(Some(_)));
         match self.write(&[(key, None)])? {
-            OK => Ok(Answer::Number(there.into())),
+            OK => Ok(RespAnswer::Number(there.into())),
             other => Ok(other),
         }
     }
@@ -144,7 +146,7 @@ impl Node {
             }
             let shown = match &mut state.lies.unreplicated {
                 None => true,
-                Some(0) => return Ok(Answer::Silence),
+                Some(0) => return Ok(RespAnswer::Silence),
                 Some(left) => {
                     *left -= 1;
                     self.truth.of_key("unreplicated", key, json!(null));
@@ -168,13 +170,13 @@ impl Node {
     }
 
     /// Waits until every replica has the write. Who is primary no more cannot say what becomes of it.
-    fn await_replicas(&self, mut state: MutexGuard<'_, State>, sequence: u64) -> Answer {
+    fn await_replicas(&self, mut state: MutexGuard<'_, State>, sequence: u64) -> RespAnswer {
         let term = state.term;
         while state.followers.iter().any(|follower| follower.has < sequence) {
             state = self.wait(state, Duration::from_secs(1));
         }
         let leads = state.role == Role::Primary && state.term == term;
-        if leads { OK } else { Answer::HangUp }
+        if leads { OK } else { RespAnswer::HangUp }
     }
 
     fn sim(&self, words: &[&[u8]], following: &mut Option<u64>) -> Answered {
@@ -186,7 +188,7 @@ impl Node {
                 let term = number(term)?;
                 self.follow(term, number(of)? as usize)?;
                 *following = Some(term);
-                Ok(Answer::Number(term))
+                Ok(RespAnswer::Number(term))
             }
             (b"BEAT", []) => self.hear(*following, |_| Ok(())),
             (b"APPLY", [sequence, key, value @ ..]) if value.len() < 2 => {
@@ -252,7 +254,7 @@ impl Node {
             state.role = Role::Replica { of, linked: true };
         }
         change(&mut state).map_err(|error| format!("MISCONF {error}"))?;
-        Ok(Answer::Number(state.sequence))
+        Ok(RespAnswer::Number(state.sequence))
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::node::Node;
 use super::state::{Follower, Role};
-use crate::resp::{Answer, encode, read_line};
+use crate::resp::{RespAnswer, encode, read_line};
 
 /// A primary says something at least this often.
 const BEAT: Duration = Duration::from_millis(20);
@@ -117,7 +117,7 @@ impl Node {
     }
 
     /// The answer to `SIM WHO`.
-    pub fn who(&self) -> Answer {
+    pub fn who(&self) -> RespAnswer {
         let state = self.lock();
         let led = match state.role {
             Role::Primary => true,
@@ -125,7 +125,7 @@ impl Node {
                 linked && state.heard.elapsed() < self.settings.takeover / 4
             }
         };
-        Answer::List([state.term, state.sequence, led.into()].map(Answer::Number).into())
+        RespAnswer::List([state.term, state.sequence, led.into()].map(RespAnswer::Number).into())
     }
 
     /// Follows the node `of`, the primary of `term`, unless a later one is known.
