@@ -85,7 +85,6 @@ struct Row {
     store: String,
     promised: String,
     acknowledged: u64,
-    rate: u64,
     /// Lost writes, cut by cut.
     lost: Vec<u64>,
     /// From the oldest lost write's answer to its cut, ms, the longest of all cuts.
@@ -197,7 +196,6 @@ fn row(ran: &Ran) -> Result<Row, StepFailure> {
         store: format!("{} {version}", store["name"].as_str().unwrap_or_default()),
         promised: store["durability"]["level"].as_str().unwrap_or_default().replace('-', " "),
         acknowledged: count(&writes["acknowledged"]),
-        rate: count(&writes["acknowledged"]) * 1_000_000_000 / count(&cut["wall_ns"]).max(1),
         lost: vec![0; cuts.len()],
         not_back: of("start again").filter(|fault| !fault["error"].is_null()).count() as u64,
         // Corrupt, phantom, resurrected.
@@ -221,9 +219,9 @@ fn row(ran: &Ran) -> Result<Row, StepFailure> {
 fn table(rows: &[(&str, Row)]) -> String {
     let lines: Vec<String> = rows.iter().map(|(testbed, row)| line(testbed, row)).collect();
     format!(
-        "| testbed | store | says that a write survives | cuts | acknowledged | a second | lost a cut, median | \
+        "| testbed | store | says that a write survives | cuts | acknowledged | lost a cut, median | \
          worst | reach back | came back by itself | wrong | cuts that lost any, at most (95 %) |\n\
-         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |\n{}\n",
+         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |\n{}\n",
         lines.join("\n")
     )
 }
@@ -244,9 +242,9 @@ fn line(testbed: &str, row: &Row) -> String {
         0 => String::new(),
         unknown => format!(" ({unknown} not told)"),
     };
-    let Row { store, promised, acknowledged, rate, wrong, .. } = row;
+    let Row { store, promised, acknowledged, wrong, .. } = row;
     format!(
-        "| `{testbed}` | {store} | {promised} | {cuts} | {acknowledged} | {rate} | {median} | {worst} | {reach} | \
+        "| `{testbed}` | {store} | {promised} | {cuts} | {acknowledged} | {median} | {worst} | {reach} | \
          {back} | {wrong}{unknown} | {most:.0} % |"
     )
 }
@@ -281,10 +279,10 @@ mod tests {
         let anomalies = vec![lost(1_400), lost(4_100), lost(5_020), json!({ "kind": "corrupt" })];
         let row = row(&Ran { result, anomalies }).unwrap();
         assert_eq!((row.lost.as_slice(), row.reach_ms), (&[1, 2][..], 900));
-        assert_eq!((row.not_back, row.wrong, row.rate), (1, 1, 500));
+        assert_eq!((row.not_back, row.wrong), (1, 1));
         assert_eq!(
             line("redis", &row),
-            "| `redis` | redis 7 | power loss | 2 | 5000 | 500 | 2 | 2 | 900 ms | not 1 time(s) | 1 | 100 % |"
+            "| `redis` | redis 7 | power loss | 2 | 5000 | 2 | 2 | 900 ms | not 1 time(s) | 1 | 100 % |"
         );
         let none = Row { lost: vec![0; 10], ..Row::default() };
         assert!(line("etcd", &none).ends_with("| 0 | 0 | – | yes | 0 | 26 % |"));
