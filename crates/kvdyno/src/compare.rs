@@ -66,7 +66,9 @@ fn exit(report: &Report, strict: bool) -> Exit {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| Failure::internal(format!("{}: {e}", path.display())))
+    std::fs::write(path, text).map_err(|e| {
+        Failure::internal(format!("cannot write {}: {e}; name another file", path.display()))
+    })
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ pub fn of_servers(arguments: &PriceArguments) -> Result<Option<CostResult>, Fail
     let mut bill = prices(arguments)?.bill(servers).map_err(Failure::usage)?;
     if let Some(hours) = arguments.hours_month {
         if !(1.0..=744.0).contains(&hours) {
-            return Err(Failure::usage(format!("--hours-month {hours}: a month has 1 to 744")));
+            return Err(Failure::usage(format!("--hours-month {hours}: write 1 to 744 hours")));
         }
         bill.hours_a_month = hours;
     }

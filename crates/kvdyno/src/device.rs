@@ -29,10 +29,12 @@ pub enum DeviceError {
     #[error("fio is not installed: install it with `apt-get install fio`")]
     NotInstalled,
     /// The store keeps no data on this machine's devices by itself.
-    #[error("the store has no folder on this machine")]
+    #[error(
+        "the store has no folder on this machine: use an engine with a folder, such as lmdb:PATH"
+    )]
     NoFolder,
     /// fio could not measure.
-    #[error("fio could not measure in {folder}: {reason}")]
+    #[error("fio could not measure in {folder}: {reason}; run `fio` there by hand to see why")]
     Refused {
         /// The folder.
         folder: String,

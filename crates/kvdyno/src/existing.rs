@@ -291,7 +291,7 @@ fn carry(
         (_, Some(error)) if failed > tolerated(phase, &measure) => {
             Err(Failure::unavailable(format!(
                 "{url}: {failed} of {} requests failed while kvdyno looked at existing records; \
-                 the first: {}",
+                 see to the store, then run it again; the first: {}",
                 measure.started, error.first_message
             )))
         }

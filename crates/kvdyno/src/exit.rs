@@ -120,8 +120,11 @@ impl Failure {
                 Failure::unavailable(format!("{url}: {error}; {way}"))
             }
             LoadError::Unsupported { .. } => Failure::unavailable(format!("{url}: {error}")),
-            LoadError::Unavailable(_) => {
-                let servers = diagnosis::of_servers(url);
+            LoadError::Unavailable(why) => {
+                let mut servers = diagnosis::of_servers(url);
+                if servers.is_empty() && !why.message.contains("; ") {
+                    servers = "; start the server, or correct the URL".to_owned();
+                }
                 Failure::unavailable(format!("{url}: {error}{servers}"))
             }
             LoadError::Agents(_) => Failure::new(Exit::Undecided, error),
@@ -155,6 +158,9 @@ impl fmt::Display for Failure {
         f.write_str(&self.line)
     }
 }
+
+#[cfg(test)]
+mod texts;
 
 #[cfg(test)]
 mod tests {

@@ -32,7 +32,8 @@ pub fn foresee(
 ) -> Result<Foreseen, Failure> {
     if !plan.searches.is_empty() && plan.part.count > 1 {
         return Err(Failure::usage(
-            "a search decides by itself what to try next: it cannot carry a part of a load",
+            "a search decides by itself what to try next: it cannot carry a part of a load; leave --part \
+             out",
         ));
     }
     if arguments.trials > 1 && arguments.data == DataPolicy::Reuse {

@@ -66,7 +66,9 @@ fn no_format(to: &Path, formats: &str) -> Failure {
 }
 
 fn write(to: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(to, text).map_err(|e| Failure::internal(format!("{}: {e}", to.display())))
+    std::fs::write(to, text).map_err(|e| {
+        Failure::internal(format!("cannot write {}: {e}; name another file", to.display()))
+    })
 }
 
 /// Brings the parts of one load together, and ends as a run with the same result would.

@@ -67,7 +67,9 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     let result = RunResult::load(&arguments.result).map_err(Failure::usage)?;
     let unreadable = |what: &str| {
         let path = arguments.result.display();
-        Failure::usage(format!("{path}: {what}; it may be of another version of kvdyno"))
+        Failure::usage(format!(
+            "{path}: {what}; run its suite anew, or do this with the kvdyno that wrote it"
+        ))
     };
     let plan: Plan = serde_json::from_value(result.suite.plan.clone())
         .map_err(|error| unreadable(&format!("its plan cannot be read: {error}")))?;

@@ -80,7 +80,9 @@ fn up(words: &str, detach: bool) -> Result<Exit, Failure> {
     say!("It stays up until Ctrl-C.");
     match wait(&around, &interrupt) {
         true => Ok(Exit::Done),
-        false => Err(Failure::unavailable("the testbed is gone: its keeper has ended")),
+        false => {
+            Err(Failure::unavailable("the testbed is gone, its keeper has ended; start it again"))
+        }
     }
 }
 
@@ -187,8 +189,12 @@ fn one(name: Option<&str>) -> Result<RunningTestbed, Failure> {
         (Some(_), false) => {
             Err(Failure::usage(format!("name one with --testbed: {}", ids.join(", "))))
         }
-        (None, _) if ids.is_empty() => Err(Failure::usage("no testbed is up")),
-        (None, _) => Err(Failure::usage(format!("no such testbed is up: {}", ids.join(", ")))),
+        (None, _) if ids.is_empty() => {
+            Err(Failure::usage("no testbed is up; `kvdyno testbed up NAME` starts one"))
+        }
+        (None, _) => {
+            Err(Failure::usage(format!("no such testbed is up; name one of {}", ids.join(", "))))
+        }
     }
 }
 

@@ -45,7 +45,9 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
             Ok(Finished { result, exit, .. }) => {
                 // What a store did wrong is in its cells; what kvdyno lost is in none.
                 whole = if exit == Exit::Internal { exit } else { whole };
-                let run = result.runs.first().ok_or_else(|| Failure::internal("no run"))?;
+                let run = result.runs.first().ok_or_else(|| {
+                    Failure::internal("a run left no result: report this bug of kvdyno")
+                })?;
                 let month = costs.month(&run.store.name)?;
                 let cells = winnow::judge(&required, run, month);
                 let name = place.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -167,8 +169,9 @@ fn write(folder: &Path, required: &Requirements, columns: &[Column]) -> Result<(
     ];
     for (name, text) in files {
         let path: PathBuf = folder.join(name);
-        std::fs::write(&path, text)
-            .map_err(|error| Failure::internal(format!("{}: {error}", path.display())))?;
+        std::fs::write(&path, text).map_err(|error| {
+            Failure::internal(format!("cannot write {}: {error}; make room", path.display()))
+        })?;
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// A file cannot be written; what was in it before is still there.
-    #[error("cannot write {path}: {source}")]
+    #[error("cannot write {path}: {source}; make room there, or choose another folder with --out")]
     Write {
         /// The file.
         path: PathBuf,

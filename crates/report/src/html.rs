@@ -29,7 +29,7 @@ pub enum HtmlError {
     #[error(transparent)]
     Histogram(#[from] HistogramError),
     /// The template cannot be filled in.
-    #[error("the page's template: {0}")]
+    #[error("the page's template: {0}; report this bug of kvdyno")]
     Template(#[from] askama::Error),
     /// The page would be too large.
     #[error(

@@ -33,7 +33,7 @@ pub enum TrialsError {
     #[error(transparent)]
     Histogram(#[from] HistogramError),
     /// The page cannot be made.
-    #[error("the page's template: {0}")]
+    #[error("the page's template: {0}; report this bug of kvdyno")]
     Page(#[from] askama::Error),
 }
 

@@ -26,7 +26,9 @@ pub enum TestbedError {
         install: String,
     },
     /// A program could not be installed.
-    #[error("cannot install {what}: {problem}")]
+    #[error(
+        "cannot install {what}: {problem}; try again, or install it by hand into a folder of PATH"
+    )]
     Install {
         /// What was to be installed.
         what: String,
@@ -34,7 +36,7 @@ pub enum TestbedError {
         problem: String,
     },
     /// The process ended before it served.
-    #[error("{node} ended at once ({status}); its log ends: {log}")]
+    #[error("{node} ended at once ({status}); look at the end of its log: {log}")]
     Ended {
         /// Name of the node.
         node: String,
@@ -44,7 +46,7 @@ pub enum TestbedError {
         log: String,
     },
     /// The process runs, but does not serve.
-    #[error("{node}: not ready after {waited:?} ({awaited}); its log ends: {log}")]
+    #[error("{node}: not ready after {waited:?} ({awaited}); look at the end of its log: {log}")]
     NotReady {
         /// Name of the node.
         node: String,
@@ -67,7 +69,7 @@ pub enum TestbedError {
     #[error("{0}")]
     Node(String),
     /// The user wanted to stop before it was up.
-    #[error("interrupted while the testbed was being set up")]
+    #[error("interrupted while the testbed was being set up; run it again")]
     Interrupted,
     /// What a keeper says.
     #[error("{message}")]
@@ -78,7 +80,9 @@ pub enum TestbedError {
         usage: bool,
     },
     /// The system refused something.
-    #[error("cannot {action} {what}: {error}")]
+    #[error(
+        "cannot {action} {what}: {error}; see that it is there, with room and the right to do so"
+    )]
     System {
         /// What it is about.
         what: String,

@@ -41,6 +41,9 @@ pub enum LoadError {
     #[error("the phase was called off")]
     CalledOff,
     /// A worker thread panicked before it had begun.
-    #[error("a worker thread panicked; this is a fault of kvdyno or of the store's driver")]
+    #[error(
+        "a worker thread panicked, which is a bug of kvdyno or of the store's driver: report it with \
+         what stands above"
+    )]
     Panicked,
 }

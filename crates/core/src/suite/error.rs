@@ -144,7 +144,16 @@ impl SuiteError {
         let hint = Some(hint.into()).filter(|h| !h.is_empty());
         let hint = hint.or_else(|| match &problem {
             Problem::Quantity { error, .. } => Some(error.hint()),
-            _ => None,
+            Problem::MixSum(_) => Some("make its parts sum to 100".to_owned()),
+            Problem::Unreadable(_) => Some("name a file that can be read".to_owned()),
+            Problem::Syntax(_)
+            | Problem::UnknownKey { .. }
+            | Problem::UnknownWord { .. }
+            | Problem::Missing { .. } => {
+                Some("compare it with a suite that `kvdyno new FILE` writes".to_owned())
+            }
+            // These say what must be instead.
+            Problem::WrongType { .. } | Problem::OutOfRange { .. } | Problem::Conflict(_) => None,
         });
         SuiteError(Box::new(Detail { place, problem, hint }))
     }

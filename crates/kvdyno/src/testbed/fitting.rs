@@ -25,7 +25,8 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         {
             let (name, ability, phase) = (kind.name, ability.told(), &phase.name);
             return Err(Failure::usage(format!(
-                "testbed {name} cannot {ability} while it is up, as phase {phase} asks of it"
+                "testbed {name} cannot {ability} while it is up, as phase {phase} asks of it; \
+                 choose one that can (`kvdyno testbed kinds` lists them)"
             )));
         }
     }

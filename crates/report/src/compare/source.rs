@@ -62,7 +62,7 @@ pub enum CompareError {
     #[error("not compared: {}; --allow-unequal compares them all the same", .0.join("; "))]
     Unequal(Vec<String>),
     /// A condition is about a figure that has no margin.
-    #[error("{condition}: comparisons know {known}")]
+    #[error("{condition}: comparisons know {known}; write one of these")]
     NoMargin {
         /// The condition.
         condition: String,
@@ -78,7 +78,9 @@ pub enum CompareError {
         problem: String,
     },
     /// A condition is about a phase or operations that neither side has.
-    #[error("{condition}: no such phase or operations on both sides; they have {known}")]
+    #[error(
+        "{condition}: no such phase or operations on both sides, which have {known}; write one of these"
+    )]
     NotThere {
         /// The condition.
         condition: String,

@@ -15,7 +15,7 @@ pub enum FoldError {
         found: u32,
     },
     /// Something happened in a run that never began, or to a store that never did.
-    #[error("{what} without a begin; the events are not those of a whole run")]
+    #[error("{what} without a begin: name the events of a whole run")]
     NoBegin {
         /// What happened.
         what: &'static str,

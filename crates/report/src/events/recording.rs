@@ -14,7 +14,7 @@ pub const EVENTS_FILE: &str = "events.jsonl";
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The file cannot be read.
-    #[error("cannot read the events: {0}")]
+    #[error("cannot read the events: {0}; name the events.jsonl of a result")]
     Unreadable(#[from] io::Error),
     /// A line is no event that this kvdyno knows.
     #[error("line {line} of the events: {problem}; read them with the kvdyno that wrote them")]
@@ -33,7 +33,7 @@ pub enum RecordingError {
         source: FoldError,
     },
     /// There is no event.
-    #[error("there are no events")]
+    #[error("there are no events: name the events.jsonl of a result")]
     Empty,
 }
 

@@ -30,13 +30,15 @@ pub enum ResultFileError {
         source: io::Error,
     },
     /// The file is larger than any result.
-    #[error("{path} is larger than {} MiB: not a kvdyno result", LARGEST >> 20)]
+    #[error("{path} is larger than {} MiB; name a result folder or its result.json", LARGEST >> 20)]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
     /// The file is not a result.
-    #[error("{path}, line {line}, column {column}: {problem}; is it a kvdyno result?")]
+    #[error(
+        "{path}, line {line}, column {column}: {problem}; name a result folder or its result.json"
+    )]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -59,7 +61,9 @@ pub enum ResultFileError {
         found: u64,
     },
     /// A count in the file is beyond all measure.
-    #[error("{path}: phase {phase}: verification counts above 2^53; is it a kvdyno result?")]
+    #[error(
+        "{path}: phase {phase}: verification counts above 2^53; name a result as kvdyno wrote it"
+    )]
     Count {
         /// The file.
         path: PathBuf,
@@ -67,7 +71,7 @@ pub enum ResultFileError {
         phase: String,
     },
     /// A histogram in the file is broken.
-    #[error("{path}: phase {phase}: {source}")]
+    #[error("{path}: phase {phase}: {source}; name a result as kvdyno wrote it")]
     Histogram {
         /// The file.
         path: PathBuf,

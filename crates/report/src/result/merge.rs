@@ -30,7 +30,7 @@ pub enum MergeError {
     #[error("merge needs the results of two or more parts; name each part's folder")]
     TooFew,
     /// They differ in something that all parts share.
-    #[error("part {part} differs from the first in its {what}: they are not one load")]
+    #[error("part {part} differs from the first in its {what}: name the parts of one load")]
     Differs {
         /// Number of the part, from 1.
         part: u32,
@@ -54,7 +54,7 @@ pub enum MergeError {
         count: u32,
     },
     /// A histogram cannot be decoded.
-    #[error("phase {phase}: {source}")]
+    #[error("phase {phase}: {source}; name results as kvdyno wrote them")]
     Histogram {
         /// Name of the phase.
         phase: String,

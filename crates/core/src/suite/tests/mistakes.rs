@@ -76,8 +76,14 @@ const PHASE: [(&str, &str); 15] = [
         "t.toml:7:8: phase `get` loads, so its mix may only insert; \
                           leave out `load` or `mix`",
     ),
-    ("label = \"a\nb\"", "t.toml:9:11: invalid basic string, expected `\"`"),
-    ("name = \"get\"", "t.toml:9:1: duplicate key"),
+    (
+        "label = \"a\nb\"",
+        "t.toml:9:11: invalid basic string, expected `\"`; compare it with a suite that `kvdyno new FILE` writes",
+    ),
+    (
+        "name = \"get\"",
+        "t.toml:9:1: duplicate key; compare it with a suite that `kvdyno new FILE` writes",
+    ),
 ];
 
 #[test]
@@ -98,7 +104,10 @@ fn a_mistake_is_one_line_and_a_short_excerpt() {
     let error = mistake("name = \"x\"\n\"a\\nb\" = 1\n[[phase]]\nname = \"a\"\n");
     assert!(error.to_string().starts_with("t.toml:2:1: unknown key `a\\nb` in the suite"));
     let error = mistake(&format!("x = [{}true]\nnmae = [", "1, ".repeat(500)));
-    assert_eq!(error.to_string(), "t.toml:2:9: unclosed array, expected `]`");
+    assert_eq!(
+        error.to_string(),
+        "t.toml:2:9: unclosed array, expected `]`; compare it with a suite that `kvdyno new FILE` writes"
+    );
     let long = format!("title = {}[1]", " ".repeat(500));
     let excerpt = mistake(&format!("{long}\nname = \"x\"\nphase = [{{ name = \"a\" }}]\n"));
     let lines: Vec<usize> =
