@@ -47,7 +47,7 @@ impl FolderTrouble {
         if self.first.is_none() {
             warn_user!(
                 "kvdyno: {error}; the run goes on and its tables are printed, but its folder will \
-                 not hold everything: make room, or choose another with --out"
+                 not hold everything"
             );
         }
         self.note(&error.to_string());
