@@ -30,6 +30,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// Show a result again, and write its report anew.
     Report(ReportArguments),
+    /// Show the page of a result in the browser, of a run that goes on, too.
+    View(ViewArguments),
     /// Tell what servers cost, what one gets for it, and how many a load needs.
     Cost(CostArguments),
     /// Do the run of a result again.
@@ -85,6 +87,23 @@ pub enum SuitesCommand {
 pub struct NewArguments {
     /// The file to write, such as mine.toml.
     pub file: PathBuf,
+}
+
+/// `kvdyno view`.
+#[derive(Args, Debug)]
+pub struct ViewArguments {
+    /// Result folder or its result.json; of a run that goes on, too.
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+}
+
+/// How long the page of a run is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ConsoleArgument {
+    /// While the run lasts.
+    Run,
+    /// Until Ctrl-C.
+    Stay,
 }
 
 /// `kvdyno completions`.
@@ -250,6 +269,11 @@ pub struct ExecutionArguments {
     /// Keep every event of the run in events.jsonl, beside the result (docs/RESULTS.md).
     #[arg(long)]
     pub events: bool,
+    /// Serve a page that shows the run while it lasts, on this machine only; with =stay until Ctrl-C
+    /// (docs/CONSOLE.md).
+    #[arg(long, value_enum, value_name = "HOW LONG", num_args = 0..=1, require_equals = true,
+          default_missing_value = "run")]
+    pub console: Option<ConsoleArgument>,
     /// A suspect measurement ends with exit code 2, too.
     #[arg(long)]
     pub strict: bool,

@@ -8,6 +8,7 @@ mod added;
 mod args;
 mod check;
 mod compare;
+mod console;
 mod cost;
 mod device;
 mod dry_run;
@@ -110,6 +111,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
+        Command::View(arguments) => console::view(&arguments),
         Command::Cost(arguments) => cost::cost(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),
         Command::Merge(arguments) => results::merge(&arguments),

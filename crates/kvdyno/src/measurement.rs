@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use kvdyno_core::measure;
-use kvdyno_core::suite::Plan;
 use kvdyno_report::events::Event;
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{RunResult, TrialNumber};
 
 use crate::args::ExecutionArguments;
+use crate::console::Console;
 use crate::cost;
 use crate::exit::{Exit, Failure};
 use crate::output::{Manner, Output};
@@ -22,12 +22,13 @@ use crate::target::Checked;
 /// # Errors
 /// [`Failure`] if the folder, or a file in it, cannot be made.
 pub fn begin(
-    plan: &Plan,
+    options: &RunOptions<'_>,
     arguments: &ExecutionArguments,
     command: Vec<String>,
     trial: Option<(TrialNumber, &Path)>,
 ) -> Result<Output, Failure> {
     let (started, origin) = (SystemTime::now(), measure::now());
+    let plan = options.plan;
     let mut result = RunResult::begin(plan, &command, started);
     result.compare_unequal = arguments.allow_unequal;
     result.trial = trial.map(|(number, _)| number);
@@ -38,6 +39,7 @@ pub fn begin(
         quiet: arguments.quiet || arguments.json,
         strict: arguments.strict,
         events: arguments.events,
+        listener: options.console.as_ref().map(Console::listener),
     };
     Output::new(folder, result, origin, manner)
 }

@@ -16,6 +16,7 @@ use kvdyno_report::files::REPORT_FILE;
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{RESULT_FILE, RunResult, Status, rfc3339};
 
+use crate::console::Listener;
 use crate::exit::{Exit, Failure};
 use crate::progress::ProgressLine;
 use kept::Kept;
@@ -26,7 +27,7 @@ const SHOWN: Duration = Duration::from_millis(100);
 const TOO_SLOW: &str = "its disk was too slow";
 
 /// How a run tells of itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Default)]
 pub struct Manner {
     /// No progress line.
     pub quiet: bool,
@@ -34,6 +35,8 @@ pub struct Manner {
     pub strict: bool,
     /// Every event is kept in the result's folder.
     pub events: bool,
+    /// Who shows it while it lasts.
+    pub listener: Option<Listener>,
 }
 
 /// A run under way.
@@ -45,6 +48,7 @@ pub struct Output {
     folder: Subscription<Kept>,
     line: Subscription<ProgressLine>,
     recording: Option<Subscription<Recording<BufWriter<File>>>>,
+    console: Option<Subscription<Listener>>,
 }
 
 /// What a run that is over came to.
@@ -80,8 +84,9 @@ impl Output {
         let recording = file.map(|file| events.subscribe(Recording::new(BufWriter::new(file))));
         let folder = events.subscribe(Kept::new(folder));
         let line = events.subscribe(ProgressLine::new(manner.quiet));
+        let console = manner.listener.map(|listener| events.subscribe(listener));
         events.tell(Event::run_began(result));
-        Ok(Output { events, origin, strict: manner.strict, path, folder, line, recording })
+        Ok(Output { events, origin, strict: manner.strict, path, folder, line, recording, console })
     }
 
     /// Where the run tells its story.
@@ -117,6 +122,9 @@ impl Output {
     /// Leaves no folder behind: there is nothing to keep.
     pub fn discard(self) {
         self.line.leave();
+        if let Some(console) = self.console {
+            console.leave();
+        }
         if let Some(recording) = self.recording {
             drop(recording.end());
             let _ = std::fs::remove_file(self.path.join(EVENTS_FILE));
@@ -134,6 +142,8 @@ impl Output {
         let result = self.events.result();
         self.line.catch_up(SHOWN);
         self.line.leave();
+        // Viewers are told of the end before the page's server may go.
+        drop(self.console.and_then(Subscription::end));
         let recorded = self.recording.map_or(Ok(()), |recording| match recording.end() {
             Some(Heard { subscriber, missed: 0 }) => subscriber.finish().map_err(|e| e.to_string()),
             _ => Err(TOO_SLOW.to_owned()),

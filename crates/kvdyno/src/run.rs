@@ -1,5 +1,7 @@
 //! `kvdyno run` and `kvdyno rerun`: from arguments to a plan, over the stores, to the exit code.
 
+use std::sync::Arc;
+
 use clap::Parser;
 use kvdyno_core::load::Need;
 use kvdyno_core::shown::MASK;
@@ -9,7 +11,10 @@ use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
 
-use crate::args::{Arguments, Command, ExecutionArguments, RerunArguments, RunArguments};
+use crate::args::{
+    Arguments, Command, ConsoleArgument, ExecutionArguments, RerunArguments, RunArguments,
+};
+use crate::console::Console;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::fleet::{AgentsAsked, Fleets, refuse};
@@ -94,6 +99,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     recorded.execution.out = arguments.out.clone();
     // A result is of one trial.
     recorded.execution.trials = 1;
+    recorded.execution.console = None;
     carry_out(&plan, targets, &recorded.execution, result.command)
 }
 
@@ -204,14 +210,21 @@ fn carry_out(
         verify: !arguments.no_verify,
         session: session_number(),
         unseen,
+        console: arguments.console.map(|_| Console::open()).transpose()?,
     };
-    if arguments.trials > 1 {
+    let (console, interrupt) = (options.console.clone(), Arc::clone(&options.interrupt));
+    let ended = if arguments.trials > 1 {
         drop(checked);
-        return trials::run(options, &targets, arguments, &command);
+        trials::run(options, &targets, arguments, &command)
+    } else {
+        let output = begin(&options, arguments, command, None)?;
+        let exit = measure(checked, &options, &output);
+        end(output, exit, arguments)
+    };
+    if let Some(console) = console {
+        console.close(arguments.console == Some(ConsoleArgument::Stay), &interrupt);
     }
-    let output = begin(plan, arguments, command, None)?;
-    let exit = measure(checked, &options, &output);
-    end(output, exit, arguments)
+    ended
 }
 
 /// `--dry-run`: nothing is opened or set up.

@@ -13,6 +13,7 @@ use kvdyno_core::workload::Ownership;
 
 use crate::args::{CarryingArguments, DataPolicy};
 use crate::fleet::Fleets;
+use crate::console::Console;
 
 /// What all stores of a run have in common.
 pub struct RunOptions<'a> {
@@ -32,6 +33,8 @@ pub struct RunOptions<'a> {
     pub unseen: Vec<String>,
     /// Who carries the load, if not this process.
     pub fleets: Option<Fleets>,
+    /// The page that shows it while it lasts.
+    pub console: Option<Console>,
 }
 
 /// How a plan is carried.

@@ -18,7 +18,7 @@ use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::claims;
 use kvdyno_report::events::{Event, StoreEnded};
 use kvdyno_report::result::{
-    PhaseOutcome, SkippedPhase, Status, StoreResult, StoreRun, TestbedResult, Verdict,
+    ClaimResult, PhaseOutcome, SkippedPhase, Status, StoreResult, StoreRun, TestbedResult, Verdict,
     WriteAccount, rfc3339,
 };
 
@@ -264,6 +264,23 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Tells how the run stands after a phase, for those who look at it while it lasts.
+    fn judge_so_far(&self, output: &Output) {
+        let extent = Extent { planned: 1, ended: 1, failed: false };
+        let scale = self.options.plan.scale;
+        let judged = judge_run(self.reasons.clone(), extent, scale, cfg!(debug_assertions));
+        let (verdict, claims) = (Verdict::from(&judged), self.claims(output));
+        output.events().tell(Event::JudgedSoFar { verdict, claims });
+    }
+
+    /// How the suite's claims about the store stand, as far as it has come.
+    fn claims(&self, output: &Output) -> Vec<ClaimResult> {
+        output.events().look(|fold| {
+            let run = fold.result().and_then(|result| result.runs.last());
+            run.map_or_else(Vec::new, |run| claims::judge(self.options.plan, run))
+        })
+    }
+
     /// Judges the run; `planned` phases were to be run.
     fn conclude(mut self, planned: u64, output: &Output) -> Exit {
         if let Some(fleet) = self.fleet.take() {
@@ -272,7 +289,8 @@ impl<'a> Session<'a> {
         let scale = self.options.plan.scale;
         let failed = matches!(self.status, Status::Failed { .. });
         let extent = Extent { planned, ended: self.ended, failed };
-        let verdict = judge_run(self.reasons, extent, scale, cfg!(debug_assertions));
+        let verdict =
+            judge_run(std::mem::take(&mut self.reasons), extent, scale, cfg!(debug_assertions));
         self.exit = match (&self.status, self.exit) {
             (Status::Interrupted, _) => Exit::Interrupted,
             (_, Exit::Done) if verdict.level == verdict::Level::Invalid => Exit::Undecided,
@@ -287,13 +305,10 @@ impl<'a> Session<'a> {
         let events = output.events();
         events.tell(Event::StoreEnded(StoreEnded {
             verdict: Verdict::from(&verdict),
-            status: self.status,
+            status: self.status.clone(),
             at: rfc3339(SystemTime::now()),
         }));
-        let claims = events.look(|fold| {
-            let run = fold.result().and_then(|result| result.runs.last());
-            run.map_or_else(Vec::new, |run| claims::judge(self.options.plan, run))
-        });
+        let claims = self.claims(output);
         let exit = self.exit.worse(Exit::of_claims(&claims));
         events.tell(Event::Judged { claims });
         exit

@@ -76,7 +76,7 @@ fn one(
     // Whether nodes may be harmed was asked before the first trial.
     let check = |target: &Target| target.clone().check(options.plan, true);
     let checked: Vec<Checked> = order.into_iter().map(check).collect::<Result<_, Failure>>()?;
-    let output = begin(options.plan, arguments, command.to_vec(), Some((trial, &folder)))?;
+    let output = begin(options, arguments, command.to_vec(), Some((trial, &folder)))?;
     let exit = measure(checked, options, &output);
     if output.is_empty() {
         output.discard();

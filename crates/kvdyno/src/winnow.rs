@@ -139,6 +139,7 @@ fn measured(
         session: session_number(),
         unseen: stamps::cannot_see(&plan)?,
         fleets: None,
+        console: None,
     };
     let session = Session::open(&options, opened)?;
     let (started, origin) = (SystemTime::now(), measure::now());

@@ -74,6 +74,13 @@ pub enum Event {
     Probed(Box<ProbeResult>),
     /// A search has found what it looked for, or given up.
     Searched(Box<CapacityResult>),
+    /// How the measurement of the store that runs is judged so far: what is told of a phase when it is over.
+    JudgedSoFar {
+        /// Whether what was measured may be believed.
+        verdict: Verdict,
+        /// How the suite's claims about the store stand.
+        claims: Vec<ClaimResult>,
+    },
     /// The store is done with.
     StoreEnded(StoreEnded),
     /// How the suite's claims about the store stand.
@@ -148,6 +155,7 @@ impl Event {
                 | Event::ReadingAgain(_)
                 | Event::Interval(_)
                 | Event::Used(_)
+                | Event::JudgedSoFar { .. }
                 | Event::Mending { .. }
         )
     }

@@ -3,9 +3,9 @@
 
 mod account;
 mod brief;
-mod capacity;
-mod charts;
-mod page;
+pub(crate) mod capacity;
+pub(crate) mod charts;
+pub(crate) mod page;
 mod testbed;
 
 use std::path::Path;
@@ -52,6 +52,16 @@ pub fn report(result: &RunResult, folder: &Path) -> Result<String, HtmlError> {
         length if length <= LARGEST_PAGE => Ok(text),
         length => Err(HtmlError::TooLarge(length)),
     }
+}
+
+/// The data of the charts of a result, as the page has them.
+#[cfg(test)]
+pub(crate) fn charts_json(
+    result: &RunResult,
+    folder: &Path,
+) -> Result<serde_json::Value, HtmlError> {
+    let charts = Charts::new(result, &DrawnTimeline::read(folder, result))?;
+    Ok(serde_json::to_value(charts).expect("chart data is plain JSON"))
 }
 
 /// The source of uPlot with its licence (`templates/uplot/README.md` says where it comes from).

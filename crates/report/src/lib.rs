@@ -9,7 +9,6 @@ pub mod result;
 // The folder of a result, and the names and forms of its files.
 pub mod files;
 pub mod folder;
-
 // What a result says: faults' costs, claims, conditions, costs, requirements.
 pub mod account;
 pub mod claims;
@@ -24,6 +23,8 @@ pub mod trials;
 pub mod junit;
 pub mod markdown;
 pub mod terminal;
+// A run while it lasts, for its page.
+pub mod live;
 // A row of the table.
 pub mod view;
 

@@ -2,6 +2,7 @@
 //! made later tells the same as the first one. Long runs are thinned by merging neighbouring
 //! intervals: counts are added and histograms merged, percentiles never averaged.
 
+pub(crate) mod growing;
 pub(crate) mod heat;
 
 use std::collections::BTreeMap;
@@ -242,7 +243,7 @@ pub(crate) fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 impl ProcessTimeline {
     /// Merges neighbours until at most `most` points are left: bytes are added, processors
     /// weighted with their time, and of memory the most is kept.
-    fn thin(&mut self, most: usize) {
+    pub(crate) fn thin(&mut self, most: usize) {
         let factor = self.points.len().div_ceil(most).max(1);
         let merged = |points: &[Use]| {
             let length_s: f64 = points.iter().map(|point| point.length_s).sum();
@@ -285,6 +286,17 @@ impl Gathered {
 }
 
 impl PhaseTimeline {
+    /// Lines that can be drawn: of each kind, and of each clock that has been read.
+    pub(crate) fn series(&self) -> usize {
+        let has =
+            |points: &[Point], clock: fn(&Point) -> bool| usize::from(points.iter().any(clock));
+        let of_kind = |points: &Vec<Point>| {
+            1 + has(points, |point| point.service.is_some())
+                + has(points, |point| point.response.is_some())
+        };
+        self.kinds.values().map(of_kind).sum()
+    }
+
     /// Adds a row; answers how many series it began. New kinds are taken only if `room` is left.
     fn add_row(&mut self, row: &TimelineRow, room: bool) -> usize {
         if self.starts.last() != Some(&row.start_s) {

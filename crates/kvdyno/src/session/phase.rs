@@ -72,6 +72,7 @@ impl Session<'_> {
     pub(super) fn close(&self, outcome: &PhaseOutcome, output: &Output) -> PhaseResult {
         let result = outcome.result();
         output.events().tell(Event::PhaseEnded(Box::new(result.clone())));
+        self.judge_so_far(output);
         result
     }
 

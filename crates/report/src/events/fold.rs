@@ -98,6 +98,7 @@ impl Fold {
             | Event::FaultBegan { .. }
             | Event::FaultDone(_)
             | Event::Mending { .. }
+            | Event::JudgedSoFar { .. }
             | Event::Probed(_) => {}
         }
         Ok(())

@@ -12,7 +12,7 @@ const STEPS: u32 = 60;
 
 /// A search of one store. Rates are operations a second, latencies µs.
 #[derive(Serialize)]
-pub(super) struct CapacityCharts {
+pub(crate) struct CapacityCharts {
     /// Index in the charts' stores.
     store: usize,
     title: String,
@@ -33,10 +33,23 @@ struct ProbePoint {
 }
 
 impl CapacityCharts {
-    pub(super) fn all(result: &RunResult) -> Vec<CapacityCharts> {
+    pub(crate) fn all(result: &RunResult) -> Vec<CapacityCharts> {
         let runs = result.runs.iter().enumerate();
         let searches = runs.flat_map(|(store, run)| run.capacity.iter().map(move |c| (store, c)));
         searches.map(|(store, capacity)| CapacityCharts::new(store, capacity)).collect()
+    }
+
+    /// Of a search that goes on: what it has tried so far.
+    pub(crate) fn so_far(store: usize, probes: &[ProbeResult]) -> Option<CapacityCharts> {
+        let first = probes.first()?;
+        let tried = |is_open: bool| {
+            let tried = probes.iter().filter(move |probe| probe.asked.is_some() == is_open);
+            tried.map(point).collect::<Vec<_>>()
+        };
+        let mut open = tried(true);
+        open.sort_by(|a, b| a.rate.unwrap_or(0.0).total_cmp(&b.rate.unwrap_or(0.0)));
+        let title = first.phase.clone();
+        Some(CapacityCharts { store, title, open, sweep: tried(false), law: Vec::new() })
     }
 
     fn new(store: usize, capacity: &CapacityResult) -> CapacityCharts {

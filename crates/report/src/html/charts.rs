@@ -27,22 +27,24 @@ const SLIVER: f64 = 0.05;
 
 /// Everything that is drawn.
 #[derive(Serialize)]
-pub(super) struct Charts {
-    stores: Vec<String>,
-    phases: Vec<PhaseCharts>,
-    capacity: Vec<CapacityCharts>,
+pub(crate) struct Charts {
+    pub stores: Vec<String>,
+    pub phases: Vec<PhaseCharts>,
+    pub capacity: Vec<CapacityCharts>,
 }
 
+/// A phase, of one store or of several.
 #[derive(Serialize)]
-struct PhaseCharts {
-    title: String,
-    prepares: bool,
-    open: bool,
-    runs: Vec<RunCharts>,
+pub(crate) struct PhaseCharts {
+    pub title: String,
+    pub prepares: bool,
+    pub open: bool,
+    pub runs: Vec<RunCharts>,
 }
 
+/// A phase of one store, or the points that have joined it.
 #[derive(Serialize)]
-struct RunCharts {
+pub(crate) struct RunCharts {
     /// Index in `stores`.
     store: usize,
     /// Successful operations a second, the whole phase.
@@ -70,13 +72,31 @@ struct HeatChart {
 }
 
 /// Something that happened, s since the phase began.
-#[derive(Serialize)]
-struct Mark {
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Mark {
     /// `fault`, `event`, `settled` or `excursion`.
-    kind: &'static str,
-    text: String,
-    begin: f64,
-    end: f64,
+    pub kind: &'static str,
+    pub text: String,
+    pub begin: f64,
+    /// `None` while it goes on.
+    pub end: Option<f64>,
+}
+
+/// What the charts of a phase of one store are made of.
+#[derive(Default)]
+pub(crate) struct RunSource<'a> {
+    /// Index in the charts' stores.
+    pub store: usize,
+    pub rate: Option<f64>,
+    pub timeline: Option<&'a PhaseTimeline>,
+    pub uses: &'a [ProcessTimeline],
+    /// Points before these are left out: of the timeline, and of each process.
+    pub from: (usize, usize),
+    /// Columns of the heat map at most; `None` if each point has its own.
+    pub columns: Option<usize>,
+    pub service: Option<Histogram<u64>>,
+    pub response: Option<Histogram<u64>>,
+    pub marks: Vec<Mark>,
 }
 
 /// What kvdyno or a node used over time.
@@ -122,7 +142,7 @@ struct Curve {
 }
 
 impl Charts {
-    pub(super) fn new(
+    pub(crate) fn new(
         result: &RunResult,
         timeline: &DrawnTimeline,
     ) -> Result<Charts, HistogramError> {
@@ -131,10 +151,15 @@ impl Charts {
         let columns = (MOST_COLUMNS_IN_ALL / count.max(1)).clamp(10, MOST_COLUMNS);
         for (store, run) in result.runs.iter().enumerate() {
             for phase in &run.phases {
-                let over_time = timeline.phase(store, phase.index);
-                let uses = timeline.uses(store, phase.index);
-                let charts = run_charts(store, phase, (over_time, columns), uses)?;
-                match phases.iter_mut().find(|(i, p)| *i == phase.index && p.title == title(phase))
+                let charts = RunCharts::of(RunSource {
+                    timeline: timeline.phase(store, phase.index),
+                    uses: timeline.uses(store, phase.index),
+                    columns: Some(columns),
+                    ..RunSource::of_result(store, phase)?
+                });
+                match phases
+                    .iter_mut()
+                    .find(|(i, p)| *i == phase.index && p.title == title(&phase.label, &phase.name))
                 {
                     Some((_, known)) => known.runs.push(charts),
                     None => phases.push((phase.index, phase_charts(phase, charts))),
@@ -152,51 +177,84 @@ impl Charts {
     }
 }
 
-fn title(phase: &PhaseResult) -> String {
-    match phase.label.eq_ignore_ascii_case(&phase.name) {
-        true => phase.label.clone(),
-        false => format!("{} · {}", phase.label, phase.name),
+/// Label and name of a phase, once where they are the same.
+pub(crate) fn title(label: &str, name: &str) -> String {
+    match label.eq_ignore_ascii_case(name) {
+        true => label.to_owned(),
+        false => format!("{label} · {name}"),
     }
 }
 
 fn phase_charts(phase: &PhaseResult, charts: RunCharts) -> PhaseCharts {
     PhaseCharts {
-        title: title(phase),
+        title: title(&phase.label, &phase.name),
         prepares: phase.prepares(),
         open: phase.open(),
         runs: vec![charts],
     }
 }
 
-fn run_charts(
-    store: usize,
-    phase: &PhaseResult,
-    (timeline, columns): (Option<&PhaseTimeline>, usize),
-    uses: &[ProcessTimeline],
-) -> Result<RunCharts, HistogramError> {
-    let curve = |clock| -> Result<Option<Curve>, HistogramError> {
-        phase_latency(phase, clock)?.map(|latency| Ok(curve(&latency.decode()?))).transpose()
-    };
-    let slots = timeline.map_or(&[][..], |t| &t.slots);
-    let mut kinds: Vec<KindCharts> = Vec::new();
-    for (name, points) in timeline.iter().flat_map(|t| &t.kinds) {
-        let lengths: Vec<f64> = slots.iter().map(|slot| slot.length_s).collect();
-        kinds.push(kind_charts(name, points, &lengths));
+impl RunSource<'_> {
+    /// What a phase's result tells; how it went over time is to be added.
+    pub(crate) fn of_result<'a>(
+        store: usize,
+        phase: &PhaseResult,
+    ) -> Result<RunSource<'a>, HistogramError> {
+        let latency = |clock| -> Result<Option<Histogram<u64>>, HistogramError> {
+            phase_latency(phase, clock)?.map(|latency| latency.decode()).transpose()
+        };
+        Ok(RunSource {
+            store,
+            rate: phase.rate(),
+            service: latency(Clock::Service)?,
+            response: if phase.open() { latency(Clock::Response)? } else { None },
+            marks: marks(phase),
+            ..RunSource::default()
+        })
     }
-    kinds.sort_by_key(|kind| kind.name != ALL_KINDS);
-    Ok(RunCharts {
-        store,
-        rate: phase.rate().and_then(rounded),
-        start: slots.iter().map(|slot| (slot.start_s * 1e3).round() / 1e3).collect(),
-        length: slots.iter().map(|slot| (slot.length_s * 1e3).round() / 1e3).collect(),
-        backlog: slots.iter().map(|slot| slot.backlog).collect(),
-        kinds,
-        heat: heat_chart(timeline.map_or(&[], |timeline| &timeline.heat), slots.len(), columns),
-        service_curve: curve(Clock::Service)?,
-        response_curve: if phase.open() { curve(Clock::Response)? } else { None },
-        processes: uses.iter().map(process_charts).collect(),
-        marks: marks(phase),
-    })
+}
+
+impl RunCharts {
+    pub(crate) fn of(source: RunSource<'_>) -> RunCharts {
+        let (from, used_from) = source.from;
+        let slots = source.timeline.map_or(&[][..], |timeline| after(&timeline.slots, from));
+        let lengths: Vec<f64> = slots.iter().map(|slot| slot.length_s).collect();
+        // A phase with one kind only is charted once.
+        let is_one = source.timeline.is_some_and(|timeline| timeline.kinds.len() == 2);
+        let kinds = source.timeline.iter().flat_map(|timeline| &timeline.kinds);
+        let mut kinds: Vec<KindCharts> = kinds
+            .filter(|(name, _)| !is_one || *name == ALL_KINDS)
+            .map(|(name, points)| kind_charts(name, points, from, &lengths))
+            .collect();
+        kinds.sort_by_key(|kind| kind.name != ALL_KINDS);
+        let heat = source.timeline.map_or(&[][..], |timeline| after(&timeline.heat, from));
+        let uses = source.uses.iter();
+        RunCharts {
+            store: source.store,
+            rate: source.rate.and_then(rounded),
+            start: slots.iter().map(|slot| millis(slot.start_s)).collect(),
+            length: slots.iter().map(|slot| millis(slot.length_s)).collect(),
+            backlog: slots.iter().map(|slot| slot.backlog).collect(),
+            kinds,
+            heat: heat_chart(heat, slots.len(), source.columns.unwrap_or(usize::MAX)),
+            service_curve: source.service.as_ref().map(curve),
+            response_curve: source.response.as_ref().map(curve),
+            processes: uses
+                .map(|line| process_charts(&line.process, after(&line.points, used_from)))
+                .collect(),
+            marks: source.marks,
+        }
+    }
+}
+
+/// What follows the first `from`.
+fn after<T>(all: &[T], from: usize) -> &[T] {
+    &all[from.min(all.len())..]
+}
+
+/// Seconds, to the millisecond.
+fn millis(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
 }
 
 /// The heat of `slots` points in at most `most` columns.
@@ -208,8 +266,9 @@ fn heat_chart(heat: &[Heat], slots: usize, most: usize) -> HeatChart {
 
 fn marks(phase: &PhaseResult) -> Vec<Mark> {
     let mark = |kind, text: &str, begin: u64, end: u64| {
-        let seconds = |ns: u64| (ns as f64 / 1e6).round() / 1e3;
-        Mark { kind, text: text.trim_end().to_owned(), begin: seconds(begin), end: seconds(end) }
+        let seconds = |ns: u64| millis(ns as f64 / 1e9);
+        let (text, end) = (text.trim_end().to_owned(), Some(seconds(end)));
+        Mark { kind, text, begin: seconds(begin), end }
     };
     let faults = moments(&phase.faults);
     let faults = faults.iter().map(|fault| {
@@ -226,15 +285,14 @@ fn marks(phase: &PhaseResult) -> Vec<Mark> {
     faults.chain(events).chain(settled).chain(excursions).collect()
 }
 
-fn process_charts(line: &ProcessTimeline) -> ProcessCharts {
+fn process_charts(name: &str, points: &[Use]) -> ProcessCharts {
     let of = |figure: fn(&Use) -> Option<f64>| {
-        line.points.iter().map(|point| rounded(figure(point)?)).collect()
+        points.iter().map(|point| rounded(figure(point)?)).collect()
     };
-    let seconds = |figure: fn(&Use) -> f64| {
-        line.points.iter().map(|point| (figure(point) * 1e3).round() / 1e3).collect()
-    };
+    let seconds =
+        |figure: fn(&Use) -> f64| points.iter().map(|point| millis(figure(point))).collect();
     ProcessCharts {
-        name: line.process.clone(),
+        name: name.to_owned(),
         start: seconds(|point| point.start_s),
         length: seconds(|point| point.length_s),
         processors: of(|point| Some(point.processors)),
@@ -244,7 +302,9 @@ fn process_charts(line: &ProcessTimeline) -> ProcessCharts {
     }
 }
 
-fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {
+/// Of the points after the first `from`, which are `lengths` long.
+fn kind_charts(name: &str, all: &[Point], from: usize, lengths: &[f64]) -> KindCharts {
+    let points = after(all, from);
     let mut lengths = lengths.to_vec();
     let sliver = joins_sliver(&mut lengths);
     let per_second = |count: fn(&Point) -> u64| {
@@ -260,8 +320,8 @@ fn kind_charts(name: &str, points: &[Point], lengths: &[f64]) -> KindCharts {
         rate: per_second(|point| point.ok.saturating_sub(point.drained)),
         missed: per_second(|point| point.missed),
         failed: per_second(|point| point.failed),
-        service: bands(points, |point| point.service),
-        response: bands(points, |point| point.response),
+        service: bands(all, from, |point| point.service),
+        response: bands(all, from, |point| point.response),
     }
 }
 
@@ -279,12 +339,13 @@ fn joins_sliver(lengths: &mut [f64]) -> bool {
     }
 }
 
-fn bands(points: &[Point], clock: fn(&Point) -> Option<Percentiles>) -> Option<Bands> {
-    if points.iter().all(|point| clock(point).is_none()) {
+/// Percentiles of the points after the first `from`; `None` if no point has any.
+fn bands(all: &[Point], from: usize, clock: fn(&Point) -> Option<Percentiles>) -> Option<Bands> {
+    if all.iter().all(|point| clock(point).is_none()) {
         return None;
     }
     let line = |figure: fn(Percentiles) -> u64| {
-        points.iter().map(|p| rounded(figure(clock(p)?) as f64 / 1e3)).collect()
+        after(all, from).iter().map(|p| rounded(figure(clock(p)?) as f64 / 1e3)).collect()
     };
     Some(Bands {
         p50: line(|p| p.p50),
@@ -320,10 +381,10 @@ mod tests {
     #[test]
     fn a_sliver_at_the_end_takes_its_rate_from_both_intervals() {
         let point = |ok| Point { ok, ..Point::default() };
-        let charts = kind_charts("get", &[point(100), point(90), point(10)], &[1.0, 0.99, 0.01]);
+        let charts = kind_charts("get", &[point(100), point(90), point(10)], 0, &[1.0, 0.99, 0.01]);
         assert_eq!(charts.rate, [Some(100.0); 3]);
         let last = Point { drained: 5, ..point(30) };
-        let charts = kind_charts("get", &[point(100), last], &[1.0, 0.5]);
+        let charts = kind_charts("get", &[point(100), last], 0, &[1.0, 0.5]);
         assert_eq!(charts.rate, [Some(100.0), Some(50.0)], "without what ended later");
     }
 
@@ -347,7 +408,7 @@ mod tests {
         let settled_ns = Some(5_500_000_000);
         phase.course = Some(CourseResult { settled_ns, excursions, ..CourseResult::default() });
         let found: Vec<_> = marks(&phase).iter().map(|m| (m.kind, m.begin, m.end)).collect();
-        assert_eq!(found, [("settled", 5.5, 5.5), ("excursion", 2.0, 3.0)]);
+        assert_eq!(found, [("settled", 5.5, Some(5.5)), ("excursion", 2.0, Some(3.0))]);
     }
 
     #[test]

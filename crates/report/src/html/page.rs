@@ -10,7 +10,7 @@ use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
 use crate::ranking::{Ranking, store_labels};
 use crate::reasons::told_reasons;
-use crate::result::{AnomalyResult, HistogramError, RunResult, StoreRun, moments};
+use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun, moments};
 use crate::terminal::row_cells;
 use crate::view::{Scope, rows};
 use crate::wording::{
@@ -46,9 +46,16 @@ const SCRIPT: &str = concat!(
     include_str!("../../templates/page/page.js")
 );
 
+/// The same, for a page that is told what happens.
+const LIVE_SCRIPT: &str = concat!(
+    include_str!("../../templates/page/charts.js"),
+    include_str!("../../templates/page/page.js"),
+    include_str!("../../templates/page/live.js")
+);
+
 #[derive(Template)]
 #[template(path = "report.html")]
-pub(super) struct Page {
+pub(crate) struct Page {
     suite: String,
     title: String,
     resources: Vec<ResourceRow>,
@@ -91,7 +98,7 @@ struct StoreCard {
     label: String,
     version: String,
     url: String,
-    level: &'static str,
+    level: String,
     class: &'static str,
     status: Option<String>,
     reasons: Vec<ReasonLine>,
@@ -124,7 +131,7 @@ struct Row {
 }
 
 impl Page {
-    pub(super) fn new(
+    pub(crate) fn new(
         result: &RunResult,
         charts: &Charts,
         is_live: bool,
@@ -133,7 +140,10 @@ impl Page {
         let labels = store_labels(result);
         let mut stores = Vec::new();
         for (run, label) in result.runs.iter().zip(&labels) {
-            stores.push(store_card(result, run, label, unit)?);
+            let card = store_card(result, run, label, unit)?;
+            let so_far = is_live && run.status == Status::Running;
+            let level = if so_far { format!("{} so far", card.level) } else { card.level };
+            stores.push(StoreCard { status: status(&run.status, is_live), level, ..card });
         }
         let anomalies = anomalies(result, &labels);
         let total: u64 = result
@@ -151,7 +161,7 @@ impl Page {
             },
             debug: result.kvdyno.debug,
             when: moment_text(&result.started),
-            status: status_text(&result.status).map(|status| cut(&status)),
+            status: status(&result.status, is_live),
             facts: facts(result),
             stamp: difference_stamp(result),
             unit: unit.name(),
@@ -178,8 +188,16 @@ impl Page {
             charts_style: include_str!("../../templates/uplot/uPlot.min.css"),
             style: page_style(),
             library: chart_library(),
-            script: SCRIPT,
+            script: if is_live { LIVE_SCRIPT } else { SCRIPT },
         })
+    }
+}
+
+/// How far a run came, where it is not simply complete.
+fn status(status: &Status, is_live: bool) -> Option<String> {
+    match status {
+        Status::Running if is_live => Some("goes on".to_owned()),
+        status => status_text(status).map(|status| cut(&status)),
     }
 }
 
@@ -210,9 +228,9 @@ fn store_card(
         label: cut(label),
         version: run.store.version.as_deref().map_or("version unknown".to_owned(), cut),
         url: cut(&run.store.url),
-        level: run.verdict.as_ref().map_or("not judged", |verdict| verdict.level.name()),
+        level: run.verdict.as_ref().map_or("not judged", |v| v.level.name()).to_owned(),
         class: run.verdict.as_ref().map_or("unjudged", |verdict| verdict.level.name()),
-        status: status_text(&run.status).map(|status| cut(&status)),
+        status: None,
         reasons: reasons(run),
         durability,
         consistency,

@@ -1,0 +1,154 @@
+//! `--console` and `kvdyno view`: the page of a result, served to browsers on this machine while a run lasts, or
+//! afterwards. It listens to the run as everybody does, on a thread of its own, and delays nothing.
+
+mod http;
+mod server;
+mod viewers;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use kvdyno_core::load::Interrupt;
+use kvdyno_report::events::Event;
+use kvdyno_report::events::stream::Subscriber;
+use kvdyno_report::live::{self, LiveRun};
+use kvdyno_report::result::{RESULT_FILE, RunResult, Status};
+
+use crate::args::ViewArguments;
+use crate::exit::{Exit, Failure};
+use crate::signals;
+use server::serve;
+use viewers::{Story, Viewers};
+
+/// How often a result that may change is looked at.
+const LOOK: Duration = Duration::from_secs(2);
+/// How often it is asked whether the user has had enough.
+const ASK: Duration = Duration::from_millis(100);
+/// How long viewers may take to hear of the end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A page of a run that lasts.
+#[derive(Clone)]
+pub struct Console(Arc<Viewers<LiveRun>>);
+
+impl Console {
+    /// Serves the page, and says where.
+    ///
+    /// # Errors
+    /// [`Failure`] if no port can be opened.
+    pub fn open() -> Result<Console, Failure> {
+        let viewers = Arc::new(Viewers::new(LiveRun::default()));
+        tell_address(serve(Arc::clone(&viewers)))?;
+        Ok(Console(viewers))
+    }
+
+    /// Tells viewers of a run.
+    pub fn listener(&self) -> Listener {
+        Listener(Arc::clone(&self.0))
+    }
+
+    /// The run is over: viewers hear of it, and where they may `stay`, until the user ends it.
+    pub fn close(&self, stay: bool, interrupt: &Interrupt) {
+        if stay && !interrupt.is_raised() {
+            warn_user!("kvdyno: the console stays until Ctrl-C");
+            while !interrupt.is_raised() {
+                std::thread::sleep(ASK);
+            }
+        }
+        self.0.end(FAREWELL);
+    }
+}
+
+/// Hears the run for its viewers.
+pub struct Listener(Arc<Viewers<LiveRun>>);
+
+impl Subscriber for Listener {
+    fn hear(&mut self, event: &Event) {
+        self.0.change(|live| live.hear(event));
+    }
+}
+
+impl Story for LiveRun {
+    fn page(&self) -> Result<String, String> {
+        LiveRun::page(self).map_err(|error| error.to_string())
+    }
+
+    fn snapshot(&self) -> String {
+        LiveRun::snapshot(self)
+    }
+}
+
+/// A result on disk.
+struct FolderStory {
+    page: String,
+    message: String,
+    is_running: bool,
+}
+
+impl FolderStory {
+    fn read(path: &Path) -> Result<FolderStory, String> {
+        let result = RunResult::load(path).map_err(|error| error.to_string())?;
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        let (page, message) =
+            live::of_folder(&result, folder).map_err(|error| error.to_string())?;
+        Ok(FolderStory { page, message, is_running: result.status == Status::Running })
+    }
+}
+
+impl Story for FolderStory {
+    fn page(&self) -> Result<String, String> {
+        Ok(self.page.clone())
+    }
+
+    fn snapshot(&self) -> String {
+        self.message.clone()
+    }
+}
+
+/// `kvdyno view`: the page of a result folder, until Ctrl-C.
+///
+/// # Errors
+/// [`Failure`] if the result cannot be read or no port can be opened.
+pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
+    let path = &arguments.result;
+    let story = FolderStory::read(path).map_err(Failure::usage)?;
+    let mut is_running = story.is_running;
+    let interrupt = signals::watch().map_err(Failure::internal)?;
+    let viewers = Arc::new(Viewers::new(story));
+    tell_address(serve(Arc::clone(&viewers)))?;
+    let (mut seen, mut waited) = (changed_at(path), Duration::ZERO);
+    while !interrupt.is_raised() {
+        std::thread::sleep(ASK);
+        waited += ASK;
+        if is_running && waited >= LOOK {
+            waited = Duration::ZERO;
+            let now = changed_at(path);
+            if now != seen
+                && let Ok(story) = FolderStory::read(path)
+            {
+                (seen, is_running) = (now, story.is_running);
+                viewers.change(|known| {
+                    *known = story;
+                    Some(known.snapshot())
+                });
+            }
+        }
+    }
+    viewers.end(FAREWELL);
+    Ok(Exit::Done)
+}
+
+/// When the result was written last.
+fn changed_at(path: &Path) -> Option<SystemTime> {
+    let file = if path.is_dir() { path.join(RESULT_FILE) } else { PathBuf::from(path) };
+    std::fs::metadata(file).and_then(|file| file.modified()).ok()
+}
+
+fn tell_address(served: io::Result<String>) -> Result<(), Failure> {
+    let address = served
+        .map_err(|error| Failure::internal(format!("the console cannot be served: {error}")))?;
+    warn_user!("kvdyno: console at {address}");
+    Ok(())
+}

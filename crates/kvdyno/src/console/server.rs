@@ -1,0 +1,194 @@
+//! Serves a page to browsers of this machine: only to those who know the token, only under the server's own name, only to
+//! pages of its own.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::http::{Request, answer, begin_stream, message, still_here};
+use super::viewers::{Next, Story, Viewers};
+
+/// Most connections at a time.
+const MOST_CONNECTIONS: usize = 64;
+/// How long a request may take, and how long nobody may read what is sent.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a stream on which nothing happens shows that it goes on.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+
+/// What the server knows of itself.
+struct Identity {
+    port: u16,
+    token: String,
+}
+
+/// Serves `viewers`' page on loopback for as long as the process lives. Gives its address, with the token.
+///
+/// # Errors
+/// If no port can be opened.
+pub fn serve<S: Story>(viewers: Arc<Viewers<S>>) -> io::Result<String> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let identity = Arc::new(Identity { port: listener.local_addr()?.port(), token: token()? });
+    let address = format!("http://127.0.0.1:{}/?token={}", identity.port, identity.token);
+    std::thread::Builder::new().name("console".to_owned()).spawn(move || {
+        let open = Arc::new(AtomicUsize::new(0));
+        for stream in listener.incoming().flatten() {
+            if open.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
+                open.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (viewers, identity, left) = (viewers.clone(), identity.clone(), open.clone());
+            std::thread::spawn(move || {
+                let _ = converse(&stream, &identity, &viewers);
+                left.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    })?;
+    Ok(address)
+}
+
+/// 128 bits that nobody can guess, in hexadecimal digits.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn converse<S: Story>(
+    stream: &TcpStream,
+    identity: &Identity,
+    viewers: &Viewers<S>,
+) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let request = Request::read(stream)?;
+    let refuse = |status: &str, why: &str| answer(stream, status, "text/plain", "", why);
+    match identity.permits(&request) {
+        Permit::Refused(status, why) => refuse(status, why),
+        Permit::Enters => {
+            let Identity { port, token } = identity;
+            // The token leaves the address: what is copied from there opens nothing. Cookies are of all ports.
+            let cookie = format!(
+                "Location: /\r\nSet-Cookie: kvdyno-{port}={token}; HttpOnly; SameSite=Strict; Path=/\r\n"
+            );
+            answer(stream, "303 See Other", "text/plain", &cookie, "")
+        }
+        Permit::Granted => match request.path.as_str() {
+            "/" => match viewers.page() {
+                Ok(page) => answer(stream, "200 OK", "text/html", "", &page),
+                Err(why) => refuse("500 Internal Server Error", &why),
+            },
+            "/events" => tell(stream, viewers),
+            _ => refuse("404 Not Found", "there is no such page\n"),
+        },
+    }
+}
+
+/// Tells a viewer all, then what happens.
+fn tell<S: Story>(stream: &TcpStream, viewers: &Viewers<S>) -> io::Result<()> {
+    begin_stream(stream)?;
+    let seat = viewers.join();
+    loop {
+        match seat.next(SIGN_OF_LIFE) {
+            Next::Message(text) => message(stream, &text)?,
+            Next::Nothing => still_here(stream)?,
+            Next::Over => return Ok(()),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Permit {
+    /// The token is right: it is exchanged for a cookie.
+    Enters,
+    Granted,
+    Refused(&'static str, &'static str),
+}
+
+impl Identity {
+    fn permits(&self, request: &Request) -> Permit {
+        let forbidden = |why| Permit::Refused("403 Forbidden", why);
+        let names = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
+        let own = |host: &str| names.iter().any(|name| name == host);
+        // Another name for this address is another site's.
+        if !request.header("host").is_some_and(own) {
+            return forbidden("this is not the name of the console\n");
+        }
+        let origin =
+            request.header("origin").map(|origin| origin.strip_prefix("http://").is_some_and(own));
+        let site = request.header("sec-fetch-site");
+        let other_site = site.is_some_and(|site| !["same-origin", "none"].contains(&site));
+        if origin == Some(false) || other_site {
+            return forbidden("another site asks\n");
+        }
+        if request.method != "GET" {
+            return Permit::Refused("405 Method Not Allowed", "the console only shows\n");
+        }
+        if request.path == "/"
+            && let Some(token) = request.query.strip_prefix("token=")
+        {
+            let refused = forbidden("this token is none of this console\n");
+            return if self.is_token(token) { Permit::Enters } else { refused };
+        }
+        let cookie = request.cookie(&format!("kvdyno-{}", self.port));
+        match cookie.is_some_and(|cookie| self.is_token(cookie)) {
+            true => Permit::Granted,
+            false => Permit::Refused(
+                "401 Unauthorized",
+                "open the address that kvdyno has printed, with its token\n",
+            ),
+        }
+    }
+
+    /// Takes as long for a wrong one that begins well as for any other.
+    fn is_token(&self, text: &str) -> bool {
+        let differing = text.bytes().zip(self.token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+        text.len() == self.token.len() && differing == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(target: &str, method: &str, headers: &[&str]) -> u16 {
+        let identity = Identity { port: 8000, token: "0123456789abcdef".to_owned() };
+        let head = format!("{method} {target} HTTP/1.1\r\n{}\r\n\r\n", headers.join("\r\n"));
+        match identity.permits(&Request::read(head.as_bytes()).unwrap()) {
+            Permit::Enters => 303,
+            Permit::Granted => 200,
+            Permit::Refused(status, _) => status[..3].parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn only_who_knows_the_token_on_a_page_of_the_console_is_let_in() {
+        let (host, cookie) = ("Host: 127.0.0.1:8000", "Cookie: a=b; kvdyno-8000=0123456789abcdef");
+        let get = |target, headers: &[&str]| asked(target, "GET", headers);
+        assert_eq!(get("/?token=0123456789abcdef", &[host]), 303);
+        assert_eq!(get("/?token=0123456789abcde0", &[host]), 403);
+        assert_eq!(get("/?token=", &[host]), 403);
+        assert_eq!(get("/", &[host]), 401);
+        assert_eq!(get("/events", &[host, "Cookie: kvdyno-8001=0123456789abcdef"]), 401);
+        assert_eq!(get("/events", &[host, cookie]), 200);
+        assert_eq!(get("/", &["Host: localhost:8000", cookie]), 200);
+        // Another name, another site, another page that asks; and nothing that would change anything.
+        assert_eq!(get("/", &["Host: evil.example:8000", cookie]), 403);
+        assert_eq!(get("/", &[cookie]), 403);
+        assert_eq!(get("/events", &[host, cookie, "Origin: http://evil.example"]), 403);
+        assert_eq!(get("/events", &[host, cookie, "Origin: null"]), 403);
+        assert_eq!(get("/events", &[host, cookie, "Origin: http://127.0.0.1:8000"]), 200);
+        assert_eq!(get("/", &[host, cookie, "Sec-Fetch-Site: cross-site"]), 403);
+        for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+            assert_eq!(asked("/stop", method, &[host, cookie]), 405, "{method}");
+        }
+    }
+
+    #[test]
+    fn tokens_differ() {
+        let (one, other) = (token().unwrap(), token().unwrap());
+        assert!(one.len() == 32 && one != other);
+    }
+}

@@ -1,0 +1,249 @@
+//! Those who look at a page. Each has a queue; one that reads too slowly loses what waits for it, and gets all that there
+//! is anew. Nobody is waited for.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Most bytes that wait for a viewer.
+const MOST_WAITING: usize = 1 << 20;
+
+/// What is looked at.
+pub trait Story: Send + 'static {
+    /// The whole page.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    fn page(&self) -> Result<String, String>;
+
+    /// All that the page is to be told.
+    fn snapshot(&self) -> String;
+}
+
+/// A story and its viewers.
+pub struct Viewers<S> {
+    told: Mutex<Told<S>>,
+}
+
+struct Told<S> {
+    story: S,
+    queues: Vec<Arc<Queue>>,
+    is_over: bool,
+}
+
+/// What waits for one viewer.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Arc<str>>,
+    bytes: usize,
+    /// It has lost messages, or has had none yet.
+    needs_all: bool,
+    /// Nothing more will come.
+    is_over: bool,
+    is_gone: bool,
+}
+
+/// A place among the viewers; leaves with it.
+pub struct Seat<'a, S: Story> {
+    viewers: &'a Viewers<S>,
+    queue: Arc<Queue>,
+}
+
+/// What a viewer gets next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A message.
+    Message(Arc<str>),
+    /// Nothing came in this time.
+    Nothing,
+    /// Nothing more will.
+    Over,
+}
+
+impl<S: Story> Viewers<S> {
+    /// Of a story, nobody yet.
+    pub fn new(story: S) -> Viewers<S> {
+        Viewers { told: Mutex::new(Told { story, queues: Vec::new(), is_over: false }) }
+    }
+
+    /// Changes the story, and tells every viewer what that gives.
+    pub fn change(&self, change: impl FnOnce(&mut S) -> Option<String>) {
+        let mut told = locked(&self.told);
+        let Some(message) = change(&mut told.story) else { return };
+        let message: Arc<str> = message.into();
+        told.queues.retain(|queue| queue.push(&message));
+    }
+
+    /// The whole page.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub fn page(&self) -> Result<String, String> {
+        locked(&self.told).story.page()
+    }
+
+    /// One more viewer, whose first message is all that there is.
+    pub fn join(&self) -> Seat<'_, S> {
+        let mut told = locked(&self.told);
+        let waiting = Waiting { needs_all: true, is_over: told.is_over, ..Waiting::default() };
+        let queue = Arc::new(Queue { waiting: Mutex::new(waiting), changed: Condvar::new() });
+        told.queues.push(Arc::clone(&queue));
+        Seat { viewers: self, queue }
+    }
+
+    /// Nothing more will be told; those who read have so long to hear the rest.
+    pub fn end(&self, patience: Duration) {
+        let queues = {
+            let mut told = locked(&self.told);
+            told.is_over = true;
+            told.queues.clone()
+        };
+        for queue in &queues {
+            locked(&queue.waiting).is_over = true;
+            queue.changed.notify_all();
+        }
+        let give_up = Instant::now() + patience;
+        for queue in queues {
+            let mut waiting = locked(&queue.waiting);
+            while !waiting.is_gone {
+                let Some(left) = give_up.checked_duration_since(Instant::now()) else { return };
+                let changed = queue.changed.wait_timeout(waiting, left);
+                waiting = changed.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// Adds a message; `false` if the viewer is gone.
+    fn push(&self, message: &Arc<str>) -> bool {
+        let mut waiting = locked(&self.waiting);
+        if waiting.needs_all || waiting.is_gone {
+            return !waiting.is_gone;
+        }
+        waiting.bytes += message.len();
+        waiting.messages.push_back(Arc::clone(message));
+        if waiting.bytes > MOST_WAITING {
+            *waiting = Waiting { needs_all: true, ..Waiting::default() };
+        }
+        self.changed.notify_all();
+        true
+    }
+}
+
+impl<S: Story> Seat<'_, S> {
+    /// Waits for the next message, no longer than `patience`.
+    pub fn next(&self, patience: Duration) -> Next {
+        let give_up = Instant::now() + patience;
+        let mut waiting = locked(&self.queue.waiting);
+        loop {
+            if waiting.needs_all {
+                drop(waiting);
+                return Next::Message(self.all());
+            }
+            if let Some(message) = waiting.messages.pop_front() {
+                waiting.bytes -= message.len();
+                return Next::Message(message);
+            }
+            if waiting.is_over {
+                return Next::Over;
+            }
+            let Some(left) = give_up.checked_duration_since(Instant::now()) else {
+                return Next::Nothing;
+            };
+            let changed = self.queue.changed.wait_timeout(waiting, left);
+            waiting = changed.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// All that there is: what is told from now on follows it.
+    fn all(&self) -> Arc<str> {
+        let told = locked(&self.viewers.told);
+        let all = told.story.snapshot().into();
+        locked(&self.queue.waiting).needs_all = false;
+        all
+    }
+}
+
+impl<S: Story> Drop for Seat<'_, S> {
+    fn drop(&mut self) {
+        locked(&self.queue.waiting).is_gone = true;
+        self.queue.changed.notify_all();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts; its page is the count.
+    struct Counts(u32);
+
+    impl Story for Counts {
+        fn page(&self) -> Result<String, String> {
+            Ok(self.0.to_string())
+        }
+
+        fn snapshot(&self) -> String {
+            format!("all {}", self.0)
+        }
+    }
+
+    const SOON: Duration = Duration::from_millis(10);
+
+    fn count(viewers: &Viewers<Counts>, length: usize) {
+        viewers.change(|counts| {
+            counts.0 += 1;
+            Some(format!("{:0length$}", counts.0))
+        });
+    }
+
+    fn text(next: Next) -> String {
+        let Next::Message(text) = next else { panic!("{next:?}") };
+        text.to_string()
+    }
+
+    #[test]
+    fn one_that_stops_reading_delays_nobody_and_gets_all_when_it_reads_again() {
+        let viewers = Viewers::new(Counts(0));
+        let (reads, sleeps) = (viewers.join(), viewers.join());
+        assert_eq!([text(reads.next(SOON)), text(sleeps.next(SOON))], ["all 0", "all 0"]);
+        let megabytes = 64 << 10;
+        let began = Instant::now();
+        for number in 1..=100_u32 {
+            count(&viewers, megabytes);
+            assert_eq!(text(reads.next(SOON)).parse(), Ok(number), "each, in order");
+        }
+        assert!(began.elapsed() < Duration::from_secs(5), "nobody is waited for");
+        let held = locked(&sleeps.queue.waiting).bytes;
+        assert!(held <= MOST_WAITING, "{held} bytes wait");
+        assert_eq!(text(sleeps.next(SOON)), "all 100", "not what it has missed");
+        count(&viewers, 1);
+        assert_eq!([text(reads.next(SOON)), text(sleeps.next(SOON))], ["101", "101"]);
+        assert_eq!(reads.next(SOON), Next::Nothing);
+    }
+
+    #[test]
+    fn who_comes_late_or_again_sees_all_and_who_left_is_forgotten() {
+        let viewers = Viewers::new(Counts(0));
+        drop(viewers.join());
+        (0..5).for_each(|_| count(&viewers, 1));
+        assert!(locked(&viewers.told).queues.is_empty());
+        let late = viewers.join();
+        assert_eq!(text(late.next(SOON)), "all 5");
+        count(&viewers, 1);
+        viewers.end(Duration::ZERO);
+        assert_eq!(text(late.next(SOON)), "6", "the rest is heard");
+        assert_eq!(late.next(SOON), Next::Over);
+    }
+}

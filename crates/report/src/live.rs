@@ -1,0 +1,368 @@
+//! A run while it lasts, as its page shows it. The page and its charts are those of the report: the tables are made of
+//! what the events come to so far, the charts of what they tell, and both are drawn by the same code.
+
+mod now;
+mod phase;
+
+use std::path::Path;
+
+use askama::Template;
+use kvdyno_core::shown::plain_lines;
+use serde::Serialize;
+
+use crate::events::fold::Fold;
+use crate::events::{Event, Used};
+use crate::html::HtmlError;
+use crate::html::capacity::CapacityCharts;
+use crate::html::charts::{Charts, PhaseCharts, RunCharts};
+use crate::html::page::Page;
+use crate::ranking::store_labels;
+use crate::result::{ClaimResult, FaultResult, ProbeResult, RunResult, Status, Verdict};
+use crate::timeline::DrawnTimeline;
+
+use now::{Activity, Now};
+use phase::LivePhase;
+
+/// The page of a result on disk, and what viewers of it are told: all of its charts, and that the page is to be asked
+/// for again. A run that goes on has those of its phases that are over.
+///
+/// # Errors
+/// [`HtmlError`] if a histogram of the result cannot be decoded.
+pub fn of_folder(result: &RunResult, folder: &Path) -> Result<(String, String), HtmlError> {
+    let is_running = result.status == Status::Running;
+    let charts = Charts::new(result, &DrawnTimeline::read(folder, result))?;
+    let page = Page::new(result, &charts, is_running)?;
+    let page = plain_lines(&page.render()?).into_owned();
+    let now = Now::of_folder(result);
+    Ok((page, told(&Message { charts: Some(charts), points: None, tables: true, now })))
+}
+
+/// What is known of a run so far, for those who look at it.
+#[derive(Default)]
+pub struct LiveRun {
+    fold: Fold,
+    phases: Vec<LivePhase>,
+    /// What a search has tried, until its result is known.
+    probes: Vec<ProbeResult>,
+    /// How the store that runs is judged so far.
+    judged: Option<(Verdict, Vec<ClaimResult>)>,
+    activity: Activity,
+    /// Examples of wrong reads that were found, of all phases that are over.
+    anomalies: Vec<String>,
+    /// What was done to nodes, latest last.
+    faults: Vec<String>,
+}
+
+/// What viewers are told of an event, as JSON.
+#[derive(Serialize)]
+struct Message {
+    /// All charts; those that were there are void.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    charts: Option<Charts>,
+    /// Points that have joined a phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    points: Option<Points>,
+    /// The tables have changed: the page is to be asked for again.
+    tables: bool,
+    now: Now,
+}
+
+/// What has joined the charts of a phase.
+#[derive(Serialize)]
+struct Points {
+    /// Index in the charts' phases, and in the runs of that phase.
+    phase: usize,
+    run: usize,
+    /// Points that stay: of the timeline, and of each process.
+    from: usize,
+    used_from: usize,
+    charts: RunCharts,
+}
+
+/// How much of the page an event changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Nothing,
+    Now,
+    /// The charts of the phase that runs have more points: so many stay, of the timeline and of each process.
+    Points(usize, usize),
+    Charts,
+    Tables,
+}
+
+impl LiveRun {
+    /// Takes the next event in. What viewers are to be told of it, if anything.
+    pub fn hear(&mut self, event: &Event) -> Option<String> {
+        // Whoever is not told all that a result needs is a viewer still.
+        let _ = self.fold.apply(event);
+        if matches!(event, Event::RunBegan(_)) {
+            // Of several trials each begins anew.
+            *self = LiveRun { fold: std::mem::take(&mut self.fold), ..LiveRun::default() };
+        }
+        let change = self.change(event);
+        self.activity.hear(event);
+        let mut message = Message { charts: None, points: None, tables: false, now: self.now() };
+        match change {
+            Change::Nothing => return None,
+            Change::Now => {}
+            Change::Points(from, used_from) => message.points = self.points(from, used_from),
+            Change::Charts => message.charts = Some(self.charts()),
+            Change::Tables => (message.charts, message.tables) = (Some(self.charts()), true),
+        }
+        Some(told(&message))
+    }
+
+    /// All that there is to be told.
+    #[must_use]
+    pub fn snapshot(&self) -> String {
+        told(&Message { charts: Some(self.charts()), points: None, tables: true, now: self.now() })
+    }
+
+    /// The whole page.
+    ///
+    /// # Errors
+    /// [`HtmlError`] if a histogram of the result cannot be decoded.
+    pub fn page(&self) -> Result<String, HtmlError> {
+        let Some(result) = self.result() else { return Ok(String::new()) };
+        let page = Page::new(&result, &self.charts(), true)?;
+        Ok(plain_lines(&page.render()?).into_owned())
+    }
+
+    /// The run is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.fold.result().is_some_and(|result| result.status != Status::Running)
+    }
+
+    /// What the events come to, with the verdict as it stands.
+    fn result(&self) -> Option<RunResult> {
+        let mut result = self.fold.result()?.clone();
+        if let (Some(run), Some((verdict, claims))) = (result.runs.last_mut(), &self.judged)
+            && run.verdict.is_none()
+        {
+            (run.verdict, run.claims) = (Some(verdict.clone()), claims.clone());
+        }
+        Some(result)
+    }
+
+    fn change(&mut self, event: &Event) -> Change {
+        match event {
+            Event::PhaseBegan(began) => {
+                // A phase of this number that was begun before is begun anew.
+                self.phases.retain(|phase| !phase.is(began.run, began.plan.index));
+                self.phases.push(LivePhase::new(began));
+                Change::Charts
+            }
+            Event::Interval(interval) => match self.phases.last_mut() {
+                Some(phase) => phase.interval(interval),
+                None => Change::Nothing,
+            },
+            Event::Used(used) => self.used(used),
+            Event::FaultBegan { what, at_ns } => self.fault_began(what, *at_ns),
+            Event::FaultDone(fault) => self.fault_done(fault),
+            Event::LoadEnded(ended) => {
+                let told = ended.anomalies.iter();
+                self.anomalies
+                    .extend(told.map(|a| format!("{} record {}", a.kind.name(), a.record)));
+                self.phases.last_mut().map(LivePhase::end);
+                Change::Charts
+            }
+            Event::Probed(probe) => {
+                self.probes.push((**probe).clone());
+                Change::Charts
+            }
+            Event::Searched(_) => {
+                self.probes.clear();
+                Change::Tables
+            }
+            Event::JudgedSoFar { verdict, claims } => {
+                self.judged = Some((verdict.clone(), claims.clone()));
+                Change::Tables
+            }
+            Event::StoreBegan(_) => {
+                self.judged = None;
+                Change::Tables
+            }
+            Event::RunBegan(_)
+            | Event::StoreFailed { .. }
+            | Event::NodesCame { .. }
+            | Event::PhaseEnded(_)
+            | Event::StoreEnded(_)
+            | Event::Judged { .. }
+            | Event::RunEnded { .. } => Change::Tables,
+            Event::Progress(_) | Event::ReadingAgain(_) | Event::Mending { .. } => Change::Now,
+        }
+    }
+
+    fn used(&mut self, used: &Used) -> Change {
+        match self.phases.last_mut().filter(|phase| !phase.is_over()) {
+            Some(phase) => phase.used(used),
+            None => Change::Nothing,
+        }
+    }
+
+    fn fault_began(&mut self, what: &str, at_ns: u64) -> Change {
+        self.faults.push(format!("{what}, {:.1} s after the phase began", at_ns as f64 / 1e9));
+        match self.phases.last_mut() {
+            Some(phase) => phase.fault_began(what, at_ns),
+            None => Change::Now,
+        }
+    }
+
+    fn fault_done(&mut self, fault: &FaultResult) -> Change {
+        match self.phases.last_mut() {
+            Some(phase) => phase.fault_done(fault),
+            None => Change::Now,
+        }
+    }
+
+    fn points(&self, from: usize, used_from: usize) -> Option<Points> {
+        let last = self.phases.last()?;
+        let (mut phase, mut run) = (0, 0);
+        let order = self.in_charts();
+        for (index, runs) in order.iter().enumerate() {
+            if let Some(at) = runs.iter().position(|live| std::ptr::eq(*live, last)) {
+                (phase, run) = (index, at);
+            }
+        }
+        let charts = last.charts((from, used_from), None)?;
+        Some(Points { phase, run, from, used_from, charts })
+    }
+
+    /// The phases as the charts have them: those of several stores together.
+    fn in_charts(&self) -> Vec<Vec<&LivePhase>> {
+        let mut order: Vec<Vec<&LivePhase>> = Vec::new();
+        for phase in &self.phases {
+            match order.iter_mut().find(|runs| runs[0].goes_with(phase)) {
+                Some(runs) => runs.push(phase),
+                None => order.push(vec![phase]),
+            }
+        }
+        order.sort_by_key(|runs| runs[0].place());
+        order
+    }
+
+    fn charts(&self) -> Charts {
+        let result = self.fold.result();
+        let of_result = |live: &LivePhase| {
+            let run = result?.runs.get(live.run())?;
+            run.phases.iter().find(|phase| live.is(live.run(), phase.index))
+        };
+        let phases = self.in_charts().into_iter().map(|runs| PhaseCharts {
+            title: runs[0].title(),
+            prepares: runs[0].prepares(),
+            open: runs[0].is_open(),
+            runs: runs.iter().filter_map(|live| live.charts((0, 0), of_result(live))).collect(),
+        });
+        let mut capacity = result.map(CapacityCharts::all).unwrap_or_default();
+        let store = result.map_or(0, |result| result.runs.len().saturating_sub(1));
+        capacity.extend(CapacityCharts::so_far(store, &self.probes));
+        let stores = result.map(store_labels).unwrap_or_default();
+        Charts { stores, phases: phases.collect(), capacity }
+    }
+
+    fn now(&self) -> Now {
+        Now::of(self)
+    }
+}
+
+fn told(message: &Message) -> String {
+    serde_json::to_string(message).expect("what is told is plain JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn heard(events: &[Event]) -> (LiveRun, Vec<serde_json::Value>) {
+        let mut live = LiveRun::default();
+        let told = events.iter().filter_map(|event| live.hear(event));
+        let told = told.map(|text| serde_json::from_str(&text).unwrap()).collect();
+        (live, told)
+    }
+
+    #[test]
+    fn a_run_that_is_over_has_the_charts_of_its_report() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        let (live, _) = heard(&sample::events());
+        let report = crate::html::charts_json(&result, folder.path()).unwrap();
+        let now: serde_json::Value = serde_json::from_str(&live.snapshot()).unwrap();
+        let phases = |charts: &serde_json::Value| charts["phases"].as_array().unwrap().clone();
+        assert_eq!(now["charts"]["stores"], report["stores"]);
+        for (live, report) in phases(&now["charts"]).iter().zip(phases(&report)) {
+            assert_eq!(live["title"], report["title"]);
+            for (live, report) in
+                live["runs"].as_array().unwrap().iter().zip(report["runs"].as_array().unwrap())
+            {
+                for figure in ["rate", "start", "length", "backlog", "kinds", "heat", "marks"] {
+                    assert_eq!(live[figure], report[figure], "{figure}");
+                }
+                assert_eq!(live["service_curve"], report["service_curve"]);
+            }
+        }
+    }
+
+    #[test]
+    fn who_takes_in_every_message_has_the_charts_of_one_who_comes_later() {
+        let events = sample::events();
+        let half = events.len() / 2;
+        let (live, told) = heard(&events[..half]);
+        let mut charts = serde_json::Value::Null;
+        for message in &told {
+            if let Some(all) = message.get("charts") {
+                charts = all.clone();
+            }
+            if let Some(points) = message.get("points") {
+                take_in(&mut charts, points);
+            }
+        }
+        let late: serde_json::Value = serde_json::from_str(&live.snapshot()).unwrap();
+        assert!(told.iter().filter(|message| message.get("points").is_some()).count() > 10);
+        assert_eq!(charts, late["charts"]);
+    }
+
+    /// What `live.js` does with points.
+    fn take_in(charts: &mut serde_json::Value, points: &serde_json::Value) {
+        let number = |name: &str| points[name].as_u64().unwrap() as usize;
+        let run = &mut charts["phases"][number("phase")]["runs"][number("run")];
+        extend(run, &points["charts"], number("from"), number("used_from"));
+    }
+
+    fn extend(old: &mut serde_json::Value, new: &serde_json::Value, from: usize, used: usize) {
+        use serde_json::Value;
+        let Value::Object(new) = new else { return };
+        for (name, value) in new {
+            match (&mut old[name], value) {
+                (Value::Array(all), Value::Array(more))
+                    if name == "kinds" || name == "processes" =>
+                {
+                    let from = if name == "kinds" { from } else { used };
+                    all.iter_mut().zip(more).for_each(|(old, new)| extend(old, new, from, from));
+                }
+                (Value::Array(all), Value::Array(more)) if name != "marks" => {
+                    all.truncate(from);
+                    all.extend(more.iter().cloned());
+                }
+                (old @ Value::Object(_), Value::Object(_)) if !name.ends_with("_curve") => {
+                    extend(old, value, from, used);
+                }
+                (old, value) => *old = value.clone(),
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_of_a_run_that_goes_on_is_the_report_s_and_says_so() {
+        let events = sample::events();
+        let (live, _) = heard(&events[..events.len() - 2]);
+        assert!(!live.is_over());
+        let page = live.page().unwrap();
+        assert!(page.contains("id=\"live\"") && page.contains("connect-src 'self'"));
+        assert!(page.contains("figures-table") && page.contains("the run goes on"));
+        let (live, _) = heard(&events);
+        assert!(live.is_over());
+        assert!(!live.page().unwrap().contains("the run goes on"));
+    }
+}

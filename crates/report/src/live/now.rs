@@ -1,0 +1,231 @@
+//! How a run stands at this moment, for the strip at the head of its page.
+
+use hdrhistogram::{Counter, Histogram};
+use kvdyno_core::ground::numbers::{approximate_count, bytes_text};
+use kvdyno_core::load::Progress;
+use kvdyno_core::measure::{KindMeasure, Series};
+use serde::Serialize;
+
+use super::LiveRun;
+use super::phase::LivePhase;
+use crate::events::Event;
+use crate::result::{RunResult, Status};
+
+/// Texts of each list that are shown, the latest.
+const LATEST: usize = 8;
+
+/// What the run does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Activity {
+    text: String,
+    progress: Option<Progress>,
+}
+
+/// How the run stands.
+#[derive(Default, Serialize)]
+pub(super) struct Now {
+    /// It goes on.
+    is_running: bool,
+    /// What it does, or how it ended.
+    activity: String,
+    store: String,
+    phase: String,
+    /// Share of the phase that is done, and seconds that are left, going on as it did.
+    done: Option<f64>,
+    left_s: Option<f64>,
+    /// Due and not started.
+    backlog: u64,
+    steps: Vec<Step>,
+    rows: Vec<Row>,
+    /// What each process used last.
+    uses: Vec<[String; 3]>,
+    /// Wrong reads, as far as examples are kept.
+    anomalies: Vec<String>,
+    faults: Vec<String>,
+}
+
+/// A phase of the store that runs.
+#[derive(Serialize)]
+struct Step {
+    name: String,
+    /// `done`, `now` or `later`.
+    state: &'static str,
+}
+
+/// Figures of one kind of one group; latencies are µs.
+#[derive(Serialize)]
+struct Row {
+    /// `last second` or `whole phase`.
+    scope: &'static str,
+    name: String,
+    /// `service` or `response`.
+    clock: &'static str,
+    rate: f64,
+    missed: u64,
+    failed: u64,
+    /// Median, 90, 99, 99.9 % and the longest.
+    latency: Option<[f64; 5]>,
+}
+
+impl Activity {
+    pub(super) fn hear(&mut self, event: &Event) {
+        let (text, progress) = match event {
+            Event::Progress(progress) => ("load".to_owned(), Some(*progress)),
+            Event::ReadingAgain(progress) => {
+                let of = progress.requests.unwrap_or(0);
+                let count = |count: u64| approximate_count(count as f64);
+                let (done, of) = (count(progress.completed), count(of));
+                (format!("reads again what looked wrong: {done} of {of}"), Some(*progress))
+            }
+            Event::Mending { what } => (format!("after the load: {what}"), None),
+            Event::PhaseBegan(_) => ("load".to_owned(), None),
+            Event::LoadEnded(_) | Event::PhaseEnded(_) | Event::StoreEnded(_) => {
+                ("between phases".to_owned(), None)
+            }
+            Event::RunBegan(_) => ("begins".to_owned(), None),
+            _ => return,
+        };
+        *self = Activity { text, progress };
+    }
+}
+
+impl Now {
+    /// Of a result on disk, which tells of what is over only.
+    pub(super) fn of_folder(result: &RunResult) -> Now {
+        let ended = ended(&result.status);
+        let so_far = "the run goes on; its phases are shown when they are over".to_owned();
+        Now { is_running: ended.is_none(), activity: ended.unwrap_or(so_far), ..Now::default() }
+    }
+
+    pub(super) fn of(live: &LiveRun) -> Now {
+        let phase = live.phases.last();
+        let result = live.fold.result();
+        let ended = result.and_then(|result| ended(&result.status));
+        let store = result.and_then(|result| result.runs.last());
+        let (done, left_s) = match (&live.activity.progress, phase) {
+            (Some(progress), Some(phase)) => far(progress, phase),
+            _ => (None, None),
+        };
+        let latest = |all: &[String]| all[all.len().saturating_sub(LATEST)..].to_vec();
+        Now {
+            is_running: ended.is_none(),
+            activity: ended.unwrap_or_else(|| live.activity.text.clone()),
+            store: store.map_or(String::new(), |run| run.store.name.clone()),
+            phase: phase.map_or(String::new(), LivePhase::title),
+            done,
+            left_s,
+            backlog: phase.map_or(0, |phase| phase.latest.backlog),
+            steps: steps(live),
+            rows: phase.map_or_else(Vec::new, rows),
+            uses: phase.map_or_else(Vec::new, |phase| {
+                let told = phase.last_uses().map(|(name, used)| {
+                    let memory = bytes_text(used.rss_bytes as f64);
+                    [name.to_owned(), format!("{:.2} CPUs", used.processors), memory]
+                });
+                told.collect()
+            }),
+            anomalies: latest(&live.anomalies),
+            faults: latest(&live.faults),
+        }
+    }
+}
+
+/// How a run ended; `None` while it goes on.
+fn ended(status: &Status) -> Option<String> {
+    match status {
+        Status::Running => None,
+        Status::Complete => Some("the run is complete".to_owned()),
+        Status::Interrupted => Some("the run was interrupted".to_owned()),
+        Status::Failed { message } => Some(format!("the run failed: {message}")),
+    }
+}
+
+fn far(progress: &Progress, phase: &LivePhase) -> (Option<f64>, Option<f64>) {
+    let elapsed = progress.elapsed.as_secs_f64();
+    let by_time = phase.plan().duration.map(|whole| elapsed / whole.as_secs_f64());
+    let of = progress.requests.filter(|of| *of > 0);
+    let by_count = of.map(|of| progress.completed as f64 / of as f64);
+    let done = [by_time, by_count].into_iter().flatten().reduce(f64::max);
+    let done = done.map(|done| done.clamp(0.0, 1.0));
+    let left = done.filter(|done| *done > 0.0).map(|done| elapsed / done - elapsed);
+    (done, left)
+}
+
+/// The phases of the store that runs: those that ran, and those that the plan has for later.
+fn steps(live: &LiveRun) -> Vec<Step> {
+    let Some(result) = live.fold.result() else { return Vec::new() };
+    let run = result.runs.len().saturating_sub(1);
+    let begun: Vec<&LivePhase> = live.phases.iter().filter(|phase| phase.run() == run).collect();
+    let mut steps: Vec<Step> = begun
+        .iter()
+        .map(|phase| Step {
+            name: phase.plan().name.clone(),
+            state: if phase.is_over() { "done" } else { "now" },
+        })
+        .collect();
+    let planned = result.suite.plan["phases"].as_array().into_iter().flatten();
+    let named = planned.filter_map(|phase| phase["name"].as_str().or(phase.as_str()));
+    let skipped = |name: &str| {
+        let run = result.runs.last();
+        run.is_some_and(|run| run.skipped.iter().any(|skipped| skipped.name == name))
+    };
+    let is_running = result.status == Status::Running;
+    let later = named.filter(|name| {
+        is_running && !skipped(name) && begun.iter().all(|phase| phase.plan().name != *name)
+    });
+    steps.extend(later.map(|name| Step { name: name.to_owned(), state: "later" }));
+    steps
+}
+
+fn rows(phase: &LivePhase) -> Vec<Row> {
+    let seconds = phase.latest.length() as f64 / 1e9;
+    let mut rows = Vec::new();
+    for (series, measure) in &phase.latest.series {
+        add_rows(&mut rows, "last second", name(phase, *series), measure, seconds);
+    }
+    for (series, measure) in &phase.whole {
+        add_rows(&mut rows, "whole phase", name(phase, *series), measure, phase.measured_s);
+    }
+    rows
+}
+
+/// The kind, and its group where there are several.
+fn name(phase: &LivePhase, series: Series) -> String {
+    let groups = &phase.plan().groups;
+    match groups.get(usize::from(series.group)).filter(|_| groups.len() > 1) {
+        Some(group) => format!("{} {}", group.name, series.kind.name()),
+        None => series.kind.name().to_owned(),
+    }
+}
+
+fn add_rows<C: Counter>(
+    rows: &mut Vec<Row>,
+    scope: &'static str,
+    name: String,
+    measure: &KindMeasure<C>,
+    seconds: f64,
+) {
+    let found = measure.found();
+    let missed = measure.ok - found;
+    let in_time = measure.ok.saturating_sub(measure.drained.ok) as f64;
+    let rate = if seconds > 0.0 { in_time / seconds } else { 0.0 };
+    let clocks = match found > 0 {
+        true => [("service", &measure.service), ("response", &measure.response)],
+        false => [("service", &measure.missed_service), ("response", &measure.missed_response)],
+    };
+    for (clock, histogram) in clocks {
+        if clock == "response" && histogram.is_none() {
+            continue;
+        }
+        let latency = histogram.as_ref().map(latency);
+        let failed = measure.failed + measure.indeterminate;
+        rows.push(Row { scope, name: name.clone(), clock, rate, missed, failed, latency });
+    }
+}
+
+fn latency<C: Counter>(histogram: &Histogram<C>) -> [f64; 5] {
+    [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| match quantile {
+        1.0 => histogram.max() as f64 / 1e3,
+        quantile => histogram.value_at_quantile(quantile) as f64 / 1e3,
+    })
+}

@@ -1,0 +1,214 @@
+//! A phase while it lasts: how it has gone so far.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use kvdyno_core::measure::{Interval, KindMeasure, Series, latency_histogram};
+use kvdyno_core::workload::PhasePlan;
+
+use super::Change;
+use crate::events::{MACHINE, PhaseBegan, Used};
+use crate::html::charts::{Mark, RunCharts, RunSource, title};
+use crate::result::{FaultResult, PhaseResult, add};
+use crate::timeline::growing::Growing;
+use crate::timeline::{ProcessTimeline, Use, sum};
+
+/// Most points of a process: beyond them neighbours are merged.
+const MOST_USES: usize = 1_500;
+
+/// A phase that has begun.
+pub(super) struct LivePhase {
+    run: usize,
+    plan: PhasePlan,
+    /// Begin, ns since the run began.
+    offset_ns: u64,
+    timeline: Growing,
+    uses: Vec<ProcessTimeline>,
+    marks: Vec<Mark>,
+    /// The latest interval.
+    pub latest: Interval,
+    /// All intervals so far.
+    pub whole: BTreeMap<Series, KindMeasure<u64>>,
+    /// Seconds that have been measured.
+    pub measured_s: f64,
+    is_over: bool,
+}
+
+impl LivePhase {
+    pub(super) fn new(began: &PhaseBegan) -> LivePhase {
+        LivePhase {
+            run: began.run,
+            plan: began.plan.clone(),
+            offset_ns: began.offset_ns,
+            timeline: Growing::default(),
+            uses: Vec::new(),
+            marks: Vec::new(),
+            latest: Interval::default(),
+            whole: BTreeMap::new(),
+            measured_s: 0.0,
+            is_over: false,
+        }
+    }
+
+    pub(super) fn run(&self) -> usize {
+        self.run
+    }
+
+    pub(super) fn plan(&self) -> &PhasePlan {
+        &self.plan
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// It is phase `index` of run `run`.
+    pub(super) fn is(&self, run: usize, index: u16) -> bool {
+        self.run == run && self.plan.index == index
+    }
+
+    /// Another store's same phase.
+    pub(super) fn goes_with(&self, other: &LivePhase) -> bool {
+        self.plan.index == other.plan.index && self.title() == other.title()
+    }
+
+    /// Where it stands among others, if at all.
+    pub(super) fn place(&self) -> (usize, u64) {
+        (self.run, self.offset_ns)
+    }
+
+    pub(super) fn title(&self) -> String {
+        title(&self.plan.label, &self.plan.name)
+    }
+
+    pub(super) fn prepares(&self) -> bool {
+        self.plan.warmup || self.plan.load
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.plan.groups.iter().any(|group| group.arrival.is_open())
+    }
+
+    pub(super) fn interval(&mut self, interval: &Interval) -> Change {
+        let before = self.timeline.shown();
+        let (points, series) = (before.slots.len(), before.series());
+        self.timeline.add(interval, self.offset_ns);
+        for (series, measure) in &interval.series {
+            self.whole.entry(*series).or_default().add(measure);
+        }
+        self.measured_s += interval.length() as f64 / 1e9;
+        self.latest = interval.clone();
+        let after = self.timeline.shown();
+        match (after.slots.len() >= points, after.series() == series) {
+            (true, true) => Change::Points(points, self.used_points()),
+            _ => Change::Charts,
+        }
+    }
+
+    pub(super) fn used(&mut self, used: &Used) -> Change {
+        let (points, processes) = (self.used_points(), self.uses.len());
+        let mut is_even = true;
+        for process in used.processes.iter().filter(|process| process.process != MACHINE) {
+            let name = &process.process;
+            let place = self.uses.iter().position(|known| known.process == *name);
+            let place = place.unwrap_or_else(|| {
+                self.uses.push(ProcessTimeline { process: name.clone(), points: Vec::new() });
+                self.uses.len() - 1
+            });
+            let line = &mut self.uses[place];
+            is_even &= line.points.len() == points;
+            line.points.push(Use {
+                start_s: used.from_ns.saturating_sub(self.offset_ns) as f64 / 1e9,
+                length_s: used.to_ns.saturating_sub(used.from_ns) as f64 / 1e9,
+                processors: process.processors,
+                rss_bytes: process.rss_bytes.unwrap_or_default(),
+                written_bytes: process.written_bytes,
+                network_bytes: sum(process.received_bytes, process.sent_bytes),
+            });
+            if line.points.len() > MOST_USES {
+                line.thin(MOST_USES / 2);
+                is_even = false;
+            }
+        }
+        match is_even && processes == self.uses.len() {
+            true => Change::Points(self.timeline.shown().slots.len(), points),
+            false => Change::Charts,
+        }
+    }
+
+    /// Points that every process has.
+    fn used_points(&self) -> usize {
+        self.uses.iter().map(|line| line.points.len()).min().unwrap_or(0)
+    }
+
+    /// What each process used last.
+    pub(super) fn last_uses(&self) -> impl Iterator<Item = (&str, Use)> {
+        self.uses.iter().filter_map(|line| Some((line.process.as_str(), *line.points.last()?)))
+    }
+
+    pub(super) fn fault_began(&mut self, what: &str, at_ns: u64) -> Change {
+        let (text, begin) = (what.to_owned(), at_ns as f64 / 1e9);
+        self.marks.push(Mark { kind: "fault", text, begin, end: None });
+        Change::Points(self.timeline.shown().slots.len(), self.used_points())
+    }
+
+    pub(super) fn fault_done(&mut self, fault: &FaultResult) -> Change {
+        let text = format!("{} {}", fault.what, fault.node);
+        let (begin, end) = (fault.began_ns as f64 / 1e9, Some(fault.ended_ns as f64 / 1e9));
+        // What was told to have begun is this one, with the nodes that it befell.
+        self.marks.retain(|mark| mark.end.is_some() || !text.starts_with(&mark.text));
+        self.marks.push(Mark { kind: "fault", text: text.trim_end().to_owned(), begin, end });
+        Change::Points(self.timeline.shown().slots.len(), self.used_points())
+    }
+
+    /// Its clients are done.
+    pub(super) fn end(&mut self) {
+        self.timeline.end();
+        self.is_over = true;
+    }
+
+    /// Its charts without the first points (of the timeline, of each process); of one that is over as `result` tells.
+    /// `None` if the result cannot be read.
+    pub(super) fn charts(
+        &self,
+        from: (usize, usize),
+        result: Option<&PhaseResult>,
+    ) -> Option<RunCharts> {
+        let of_phase = match result {
+            Some(result) => RunSource::of_result(self.run, result).ok()?,
+            None => RunSource {
+                store: self.run,
+                rate: self.rate(),
+                service: self.latency(|measure| (&measure.service, &measure.missed_service)),
+                response: self.latency(|measure| (&measure.response, &measure.missed_response)),
+                marks: self.marks.clone(),
+                ..RunSource::default()
+            },
+        };
+        let timeline = Some(self.timeline.shown());
+        Some(RunCharts::of(RunSource { timeline, uses: &self.uses, from, ..of_phase }))
+    }
+
+    /// Operations a second that succeeded so far.
+    fn rate(&self) -> Option<f64> {
+        let in_time = |measure: &KindMeasure<u64>| measure.ok.saturating_sub(measure.drained.ok);
+        let ok: u64 = self.whole.values().map(in_time).sum();
+        (self.measured_s > 0.0).then(|| ok as f64 / self.measured_s)
+    }
+
+    /// Latencies of all kinds so far; of what found nothing only where nothing was found.
+    fn latency(&self, clock: Clock) -> Option<Histogram<u64>> {
+        let is_miss = self.whole.values().all(|measure| measure.found() == 0);
+        let mut all: Option<Histogram<u64>> = None;
+        for measure in self.whole.values() {
+            let (hits, misses) = clock(measure);
+            if let Some(part) = if is_miss { misses } else { hits } {
+                add(all.get_or_insert_with(latency_histogram), part);
+            }
+        }
+        all
+    }
+}
+
+/// Latencies by one clock: of what succeeded, and of gets that found nothing.
+type Clock = fn(&KindMeasure<u64>) -> (&Option<Histogram<u64>>, &Option<Histogram<u64>>);

@@ -1,0 +1,265 @@
+//! The timeline of a phase that goes on: points of 1, 10, 60 and 600 intervals, each from merged histograms, as
+//! percentiles cannot be merged. Shown is the finest of them whose points a chart can hold.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use kvdyno_core::measure::{Interval, KindMeasure, latency_histogram};
+
+use super::heat::Heat;
+use super::{ALL_KINDS, Percentiles, PhaseTimeline, Point, Slot};
+use crate::result::add;
+
+/// Most points that are shown.
+const MOST: usize = 1_500;
+/// Points of the level before that make one of each level: 1, 10, 60 and 600 intervals.
+const EVERY: [u32; 4] = [1, 10, 6, 10];
+
+/// A timeline that grows.
+#[derive(Debug, Default)]
+pub(crate) struct Growing {
+    levels: [Level; EVERY.len()],
+    /// The level that is shown; those before it are not kept any more.
+    shown: usize,
+    /// A get has found something, or another kind has succeeded.
+    has_hits: bool,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    open: Gathered,
+    timeline: PhaseTimeline,
+}
+
+/// Intervals that will make a point.
+#[derive(Debug, Default)]
+struct Gathered {
+    /// Points of the level before.
+    held: u32,
+    slot: Slot,
+    kinds: BTreeMap<String, GatheredKind>,
+}
+
+/// Of one kind. Its latencies are none of the point's yet.
+#[derive(Debug, Default)]
+struct GatheredKind {
+    point: Point,
+    service: Option<Histogram<u64>>,
+    response: Option<Histogram<u64>>,
+}
+
+impl Growing {
+    /// What is shown.
+    pub(crate) fn shown(&self) -> &PhaseTimeline {
+        &self.levels[self.shown].timeline
+    }
+
+    /// Takes in an interval of a phase that began at `began`, ns on the interval's clock.
+    pub(crate) fn add(&mut self, interval: &Interval, began: u64) {
+        self.has_hits |= interval.series.iter().any(|(_, measure)| measure.found() > 0);
+        self.pass_on(Gathered::of(interval, began, self.has_hits), false);
+        if self.shown().slots.len() > MOST && self.shown + 1 < EVERY.len() {
+            self.levels[self.shown] = Level::default();
+            self.shown += 1;
+        }
+    }
+
+    /// Nothing more comes: what is gathered is shown.
+    pub(crate) fn end(&mut self) {
+        self.pass_on(Gathered::default(), true);
+    }
+
+    fn pass_on(&mut self, part: Gathered, is_last: bool) {
+        let mut part = part;
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            level.open.add(part);
+            if level.open.held < EVERY[number] && !is_last {
+                return;
+            }
+            part = std::mem::take(&mut level.open);
+            part.held = part.held.min(1);
+            if number >= self.shown && part.held > 0 {
+                level.timeline.push(&part);
+            }
+        }
+    }
+}
+
+impl Gathered {
+    fn of(interval: &Interval, began: u64, has_hits: bool) -> Gathered {
+        let slot = Slot {
+            start_s: interval.start.saturating_sub(began) as f64 / 1e9,
+            length_s: interval.length() as f64 / 1e9,
+            backlog: interval.backlog,
+        };
+        let mut gathered = Gathered { held: 1, slot, kinds: BTreeMap::new() };
+        gathered.kinds.entry(ALL_KINDS.to_owned()).or_default();
+        for (series, measure) in &interval.series {
+            for kind in [ALL_KINDS, series.kind.name()] {
+                gathered.kinds.entry(kind.to_owned()).or_default().add_measure(measure, has_hits);
+            }
+        }
+        gathered
+    }
+
+    fn add(&mut self, part: Gathered) {
+        if self.held == 0 {
+            *self = part;
+            return;
+        }
+        if part.held == 0 {
+            return;
+        }
+        self.held += part.held;
+        self.slot.length_s = part.slot.start_s + part.slot.length_s - self.slot.start_s;
+        self.slot.backlog = part.slot.backlog;
+        for (kind, of) in part.kinds {
+            self.kinds.entry(kind).or_default().add(of);
+        }
+    }
+}
+
+impl GatheredKind {
+    fn add_measure(&mut self, measure: &KindMeasure<u32>, has_hits: bool) {
+        // Gets that find nothing are told apart, unless there is nothing else.
+        let missed = if has_hits { measure.ok - measure.found() } else { 0 };
+        let drained = if has_hits { measure.drained.found_nothing } else { 0 };
+        let (service, response) = match has_hits {
+            true => (&measure.service, &measure.response),
+            false => (&measure.missed_service, &measure.missed_response),
+        };
+        for (to, from) in [(&mut self.service, service), (&mut self.response, response)] {
+            if let Some(from) = from {
+                add(to.get_or_insert_with(latency_histogram), from);
+            }
+        }
+        self.count(&Point {
+            ok: measure.ok.saturating_sub(missed),
+            drained: measure.drained.ok.saturating_sub(drained),
+            missed,
+            failed: measure.failed + measure.indeterminate,
+            ..Point::default()
+        });
+    }
+
+    fn count(&mut self, other: &Point) {
+        self.point.ok += other.ok;
+        self.point.drained += other.drained;
+        self.point.missed += other.missed;
+        self.point.failed += other.failed;
+    }
+
+    fn add(&mut self, other: GatheredKind) {
+        self.count(&other.point);
+        for (to, from) in [(&mut self.service, other.service), (&mut self.response, other.response)]
+        {
+            match (to, from) {
+                (Some(to), Some(from)) => add(to, &from),
+                (to, from) => *to = to.take().or(from),
+            }
+        }
+    }
+}
+
+impl PhaseTimeline {
+    fn push(&mut self, gathered: &Gathered) {
+        let before = self.slots.len();
+        self.slots.push(gathered.slot);
+        for (kind, of) in &gathered.kinds {
+            let points = self.kinds.entry(kind.clone()).or_default();
+            points.resize_with(before, Point::default);
+            points.push(Point {
+                service: of.service.as_ref().and_then(Percentiles::of),
+                response: of.response.as_ref().and_then(Percentiles::of),
+                ..of.point
+            });
+        }
+        self.kinds.values_mut().for_each(|points| points.resize_with(before + 1, Point::default));
+        let all = &gathered.kinds[ALL_KINDS];
+        self.heat
+            .push(all.response.as_ref().or(all.service.as_ref()).map(Heat::of).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::measure::{Ending, Series};
+    use kvdyno_core::workload::Kind;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn interval(index: u32, latency: Option<u64>) -> Interval {
+        let mut measure = KindMeasure::<u32>::default();
+        if let Some(latency) = latency {
+            measure.record(Kind::Get, Ending::Ok { missed: 0 }, 1, latency, None);
+        }
+        let start = 7 * SECOND + u64::from(index) * SECOND;
+        let series = vec![(Series { group: 0, kind: Kind::Get }, measure)];
+        let series = if latency.is_some() { series } else { Vec::new() };
+        Interval { index, start, end: start + SECOND, series, ..Interval::default() }
+    }
+
+    /// An operation every 20 s, of which one in 50 takes a thousand times as long.
+    fn grown(seconds: u32) -> Growing {
+        let mut growing = Growing::default();
+        for second in 0..seconds {
+            let latency = if second % 1_000 == 0 { 1_000_000 } else { 1_000 };
+            growing.add(&interval(second, (second % 20 == 0).then_some(latency)), 7 * SECOND);
+        }
+        growing
+    }
+
+    #[test]
+    fn a_day_is_shown_whole_with_few_points_of_merged_histograms() {
+        let day = 24 * 60 * 60;
+        let mut growing = grown(day);
+        growing.end();
+        let shown = growing.shown();
+        assert_eq!(shown.slots.len(), 1_440, "a point a minute");
+        assert_eq!(shown.slots[1].start_s, 60.0);
+        let all = &shown.kinds[ALL_KINDS];
+        assert_eq!(all.iter().map(|point| point.ok).sum::<u64>(), u64::from(day) / 20);
+        let slow = all.iter().filter(|point| point.service.unwrap().max >= 1_000_000).count();
+        assert_eq!(slow, 87, "none of the slow ones is averaged away");
+        assert_eq!(shown.heat.len(), shown.slots.len());
+    }
+
+    #[test]
+    fn the_finest_level_that_has_room_is_shown_and_its_end_is_not_lost() {
+        let mut growing = grown(100);
+        assert_eq!((growing.shown, growing.shown().slots.len()), (0, 100));
+        growing.end();
+        assert_eq!(growing.shown().slots.len(), 100);
+        let mut growing = grown(1_507);
+        assert_eq!((growing.shown, growing.shown().slots.len()), (1, 150), "7 s wait for a point");
+        growing.end();
+        assert_eq!(growing.shown().slots.len(), 151);
+        assert_eq!(growing.shown().slots[150].length_s, 7.0);
+        assert_eq!(growing.shown().kinds["get"].iter().map(|point| point.ok).sum::<u64>(), 76);
+    }
+
+    #[test]
+    fn gets_that_find_nothing_are_apart_unless_there_is_nothing_else() {
+        let mut measure = KindMeasure::<u32>::default();
+        measure.record(Kind::Get, Ending::Ok { missed: 1 }, 1, 500, None);
+        let only_misses = Interval {
+            end: SECOND,
+            series: vec![(Series { group: 0, kind: Kind::Get }, measure.clone())],
+            ..Interval::default()
+        };
+        let mut growing = Growing::default();
+        growing.add(&only_misses, 0);
+        let point = growing.shown().kinds[ALL_KINDS][0].clone();
+        assert_eq!((point.ok, point.missed, point.service.map(|s| s.max)), (1, 0, Some(500)));
+        measure.record(Kind::Get, Ending::Ok { missed: 0 }, 1, 900, None);
+        let mixed = Interval {
+            series: vec![(Series { group: 0, kind: Kind::Get }, measure)],
+            ..only_misses
+        };
+        growing.add(&mixed, 0);
+        let point = growing.shown().kinds[ALL_KINDS][1].clone();
+        assert_eq!((point.ok, point.missed, point.service.map(|s| s.max)), (1, 1, Some(900)));
+    }
+}

@@ -1,0 +1,113 @@
+// Keeps the page of a run up to date: what the server tells joins the charts, and the tables are asked for again when
+// they have changed.
+(function () {
+  "use strict";
+  const element = (id) => document.getElementById(id);
+  const phasePicker = element("phase");
+  // The newest phase is shown until its reader chooses another one.
+  let isFollowing = true;
+  phasePicker.addEventListener("change", () => { isFollowing = +phasePicker.value === Page.data().phases.length - 1; });
+
+  // Points that have joined: those before `from` stay (`used`: of each process).
+  function extend(old, more, from, used) {
+    for (const [name, value] of Object.entries(more)) {
+      if (name === "kinds" || name === "processes") {
+        const kept = name === "kinds" ? from : used;
+        value.forEach((part, index) => extend(old[name][index], part, kept, kept));
+      } else if (Array.isArray(value) && name !== "marks") {
+        old[name].length = from;
+        for (const point of value) old[name].push(point);
+      } else if (value && typeof value === "object" && !Array.isArray(value) && !name.endsWith("_curve")) {
+        // A series may have no latency before its first operation.
+        if (old[name]) extend(old[name], value, from, used); else old[name] = value;
+      } else old[name] = value;
+    }
+  }
+
+  let asked = 0;
+  async function tables() {
+    const number = ++asked;
+    const answer = await fetch(location.pathname, { cache: "no-store" });
+    if (!answer.ok || number !== asked) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const old of document.querySelectorAll("[data-told]")) {
+      const found = page.querySelector(`[data-told="${old.dataset.told}"]`);
+      if (found) old.replaceWith(found);
+    }
+  }
+
+  function line(tag, text, name) {
+    const made = document.createElement(tag);
+    made.textContent = text;
+    if (name) made.className = name;
+    return made;
+  }
+
+  const seconds = (left) => left === null ? "" : left < 90 ? Math.ceil(left) + " s left" : Math.ceil(left / 60) + " min left";
+  const count = (value) => Math.round(value).toLocaleString("en");
+
+  function now(told) {
+    document.body.dataset.running = String(told.is_running);
+    const where = told.is_running ? [told.store, told.phase, told.activity] : [told.activity];
+    element("now-where").textContent = where.filter(Boolean).join(" · ");
+    element("now-left").textContent = told.is_running ? seconds(told.left_s) : "";
+    const bar = element("now-done");
+    bar.hidden = !told.is_running || told.done === null;
+    bar.value = told.done ?? 0;
+    element("now-steps").replaceChildren(...told.steps.map((step) => {
+      const made = line("li", step.name, step.state);
+      if (step.state === "now") made.setAttribute("aria-current", "step");
+      return made;
+    }));
+    element("now-rows").replaceChildren(...told.rows.map((row) => {
+      const latency = row.latency ? row.latency.map(Charts.latencyText) : ["–", "–", "–", "–", "–"];
+      const cells = [row.scope + ", " + row.name, row.clock, count(row.rate), count(row.missed), count(row.failed), ...latency];
+      const made = document.createElement("tr");
+      made.className = row.scope === "last second" ? "phase" : "series";
+      made.append(...cells.map((cell) => line("td", cell)));
+      return made;
+    }));
+    const lines = told.uses.map((use) => line("li", use.join(", ")));
+    if (told.backlog > 0) lines.push(line("li", "due and not started: " + count(told.backlog), "bad"));
+    told.faults.forEach((text) => lines.push(line("li", "done to the testbed: " + text)));
+    told.anomalies.forEach((text) => lines.push(line("li", "wrong read: " + text, "bad")));
+    element("now-lines").replaceChildren(...lines);
+  }
+
+  function trouble(text) {
+    element("now-trouble").hidden = !text;
+    element("now-trouble").textContent = text;
+  }
+
+  // Several messages that come at once are drawn once.
+  let isDue = false;
+  function drawSoon(isAll) {
+    if (isAll) {
+      const phases = Page.data().phases.length;
+      Page.drawAll(isFollowing && phases > 0 ? phases - 1 : undefined);
+      element("capacity").hidden = Page.data().capacity.length === 0;
+      return;
+    }
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(() => { isDue = false; Page.show(); });
+  }
+
+  const events = new EventSource("events");
+  events.onopen = () => trouble("");
+  let isOver = false;
+  events.onerror = () => isOver ? events.close() : trouble("The connection is lost since " + new Date().toLocaleTimeString() + "; shown is what was told before.");
+  events.onmessage = (event) => {
+    const told = JSON.parse(event.data);
+    if (told.charts) Page.replace(told.charts);
+    if (told.points) {
+      const { phase, run, from, used_from, charts } = told.points;
+      extend(Page.data().phases[phase].runs[run], charts, from, used_from);
+    }
+    if (told.charts || told.points) drawSoon(!!told.charts);
+    if (told.now) now(told.now);
+    if (told.tables) tables();
+    document.body.dataset.told = String(+(document.body.dataset.told ?? 0) + 1);
+    isOver = !told.now.is_running;
+  };
+})();
