@@ -9,6 +9,7 @@ pub mod result;
 // The folder of a result, and the names and forms of its files.
 pub mod files;
 pub mod folder;
+
 // What a result says: faults' costs, claims, conditions, costs, requirements.
 pub mod account;
 pub mod claims;
