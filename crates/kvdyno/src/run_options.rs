@@ -12,8 +12,8 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::Ownership;
 
 use crate::args::{CarryingArguments, DataPolicy};
-use crate::fleet::Fleets;
 use crate::console::Console;
+use crate::fleet::Fleets;
 
 /// What all stores of a run have in common.
 pub struct RunOptions<'a> {

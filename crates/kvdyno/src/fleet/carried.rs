@@ -57,6 +57,7 @@ impl AgentStore {
         let written = serde_json::to_string(&plan).map_err(Failure::internal)?;
         let threads = plan.threads.map_or((allowed_cpus().len() / 2).max(1), |n| n as usize);
         let options = RunOptions {
+            console: None,
             plan: &plan,
             load: LoadOptions {
                 threads,
