@@ -147,8 +147,9 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 }
 
 fn tell_address(served: io::Result<String>) -> Result<(), Failure> {
-    let address = served
-        .map_err(|error| Failure::internal(format!("the console cannot be served: {error}")))?;
+    let address = served.map_err(|error| {
+        Failure::internal(format!("the console cannot be served: {error}; run without --console"))
+    })?;
     warn_user!("kvdyno: console at {address}");
     Ok(())
 }

@@ -38,7 +38,7 @@ pub enum LoadError {
     #[error("{0}")]
     Agents(String),
     /// Whoever conducts the load did not let the phase begin.
-    #[error("the phase was called off")]
+    #[error("the conductor called the phase off: see what it says")]
     CalledOff,
     /// A worker thread panicked before it had begun.
     #[error(

@@ -173,6 +173,9 @@ fn errors_of_loads_stores_and_testbeds_say_what_to_do() {
         LoadError::System { .. } =>
             Some(LoadError::System { what: "a thread", source: gone() }),
         LoadError::Memory(_) => None,
+        // Its text is an agent's own.
+        LoadError::Agents(_) => None,
+        LoadError::CalledOff => Some(LoadError::CalledOff),
         LoadError::Panicked => Some(LoadError::Panicked),
     });
     told.extend(texts!(LedgerError {

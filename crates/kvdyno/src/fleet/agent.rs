@@ -60,7 +60,9 @@ pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
             Task::Do(AgentOrder::Close) => drop(carried.take()),
             Task::Do(AgentOrder::End) => return Ok(Exit::Done),
             Task::Do(AgentOrder::Refused(why)) => {
-                return Err(Failure::unavailable(format!("{conductor} refused this agent: {why}")));
+                return Err(Failure::unavailable(format!(
+                    "{conductor} refused this agent: {why}; start it as the conductor says"
+                )));
             }
             Task::Do(order) => {
                 if let Some(carried) = &mut carried {
@@ -69,11 +71,13 @@ pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
             }
             Task::Over(Ok(why)) => {
                 return Err(Failure::unavailable(format!(
-                    "lost the conductor {conductor}: {why}; nothing more is sent"
+                    "lost the conductor {conductor}: {why}; nothing more is sent; start the run anew"
                 )));
             }
             Task::Over(Err(why)) => {
-                return Err(Failure::unavailable(format!("cannot join {conductor}: {why}")));
+                return Err(Failure::unavailable(format!(
+                    "cannot join {conductor}: {why}; use the address and KVDYNO_TOKEN of the conductor"
+                )));
             }
         }
     }

@@ -52,8 +52,11 @@ impl AgentStore {
     /// # Errors
     /// [`Failure`] if the store is not there, or the ledger is larger than the machine.
     pub fn open(opening: Opening, under_way: &UnderWay) -> Result<(AgentStore, String), Failure> {
-        let plan: Plan = serde_json::from_str(&opening.plan)
-            .map_err(|error| Failure::usage(format!("its plan cannot be read: {error}")))?;
+        let plan: Plan = serde_json::from_str(&opening.plan).map_err(|error| {
+            Failure::usage(format!(
+                "its plan cannot be read: {error}; use one build of kvdyno for all"
+            ))
+        })?;
         let written = serde_json::to_string(&plan).map_err(Failure::internal)?;
         let threads = plan.threads.map_or((allowed_cpus().len() / 2).max(1), |n| n as usize);
         let options = RunOptions {

@@ -59,7 +59,9 @@ impl Fleet {
     /// [`Failure`] if that address cannot be listened at.
     pub fn listen(address: &str, count: u32, token: &Token) -> Result<Fleet, Failure> {
         let refused = |error: std::io::Error| {
-            Failure::usage(format!("cannot listen for agents at {address}: {error}"))
+            Failure::usage(format!(
+                "cannot listen for agents at {address}: {error}; give another --listen HOST:PORT"
+            ))
         };
         let listener = BlockingListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
@@ -114,13 +116,15 @@ impl Fleet {
                 }
                 Ok((number, AgentNews::Gone(why))) => {
                     return Err(Failure::unavailable(format!(
-                        "agent-{} came and went before the run: {why}",
+                        "agent-{} came and went before the run: {why}; start the run and its agents anew",
                         number + 1
                     )));
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::internal("nobody listens for agents any more"));
+                    return Err(Failure::internal(
+                        "nobody listens for agents any more; start the run anew",
+                    ));
                 }
             }
             if interrupt.is_raised() {
@@ -135,7 +139,9 @@ impl Fleet {
     fn look_after_children(&mut self) -> Result<(), Failure> {
         for child in &mut self.children {
             if let Ok(Some(status)) = child.try_wait() {
-                return Err(Failure::internal(format!("an agent ended at its start: {status}")));
+                return Err(Failure::internal(format!(
+                    "an agent ended at its start: {status}; see what it said"
+                )));
             }
         }
         Ok(())

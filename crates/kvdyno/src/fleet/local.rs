@@ -57,8 +57,12 @@ fn start_one(address: &str, token: &Token, processors: Vec<usize>) -> Result<Chi
         let _apart = ClientsApart::keep(&pinned)?;
         command.spawn()
     });
-    let started = starting.join().map_err(|_| Failure::internal("an agent was not started"))?;
-    started.map_err(|error| Failure::internal(format!("cannot start an agent: {error}")))
+    let started = starting
+        .join()
+        .map_err(|_| Failure::internal("an agent was not started; report it as a bug of kvdyno"))?;
+    started.map_err(|error| {
+        Failure::internal(format!("cannot start an agent: {error}; use fewer agents"))
+    })
 }
 
 #[cfg(test)]

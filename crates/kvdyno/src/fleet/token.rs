@@ -73,7 +73,11 @@ impl Token {
     pub fn made() -> Result<Token, Failure> {
         let mut bytes = [0; MADE];
         let filled = SystemRandom::new().fill(&mut bytes);
-        filled.map_err(|_| Failure::internal("the system gives no random bytes for a token"))?;
+        filled.map_err(|_| {
+            Failure::internal(
+                "the system gives no random bytes for a token; give one in KVDYNO_TOKEN",
+            )
+        })?;
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
@@ -120,7 +124,9 @@ impl Token {
         let signing = provider::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(der))
             .map_err(Failure::internal)?;
         let public = signing.public_key().map(|key| key.as_ref().to_vec());
-        let public = public.ok_or_else(|| Failure::internal("a key without its public half"))?;
+        let public = public.ok_or_else(|| {
+            Failure::internal("a key without its public half; report it as a bug of kvdyno")
+        })?;
         let shown = vec![CertificateDer::from(public.clone())];
         let provider = Arc::new(provider::default_provider());
         let same = Arc::new(SameKey { public, provider });
