@@ -140,7 +140,7 @@ fn dry_runs_at_full_scale_are_quick_and_small() {
         )
     };
     for (suite, says) in [
-        ("quick", "records: 100k"),
+        ("quick", "records: 200k"),
         ("amesar-2011", "120M requests"),
         ("aws-2014", "210M requests"),
         ("gce-2015", "5120 clients"),

@@ -284,7 +284,7 @@ impl Examiner {
     }
 
     /// Notes that the read was answered, where somebody asks; whether it is checked.
-    #[cold]
+    #[inline]
     fn is_checked(&self, record: u64) -> bool {
         if let Some(answered) = &self.by.answered {
             answered.set(record);

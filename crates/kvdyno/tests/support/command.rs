@@ -222,11 +222,12 @@ impl Ended {
     }
 
     /// It did all it was asked to. A build without optimisation says invalid by design, a machine
-    /// that others share may be disturbed; there is no other excuse.
+    /// that others share may be disturbed, or leave kvdyno without a processor; there is no other excuse.
     #[track_caller]
     pub fn expect_done(self) -> Ended {
         let reasons = self.invalid_reasons();
-        let excused = |name: &String| ["debug-build", "disturbed"].contains(&name.as_str());
+        let excused =
+            |name: &String| ["debug-build", "disturbed", "client-stalled"].contains(&name.as_str());
         assert!(reasons.iter().all(excused), "{reasons:?}\n{self:#?}");
         self.expect(if cfg!(debug_assertions) || !reasons.is_empty() { 2 } else { 0 })
     }
