@@ -122,7 +122,9 @@ impl Failure {
             LoadError::Unsupported { .. } => Failure::unavailable(format!("{url}: {error}")),
             LoadError::Unavailable(why) => {
                 let mut servers = diagnosis::of_servers(url);
-                if servers.is_empty() && !why.message.contains("; ") {
+                // Too few files are kvdyno's own trouble: `advising_files` says what to do.
+                let says_why = why.message.contains("; ") || why.message.contains(TOO_MANY_FILES);
+                if servers.is_empty() && !says_why {
                     servers = "; start the server, or correct the URL".to_owned();
                 }
                 Failure::unavailable(format!("{url}: {error}{servers}"))
