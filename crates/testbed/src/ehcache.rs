@@ -34,11 +34,7 @@ pub static EHCACHE: Software = Software {
 };
 
 /// Unpacks the web application.
-static UNZIP: Software = Software {
-    name: "unzip",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["unzip"], program: "unzip" },
-};
+static UNZIP: Software = Software::of_debian("unzip", &["unzip"]);
 
 /// One Ehcache server.
 pub static KIND: TestbedKind = TestbedKind {

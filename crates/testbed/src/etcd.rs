@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::error::TestbedError;
 use crate::http;
-use crate::install::{Software, SoftwareSource};
+use crate::install::Software;
 use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
@@ -17,11 +17,7 @@ use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
 /// The server.
-pub static ETCD: Software = Software {
-    name: "etcd",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["etcd-server"], program: "etcd" },
-};
+pub static ETCD: Software = Software::of_debian("etcd", &["etcd-server"]);
 
 /// One etcd or a cluster.
 pub static KIND: TestbedKind = TestbedKind {

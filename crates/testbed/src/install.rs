@@ -97,6 +97,15 @@ pub enum SoftwareSource {
 }
 
 impl Software {
+    /// A program of Debian's packages, in the version that its release has.
+    pub(crate) const fn of_debian(
+        program: &'static str,
+        packages: &'static [&'static str],
+    ) -> Software {
+        let source = SoftwareSource::Debian { packages, program };
+        Software { name: program, version: "", source }
+    }
+
     /// Where it is, if it is there: the path of its program, or of its folder for Maven's.
     #[must_use]
     pub fn find(&self) -> Option<PathBuf> {

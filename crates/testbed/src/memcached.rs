@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::error::TestbedError;
-use crate::install::{Software, SoftwareSource};
+use crate::install::Software;
 use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
@@ -14,11 +14,7 @@ use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
 /// The server.
-pub static MEMCACHED: Software = Software {
-    name: "memcached",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["memcached"], program: "memcached" },
-};
+pub static MEMCACHED: Software = Software::of_debian("memcached", &["memcached"]);
 
 /// One Memcached or several.
 pub static KIND: TestbedKind = TestbedKind {

@@ -24,29 +24,17 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use serde::{Deserialize, Serialize};
 
 use crate::error::TestbedError;
-use crate::install::{Software, SoftwareSource};
+use crate::install::Software;
 use crate::process;
 
 /// Makes devices and addresses.
-pub(crate) static IP: Software = Software {
-    name: "ip",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["iproute2"], program: "ip" },
-};
+pub(crate) static IP: Software = Software::of_debian("ip", &["iproute2"]);
 
 /// Drops packets.
-static NFT: Software = Software {
-    name: "nft",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["nftables"], program: "nft" },
-};
+static NFT: Software = Software::of_debian("nft", &["nftables"]);
 
 /// Limits bandwidth. It comes with `ip`.
-static TC: Software = Software {
-    name: "tc",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["iproute2"], program: "tc" },
-};
+static TC: Software = Software::of_debian("tc", &["iproute2"]);
 
 /// What a network of a testbed's own needs. `kvdyno testbed install network` installs it.
 pub static NETWORK_SOFTWARE: [&Software; 3] = [&IP, &NFT, &TC];

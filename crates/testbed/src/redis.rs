@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) use journal::work;
 
 use crate::error::TestbedError;
-use crate::install::{Software, SoftwareSource};
+use crate::install::Software;
 use crate::kind::{Changes, TestbedKind};
 use crate::process;
 use crate::proof::Proof;
@@ -21,14 +21,7 @@ use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
 /// The server. Its package brings `redis-cli`, too.
-pub static REDIS: Software = Software {
-    name: "redis-server",
-    version: "",
-    source: SoftwareSource::Debian {
-        packages: &["redis-server", "redis-tools"],
-        program: "redis-server",
-    },
-};
+pub static REDIS: Software = Software::of_debian("redis-server", &["redis-server", "redis-tools"]);
 
 /// Whether data are written to disk, and when.
 pub const PERSISTENCE: Setting = Setting {

@@ -147,26 +147,39 @@ impl SameKey {
         let unknown = Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure);
         if same { Ok(()) } else { Err(unknown) }
     }
+}
 
-    fn has_signed(
-        &self,
-        message: &[u8],
-        shown: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let key = SubjectPublicKeyInfoDer::from(shown.as_ref());
-        let schemes = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature_with_raw_key(message, &key, signed, schemes)
-    }
+/// What TLS asks of either end's verifier about signatures: the same of both, by the same names.
+macro_rules! as_signed_with_that_key {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::General("TLS 1.3 is needed".to_owned()))
+        }
 
-    fn schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            shown: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            let key = SubjectPublicKeyInfoDer::from(shown.as_ref());
+            let schemes = &self.provider.signature_verification_algorithms;
+            verify_tls13_signature_with_raw_key(message, &key, signed, schemes)
+        }
 
-    /// TLS 1.2 is not spoken.
-    fn never() -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("TLS 1.3 is needed".to_owned()))
-    }
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.provider.signature_verification_algorithms.supported_schemes()
+        }
+
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
 }
 
 impl ServerCertVerifier for SameKey {
@@ -181,31 +194,7 @@ impl ServerCertVerifier for SameKey {
         self.is_same(shown).map(|()| ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        SameKey::never()
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        shown: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.has_signed(message, shown, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    as_signed_with_that_key!();
 }
 
 impl ClientCertVerifier for SameKey {
@@ -222,29 +211,5 @@ impl ClientCertVerifier for SameKey {
         self.is_same(shown).map(|()| ClientCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        SameKey::never()
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        shown: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.has_signed(message, shown, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    as_signed_with_that_key!();
 }

@@ -18,20 +18,12 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use super::loop_device::{LoopDevice, await_free};
 use crate::disk_form::FileSystem;
 use crate::error::TestbedError;
-use crate::install::{Software, SoftwareSource};
+use crate::install::Software;
 use crate::process;
 
-static MKFS_EXT4: Software = Software {
-    name: "mkfs.ext4",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["e2fsprogs"], program: "mkfs.ext4" },
-};
+static MKFS_EXT4: Software = Software::of_debian("mkfs.ext4", &["e2fsprogs"]);
 
-static MKFS_XFS: Software = Software {
-    name: "mkfs.xfs",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["xfsprogs"], program: "mkfs.xfs" },
-};
+static MKFS_XFS: Software = Software::of_debian("mkfs.xfs", &["xfsprogs"]);
 
 /// What file systems of nodes' own need. `kvdyno testbed install disk` installs it.
 pub static DISK_SOFTWARE: [&Software; 2] = [&MKFS_EXT4, &MKFS_XFS];

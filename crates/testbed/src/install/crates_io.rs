@@ -4,16 +4,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Software, SoftwareSource};
+use super::Software;
 use crate::error::TestbedError;
 use crate::process;
 
 /// What fetches and builds.
-pub static CARGO: Software = Software {
-    name: "cargo",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["cargo"], program: "cargo" },
-};
+pub static CARGO: Software = Software::of_debian("cargo", &["cargo"]);
 
 /// Builds the programs of `package` into `folder/bin`.
 ///

@@ -4,16 +4,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Prepare, Software, SoftwareSource};
+use super::{Prepare, Software};
 use crate::error::TestbedError;
 use crate::process;
 
 /// What fetches and builds.
-pub static GO: Software = Software {
-    name: "go",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["golang-go"], program: "go" },
-};
+pub static GO: Software = Software::of_debian("go", &["golang-go"]);
 
 /// Which command of which module.
 pub struct Module<'a> {

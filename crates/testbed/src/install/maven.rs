@@ -12,11 +12,7 @@ use crate::error::TestbedError;
 use crate::process;
 
 /// The virtual machine that Maven and several servers run on.
-pub static JAVA: Software = Software {
-    name: "java",
-    version: "",
-    source: SoftwareSource::Debian { packages: &["default-jre-headless"], program: "java" },
-};
+pub static JAVA: Software = Software::of_debian("java", &["default-jre-headless"]);
 
 /// What fetches.
 pub static MAVEN: Software = Software {
