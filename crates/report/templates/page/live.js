@@ -4,9 +4,14 @@
   "use strict";
   const element = (id) => document.getElementById(id);
   const phasePicker = element("phase");
-  // The newest phase is shown until its reader chooses another one.
+  // The newest phase is shown until its reader chooses another one: of those that measure, where there is one.
   let isFollowing = true;
-  phasePicker.addEventListener("change", () => { isFollowing = +phasePicker.value === Page.data().phases.length - 1; });
+  function newest() {
+    const phases = Page.data().phases;
+    const measured = phases.findLastIndex((phase) => !phase.prepares);
+    return measured < 0 ? phases.length - 1 : measured;
+  }
+  phasePicker.addEventListener("change", () => { isFollowing = +phasePicker.value === newest(); });
 
   // Points that have joined: those before `from` stay (`used`: of each process).
   function extend(old, more, from, used) {
@@ -83,8 +88,7 @@
   let isDue = false;
   function drawSoon(isAll) {
     if (isAll) {
-      const phases = Page.data().phases.length;
-      Page.drawAll(isFollowing && phases > 0 ? phases - 1 : undefined);
+      Page.drawAll(isFollowing && newest() >= 0 ? newest() : undefined);
       element("capacity").hidden = Page.data().capacity.length === 0;
       return;
     }

@@ -226,7 +226,7 @@ const Page = (function () {
 
   // Draws everything; `wanted` is the number of the phase to show, else the one that is shown stays.
   function drawAll(wanted) {
-    const named = data.phases.map((phase, index) => [String(index), phase.title + (phase.prepares ? " (preparation)" : "")]);
+    const named = data.phases.map((phase, index) => [String(index), phase.title + (phase.prepares ? " (not measured)" : "")]);
     offer(phasePicker, named, wanted === undefined ? undefined : String(wanted));
     offerKinds();
     overview();
