@@ -152,10 +152,22 @@ impl<T> Promise<T> {
         Promise { level, checked: true }
     }
 
+}
+
+impl Promise<Durability> {
     /// How far it is known, in words. That it is kept is another matter.
     #[must_use]
     pub fn told(&self) -> &'static str {
         if self.checked { "setting read back" } else { "declared" }
+    }
+}
+
+impl Promise<Consistency> {
+    /// How far it is known, in words. No setting says it: it follows from what the store is made of, such as a server
+    /// without replicas or an engine in this process.
+    #[must_use]
+    pub fn told(&self) -> &'static str {
+        if self.checked { "as set up" } else { "declared" }
     }
 }
 
