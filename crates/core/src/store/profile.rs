@@ -151,7 +151,6 @@ impl<T> Promise<T> {
     pub fn checked(level: T) -> Self {
         Promise { level, checked: true }
     }
-
 }
 
 impl Promise<Durability> {
