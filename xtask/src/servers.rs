@@ -16,7 +16,7 @@ struct Need {
 }
 
 /// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
-const PROGRAMS: [Need; 6] = [
+const PROGRAMS: [Need; 7] = [
     // The library of the example plug-in, which its tests build.
     Need {
         packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
@@ -28,6 +28,11 @@ const PROGRAMS: [Need; 6] = [
     Need {
         packages: &["nutcracker", "haproxy", "openssl"],
         present: "PATH=$PATH:/usr/sbin; command -v nutcracker && command -v haproxy && command -v openssl",
+    },
+    // Engines that start agents.
+    Need {
+        packages: &["slurmctld", "slurmd", "slurm-client", "munge", "openmpi-bin"],
+        present: "PATH=$PATH:/usr/sbin; command -v slurmctld && command -v slurmd && command -v srun && command -v munged && command -v mpirun",
     },
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },

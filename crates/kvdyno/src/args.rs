@@ -242,12 +242,16 @@ pub struct ExecutionArguments {
     #[arg(long, value_name = "SECONDS", value_parser = parse_moment)]
     pub start_at: Option<f64>,
     /// Let agents carry the load together: local:N starts N processes on this machine, each with its share of
-    /// the processors; N waits for as many that join at --listen.
+    /// the processors; N waits for as many that join at --listen; auto on every machine where Slurm, MPI,
+    /// Kubernetes or SkyPilot starts this same command (auto:all lets the conductor's machine carry load, too).
     #[arg(long, value_name = "N", conflicts_with_all = ["part", "start_at"])]
     pub agents: Option<String>,
     /// Where agents join; the line to start one is printed.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub listen: Option<String>,
+    /// Where rank 0 of --agents auto is, if the engine does not tell.
+    #[arg(long, value_name = "HOST:PORT", requires = "agents")]
+    pub conductor: Option<String>,
     /// How the load is carried.
     #[command(flatten)]
     pub carrying: CarryingArguments,

@@ -122,6 +122,6 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Check(arguments) => check::check(&arguments),
         Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
-        Command::Agent(arguments) => fleet::agent(&arguments),
+        Command::Agent(arguments) => fleet::agent(&arguments.conductor),
     }
 }

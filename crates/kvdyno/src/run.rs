@@ -17,7 +17,7 @@ use crate::args::{
 use crate::console::Console;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
-use crate::fleet::{AgentsAsked, Fleets, refuse};
+use crate::fleet::{AgentsAsked, Fleets, agent_of_engine, conductor_to_join, refuse};
 use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::output::{Finished, Output};
@@ -40,6 +40,9 @@ const CAPACITY_PHASE: &str = "run";
 /// # Errors
 /// [`Failure`] if nothing could be measured.
 pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
+    if let Some(conductor) = conductor_to_join(&arguments.execution)? {
+        return agent_of_engine(&conductor);
+    }
     let part = part(arguments.execution.part.as_deref())?;
     let suite = suite(arguments)?;
     let mut plan = suite.plan(&overrides(arguments, part)).map_err(Failure::suite)?;
@@ -100,6 +103,9 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     // A result is of one trial.
     recorded.execution.trials = 1;
     recorded.execution.console = None;
+    if let Some(conductor) = conductor_to_join(&recorded.execution)? {
+        return agent_of_engine(&conductor);
+    }
     carry_out(&plan, targets, &recorded.execution, result.command)
 }
 

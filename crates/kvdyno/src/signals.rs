@@ -3,10 +3,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kvdyno_core::load::Interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+
+use crate::exit::Exit;
 
 /// Raises the returned interrupt at each signal, for as long as the process lives.
 ///
@@ -26,6 +29,31 @@ pub fn watch() -> io::Result<Arc<Interrupt>> {
         }
     })?;
     Ok(interrupt)
+}
+
+/// A signal ends this process only when it has come twice, or after `patience`, for another process decides what
+/// becomes of the work; but at once where that one is not known yet, as `has_another` says.
+///
+/// # Errors
+/// As [`watch`].
+pub fn leave_to_another(
+    patience: Duration,
+    has_another: impl Fn() -> bool + Send + 'static,
+) -> io::Result<()> {
+    let end = || std::process::exit(Exit::Interrupted as i32);
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for (number, _) in signals.forever().enumerate() {
+            if number > 0 || !has_another() {
+                end();
+            }
+            std::thread::spawn(move || {
+                std::thread::sleep(patience);
+                end();
+            });
+        }
+    })?;
+    Ok(())
 }
 
 /// Whoever started this process has the signal ignored (`SigIgn` of proc_pid_status(5), a mask in

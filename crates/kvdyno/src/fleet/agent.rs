@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kvdyno_core::load::{Begin, Job};
 use kvdyno_core::measure::now;
@@ -14,12 +14,17 @@ use super::messages::{AgentOrder, Told};
 use super::token::{TOKEN_VARIABLE, Token};
 use super::under_way::UnderWay;
 use super::wire::{LineEnd, Sending, carry, reach};
-use crate::args::AgentArguments;
 use crate::exit::{Exit, Failure};
+use crate::signals;
 
 /// How long what is under way may take to end once the conductor is gone. Less than the five seconds that are
 /// promised, for its silence may have taken a while to be noticed.
 const LAST: Duration = Duration::from_secs(4);
+/// How long an agent that an engine started has to go on when the engine tells it to end: the conductor hears
+/// the same, and keeps what was measured.
+const ORDERLY: Duration = Duration::from_secs(20);
+/// Between two tries to reach a conductor that is still to come.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// What the main thread does one after the other.
 enum Task {
@@ -29,19 +34,37 @@ enum Task {
     Over(Result<LineEnd, String>),
 }
 
-/// `kvdyno agent`.
+/// An agent whose user has seen the conductor's line: `kvdyno agent`.
 ///
 /// # Errors
-/// [`Failure`] if the conductor is not there, refuses this agent, or is lost.
-pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
+/// [`Failure`] if the conductor at this address is not there, refuses this agent, or is lost.
+pub fn agent(conductor: &str) -> Result<Exit, Failure> {
+    be_agent(conductor, Duration::ZERO, Arc::default())
+}
+
+/// An agent that an engine started, maybe before its conductor. What ends the whole job reaches both; the
+/// conductor alone says what becomes of the run.
+///
+/// # Errors
+/// As [`agent`], after having waited for it.
+pub fn agent_of_engine(conductor: &str) -> Result<Exit, Failure> {
+    let under_way = Arc::new(UnderWay::default());
+    let joined = Arc::clone(&under_way);
+    signals::leave_to_another(ORDERLY, move || joined.has_joined()).map_err(Failure::internal)?;
+    be_agent(conductor, super::PATIENCE, under_way)
+}
+
+fn be_agent(
+    conductor: &str,
+    patience: Duration,
+    under_way: Arc<UnderWay>,
+) -> Result<Exit, Failure> {
     let token = Token::told()?.ok_or_else(|| {
         Failure::usage(format!(
             "{TOKEN_VARIABLE} is not set: start agents with the line that the conductor prints"
         ))
     })?;
-    let conductor = &arguments.conductor;
-    let under_way = Arc::new(UnderWay::default());
-    let (sending, tasks, begins) = join(conductor, &token, &under_way)?;
+    let (sending, tasks, begins) = join(conductor, &token, patience, &under_way)?;
     sending.send(&Told::Hello(who_am_i()?));
     let mut carried: Option<AgentStore> = None;
     for task in tasks {
@@ -87,7 +110,12 @@ pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
 /// Joins a conductor on a thread of its own: what to send at, what is to be done, and when phases begin.
 type Joined = (Sending, Receiver<Task>, Receiver<Begin>);
 
-fn join(conductor: &str, token: &Token, under_way: &Arc<UnderWay>) -> Result<Joined, Failure> {
+fn join(
+    conductor: &str,
+    token: &Token,
+    patience: Duration,
+    under_way: &Arc<UnderWay>,
+) -> Result<Joined, Failure> {
     let config = token.of_agent()?;
     let (sending, outgoing) = Sending::new();
     let (task_sink, tasks) = channel();
@@ -104,7 +132,17 @@ fn join(conductor: &str, token: &Token, under_way: &Arc<UnderWay>) -> Result<Joi
     let thread = std::thread::Builder::new().name("conductor".to_owned());
     let carried = thread.spawn(move || {
         let end = runtime.block_on(async {
-            let stream = reach(&conductor, config).await.map_err(|error| explained(&error))?;
+            let until = Instant::now() + patience;
+            let stream = loop {
+                match reach(&conductor, Arc::clone(&config)).await {
+                    Ok(stream) => break stream,
+                    Err(error) if is_refusal(&error) || Instant::now() >= until => {
+                        return Err(explained(&error));
+                    }
+                    Err(_) => tokio::time::sleep(AGAIN).await,
+                }
+            };
+            under_way.join();
             Ok(carry(stream, outgoing, |order| hearing.hear(order)).await)
         });
         let _ = task_sink.send(Task::Over(end));
@@ -118,14 +156,19 @@ fn join(conductor: &str, token: &Token, under_way: &Arc<UnderWay>) -> Result<Joi
     Ok((sending, tasks, begins))
 }
 
+/// Somebody is there, and does not know this agent: waiting mends nothing.
+fn is_refusal(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::InvalidData
+}
+
 /// A handshake that fails says little to people.
 fn explained(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::InvalidData => format!(
+    if is_refusal(error) {
+        return format!(
             "it does not have this {TOKEN_VARIABLE} (or is no conductor of this version): {error}"
-        ),
-        _ => error.to_string(),
+        );
     }
+    error.to_string()
 }
 
 /// Hears the conductor.

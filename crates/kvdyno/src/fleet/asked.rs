@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::Plan;
 
+use super::PATIENCE;
+use super::engines::{Engine, EngineRole, role};
 use super::gathering::Fleet;
 use super::local;
 use super::share::check;
@@ -27,6 +29,48 @@ pub enum AgentsAsked {
         /// HOST:PORT.
         listen: String,
     },
+    /// Processes that an engine starts with this one.
+    Placed {
+        /// How many.
+        count: u32,
+        /// HOST:PORT.
+        listen: String,
+        /// One more on this machine.
+        itself: bool,
+        /// Who starts them.
+        engine: Engine,
+    },
+}
+
+/// `--agents auto` alone, and with load on the conductor's machine.
+const AUTO: [&str; 2] = ["auto", "auto:all"];
+
+/// What an engine made of this process, if it is asked for.
+fn placed(arguments: &ExecutionArguments) -> Result<Option<(Engine, EngineRole)>, Failure> {
+    let auto = arguments.agents.as_deref().is_some_and(|text| AUTO.contains(&text));
+    let variable = |name: &str| std::env::var(name).ok();
+    match (auto, &arguments.conductor) {
+        // A plan is shown without an engine, too.
+        (true, _) if arguments.dry_run => Ok(None),
+        (true, conductor) => {
+            role(&variable, conductor.as_deref()).map(Some).map_err(Failure::usage)
+        }
+        (false, Some(_)) => Err(Failure::usage(
+            "--conductor is for --agents auto; where agents are started by hand, each has it: `kvdyno agent`",
+        )),
+        (false, None) => Ok(None),
+    }
+}
+
+/// Where this process has to join a conductor, HOST:PORT, if an engine started it as an agent.
+///
+/// # Errors
+/// [`Failure`] if the engine's variables do not tell.
+pub fn conductor_to_join(arguments: &ExecutionArguments) -> Result<Option<String>, Failure> {
+    Ok(match placed(arguments)? {
+        Some((_, EngineRole::Agent(conductor))) => Some(conductor),
+        _ => None,
+    })
 }
 
 impl AgentsAsked {
@@ -36,11 +80,25 @@ impl AgentsAsked {
     /// [`Failure`] if they do not make sense.
     pub fn read(arguments: &ExecutionArguments) -> Result<Option<AgentsAsked>, Failure> {
         let (Some(text), listen) = (&arguments.agents, &arguments.listen) else { return Ok(None) };
+        if let Some((engine, EngineRole::Conductor { others, listen: told })) = placed(arguments)? {
+            let itself = text == AUTO[1];
+            let listen = listen.clone().unwrap_or(told);
+            let count = others + u32::from(itself);
+            return match count <= MOST {
+                true => Ok(Some(AgentsAsked::Placed { count, listen, itself, engine })),
+                false => Err(Failure::usage(format!(
+                    "--agents {text}: {count} agents are too many; start {MOST} at most"
+                ))),
+            };
+        }
+        if arguments.dry_run && AUTO.contains(&text.as_str()) {
+            return Ok(None);
+        }
         let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST).contains(n));
         let wrong = || {
             Failure::usage(format!(
-                "--agents {text}: write local:N for processes on this machine, or N with --listen \
-                 HOST:PORT, N from 1 to {MOST}"
+                "--agents {text}: write local:N for processes on this machine, N with --listen HOST:PORT, N \
+                 from 1 to {MOST}, or auto where an engine starts them"
             ))
         };
         match (text.strip_prefix("local:"), listen) {
@@ -59,7 +117,9 @@ impl AgentsAsked {
     /// How many they are.
     pub fn count(&self) -> u32 {
         match self {
-            AgentsAsked::Local(count) | AgentsAsked::Joining { count, .. } => *count,
+            AgentsAsked::Local(count)
+            | AgentsAsked::Joining { count, .. }
+            | AgentsAsked::Placed { count, .. } => *count,
         }
     }
 }
@@ -118,7 +178,21 @@ impl Fleets {
                 let token = told.map_or_else(Token::made, Ok)?;
                 let mut fleet = Fleet::listen(listen, *count, &token)?;
                 fleet.tell_how_to_join(listen, made.then_some(&token));
-                fleet.wait_for_all(interrupt)?;
+                fleet.wait_for_all(interrupt, None)?;
+                Some(Arc::new(Mutex::new(fleet)))
+            }
+            AgentsAsked::Placed { count, listen, itself, engine } => {
+                // An engine's process without a token is refused before.
+                let token = Token::told()?.map_or_else(Token::made, Ok)?;
+                let mut fleet = Fleet::listen(listen, *count, &token)?;
+                warn_user!(
+                    "kvdyno: {engine} starts {count} agents; they join at {}",
+                    fleet.address()
+                );
+                if *itself {
+                    local::start_beside(&mut fleet, &token)?;
+                }
+                fleet.wait_for_all(interrupt, Some(PATIENCE))?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
         };

@@ -101,11 +101,16 @@ impl Fleet {
         );
     }
 
-    /// Waits until all have come.
+    /// Waits until all have come, or for as long as it is told.
     ///
     /// # Errors
-    /// [`Failure`] if the user does not want to wait, or one went away again.
-    pub fn wait_for_all(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+    /// [`Failure`] if the user does not want to wait, one went away again, or some did not come.
+    pub fn wait_for_all(
+        &mut self,
+        interrupt: &Interrupt,
+        patience: Option<Duration>,
+    ) -> Result<(), Failure> {
+        let begun = Instant::now();
         while self.members.len() < self.count as usize {
             match self.inbox.recv_timeout(LOOK) {
                 Ok((number, AgentNews::Joined(hello, sending))) => {
@@ -129,6 +134,14 @@ impl Fleet {
             }
             if interrupt.is_raised() {
                 return Err(Failure::interrupted());
+            }
+            if let Some(patience) = patience.filter(|patience| begun.elapsed() >= *patience) {
+                return Err(Failure::unavailable(format!(
+                    "{} of {} agents had come after {} s; see what the others say, and start all anew",
+                    self.members.len(),
+                    self.count,
+                    patience.as_secs()
+                )));
             }
             self.look_after_children()?;
         }

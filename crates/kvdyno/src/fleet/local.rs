@@ -28,8 +28,19 @@ pub fn start(count: u32, interrupt: &Interrupt) -> Result<Fleet, Failure> {
         let child = start_one(fleet.address(), &token, own)?;
         fleet.children.push(child);
     }
-    fleet.wait_for_all(interrupt)?;
+    fleet.wait_for_all(interrupt, None)?;
     Ok(fleet)
+}
+
+/// Starts one agent beside a conductor that others join from elsewhere.
+///
+/// # Errors
+/// [`Failure`] if it cannot be started.
+pub fn start_beside(fleet: &mut Fleet, token: &Token) -> Result<(), Failure> {
+    let port = fleet.address().rsplit(':').next().unwrap_or_default().to_owned();
+    let child = start_one(&format!("localhost:{port}"), token, allowed_cpus())?;
+    fleet.children.push(child);
+    Ok(())
 }
 
 /// Neighbouring processors for each, as equally as they can be dealt out; where there are fewer than agents,

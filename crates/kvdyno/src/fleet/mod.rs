@@ -5,6 +5,7 @@ mod agent;
 mod asked;
 mod carried;
 mod clocks;
+mod engines;
 mod gathering;
 mod identity;
 mod local;
@@ -16,7 +17,12 @@ mod token;
 mod under_way;
 mod wire;
 
-pub use agent::agent;
-pub use asked::{AgentsAsked, FleetInUse, Fleets, refuse};
+use std::time::Duration;
+
+pub use agent::{agent, agent_of_engine};
+pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse};
 pub use identity::hash;
 pub use messages::Opening;
+
+/// How long processes that an engine starts wait for each other: machines come one by one, images are fetched.
+const PATIENCE: Duration = Duration::from_secs(600);

@@ -1,5 +1,6 @@
 //! What an agent is at, shared by the thread that hears the conductor and the one that carries the load.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kvdyno_core::load::{Interrupt, Job};
@@ -12,9 +13,20 @@ pub struct UnderWay {
     job: Mutex<Option<Arc<Job>>>,
     /// The user's wish to stop, or that of a conductor that is gone.
     interrupt: Arc<Interrupt>,
+    joined: AtomicBool,
 }
 
 impl UnderWay {
+    /// The conductor is reached.
+    pub fn join(&self) {
+        self.joined.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was.
+    pub fn has_joined(&self) -> bool {
+        self.joined.load(Ordering::Relaxed)
+    }
+
     /// This phase, or none, is under way from now on.
     pub fn set(&self, job: Option<Arc<Job>>) {
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;

@@ -12,7 +12,7 @@ use crate::one_server::{RedisServer, RedisSettings};
 use crate::support::{Ended, Running, Scratch, kvdyno};
 
 /// Two phases that are bounded by count alone, so that what is done does not depend on how fast.
-const COUNTED: &str = r#"
+pub const COUNTED: &str = r#"
 name = "counted"
 records = 2000
 clients = 6
@@ -75,7 +75,7 @@ fn done(ended: Ended) -> Ended {
     ended
 }
 
-fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
+pub fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     let phases = result["runs"][0]["phases"].as_array().expect("phases");
     phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| panic!("no phase {name}"))
 }
@@ -123,7 +123,12 @@ fn under_load(scratch: &Scratch, server: &RedisServer) -> (Running, [Running; 2]
 fn lost_one(scratch: &Scratch, conductor: Running) -> Value {
     let ended = conductor.wait().expect(2);
     assert!(ended.err.contains("lost agent-"), "{}", ended.err);
-    let result = scratch.result("r");
+    lost_one_of(scratch, "r")
+}
+
+/// The result in this folder, of a run of two agents.
+pub fn lost_one_of(scratch: &Scratch, folder: &str) -> Value {
+    let result = scratch.result(folder);
     let verdict = &result["runs"][0]["verdict"];
     assert_eq!(verdict["level"], "invalid", "{verdict}");
     let reasons = verdict["reasons"].as_array().expect("reasons");

@@ -14,6 +14,8 @@ mod capacity;
 mod comparing;
 mod documented;
 mod elsewhere;
+#[cfg(feature = "server-tests")]
+mod engines;
 mod events;
 mod folders;
 #[cfg(feature = "server-tests")]

@@ -27,7 +27,7 @@ pub fn kvdyno(arguments: &str) -> Command {
 }
 
 /// Lets a command find `kvdyno` by its name.
-fn finds_kvdyno(mut command: Command) -> Command {
+pub fn finds_kvdyno(mut command: Command) -> Command {
     let folder = Path::new(KVDYNO).parent().expect("the folder of the command");
     let before = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{before}", folder.display()));

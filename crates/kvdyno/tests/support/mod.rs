@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-pub use command::{Ended, KVDYNO, Running, Scratch, kvdyno};
+pub use command::{Ended, KVDYNO, Running, Scratch, finds_kvdyno, kvdyno};
 use serde_json::Value;
 
 /// Phase, group and number of an operation.
