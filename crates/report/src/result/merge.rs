@@ -46,7 +46,7 @@ pub enum MergeError {
         count: u32,
     },
     /// A part is missing.
-    #[error("part {part}/{count} is missing; add its folder, or allow missing parts")]
+    #[error("part {part}/{count} is missing; add its folder")]
     Missing {
         /// Number of the part, from 1.
         part: u32,
