@@ -36,6 +36,8 @@ const PROGRAMS: [Need; 7] = [
     },
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
+    // Who scrapes metrics.
+    Need { packages: &["prometheus"], present: "command -v prometheus" },
     Need {
         packages: &["python3-venv", "python3-pip"],
         present: "python3 -c 'import venv, ensurepip'",

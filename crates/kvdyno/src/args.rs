@@ -278,6 +278,9 @@ pub struct ExecutionArguments {
     #[arg(long, value_enum, value_name = "HOW LONG", num_args = 0..=1, require_equals = true,
           default_missing_value = "run")]
     pub console: Option<ConsoleArgument>,
+    /// What monitoring systems are told.
+    #[command(flatten)]
+    pub metrics: MetricsArguments,
     /// A suspect measurement ends with exit code 2, too.
     #[arg(long)]
     pub strict: bool,
@@ -290,6 +293,18 @@ pub struct ExecutionArguments {
     /// What the servers cost.
     #[command(flatten)]
     pub price: PriceArguments,
+}
+
+/// What monitoring systems are told (docs/METRICS.md).
+#[derive(Args, Debug, Default)]
+pub struct MetricsArguments {
+    /// Serve metrics as Prometheus reads them at http://ADDR/metrics while the run lasts: a port of this
+    /// machine, or HOST:PORT to be reached from others (docs/METRICS.md).
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<String>,
+    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318.
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
 }
 
 /// How a load is carried, whatever it is for.

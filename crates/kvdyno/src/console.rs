@@ -1,7 +1,7 @@
 //! `--console` and `kvdyno view`: the page of a result, served to browsers on this machine while a run lasts, or
 //! afterwards. It listens to the run as everybody does, on a thread of its own, and delays nothing.
 
-mod http;
+pub mod http;
 mod server;
 mod viewers;
 

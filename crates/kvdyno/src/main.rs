@@ -18,6 +18,7 @@ mod fleet;
 mod foreseen;
 mod list;
 mod measurement;
+mod metrics;
 mod new;
 mod open_store;
 mod output;

@@ -13,6 +13,7 @@ use crate::args::ExecutionArguments;
 use crate::console::Console;
 use crate::cost;
 use crate::exit::{Exit, Failure};
+use crate::metrics::Metering;
 use crate::output::{Manner, Output};
 use crate::run_options::RunOptions;
 use crate::target::Checked;
@@ -40,6 +41,7 @@ pub fn begin(
         strict: arguments.strict,
         events: arguments.events,
         listener: options.console.as_ref().map(Console::listener),
+        metering: options.metering.as_ref().map(Metering::listener),
     };
     Output::new(folder, result, origin, manner)
 }

@@ -18,6 +18,7 @@ use kvdyno_report::result::{RESULT_FILE, RunResult, Status, rfc3339};
 
 use crate::console::Listener;
 use crate::exit::{Exit, Failure};
+use crate::metrics::MeteringListener;
 use crate::progress::ProgressLine;
 use kept::Kept;
 
@@ -37,6 +38,8 @@ pub struct Manner {
     pub events: bool,
     /// Who shows it while it lasts.
     pub listener: Option<Listener>,
+    /// Who tells monitoring systems of it.
+    pub metering: Option<MeteringListener>,
 }
 
 /// A run under way.
@@ -49,6 +52,7 @@ pub struct Output {
     line: Subscription<ProgressLine>,
     recording: Option<Subscription<Recording<BufWriter<File>>>>,
     console: Option<Subscription<Listener>>,
+    metering: Option<Subscription<MeteringListener>>,
 }
 
 /// What a run that is over came to.
@@ -85,8 +89,10 @@ impl Output {
         let folder = events.subscribe(Kept::new(folder));
         let line = events.subscribe(ProgressLine::new(manner.quiet));
         let console = manner.listener.map(|listener| events.subscribe(listener));
+        let metering = manner.metering.map(|listener| events.subscribe(listener));
         events.tell(Event::run_began(result));
-        Ok(Output { events, origin, strict: manner.strict, path, folder, line, recording, console })
+        let strict = manner.strict;
+        Ok(Output { events, origin, strict, path, folder, line, recording, console, metering })
     }
 
     /// Where the run tells its story.
@@ -125,6 +131,9 @@ impl Output {
         if let Some(console) = self.console {
             console.leave();
         }
+        if let Some(metering) = self.metering {
+            metering.leave();
+        }
         if let Some(recording) = self.recording {
             drop(recording.end());
             let _ = std::fs::remove_file(self.path.join(EVENTS_FILE));
@@ -144,6 +153,7 @@ impl Output {
         self.line.leave();
         // Viewers are told of the end before the page's server may go.
         drop(self.console.and_then(Subscription::end));
+        drop(self.metering.and_then(Subscription::end));
         let recorded = self.recording.map_or(Ok(()), |recording| match recording.end() {
             Some(Heard { subscriber, missed: 0 }) => subscriber.finish().map_err(|e| e.to_string()),
             _ => Err(TOO_SLOW.to_owned()),

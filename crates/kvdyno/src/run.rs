@@ -12,7 +12,8 @@ use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
 
 use crate::args::{
-    Arguments, Command, ConsoleArgument, ExecutionArguments, RerunArguments, RunArguments,
+    Arguments, Command, ConsoleArgument, ExecutionArguments, MetricsArguments, RerunArguments,
+    RunArguments,
 };
 use crate::console::Console;
 use crate::dry_run;
@@ -20,6 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::fleet::{AgentsAsked, Fleets, agent_of_engine, conductor_to_join, refuse};
 use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
+use crate::metrics::Metering;
 use crate::output::{Finished, Output};
 use crate::run_options::{RunOptions, load_options, session_number};
 use crate::signals;
@@ -103,6 +105,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     // A result is of one trial.
     recorded.execution.trials = 1;
     recorded.execution.console = None;
+    recorded.execution.metrics = MetricsArguments::default();
     if let Some(conductor) = conductor_to_join(&recorded.execution)? {
         return agent_of_engine(&conductor);
     }
@@ -217,16 +220,21 @@ fn carry_out(
         session: session_number(),
         unseen,
         console: arguments.console.map(|_| Console::open()).transpose()?,
+        metering: Metering::open(&arguments.metrics)?,
     };
     let (console, interrupt) = (options.console.clone(), Arc::clone(&options.interrupt));
+    let mut options = options;
     let ended = if arguments.trials > 1 {
         drop(checked);
-        trials::run(options, &targets, arguments, &command)
+        trials::run(&mut options, &targets, arguments, &command)
     } else {
         let output = begin(&options, arguments, command, None)?;
         let exit = measure(checked, &options, &output);
         end(output, exit, arguments)
     };
+    if let Some(metering) = options.metering {
+        metering.close(&interrupt);
+    }
     if let Some(console) = console {
         console.close(arguments.console == Some(ConsoleArgument::Stay), &interrupt);
     }

@@ -14,6 +14,7 @@ use kvdyno_core::workload::Ownership;
 use crate::args::{CarryingArguments, DataPolicy};
 use crate::console::Console;
 use crate::fleet::Fleets;
+use crate::metrics::Metering;
 
 /// What all stores of a run have in common.
 pub struct RunOptions<'a> {
@@ -35,6 +36,8 @@ pub struct RunOptions<'a> {
     pub fleets: Option<Fleets>,
     /// The page that shows it while it lasts.
     pub console: Option<Console>,
+    /// What monitoring systems are told of it.
+    pub metering: Option<Metering>,
 }
 
 /// How a plan is carried.

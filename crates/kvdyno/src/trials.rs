@@ -21,7 +21,7 @@ use crate::terminal_style::style_of_terminal;
 /// # Errors
 /// [`Failure`] if nothing could be measured.
 pub fn run(
-    options: RunOptions<'_>,
+    options: &mut RunOptions<'_>,
     targets: &[Target],
     arguments: &ExecutionArguments,
     command: &[String],
@@ -30,7 +30,6 @@ pub fn run(
     let parent = folder::new_parent(arguments.out.as_deref(), &options.plan.suite, started)
         .map_err(Failure::usage)?;
     let (mut exit, mut done) = (Exit::Done, Vec::new());
-    let mut options = options;
     for number in 1..=arguments.trials {
         // The first trial keeps to what the user said of records that are there; each later one finds
         // those of the one before.
@@ -39,7 +38,7 @@ pub fn run(
             options.session = session_number();
         }
         let trial = TrialNumber { number, of: arguments.trials };
-        let (ended, result) = one(&options, targets, arguments, command, trial, &parent)?;
+        let (ended, result) = one(options, targets, arguments, command, trial, &parent)?;
         exit = exit.worse(ended);
         done.extend(result);
         let goes_on = matches!(exit, Exit::Done | Exit::Failed | Exit::Undecided);

@@ -140,6 +140,7 @@ fn measured(
         unseen: stamps::cannot_see(&plan)?,
         fleets: None,
         console: None,
+        metering: None,
     };
     let session = Session::open(&options, opened)?;
     let (started, origin) = (SystemTime::now(), measure::now());

@@ -24,8 +24,9 @@ pub mod trials;
 pub mod junit;
 pub mod markdown;
 pub mod terminal;
-// A run while it lasts, for its page.
+// A run while it lasts, for its page and for monitoring systems.
 pub mod live;
+pub mod metrics;
 // A row of the table.
 pub mod view;
 

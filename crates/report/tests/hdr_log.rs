@@ -2,14 +2,15 @@
 //! the same totals. `cargo test -p kvdyno-report --features server-tests`.
 #![cfg(feature = "server-tests")]
 
+mod python;
 mod sample;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kvdyno_report::files::INTERVALS_FILE;
 use kvdyno_report::result::{Latency, RunResult};
+use python::python_with;
 
 /// Version of the package that the test was written against.
 const PACKAGE: &str = "hdrhistogram==0.10.8";
@@ -33,27 +34,6 @@ for tag, whole in totals.items():
     print(tag, whole.get_total_count(), whole.get_max_value(),
           *('%d:%d' % step for step in steps))
 ";
-
-fn python() -> PathBuf {
-    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hdrhistogram-venv");
-    let python = venv.join("bin/python");
-    if !venv.join("ready").exists() {
-        check(
-            Command::new("python3").args(["-m", "venv"]).arg(&venv),
-            "apt-get install python3-venv",
-        );
-        let pip = ["-m", "pip", "install", "--quiet", PACKAGE];
-        check(Command::new(&python).args(pip), "pip needs to reach a package index");
-        std::fs::write(venv.join("ready"), PACKAGE).unwrap();
-    }
-    python
-}
-
-fn check(command: &mut Command, advice: &str) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; {advice}"));
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {stderr}; {advice}");
-}
 
 fn expected(result: &RunResult) -> BTreeMap<String, &Latency> {
     let mut expected = BTreeMap::new();
@@ -84,7 +64,7 @@ fn expected(result: &RunResult) -> BTreeMap<String, &Latency> {
 fn the_public_reader_comes_to_our_totals() {
     let folder = tempfile::tempdir().unwrap();
     let result = sample::written(folder.path());
-    let output = Command::new(python())
+    let output = Command::new(python_with(&[PACKAGE]))
         .args(["-c", READ])
         .arg(folder.path().join(INTERVALS_FILE))
         .output()

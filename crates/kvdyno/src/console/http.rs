@@ -2,14 +2,46 @@
 //! would double what kvdyno takes of its own to build.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Most bytes of a request.
 const LONGEST: u64 = 16 << 10;
+/// Most connections at a time.
+const MOST_CONNECTIONS: usize = 64;
+/// How long a request may take, and how long nobody may read what is sent.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Lets `converse` speak on each connection, on a thread of its own, for as long as the process lives.
+pub fn accept(
+    listener: TcpListener,
+    name: &str,
+    converse: impl Fn(&TcpStream) -> io::Result<()> + Send + Sync + 'static,
+) -> io::Result<()> {
+    let (converse, open) = (Arc::new(converse), Arc::new(AtomicUsize::new(0)));
+    let accepting = move || {
+        for stream in listener.incoming().flatten() {
+            if open.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
+                open.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (converse, left) = (Arc::clone(&converse), Arc::clone(&open));
+            std::thread::spawn(move || {
+                let patient = stream.set_read_timeout(Some(PATIENCE));
+                let patient = patient.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+                let _ = patient.and_then(|()| converse(&stream));
+                left.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    };
+    std::thread::Builder::new().name(name.to_owned()).spawn(accepting).map(drop)
+}
 
 /// What a browser asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Request {
+pub struct Request {
     pub method: String,
     pub path: String,
     /// What follows the `?`.
@@ -69,7 +101,7 @@ const GUARDS: &str = "Content-Security-Policy: default-src 'none'; script-src 'u
     Cache-Control: no-store\r\nConnection: close\r\n";
 
 /// Answers with a whole text. `extra` are lines of the head, each with its end.
-pub(super) fn answer(
+pub fn answer(
     mut to: &TcpStream,
     status: &str,
     kind: &str,
@@ -85,7 +117,7 @@ pub(super) fn answer(
 }
 
 /// Begins a stream of messages.
-pub(super) fn begin_stream(mut to: &TcpStream) -> io::Result<()> {
+pub fn begin_stream(mut to: &TcpStream) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{GUARDS}\r\nretry: 1000\n\n"
     );
@@ -93,12 +125,12 @@ pub(super) fn begin_stream(mut to: &TcpStream) -> io::Result<()> {
 }
 
 /// A message of the stream: JSON, which has no line breaks.
-pub(super) fn message(mut to: &TcpStream, text: &str) -> io::Result<()> {
+pub fn message(mut to: &TcpStream, text: &str) -> io::Result<()> {
     to.write_all(format!("data: {text}\n\n").as_bytes())
 }
 
 /// Says that the stream goes on, and finds out whether anybody reads it.
-pub(super) fn still_here(mut to: &TcpStream) -> io::Result<()> {
+pub fn still_here(mut to: &TcpStream) -> io::Result<()> {
     to.write_all(b": \n\n")
 }
 

@@ -5,16 +5,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::http::{Request, answer, begin_stream, message, still_here};
+use super::http::{self, Request, answer, begin_stream, message, still_here};
 use super::viewers::{Next, Story, Viewers};
 
-/// Most connections at a time.
-const MOST_CONNECTIONS: usize = 64;
-/// How long a request may take, and how long nobody may read what is sent.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a stream on which nothing happens shows that it goes on.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
@@ -30,22 +25,9 @@ struct Identity {
 /// If no port can be opened.
 pub fn serve<S: Story>(viewers: Arc<Viewers<S>>) -> io::Result<String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let identity = Arc::new(Identity { port: listener.local_addr()?.port(), token: token()? });
+    let identity = Identity { port: listener.local_addr()?.port(), token: token()? };
     let address = format!("http://127.0.0.1:{}/?token={}", identity.port, identity.token);
-    std::thread::Builder::new().name("console".to_owned()).spawn(move || {
-        let open = Arc::new(AtomicUsize::new(0));
-        for stream in listener.incoming().flatten() {
-            if open.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-                open.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (viewers, identity, left) = (viewers.clone(), identity.clone(), open.clone());
-            std::thread::spawn(move || {
-                let _ = converse(&stream, &identity, &viewers);
-                left.fetch_sub(1, Ordering::Relaxed);
-            });
-        }
-    })?;
+    http::accept(listener, "console", move |stream| converse(stream, &identity, &viewers))?;
     Ok(address)
 }
 
@@ -61,8 +43,6 @@ fn converse<S: Story>(
     identity: &Identity,
     viewers: &Viewers<S>,
 ) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let request = Request::read(stream)?;
     let refuse = |status: &str, why: &str| answer(stream, status, "text/plain", "", why);
     match identity.permits(&request) {

@@ -61,6 +61,7 @@ impl AgentStore {
         let threads = plan.threads.map_or((allowed_cpus().len() / 2).max(1), |n| n as usize);
         let options = RunOptions {
             console: None,
+            metering: None,
             plan: &plan,
             load: LoadOptions {
                 threads,

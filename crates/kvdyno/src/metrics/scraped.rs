@@ -1,0 +1,137 @@
+//! Metrics for whoever asks for them: Prometheus' text at `/metrics`.
+
+use std::io;
+use std::net::{IpAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kvdyno_core::load::Interrupt;
+use kvdyno_report::metrics::PROMETHEUS_TYPE;
+
+use super::Told;
+use crate::console::http::{self, Request, answer};
+use crate::exit::Failure;
+
+/// Longest wait for a last look at a run that is over.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(90);
+/// How much later than those before it a scrape may be.
+const LATE: Duration = Duration::from_secs(1);
+/// How often it is asked whether the user has had enough.
+const ASK: Duration = Duration::from_millis(50);
+
+/// Metrics that are served.
+pub(super) struct Scraped {
+    looks: Arc<Mutex<Looks>>,
+}
+
+/// When somebody looked.
+#[derive(Default)]
+struct Looks {
+    last: Option<Instant>,
+    /// From the last but one to the last.
+    gap: Option<Duration>,
+}
+
+impl Scraped {
+    /// Serves at `at`, a port of loopback or an address with a port, and says where.
+    ///
+    /// # Errors
+    /// [`Failure`] if it is none, or cannot be served on.
+    pub fn open(at: &str, told: Told) -> Result<Scraped, Failure> {
+        let wanted = match at.parse::<u16>() {
+            Ok(port) => format!("127.0.0.1:{port}"),
+            Err(_) => at.to_owned(),
+        };
+        let listener = listen(&wanted).map_err(|error| {
+            Failure::usage(format!(
+                "--metrics {at}: {error}; write a port, such as 9464, or HOST:PORT for another interface than loopback"
+            ))
+        })?;
+        let own = listener.local_addr().map_err(Failure::internal)?;
+        warn_user!("kvdyno: metrics at http://{own}/metrics");
+        let looks = Arc::new(Mutex::new(Looks::default()));
+        let seen = Arc::clone(&looks);
+        http::accept(listener, "metrics", move |stream| {
+            let request = Request::read(stream)?;
+            let refuse = |status: &str, why: &str| answer(stream, status, "text/plain", "", why);
+            if let Some(why) = refused(&request, own.ip()) {
+                return refuse("403 Forbidden", why);
+            }
+            match (request.method.as_str(), request.path.as_str()) {
+                ("GET", "/metrics") => {
+                    let asked = Instant::now();
+                    let text = told.look().prometheus();
+                    answer(stream, "200 OK", PROMETHEUS_TYPE, "", &text)?;
+                    looked(&seen, asked);
+                    read_to_the_end(stream)
+                }
+                ("GET", _) => refuse("404 Not Found", "metrics are at /metrics\n"),
+                _ => refuse("405 Method Not Allowed", "metrics are only shown\n"),
+            }
+        })
+        .map_err(Failure::internal)?;
+        Ok(Scraped { looks })
+    }
+
+    /// The run is over. Who has looked regularly has time to look once more.
+    pub fn close(self, interrupt: &Interrupt) {
+        let ended = Instant::now();
+        let state = || {
+            let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+            (looks.last, looks.gap)
+        };
+        let (_, Some(gap)) = state() else { return };
+        let patience = (gap + LATE).min(LONGEST_FAREWELL);
+        warn_user!(
+            "kvdyno: waits up to {:.0} s for the last scrape of its metrics",
+            patience.as_secs_f64()
+        );
+        let is_seen = || state().0.is_some_and(|last| last > ended);
+        while !is_seen() && ended.elapsed() < patience && !interrupt.is_raised() {
+            std::thread::sleep(ASK);
+        }
+    }
+}
+
+fn listen(at: &str) -> io::Result<TcpListener> {
+    let addresses: Vec<_> = at.to_socket_addrs()?.collect();
+    TcpListener::bind(addresses.as_slice())
+}
+
+fn looked(looks: &Mutex<Looks>, at: Instant) {
+    let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
+    looks.gap = looks.last.map(|last| at.saturating_duration_since(last));
+    looks.last = Some(at);
+}
+
+/// Waits until the other end has read all: the process may end next, and would take what is unread along.
+fn read_to_the_end(mut stream: &TcpStream) -> io::Result<()> {
+    stream.shutdown(std::net::Shutdown::Write)?;
+    io::copy(&mut stream, &mut io::sink()).map(drop)
+}
+
+/// Why a request is refused: a page of another site must not read what loopback shows under a name of its own.
+fn refused(request: &Request, own: IpAddr) -> Option<&'static str> {
+    let host = request.header("host")?;
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']);
+    let is_local = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    (own.is_loopback() && !is_local).then_some("this is not the name of this machine\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_answers_to_its_own_names_only() {
+        let asked = |host: &str, own: &str| {
+            let text = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            refused(&Request::read(text.as_bytes()).unwrap(), own.parse().unwrap()).is_none()
+        };
+        for host in ["127.0.0.1:9464", "localhost:9464", "[::1]:9464", "localhost"] {
+            assert!(asked(host, "127.0.0.1"), "{host}");
+        }
+        assert!(!asked("evil.example:9464", "127.0.0.1") && !asked("10.0.0.1:9464", "::1"));
+        assert!(asked("bench-1.example:9464", "0.0.0.0"), "another interface was named");
+    }
+}
