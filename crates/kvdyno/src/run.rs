@@ -210,7 +210,7 @@ fn carry_out(
         targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let fleets = agents.map(|asked| Fleets::gather(asked, &interrupt)).transpose()?;
-    let options = RunOptions {
+    let mut options = RunOptions {
         fleets,
         plan,
         load: load_options(plan, &arguments.carrying, arguments.start_at),
@@ -223,7 +223,6 @@ fn carry_out(
         metering: Metering::open(&arguments.metrics)?,
     };
     let (console, interrupt) = (options.console.clone(), Arc::clone(&options.interrupt));
-    let mut options = options;
     let ended = if arguments.trials > 1 {
         drop(checked);
         trials::run(&mut options, &targets, arguments, &command)
