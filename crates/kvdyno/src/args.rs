@@ -8,8 +8,9 @@ use clap_complete::Shell;
 use kvdyno_core::ground::units;
 use kvdyno_core::load::Pacing;
 use kvdyno_core::verdict::Condition;
+use kvdyno_core::workload::CurveText;
 
-use crate::quantity::hinted;
+use crate::quantity::{curve, hinted};
 use crate::testbed::TestbedArguments;
 
 /// Puts a key-value store on the dynamometer: how fast, how predictable, with every read checked.
@@ -160,9 +161,9 @@ pub struct ShapeArguments {
     /// Request slots of each client group.
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
-    /// Open arrivals at this rate, such as 50k/s.
-    #[arg(long, value_name = "RATE", value_parser = hinted(units::parse_rate))]
-    pub rate: Option<f64>,
+    /// Open arrivals at this rate: 50k/s, 'sine 1k/s to 9k/s every 1m', or another of docs/SUITES.md.
+    #[arg(long, value_name = "RATE", value_parser = curve)]
+    pub rate: Option<CurveText>,
     /// Conditions of each search for the highest rate, such as 'p99(get)<10ms,errors==0'.
     #[arg(long, value_name = "CONDITIONS")]
     pub slo: Option<String>,

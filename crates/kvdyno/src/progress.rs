@@ -47,6 +47,8 @@ impl Subscriber for ProgressLine {
 pub struct PhaseLine {
     bar: ProgressBar,
     duration: Option<Duration>,
+    /// Requests fall due at a rate.
+    is_open: bool,
     last_interval: String,
 }
 
@@ -61,12 +63,17 @@ impl PhaseLine {
             bar.set_style(style);
         }
         bar.set_prefix(format!("{store} {}", phase.name));
-        PhaseLine { bar, duration: phase.duration, last_interval: String::new() }
+        let is_open = phase.groups.iter().any(|group| group.arrival.is_open());
+        PhaseLine { bar, duration: phase.duration, is_open, last_interval: String::new() }
     }
 
     /// Takes in the latest complete interval.
     pub fn interval(&mut self, interval: &Interval) {
-        let rate = units::format_rate(interval.rate().round());
+        let mut rate = units::format_rate(interval.rate().round());
+        if self.is_open && interval.length() > 0 {
+            let asked = interval.offered as f64 * 1e9 / interval.length() as f64;
+            rate += &format!(" of {}", units::format_rate(asked.round()));
+        }
         let p99 = p99(interval).map(|p99| numbers::duration_text(p99 as f64));
         self.last_interval = match p99 {
             Some(p99) => format!(", {rate}, p99 {p99}"),
@@ -159,6 +166,7 @@ mod tests {
         let line = PhaseLine {
             bar: ProgressBar::hidden(),
             duration: None,
+            is_open: true,
             last_interval: ", 10k/s, p99 1.5 ms".to_owned(),
         };
         let progress = Progress {
@@ -169,6 +177,10 @@ mod tests {
         };
         let text = line.line(&progress);
         assert_eq!(text, "100k of 400k, 10k/s, p99 1.5 ms, 3 errors, 30 s left");
+        let mut line = line;
+        let (end, offered) = (2_000_000_000, 24_000);
+        line.interval(&Interval { end, offered, completed: 20_000, ..Interval::default() });
+        assert!(line.line(&progress).contains("of 400k, 10k/s of 12k/s, 3 errors"), "{text}");
         let text = PhaseLine::again_line(&progress);
         assert_eq!(text, "reading again what looked wrong: 100k of 400k");
     }

@@ -1,10 +1,16 @@
 //! Quantities on the command line: what is wrong with one comes with an example of what is right.
 
 use kvdyno_core::ground::units::UnitError;
+use kvdyno_core::workload::{CurveError, CurveText};
 
 /// Reads a quantity; what is wrong with it comes with an example of what is right.
 pub fn hinted<T>(
     read: fn(&str) -> Result<T, UnitError>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
     move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
+}
+
+/// As [`hinted`], of a rate over time.
+pub fn curve(text: &str) -> Result<CurveText, String> {
+    text.parse().map_err(|error: CurveError| format!("{error}; {}", error.hint()))
 }

@@ -1,12 +1,13 @@
 //! `kvdyno run` and `kvdyno rerun`: from arguments to a plan, over the stores, to the exit code.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Parser;
 use kvdyno_core::load::Need;
 use kvdyno_core::shown::MASK;
 use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
-use kvdyno_core::workload::Part;
+use kvdyno_core::workload::{CurveError, Part};
 use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
@@ -47,7 +48,7 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     }
     let part = part(arguments.execution.part.as_deref())?;
     let suite = suite(arguments)?;
-    let mut plan = suite.plan(&overrides(arguments, part)).map_err(Failure::suite)?;
+    let mut plan = suite.plan(&overrides(arguments, part)?).map_err(Failure::suite)?;
     if arguments.suite.is_none() && arguments.quick.records.is_some() {
         // The options are the whole suite: they make it differ from nothing.
         plan.changes.clear();
@@ -147,19 +148,22 @@ fn all_take_batches(urls: &[String]) -> bool {
     urls.iter().all(|url| StoreUrl::parse(url).is_ok_and(|mut url| takes(&mut url)))
 }
 
-fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
+fn overrides(arguments: &RunArguments, part: Part) -> Result<Overrides, Failure> {
     let shape = &arguments.shape;
     let mut set = shape.set.clone();
     if arguments.suite.as_deref() == Some(CAPACITY) {
         set.extend(arguments.quick.settings(CAPACITY_PHASE));
     }
     set.extend(arguments.quick.pipeline.map(|pipeline| format!("pipeline={pipeline}")));
-    Overrides {
+    let rate = shape.rate.clone().map(|rate| rate.read(Path::new("")));
+    let unreadable =
+        |error: CurveError| Failure::usage(format!("--rate: {error}; {}", error.hint()));
+    Ok(Overrides {
         scale: shape.scale,
         records: None,
         clients: shape.clients,
         threads: arguments.execution.carrying.threads,
-        rate: shape.rate,
+        rate: rate.transpose().map_err(unreadable)?,
         duration: shape.duration,
         requests: shape.requests,
         seed: shape.seed,
@@ -168,7 +172,7 @@ fn overrides(arguments: &RunArguments, part: Part) -> Overrides {
         set,
         part: Some(part),
         processors: None,
-    }
+    })
 }
 
 /// Reads `2/3`.

@@ -296,7 +296,9 @@ mod tests {
             for (live, report) in
                 live["runs"].as_array().unwrap().iter().zip(report["runs"].as_array().unwrap())
             {
-                for figure in ["rate", "start", "length", "backlog", "kinds", "heat", "marks"] {
+                for figure in
+                    ["rate", "start", "length", "backlog", "due", "kinds", "heat", "marks"]
+                {
                     assert_eq!(live[figure], report[figure], "{figure}");
                 }
                 assert_eq!(live["service_curve"], report["service_curve"]);

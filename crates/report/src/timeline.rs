@@ -85,6 +85,8 @@ pub(crate) struct PhaseTimeline {
 pub(crate) struct Slot {
     pub start_s: f64,
     pub length_s: f64,
+    /// Operations that fell due, or with closed arrivals began.
+    pub offered: u64,
     pub backlog: u64,
 }
 
@@ -305,7 +307,8 @@ impl PhaseTimeline {
             }
             self.starts.push(row.start_s);
             let start_s = row.start_s - self.starts[0];
-            self.slots.push(Slot { start_s, length_s: row.length_s, backlog: row.backlog });
+            let (length_s, offered, backlog) = (row.length_s, row.offered, row.backlog);
+            self.slots.push(Slot { start_s, length_s, offered, backlog });
         }
         let before = self.kinds.len();
         let count = self.slots.len();
@@ -334,7 +337,9 @@ impl PhaseTimeline {
         let merged = |slots: &[Slot]| {
             let last = slots[slots.len() - 1];
             let end = last.start_s + last.length_s;
-            Slot { length_s: end - slots[0].start_s, backlog: last.backlog, ..slots[0] }
+            let offered = slots.iter().fold(0, |sum, slot| slot.offered.saturating_add(sum));
+            let length_s = end - slots[0].start_s;
+            Slot { length_s, offered, backlog: last.backlog, ..slots[0] }
         };
         let count = self.slots.len();
         self.slots = self.slots.chunks(self.factor).map(merged).collect();

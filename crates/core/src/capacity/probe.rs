@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::workload::{Arrival, PhasePlan, derive_seed};
+use crate::workload::{Arrival, Curve, PhasePlan, derive_seed};
 
 /// Time to drain what is in flight when a probe is over.
 const GRACE: Duration = Duration::from_secs(60);
@@ -49,10 +49,8 @@ pub fn probe(
             }
             ProbeLoad::Rate(rate) => {
                 let rate = rate * share;
-                group.arrival = match group.arrival {
-                    Arrival::Poisson { .. } => Arrival::Poisson { rate },
-                    _ => Arrival::Constant { rate },
-                };
+                let random = group.arrival.is_random();
+                group.arrival = Arrival::at(Curve::Constant { rate }, random);
             }
         }
         group.seed = derive_seed(group.seed, index.into());

@@ -1,12 +1,13 @@
 //! One phase ready to run: its plan compiled for one store, and what it shares with its workers.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use super::controls::{Controls, Interrupt};
 use super::error::LoadError;
 use super::needs::supports;
 use super::pace::Pacing;
+use super::rate_orders::RateOrders;
 use super::schedule::due_after;
 use crate::measure::Nanos;
 use crate::store::{OperationId, Profile};
@@ -65,6 +66,10 @@ pub struct Job {
     pub(super) groups: Vec<Compiled>,
     pub(super) context: StoreContext,
     pub(super) controls: Controls,
+    /// How the rate of each group is changed.
+    pub(super) rates: Vec<Arc<RateOrders>>,
+    /// When its clients began, and how many workers they have.
+    pub(super) begun: OnceLock<(Nanos, usize)>,
     /// Records whose history is kept.
     pub(super) sample: Option<Arc<Sample>>,
     /// Records with wrong reads are marked here, if reads are checked.
@@ -116,9 +121,22 @@ impl Job {
         let suspects = plan.verify.then(|| suspects(&context)).transpose()?;
         let suspects = suspects.map(Arc::new);
         let unread = plan.reads_back().then(|| Marks::new(context.dataset.capacity));
-        let controls = Controls::default();
+        let rates = rates_of(&plan);
+        let (controls, begun) = (Controls::default(), OnceLock::new());
         let (again, sightings) = (None, None);
-        Ok(Job { plan, groups, context, controls, sample, suspects, unread, again, sightings })
+        Ok(Job {
+            plan,
+            groups,
+            context,
+            controls,
+            rates,
+            begun,
+            sample,
+            suspects,
+            unread,
+            again,
+            sightings,
+        })
     }
 
     /// A look, before the run, at the records that the gets of `plan` go to, or at `these` and no others:
@@ -205,6 +223,8 @@ impl Job {
         let mut context = self.context.clone();
         context.options.start_at = None;
         Ok(Job {
+            rates: rates_of(&plan),
+            begun: OnceLock::new(),
             plan,
             groups: vec![(Arc::new(group), workload)],
             context,
@@ -298,8 +318,8 @@ impl Job {
     /// for the last one stands for the time up to the next as well. `start` where nobody knows beforehand:
     /// with requests at random, or the next request when the last is answered.
     pub(super) fn end_of_schedule(&self, start: Nanos) -> Nanos {
-        let ends = self.groups.iter().filter_map(|(group, _)| {
-            Some(start.saturating_add(due_after(group.arrival, group.requests?)))
+        let ends = self.groups.iter().zip(&self.rates).filter_map(|((group, _), rate)| {
+            Some(start.saturating_add(due_after(&group.arrival, &rate.all(), group.requests?)))
         });
         ends.max().unwrap_or(start)
     }
@@ -307,6 +327,10 @@ impl Job {
     pub(super) fn is_open(&self) -> bool {
         self.groups.iter().any(|(group, _)| group.arrival.is_open())
     }
+}
+
+fn rates_of(plan: &PhasePlan) -> Vec<Arc<RateOrders>> {
+    plan.groups.iter().map(|group| Arc::new(RateOrders::of(&group.changes))).collect()
 }
 
 /// Room for every record of the dataset to be a suspect.

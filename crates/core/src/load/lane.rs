@@ -194,7 +194,13 @@ mod tests {
         let dataset = Dataset { id: 3, session: 1, key, fields: 1, capacity: 1_000_000 };
         let workload = Workload::new(&plan, &dataset, Part::WHOLE).unwrap();
         let first = OperationId { phase: 0, group: 0, id: 0 };
-        Lane::new(0, first, Arc::new(plan), workload, Dues::new(Arrival::Closed, 0, 0, 1, 1))
+        Lane::new(
+            0,
+            first,
+            Arc::new(plan),
+            workload,
+            Dues::new(&Arrival::Closed, Arc::default(), 0, 0, 1, 1),
+        )
     }
 
     #[test]

@@ -211,6 +211,7 @@ impl Silence {
 
 impl Watch {
     pub fn new(started: Started, job: &Job) -> Self {
+        let _ = job.begun.set((started.start, started.workers));
         let collector =
             Collector::new(started.start, job.interval(), started.workers, job.is_open());
         let timeline = TimelineBuilder::new(started.start, job.is_open());

@@ -1,39 +1,108 @@
 //! When each request of a lane is due. A lane is one worker's share of a client group: of `lanes`
 //! lanes, lane `l` owns the operation ids `first + k * stride`, k = 0, 1, 2…
 //!
-//! For constant and ramped rates a due time is a pure function of the operation id, so the lanes
-//! interleave into one even schedule. Poisson lanes each run a Poisson process at their share of
-//! the rate; independent Poisson processes together are one at the sum of the rates.
+//! Where a rate is followed evenly a due time is a pure function of the operation id, so the lanes
+//! interleave into one even schedule. Random lanes each run a Poisson process at their share of the
+//! rate; independent Poisson processes together are one at the sum of the rates.
+//!
+//! A rate that was changed begins anew with one operation id: in every lane the first id from there on.
 
+use std::sync::Arc;
+
+use super::rate_orders::RateOrders;
 use crate::measure::Nanos;
-use crate::workload::{Arrival, Random};
+use crate::workload::{Arrival, Course, Curve, Random, RateChange};
 
 const SECOND: f64 = 1e9;
+
+/// A rate that is followed from one operation on.
+#[derive(Clone, Debug)]
+struct Rated {
+    course: Course,
+    /// The first operation.
+    from: u64,
+    /// When that is due, seconds after the start.
+    at: f64,
+}
+
+impl Rated {
+    /// As `curve` says from the start on.
+    fn of(curve: &Curve) -> Rated {
+        Rated { course: Course::of(curve), from: 0, at: 0.0 }
+    }
+
+    /// Seconds after the start at which an operation is due.
+    #[inline]
+    fn due(&self, id: u64) -> f64 {
+        self.at + self.course.due_at((id - self.from) as f64)
+    }
+
+    /// What follows when the rate is changed.
+    fn then(&self, change: RateChange) -> Rated {
+        let rate = Curve::Constant { rate: change.rate };
+        let from = change.from.max(self.from);
+        Rated { course: Course::of(&rate), from, at: self.due(from) }
+    }
+}
+
+/// How due times follow from the rate.
+#[derive(Clone, Debug)]
+enum Way {
+    /// Not at all: at once.
+    Closed,
+    Even,
+    /// With gaps at random; where the process is, in operations since the rate began.
+    Random(Random, f64),
+}
 
 /// The due times of one lane in order: an endless, cloneable cursor.
 #[derive(Clone, Debug)]
 pub struct Dues {
-    arrival: Arrival,
+    way: Way,
+    rated: Rated,
     start: Nanos,
     next_id: u64,
     stride: u64,
-    poisson: Random,
-    poisson_at: f64,
+    /// When the next operation is due.
+    due: Nanos,
+    orders: Arc<RateOrders>,
+    /// Changes that were asked for, and those that were made.
+    known: usize,
+    made: usize,
+    /// The operation with which the next one is made, as far as that is known.
+    change_from: u64,
 }
 
 impl Dues {
-    /// Due times from `start` on, of the ids `first`, `first + stride`…
+    /// Due times from `start` on, of the ids `first`, `first + stride`…; the rate changes as `orders` say.
     #[must_use]
-    pub fn new(arrival: Arrival, start: Nanos, first: u64, stride: u64, seed: u64) -> Self {
+    pub fn new(
+        arrival: &Arrival,
+        orders: Arc<RateOrders>,
+        start: Nanos,
+        first: u64,
+        stride: u64,
+        seed: u64,
+    ) -> Self {
+        let way = match arrival {
+            Arrival::Closed => Way::Closed,
+            arrival if arrival.is_random() => Way::Random(Random::new(seed, first), 0.0),
+            _ => Way::Even,
+        };
+        let curve = arrival.curve().unwrap_or(Curve::Constant { rate: 1.0 });
         let mut dues = Dues {
-            arrival,
+            way,
+            rated: Rated::of(&curve),
             start,
             next_id: first,
             stride,
-            poisson: Random::new(seed, first),
-            poisson_at: 0.0,
+            due: start,
+            orders,
+            known: 0,
+            made: 0,
+            change_from: u64::MAX,
         };
-        dues.draw_gap();
+        dues.settle();
         dues
     }
 
@@ -41,12 +110,7 @@ impl Dues {
     #[inline]
     #[must_use]
     pub fn peek(&self) -> (u64, Nanos) {
-        let id = self.next_id;
-        let after = match self.arrival {
-            Arrival::Poisson { .. } => nanos(self.poisson_at),
-            arrival => due_after(arrival, id),
-        };
-        (id, self.start + after)
+        (self.next_id, self.due)
     }
 
     /// The id that falls due after `n` more than the next one.
@@ -60,28 +124,73 @@ impl Dues {
     #[inline]
     pub fn advance(&mut self) {
         self.next_id += self.stride;
-        self.draw_gap();
+        self.settle();
     }
 
+    /// Finds out when the next id is due.
     #[inline]
-    fn draw_gap(&mut self) {
-        if let Arrival::Poisson { rate } = self.arrival {
-            // 1 − u lies in (0, 1], so the logarithm is finite.
-            let gap = -(1.0 - self.poisson.next_f64()).ln();
-            self.poisson_at += gap * self.stride as f64 / rate;
+    fn settle(&mut self) {
+        if let Way::Closed = self.way {
+            return;
+        }
+        if self.next_id >= self.change_from || self.orders.count() > self.known {
+            self.follow_orders();
+        }
+        let seconds = match &mut self.way {
+            Way::Random(random, position) => {
+                // 1 − u lies in (0, 1], so the logarithm is finite.
+                let gap = -(1.0 - random.next_f64()).ln();
+                *position += gap * self.stride as f64;
+                self.rated.at + self.rated.course.due_at(*position)
+            }
+            _ => self.rated.due(self.next_id),
+        };
+        self.due = self.start.saturating_add(nanos(seconds));
+    }
+
+    /// Makes the changes that begin with the next id or before it.
+    #[cold]
+    fn follow_orders(&mut self) {
+        self.known = self.orders.count();
+        loop {
+            let change = self.orders.change(self.made);
+            self.change_from = change.map_or(u64::MAX, |change| change.from);
+            let Some(change) = change.filter(|change| change.from <= self.next_id) else { return };
+            if self.next_id >= change.from + self.stride {
+                self.orders.note_late();
+            }
+            let former = self.rated.clone();
+            self.rated = former.then(change);
+            if let Way::Random(_, position) = &mut self.way {
+                // From when the last operation before it was due.
+                self.rated.at = former.at + former.course.due_at(*position);
+                *position = 0.0;
+            }
+            self.made += 1;
         }
     }
 }
 
 /// How long after the start request number `id` is due, ns; at once where that is not decided
 /// beforehand.
-#[inline]
-pub(super) fn due_after(arrival: Arrival, id: u64) -> Nanos {
-    nanos(match arrival {
-        Arrival::Closed | Arrival::Poisson { .. } => return 0,
-        Arrival::Constant { rate } => id as f64 / rate,
-        Arrival::Ramp { from, to, over } => ramp_due(id as f64, from, to, over.as_secs_f64()),
-    })
+pub(super) fn due_after(arrival: &Arrival, changes: &[RateChange], id: u64) -> Nanos {
+    let Some(curve) = arrival.curve().filter(|_| !arrival.is_random()) else { return 0 };
+    let mut rated = Rated::of(&curve);
+    for change in changes.iter().take_while(|change| change.from <= id) {
+        rated = rated.then(*change);
+    }
+    nanos(rated.due(id))
+}
+
+/// Number of the first operation that is due `after` the start or later, about where arrivals are random;
+/// none of those for which a change has been asked already.
+pub(super) fn first_due(arrival: &Arrival, changes: &[RateChange], after: Nanos) -> Option<u64> {
+    let mut rated = Rated::of(&arrival.curve()?);
+    for change in changes {
+        rated = rated.then(*change);
+    }
+    let due = rated.course.due_by((after as f64 / SECOND - rated.at).max(0.0));
+    Some(rated.from.saturating_add(due.ceil() as u64))
 }
 
 #[inline]
@@ -89,30 +198,26 @@ fn nanos(seconds: f64) -> Nanos {
     (seconds * SECOND).round() as Nanos
 }
 
-/// Seconds after the start at which request number `n` is due when the rate changes evenly from
-/// `from` to `to` over `over` seconds and then stays: the inverse of the integral of the rate.
-fn ramp_due(n: f64, from: f64, to: f64, over: f64) -> f64 {
-    let during = (from + to) / 2.0 * over;
-    if n >= during {
-        return over + (n - during) / to;
-    }
-    let slope = (to - from) / over;
-    if slope.abs() < 1e-12 {
-        return n / from;
-    }
-    // Solves from·t + slope/2·t² = n, in the form that does not cancel for small slopes.
-    2.0 * n / (from + (from * from + 2.0 * slope * n).max(0.0).sqrt())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn dues_of(arrival: Arrival, lanes: u64, count: usize) -> Vec<(u64, Nanos)> {
+    /// Ids and due times of so many lanes, in order.
+    fn dues_of(arrival: &Arrival, lanes: u64, count: usize) -> Vec<(u64, Nanos)> {
+        changed(arrival, &[], lanes, count)
+    }
+
+    fn changed(
+        arrival: &Arrival,
+        changes: &[RateChange],
+        lanes: u64,
+        count: usize,
+    ) -> Vec<(u64, Nanos)> {
         let mut all = Vec::new();
         for lane in 0..lanes {
-            let mut dues = Dues::new(arrival, 1_000, lane, lanes, 7 + lane);
+            let orders = Arc::new(RateOrders::of(changes));
+            let mut dues = Dues::new(arrival, orders, 1_000, lane, lanes, 7 + lane);
             for _ in 0..count / lanes as usize {
                 all.push(dues.peek());
                 dues.advance();
@@ -124,7 +229,7 @@ mod tests {
 
     #[test]
     fn constant_lanes_interleave_evenly() {
-        let all = dues_of(Arrival::Constant { rate: 1e6 }, 3, 3_000);
+        let all = dues_of(&Arrival::Constant { rate: 1e6 }, 3, 3_000);
         for (k, &(id, due)) in all.iter().enumerate() {
             assert_eq!((id, due), (k as u64, 1_000 + k as u64 * 1_000));
         }
@@ -132,7 +237,7 @@ mod tests {
 
     #[test]
     fn poisson_gaps_are_exponential_at_the_asked_rate() {
-        let all = dues_of(Arrival::Poisson { rate: 1e5 }, 4, 400_000);
+        let all = dues_of(&Arrival::Poisson { rate: 1e5 }, 4, 400_000);
         let gaps: Vec<f64> =
             all.windows(2).map(|w| (w[1].1 - w[0].1) as f64).take(200_000).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -144,7 +249,7 @@ mod tests {
     #[test]
     fn a_ramp_offers_the_integral_of_its_rate() {
         let ramp = Arrival::Ramp { from: 100.0, to: 300.0, over: Duration::from_secs(10) };
-        let mut dues = Dues::new(ramp, 0, 0, 1, 0);
+        let mut dues = Dues::new(&ramp, Arc::default(), 0, 0, 1, 0);
         let mut by_second = [0u32; 12];
         for _ in 0..2_600 {
             let second = (dues.peek().1 / 1_000_000_000) as usize;
@@ -156,5 +261,88 @@ mod tests {
             assert!((f64::from(count) - expected).abs() <= 1.0, "second {second}: {count}");
         }
         assert!((i64::from(by_second[10]) - 300).abs() <= 1);
+    }
+
+    /// What falls due in each second is the integral of the rate over it, whatever the curve, how many lanes
+    /// there are, and whether the gaps are even.
+    #[test]
+    fn arrivals_follow_their_curve_evenly_and_at_random() {
+        for curve in [
+            "ramp 1k/s to 9k/s over 6s",
+            "steps 2k/s to 8k/s by 2k/s every 2s",
+            "sine 1k/s to 9k/s every 4s",
+            "spikes 1k/s to 20k/s for 500ms every 3s",
+        ] {
+            let text: crate::workload::CurveText = curve.parse().unwrap();
+            let curve = text.read(std::path::Path::new("")).unwrap();
+            let course = Course::of(&curve);
+            for (poisson, lanes) in [(false, 1), (false, 4), (true, 1), (true, 4)] {
+                let arrival = Arrival::at(curve.clone(), poisson);
+                let all = dues_of(&arrival, lanes, 40_000);
+                let mut by_half_second = [0_u32; 12];
+                for (_, due) in all {
+                    let slot = ((due - 1_000) / 500_000_000) as usize;
+                    by_half_second.get_mut(slot).map(|count| *count += 1);
+                }
+                for (slot, &count) in by_half_second.iter().enumerate() {
+                    let from = slot as f64 / 2.0;
+                    let expected = course.due_by(from + 0.5) - course.due_by(from);
+                    let off = (f64::from(count) - expected).abs();
+                    let most = if poisson { 5.0 * expected.sqrt() } else { 1.0 };
+                    assert!(
+                        off <= most,
+                        "{curve}, {lanes} lanes, {poisson}: {slot}: {count}, {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_rate_begins_with_one_operation_in_every_lane() {
+        let changes =
+            [RateChange { from: 1_000, rate: 500.0 }, RateChange { from: 1_500, rate: 2_000.0 }];
+        let due = |id: u64| match id {
+            0..1_000 => id * 1_000_000,
+            1_000..1_500 => 1_000_000_000 + (id - 1_000) * 2_000_000,
+            _ => 2_000_000_000 + (id - 1_500) * 500_000,
+        };
+        let arrival = Arrival::Constant { rate: 1_000.0 };
+        for lanes in [1, 3, 7] {
+            for (id, told) in changed(&arrival, &changes, lanes, 2_500) {
+                assert_eq!(told, 1_000 + due(id), "{lanes} lanes: {id}");
+            }
+        }
+        assert_eq!(due_after(&arrival, &changes, 2_500), due(2_500));
+        assert_eq!(first_due(&arrival, &changes, due(2_000)), Some(2_000));
+        // Until it is due, a change that was asked for is not overtaken by another.
+        assert_eq!(first_due(&arrival, &changes, due(10)), Some(1_500));
+        // At random the rates are these about.
+        let all = changed(&Arrival::Poisson { rate: 1_000.0 }, &changes, 4, 40_000);
+        let count = |from: u64, to: u64| {
+            all.iter().filter(|(_, due)| (from..to).contains(&(due / 1_000_000))).count()
+        };
+        assert!((800..1_150).contains(&count(0, 1_000)), "{}", count(0, 1_000));
+        assert!(
+            (350..650).contains(&(count(1_200, 2_000) * 1_000 / 800)),
+            "{}",
+            count(1_200, 2_000)
+        );
+        assert!((9_500..10_500).contains(&count(3_000, 8_000)), "{}", count(3_000, 8_000));
+    }
+
+    #[test]
+    fn an_order_on_the_way_is_followed_at_its_id_and_one_that_comes_late_is_told() {
+        let orders = Arc::new(RateOrders::default());
+        let arrival = Arrival::Constant { rate: 1_000.0 };
+        let mut lanes = [0, 1].map(|l| Dues::new(&arrival, Arc::clone(&orders), 0, l, 2, 0));
+        lanes.iter_mut().for_each(|lane| (0..10).for_each(|_| lane.advance()));
+        orders.add(RateChange { from: 30, rate: 100.0 });
+        lanes.iter_mut().for_each(|lane| (0..10).for_each(|_| lane.advance()));
+        assert_eq!(lanes.each_ref().map(Dues::peek), [(40, 130_000_000), (41, 140_000_000)]);
+        assert!(!orders.was_late());
+        orders.add(RateChange { from: 35, rate: 1_000.0 });
+        lanes[0].advance();
+        assert!(orders.was_late());
     }
 }

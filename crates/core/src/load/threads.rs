@@ -188,7 +188,8 @@ impl Assignment {
             let ownership = self.job.gives_out();
             // Independent arrivals together are arrivals of the sum of their rates.
             let seed = plan.seed ^ (u64::from(ownership.index) << 32);
-            let dues = Dues::new(plan.arrival, start, first, stride, seed);
+            let rate = Arc::clone(&self.job.rates[seat.group]);
+            let dues = Dues::new(&plan.arrival, rate, start, first, stride, seed);
             let (group, first) = (seat.group as u16, self.job.first_of(seat.group as u16));
             let lane = Lane::new(group, first, Arc::clone(plan), workload.clone(), dues);
             let job = Arc::clone(&self.job);

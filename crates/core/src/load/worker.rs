@@ -50,6 +50,8 @@ pub struct WorkerReport {
     /// Requests about sampled records.
     pub(super) kept: Vec<Kept>,
     pub(super) missed_at: MissedAt,
+    /// A lane of its process heard of a change of the rate only behind its operation.
+    pub(super) late_change: bool,
 }
 
 impl WorkerReport {
@@ -215,6 +217,7 @@ impl Worker {
             recorder.hand_over_rest(self.offered_before(stop));
         }
         let issued = self.lanes.iter().map(|lane| (lane.group, lane.issued())).collect();
+        let late_change = self.job.rates.iter().any(|rate| rate.was_late());
         let mut examiner = self.examiner.into_inner();
         WorkerReport {
             worker,
@@ -228,6 +231,7 @@ impl Worker {
             lag: self.lag.into_inner(),
             unstarted,
             issued,
+            late_change,
         }
     }
 }
@@ -286,6 +290,7 @@ mod tests {
             },
             kept: Vec::new(),
             missed_at: [(20_000_000, 2)].into(),
+            late_change: true,
         };
         let text = serde_json::to_string(&report).unwrap();
         let read: WorkerReport = serde_json::from_str(&text).unwrap();

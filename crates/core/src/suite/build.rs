@@ -9,8 +9,8 @@ mod kinds;
 use std::time::Duration;
 
 use crate::workload::{
-    Arrival, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, Mix, Part, PhasePlan,
-    SizeModel, ValueModel,
+    Arrival, Course, Curve, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, Mix,
+    Part, PhasePlan, SizeModel, ValueModel,
 };
 
 use self::kinds::{needs_records, quietened, reads_something};
@@ -235,8 +235,11 @@ impl Builder<'_> {
         for group in &mut plan.groups {
             group.requests = None;
             group.linearizability = false;
-            if let Arrival::Ramp { from, .. } = group.arrival {
-                group.arrival = Arrival::Constant { rate: from };
+            if group.arrival.constant_rate().is_none()
+                && let Some(curve) = group.arrival.curve()
+            {
+                let rate = curve.begins_with();
+                group.arrival = Arrival::at(Curve::Constant { rate }, group.arrival.is_random());
             }
         }
         plan.name = format!("{}:warm-up", self.name(phase, step));
@@ -333,7 +336,6 @@ impl Builder<'_> {
             outer.mix = phase.clients.mix.clone().or_else(|| Some(insert()));
             outer.requests = phase.clients.requests.or(Some(Requests::Records));
             outer.rate = phase.clients.rate.clone();
-            outer.ramp = phase.clients.ramp;
             outer.arrival = phase.clients.arrival;
         }
         outer
@@ -359,7 +361,7 @@ impl Builder<'_> {
         }
         let arrival = self.arrival(draft, mark)?;
         let batch = self.batch(settings, &mix);
-        let requests = self.requests(draft, &mix, batch, arrival, mark)?;
+        let requests = self.requests(draft, &mix, batch, &arrival, mark)?;
         Ok(GroupPlan {
             name: draft.group.name.clone(),
             clients,
@@ -367,6 +369,7 @@ impl Builder<'_> {
             keys: self.keys(draft),
             values: self.values(settings),
             arrival,
+            changes: Vec::new(),
             ttl: settings.ttl,
             one_field: settings.one_field.unwrap_or(false),
             linearizability: self.linearizability(draft, &mix)?,
@@ -429,21 +432,23 @@ impl Builder<'_> {
     fn arrival(&self, draft: &Draft<'_>, mark: Mark) -> Result<Arrival, SuiteError> {
         let settings = draft.settings;
         let mut rate = settings.rate.as_ref().map(|rate| match rate {
-            Rate::Fixed(rate) => *rate,
-            Rate::Share { .. } => UNMEASURED,
+            Rate::Said(curve) => curve.clone(),
+            Rate::Share { .. } => Curve::Constant { rate: UNMEASURED },
         });
         let mut word = settings.arrival;
-        if let (Some(all), false) = (self.overrides.rate, draft.phase.load) {
+        if let (Some(all), false) = (&self.overrides.rate, draft.phase.load) {
             let shares: f64 = draft.own.iter().copied().map(f64::from).sum();
-            rate = Some(all * f64::from(draft.own[draft.index]) / shares);
+            let own = f64::from(draft.own[draft.index]);
+            rate = Some(match all {
+                Curve::Constant { rate } => Curve::Constant { rate: rate * own / shares },
+                curve => curve.scaled(own / shares),
+            });
             word = word.filter(|word| *word == ArrivalWord::Poisson);
-        } else if let Some(ramp) = settings.ramp {
-            return Ok(Arrival::Ramp { from: ramp.from, to: ramp.to, over: ramp.over });
         }
         match (word, rate) {
             (None, None) | (Some(ArrivalWord::Closed), _) => Ok(Arrival::Closed),
-            (None | Some(ArrivalWord::Constant), Some(rate)) => Ok(Arrival::Constant { rate }),
-            (Some(ArrivalWord::Poisson), Some(rate)) => Ok(Arrival::Poisson { rate }),
+            (None | Some(ArrivalWord::Constant), Some(curve)) => Ok(Arrival::at(curve, false)),
+            (Some(ArrivalWord::Poisson), Some(curve)) => Ok(Arrival::at(curve, true)),
             (Some(_), None) => {
                 let message = format!("phase `{}` has an open arrival, no rate", draft.phase.name);
                 Err(self.conflict(mark, message, "give it rate = \"10k/s\""))
@@ -457,7 +462,7 @@ impl Builder<'_> {
         draft: &Draft<'_>,
         mix: &Mix,
         batch: u32,
-        arrival: Arrival,
+        arrival: &Arrival,
         mark: Mark,
     ) -> Result<Option<u64>, SuiteError> {
         let name = &draft.phase.name;
@@ -571,16 +576,21 @@ impl Draft<'_> {
 }
 
 /// More requests than a phase can make in its duration.
-fn most_requests(arrival: Arrival, duration: Duration) -> u64 {
+fn most_requests(arrival: &Arrival, duration: Duration) -> u64 {
     let rate = match arrival {
         Arrival::Closed => MOST_A_SECOND,
-        Arrival::Constant { rate } => rate,
+        Arrival::Constant { rate } => *rate,
         // Ten standard deviations above the mean, and some for small means.
         Arrival::Poisson { rate } => {
             let mean = rate * duration.as_secs_f64();
             return (mean + 10.0 * mean.sqrt() + 100.0).min(MOST as f64) as u64;
         }
-        Arrival::Ramp { from, to, .. } => from.max(to),
+        Arrival::Ramp { from, to, .. } => from.max(*to),
+        Arrival::Curve { curve, poisson } => {
+            let mean = Course::of(curve).due_by(duration.as_secs_f64());
+            let spread = if *poisson { 10.0 * mean.sqrt() + 100.0 } else { 1.0 };
+            return (mean + spread).min(MOST as f64) as u64;
+        }
     };
     let requests = (rate * duration.as_secs_f64()).min(MOST as f64) as u64 + 1;
     if arrival.is_open() { requests } else { requests.max(LEAST_BOUND) }

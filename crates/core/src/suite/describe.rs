@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::workload::{
-    Arrival, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel, YcsbLaw,
+    Arrival, Course, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, PhasePlan, SizeModel,
+    YcsbLaw,
 };
 
 use super::faults;
@@ -45,9 +46,9 @@ impl Plan {
                     continue;
                 };
                 estimate.written_bytes += writes(group, requests) * bytes;
-                match rate(group) {
-                    Some(rate) => {
-                        let seconds = (requests as f64 / rate).min(1e9);
+                match group.arrival.curve() {
+                    Some(curve) => {
+                        let seconds = Course::of(&curve).due_at(requests as f64).min(1e9);
                         slowest = slowest.max(Duration::from_secs_f64(seconds));
                     }
                     None => estimate.requests += requests,
@@ -179,14 +180,6 @@ fn writes(group: &GroupPlan, requests: u64) -> f64 {
     parts.map(|(kind, part)| requests as f64 * f64::from(*part) / 1_000.0 * each(*kind)).sum()
 }
 
-fn rate(group: &GroupPlan) -> Option<f64> {
-    match group.arrival {
-        Arrival::Closed => None,
-        Arrival::Constant { rate } | Arrival::Poisson { rate } => Some(rate),
-        Arrival::Ramp { to, .. } => Some(to),
-    }
-}
-
 fn describe_phase(phase: &PhasePlan, fields: u16, lines: &mut Vec<String>) {
     let number = phase.index + 1;
     let role = match (phase.warmup, phase.load) {
@@ -259,15 +252,23 @@ fn describe_group(group: &GroupPlan, fields: u16) -> String {
     if group.pipeline > 1 {
         text += &format!(" on {} connections", group.clients / group.pipeline);
     }
-    match group.arrival {
-        Arrival::Closed => text,
-        Arrival::Constant { rate } => format!("{text} at {}", format_rate(rate)),
-        Arrival::Poisson { rate } => format!("{text} at {} (Poisson)", format_rate(rate)),
+    text += &match &group.arrival {
+        Arrival::Closed => String::new(),
+        Arrival::Constant { rate } => format!(" at {}", format_rate(*rate)),
+        Arrival::Poisson { rate } => format!(" at {} (Poisson)", format_rate(*rate)),
         Arrival::Ramp { from, to, over } => {
-            let (from, to) = (format_rate(from), format_rate(to));
-            format!("{text} at {from} rising to {to} over {}", format_duration(over))
+            let (from, to) = (format_rate(*from), format_rate(*to));
+            format!(" at {from} rising to {to} over {}", format_duration(*over))
         }
+        Arrival::Curve { curve, poisson } => {
+            format!(" at {curve}{}", if *poisson { " (Poisson)" } else { "" })
+        }
+    };
+    for change in &group.changes {
+        let (rate, from) = (format_rate(change.rate), format_count(change.from));
+        text += &format!(", from operation {from} on at {rate}");
     }
+    text
 }
 
 fn describe_keys(keys: Distribution) -> String {

@@ -2,6 +2,7 @@
 //! show its line; and edits of it by command-line options, which keep their own place.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -100,6 +101,15 @@ impl Document {
             Source::File { name, text } => line_of(name, text, mark.start..mark.end),
         };
         SuiteError::new(place, problem, hint)
+    }
+
+    /// The folder that what is written at `mark` names files in: that of the suite's file, or the present one.
+    pub(super) fn folder(&self, mark: Mark) -> PathBuf {
+        match &self.sources[mark.source] {
+            Source::File { name, .. } => Path::new(name).parent().map(PathBuf::from),
+            Source::Argument(_) => None,
+        }
+        .unwrap_or_default()
     }
 
     /// The place of the bytes `part` of the text `text` that stands at `mark`: all of it where the

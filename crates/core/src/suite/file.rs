@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::verdict::Claim;
-use crate::workload::{Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
+use crate::workload::{Curve, Distribution, FaultPlan, KeyForm, KeyModel, Mix, SizeModel};
 
 use super::claims::claims;
 use super::document::{Document, Item, Mark};
@@ -185,14 +185,6 @@ pub(super) enum ArrivalWord {
     Poisson,
 }
 
-/// `ramp = { from = "10k/s", to = "50k/s", over = "1m" }`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Ramp {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) over: Duration,
-}
-
 /// `value = …`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ValueSpec {
@@ -212,7 +204,6 @@ pub(super) struct ClientSpec {
     pub(super) requests: Option<Requests>,
     pub(super) rate: Option<Rate>,
     pub(super) arrival: Option<ArrivalWord>,
-    pub(super) ramp: Option<Ramp>,
     pub(super) ttl: Option<Duration>,
     pub(super) one_field: Option<bool>,
     pub(super) linearizability: Option<bool>,
@@ -224,7 +215,7 @@ impl ClientSpec {
     /// These settings, and those of `wider` where nothing is said here.
     pub(super) fn within(&self, wider: &ClientSpec) -> ClientSpec {
         let closed = self.arrival == Some(ArrivalWord::Closed);
-        let own_rate = self.rate.is_some() || self.ramp.is_some() || closed;
+        let own_rate = self.rate.is_some() || closed;
         ClientSpec {
             clients: self.clients.or(wider.clients),
             pipeline: self.pipeline.or(wider.pipeline),
@@ -237,7 +228,6 @@ impl ClientSpec {
             },
             requests: self.requests.or(wider.requests),
             rate: if own_rate { self.rate.clone() } else { wider.rate.clone() },
-            ramp: if own_rate { self.ramp } else { wider.ramp },
             arrival: match (self.arrival, wider.arrival) {
                 (Some(word), _) => Some(word),
                 // A rate of one's own is not closed because the wider settings are.
@@ -258,16 +248,18 @@ impl ClientSpec {
             ("constant", ArrivalWord::Constant),
             ("poisson", ArrivalWord::Poisson),
         ];
-        let spec = ClientSpec {
+        let mut spec = ClientSpec {
             clients: fields.read("clients", |v| v.small_count(1, MOST_CLIENTS))?,
             pipeline: fields.read("pipeline", |v| v.small_count(1, 10_000))?,
             mix: fields.read("mix", models::mix)?,
             keys: fields.read("keys", models::distribution)?,
             value: fields.read("value", value)?.unwrap_or_default(),
             requests: fields.read("requests", requests)?,
-            rate: fields.read("rate", shares::rate)?,
+            rate: match fields.read("ramp", ramp)? {
+                Some(ramp) => Some(Rate::Said(ramp)),
+                None => fields.read("rate", shares::rate)?,
+            },
             arrival: fields.read("arrival", |v| v.word("an arrival", &words))?,
-            ramp: fields.read("ramp", ramp)?,
             ttl: fields.read("ttl", |v| v.some_time())?,
             one_field: fields.read("one-field", |v| v.flag())?,
             linearizability: fields.read("linearizability", |v| v.flag())?,
@@ -288,7 +280,11 @@ impl ClientSpec {
             Some((message, at)) => {
                 Err(at.error(Problem::Conflict(message.to_owned()), "leave one of them out"))
             }
-            None => Ok(spec),
+            None => {
+                // Whatever is said further out.
+                spec.arrival = spec.arrival.or(ramp.then_some(ArrivalWord::Constant));
+                Ok(spec)
+            }
         }
     }
 }
@@ -337,10 +333,12 @@ fn requests(value: Value<'_>) -> Result<Requests, SuiteError> {
     }
 }
 
-fn ramp(value: Value<'_>) -> Result<Ramp, SuiteError> {
+/// `ramp = { from = "10k/s", to = "50k/s", over = "1m" }`.
+fn ramp(value: Value<'_>) -> Result<Curve, SuiteError> {
     let fields = value.fields("`ramp`", &RAMP_KEYS)?;
     let rate = |key| fields.need(key)?.rate();
-    Ok(Ramp { from: rate("from")?, to: rate("to")?, over: fields.need("over")?.some_time()? })
+    let over = fields.need("over")?.some_time()?;
+    Ok(Curve::Ramp { from: rate("from")?, to: rate("to")?, over })
 }
 
 /// `warmup = false` or `warmup = "5s"`.

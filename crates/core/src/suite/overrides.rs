@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::workload::Part;
+use crate::workload::{Curve, Part};
 
 use super::Suite;
 use super::document::{Document, Item};
@@ -23,7 +23,7 @@ pub struct Overrides {
     /// `--threads`: worker threads.
     pub threads: Option<u32>,
     /// `--rate`: requests a second of each phase but loads, shared out like clients.
-    pub rate: Option<f64>,
+    pub rate: Option<Curve>,
     /// `--duration`: of each phase but loads and inserts that stop by requests, instead of its
     /// requests.
     pub duration: Option<Duration>,
@@ -53,7 +53,7 @@ impl Overrides {
         };
         say("--records", self.records.map(format_count));
         say("--clients", self.clients.map(|clients| clients.to_string()));
-        say("--rate", self.rate.map(format_rate));
+        say("--rate", self.rate.as_ref().map(Curve::to_string));
         say("--duration", self.duration.map(format_duration));
         say("--requests", self.requests.map(format_count));
         say("--slo", self.slo.clone());
@@ -75,8 +75,10 @@ impl Overrides {
             Overrides { scale: Some(s), .. } if !(*s > 0.0 && *s <= 1e6) => {
                 fail("scale", s.to_string(), "above 0 and at most 1000000")
             }
-            Overrides { rate: Some(r), .. } if !(*r > 0.0 && *r <= 1e9) => {
-                fail("rate", format_rate(*r), "above 0 and at most 1G/s")
+            Overrides { rate: Some(Curve::Constant { rate }), .. }
+                if !(*rate > 0.0 && *rate <= 1e9) =>
+            {
+                fail("rate", format_rate(*rate), "above 0 and at most 1G/s")
             }
             Overrides { clients: Some(0), .. } => fail("clients", "0".into(), "at least 1"),
             Overrides { clients: Some(c), .. } if *c > super::file::MOST_CLIENTS => {

@@ -1,6 +1,7 @@
 //! Typed reading of a suite's tables: each value is asked for by key and type, and whatever is
 //! wrong is reported at the place where it was written.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::document::{Document, Entry, Item, Mark, Node};
@@ -95,6 +96,11 @@ impl<'a> Value<'a> {
     /// An error at this value.
     pub(super) fn error(&self, problem: Problem, hint: impl Into<String>) -> SuiteError {
         self.document.error(self.node.mark, problem, hint)
+    }
+
+    /// The folder in which files that it names are.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.document.folder(self.node.mark)
     }
 
     /// An error at the bytes `part` of this text.

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::{Arrival, PhasePlan};
+use crate::workload::{Arrival, Curve, CurveError, CurveText, PhasePlan};
 
 use super::document::Item;
 use super::error::{Problem, SuiteError};
@@ -17,16 +17,18 @@ pub(super) const UNMEASURED: f64 = 100_000.0;
 /// What `rate` says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Rate {
-    /// Requests a second.
-    Fixed(f64),
+    /// Requests a second, over time.
+    Said(Curve),
     /// A share of the throughput of phase `of`.
     Share { share: f64, of: String },
 }
 
 /// `"50k/s"`, or `"50% of load"`.
 pub(super) fn rate(value: Value<'_>) -> Result<Rate, SuiteError> {
-    let Item::Text(text) = value.item() else { return value.rate().map(Rate::Fixed) };
-    let Some((share, of)) = text.split_once(" of ") else { return value.rate().map(Rate::Fixed) };
+    let Item::Text(text) = value.item() else {
+        return value.rate().map(|rate| Rate::Said(Curve::Constant { rate }));
+    };
+    let Some((share, of)) = text.split_once(" of ") else { return curve(value, text) };
     let share = parse_share(share).map_err(|error| {
         value.error(
             Problem::Quantity { key: value.key.to_owned(), error },
@@ -37,6 +39,18 @@ pub(super) fn rate(value: Value<'_>) -> Result<Rate, SuiteError> {
         return Err(value.out_of_range(format_share(share), "above 0 and at most 100%"));
     }
     Ok(Rate::Share { share, of: of.trim().to_owned() })
+}
+
+/// `"50k/s"`, `"sine 1k/s to 9k/s every 1m"`, `"load.csv"`.
+fn curve(value: Value<'_>, text: &str) -> Result<Rate, SuiteError> {
+    let constant = !text.trim().contains(char::is_whitespace) && !text.contains(".csv");
+    if constant {
+        return value.rate().map(|rate| Rate::Said(Curve::Constant { rate }));
+    }
+    let read = |text: CurveText| text.read(&value.folder());
+    text.parse().and_then(read).map(Rate::Said).map_err(|error: CurveError| {
+        value.error(Problem::Conflict(error.to_string()), error.hint())
+    })
 }
 
 /// A group whose rate is a share of what an earlier phase reached.
@@ -61,7 +75,7 @@ impl ShareOfCapacity {
         for group in plan.groups.iter_mut().filter(|group| group.name == self.group) {
             match &mut group.arrival {
                 Arrival::Constant { rate } | Arrival::Poisson { rate } => *rate = share,
-                Arrival::Closed | Arrival::Ramp { .. } => {}
+                Arrival::Closed | Arrival::Ramp { .. } | Arrival::Curve { .. } => {}
             }
         }
     }

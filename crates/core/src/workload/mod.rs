@@ -2,6 +2,7 @@
 //! pure function of (seed, operation id), so that a run can be repeated and traced.
 
 mod batch;
+mod curve;
 mod distribution;
 pub mod fault;
 mod filler;
@@ -20,6 +21,7 @@ mod ycsb;
 
 pub(crate) use crate::ground::random::derive_seed;
 pub use crate::ground::random::{Permutation, Random, mix64, unmix64};
+pub use curve::{Course, Curve, CurveError, CurveText, MOST_POINTS};
 pub use distribution::Chooser;
 pub use fault::FaultPlan;
 pub use filler::Filler;
@@ -32,7 +34,7 @@ pub use operation::{Drawer, Operation, Workload};
 pub use ownership::Ownership;
 pub use plan::{
     Arrival, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part,
-    PhasePlan, SizeModel, ValueModel, YcsbLaw,
+    PhasePlan, RateChange, SizeModel, ValueModel, YcsbLaw,
 };
 pub use sampled::{OPERATIONS_KEPT, SAMPLED_RECORDS, Sampled};
 pub use size::Sizes;

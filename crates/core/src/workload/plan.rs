@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::curve::Curve;
 use super::fault::FaultPlan;
 
 /// What an operation does.
@@ -290,7 +291,7 @@ impl Mix {
 }
 
 /// When requests are due.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Arrival {
     /// The next request when the last is answered.
@@ -314,14 +315,70 @@ pub enum Arrival {
         /// How long the change takes.
         over: Duration,
     },
+    /// A rate that changes in any other way.
+    Curve {
+        /// How, for the whole group.
+        curve: Curve,
+        /// With gaps at random, as of [`Arrival::Poisson`].
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        poisson: bool,
+    },
 }
 
 impl Arrival {
+    /// Requests at the rate of `curve`, evenly or, if `poisson`, with gaps at random.
+    #[must_use]
+    pub fn at(curve: Curve, poisson: bool) -> Arrival {
+        match (curve, poisson) {
+            (Curve::Constant { rate }, false) => Arrival::Constant { rate },
+            (Curve::Constant { rate }, true) => Arrival::Poisson { rate },
+            (Curve::Ramp { from, to, over }, false) => Arrival::Ramp { from, to, over },
+            (curve, poisson) => Arrival::Curve { curve, poisson },
+        }
+    }
+
     /// Requests have a due time of their own.
     #[must_use]
-    pub fn is_open(self) -> bool {
+    pub fn is_open(&self) -> bool {
         !matches!(self, Arrival::Closed)
     }
+
+    /// Due times come at random.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        matches!(self, Arrival::Poisson { .. } | Arrival::Curve { poisson: true, .. })
+    }
+
+    /// The rate over time; `None` of closed arrivals, which have none.
+    #[must_use]
+    pub fn curve(&self) -> Option<Curve> {
+        Some(match self {
+            Arrival::Closed => return None,
+            Arrival::Constant { rate } | Arrival::Poisson { rate } => {
+                Curve::Constant { rate: *rate }
+            }
+            Arrival::Ramp { from, to, over } => Curve::Ramp { from: *from, to: *to, over: *over },
+            Arrival::Curve { curve, .. } => curve.clone(),
+        })
+    }
+
+    /// The rate in requests a second, where it is always the same.
+    #[must_use]
+    pub fn constant_rate(&self) -> Option<f64> {
+        match self {
+            Arrival::Constant { rate } | Arrival::Poisson { rate } => Some(*rate),
+            Arrival::Closed | Arrival::Ramp { .. } | Arrival::Curve { .. } => None,
+        }
+    }
+}
+
+/// A rate that was changed while the phase ran, or is to be changed as it was then.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateChange {
+    /// Number of the first operation of the group that falls due at the new rate.
+    pub from: u64,
+    /// Requests a second from then on, of the whole group.
+    pub rate: f64,
 }
 
 /// Clients that behave alike.
@@ -341,6 +398,9 @@ pub struct GroupPlan {
     pub values: ValueModel,
     /// When their requests are due.
     pub arrival: Arrival,
+    /// Changes of the rate, in order of operations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<RateChange>,
     /// Time to live of what they write.
     pub ttl: Option<Duration>,
     /// Updates write one field, drawn uniformly, instead of all.
@@ -382,6 +442,7 @@ impl GroupPlan {
                 compressible: 0.0,
             },
             arrival: Arrival::Closed,
+            changes: Vec::new(),
             ttl: None,
             one_field: false,
             linearizability: false,

@@ -47,7 +47,7 @@ fn a_phase_with_a_rate_takes_the_time_that_was_asked_for() {
     let bench = Bench::loaded(Threading::Networked, Behaviour::default());
     for (arrival, requests, duration, due, length, stopped) in cases {
         let mut gets = group(&[(Kind::Get, 1000)], 4);
-        (gets.arrival, gets.requests) = (arrival, requests);
+        (gets.arrival, gets.requests) = (arrival.clone(), requests);
         let (measure, seen) = bench.run(phase(vec![gets], duration.map(Duration::from_millis)));
         let told = (measure.offered, total(&measure).0, span_ms(&measure), measure.stopped);
         assert_eq!(told, (due, due, length, stopped), "{arrival:?}");

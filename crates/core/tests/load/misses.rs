@@ -38,7 +38,7 @@ fn every_kind_of_get_has_its_hits_and_misses_apart() {
     for (arrival, threading) in
         arrivals.into_iter().zip([Threading::InProcess, Threading::Networked])
     {
-        let measure = forgotten(true, threading, mixed(arrival));
+        let measure = forgotten(true, threading, mixed(arrival.clone()));
         for (_, series) in &measure.series {
             let length =
                 |h: &Option<hdrhistogram::Histogram<u64>>| h.as_ref().map_or(0, |h| h.len());

@@ -9,7 +9,7 @@ use kvdyno_core::measure;
 use kvdyno_core::store::Threading;
 use kvdyno_core::suite::SearchPlan;
 use kvdyno_core::verdict::Reason;
-use kvdyno_core::workload::{Arrival, PhasePlan};
+use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::Event;
 use kvdyno_report::objective::{Met, met};
 use kvdyno_report::result::{
@@ -105,11 +105,8 @@ impl Session<'_> {
 
     /// What the suite says, else a share of what the sweep reached.
     fn first_rate(&self, phase: &PhasePlan, found: &CapacityResult) -> f64 {
-        let rate_of = |arrival: Arrival| match arrival {
-            Arrival::Constant { rate } | Arrival::Poisson { rate } => rate,
-            Arrival::Closed | Arrival::Ramp { .. } => 0.0,
-        };
-        let said: f64 = phase.groups.iter().map(|group| rate_of(group.arrival)).sum();
+        let said: f64 =
+            phase.groups.iter().map(|group| group.arrival.constant_rate().unwrap_or(0.0)).sum();
         let swept = found.sweep.iter().filter_map(|probe| probe.rate).fold(0.0, f64::max);
         if said > 0.0 { said } else { swept * FIRST }
     }

@@ -64,6 +64,18 @@ fn a_rate_makes_arrivals_open() {
     assert_eq!(of_run(&result, "/series/0/response/count"), 500);
     let wall = of_run(&result, "/wall_ns").as_u64().expect("a time");
     assert!(wall > 400_000_000, "500 requests at 1k/s take half a second: {wall}");
+    // A rate that changes: its course ends when 500 are due, and is told.
+    std::fs::write(scratch.path("day.csv"), "s,rate\n0,500\n200ms,500/s\n0.2,2k/s\n").unwrap();
+    let dry = scratch.kvdyno(&format!("{RUN} --rate day.csv --dry-run")).expect(0);
+    let told = "day.csv (3 points, 500/s to 2k/s over 200ms)";
+    assert!(dry.out.contains(&format!("2 clients at {told}")), "{}", dry.out);
+    let ended = scratch.kvdyno(&format!("{RUN} --rate day.csv --out c"));
+    assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+    let result = scratch.result("c");
+    assert_eq!(of_run(&result, "/groups/0/curve"), told);
+    let wall = of_run(&result, "/wall_ns").as_u64().expect("a time");
+    assert!(wall >= 400_000_000, "100 in the first 200 ms, then 400 at 2k/s: {wall}");
+    scratch.kvdyno(&format!("{RUN} --rate no.csv")).expect_line(64, &["--rate: no.csv: "]);
 }
 
 /// How each keeps its promise is shown in core; here, that the option reaches the load.

@@ -2,7 +2,7 @@
 //! fault is held against, and what has to be worked off before the fault is over.
 
 use kvdyno_core::measure::{PhaseMeasure, Side, Stretch};
-use kvdyno_core::workload::{Arrival, GroupPlan, PhasePlan};
+use kvdyno_core::workload::{GroupPlan, PhasePlan};
 
 use crate::result::BacklogAccount;
 use kvdyno_core::ground::median;
@@ -59,11 +59,8 @@ impl Schedule {
 
 /// Requests a second; of a rate that changes the one that it comes to.
 fn rate(group: &GroupPlan) -> Option<f64> {
-    match group.arrival {
-        Arrival::Closed => None,
-        Arrival::Constant { rate } | Arrival::Poisson { rate } => Some(rate),
-        Arrival::Ramp { to, .. } => Some(to),
-    }
+    let curve = group.arrival.curve()?;
+    Some(group.changes.last().map_or(curve.comes_to(), |change| change.rate))
 }
 
 /// Share of a group's operations that are on one side.
@@ -128,6 +125,7 @@ mod tests {
     use std::time::Duration;
 
     use kvdyno_core::measure::{Interval, Slot};
+    use kvdyno_core::workload::Arrival;
     use kvdyno_core::workload::Kind;
 
     use super::*;

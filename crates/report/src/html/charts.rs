@@ -53,6 +53,8 @@ pub(crate) struct RunCharts {
     start: Vec<f64>,
     length: Vec<f64>,
     backlog: Vec<u64>,
+    /// Operations that fell due a second: the rate that was asked for.
+    due: Vec<Option<f64>>,
     kinds: Vec<KindCharts>,
     heat: HeatChart,
     service_curve: Option<Curve>,
@@ -235,6 +237,7 @@ impl RunCharts {
             start: slots.iter().map(|slot| millis(slot.start_s)).collect(),
             length: slots.iter().map(|slot| millis(slot.length_s)).collect(),
             backlog: slots.iter().map(|slot| slot.backlog).collect(),
+            due: per_second(slots.iter().map(|slot| slot.offered).collect(), &lengths),
             kinds,
             heat: heat_chart(heat, slots.len(), source.columns.unwrap_or(usize::MAX)),
             service_curve: source.service.as_ref().map(curve),
@@ -305,16 +308,8 @@ fn process_charts(name: &str, points: &[Use]) -> ProcessCharts {
 /// Of the points after the first `from`, which are `lengths` long.
 fn kind_charts(name: &str, all: &[Point], from: usize, lengths: &[f64]) -> KindCharts {
     let points = after(all, from);
-    let mut lengths = lengths.to_vec();
-    let sliver = joins_sliver(&mut lengths);
-    let per_second = |count: fn(&Point) -> u64| {
-        let mut counts: Vec<u64> = points.iter().map(count).collect();
-        if let (true, [.., before, last]) = (sliver, &mut counts[..]) {
-            *before += *last;
-            *last = *before;
-        }
-        counts.iter().zip(&lengths).map(|(&n, length)| rounded(n as f64 / length)).collect()
-    };
+    let per_second =
+        |count: fn(&Point) -> u64| per_second(points.iter().map(count).collect(), lengths);
     KindCharts {
         name: name.to_owned(),
         rate: per_second(|point| point.ok.saturating_sub(point.drained)),
@@ -323,6 +318,17 @@ fn kind_charts(name: &str, all: &[Point], from: usize, lengths: &[f64]) -> KindC
         service: bands(all, from, |point| point.service),
         response: bands(all, from, |point| point.response),
     }
+}
+
+/// What was counted in points that are `lengths` long.
+fn per_second(mut counts: Vec<u64>, lengths: &[f64]) -> Vec<Option<f64>> {
+    let mut lengths = lengths.to_vec();
+    let sliver = joins_sliver(&mut lengths);
+    if let (true, [.., before, last]) = (sliver, &mut counts[..]) {
+        *before += *last;
+        *last = *before;
+    }
+    counts.iter().zip(&lengths).map(|(&n, length)| rounded(n as f64 / length)).collect()
 }
 
 /// A phase ends with a sliver of an interval, whose few operations are no rate of its own: where

@@ -11,7 +11,7 @@ use kvdyno_core::measure::{
 use kvdyno_core::store::{Certainty, ErrorClass};
 use kvdyno_core::suite::{self, Plan};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
-use kvdyno_core::workload::{Arrival, GroupPlan, Kind, PhasePlan, SizeModel};
+use kvdyno_core::workload::{GroupPlan, Kind, PhasePlan, SizeModel};
 use serde::{Deserialize, Serialize};
 
 pub use hits::DrainedGets;
@@ -148,8 +148,11 @@ pub struct GroupResult {
     pub pipeline: u32,
     /// Requests have a due time of their own.
     pub open: bool,
-    /// Requests a second asked for; `None` for closed arrivals and ramps.
+    /// Requests a second asked for; `None` for closed arrivals and rates that change.
     pub rate: Option<f64>,
+    /// Rates that change: how, as a suite writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<String>,
     /// Seed of the value sizes, where they have one of their own.
     pub value_seed: Option<i64>,
 }
@@ -482,9 +485,10 @@ impl GroupResult {
             clients: plan.clients,
             pipeline: plan.pipeline,
             open: plan.arrival.is_open(),
-            rate: match plan.arrival {
-                Arrival::Constant { rate } | Arrival::Poisson { rate } => finite(rate),
-                Arrival::Closed | Arrival::Ramp { .. } => None,
+            rate: plan.arrival.constant_rate().and_then(finite),
+            curve: match plan.arrival.constant_rate() {
+                Some(_) => None,
+                None => plan.arrival.curve().map(|curve| curve.to_string()),
             },
             value_seed: seed.filter(|_| plan.mix.parts.iter().any(puts)),
         }

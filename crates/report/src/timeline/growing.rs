@@ -90,6 +90,7 @@ impl Gathered {
         let slot = Slot {
             start_s: interval.start.saturating_sub(began) as f64 / 1e9,
             length_s: interval.length() as f64 / 1e9,
+            offered: interval.offered,
             backlog: interval.backlog,
         };
         let mut gathered = Gathered { held: 1, slot, kinds: BTreeMap::new() };
@@ -112,6 +113,7 @@ impl Gathered {
         }
         self.held += part.held;
         self.slot.length_s = part.slot.start_s + part.slot.length_s - self.slot.start_s;
+        self.slot.offered = self.slot.offered.saturating_add(part.slot.offered);
         self.slot.backlog = part.slot.backlog;
         for (kind, of) in part.kinds {
             self.kinds.entry(kind).or_default().add(of);

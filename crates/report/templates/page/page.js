@@ -106,9 +106,11 @@ const Page = (function () {
   const overTime = (phase, extra) => ({ x: AXES.seconds, xTitle: "since the phase began", marks: marksOf(phase),
     span: spanOf(phase), ...extra });
 
-  function amounts(id, phase, title, values, isNeeded) {
+  function amounts(id, phase, title, values, isNeeded, asked) {
     const lines = phase.runs.filter(kindOf).map((run) => ({ name: data.stores[run.store], store: run.store,
       x: stepped(run), y: held(values(run)), step: true, text: whole }));
+    if (asked) for (const run of phase.runs) lines.push({ name: several() ? data.stores[run.store] + " asked" : "asked",
+      store: run.store, dash: 2, x: stepped(run), y: held(run.due), step: true, text: whole });
     const isSeen = isNeeded || lines.some((line) => line.y.some((value) => value > 0));
     hide(id, !isSeen);
     if (isSeen) draw(id, overTime(phase, { y: AXES.amount, yTitle: title, lines }));
@@ -197,7 +199,8 @@ const Page = (function () {
     const phase = data.phases[+phasePicker.value];
     if (!phase) return;
     element("phase-title").textContent = "Phase: " + phase.title;
-    amounts("throughput", phase, "operations/s", (run) => kindOf(run).rate, true);
+    amounts("throughput", phase, "operations/s", (run) => kindOf(run).rate, true,
+      phase.open && kindPicker.selectedIndex <= 0);
     curves(phase);
     latencies("response", phase, "response");
     latencies("service", phase, "service");

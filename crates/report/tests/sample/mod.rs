@@ -474,7 +474,7 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
     let group = GroupPlan {
         clients: 4,
         values: ValueModel { size, seed: None, compressible: 0.0 },
-        arrival: shape.arrival,
+        arrival: shape.arrival.clone(),
         insert_first: 0,
         seed: 42,
         ..GroupPlan::plain(name, &parts, 10_000)

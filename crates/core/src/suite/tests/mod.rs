@@ -1,6 +1,7 @@
 //! Tests of suites as a whole: from text to plan.
 
 mod claims;
+mod curves;
 mod faults;
 mod hostile;
 mod manual;

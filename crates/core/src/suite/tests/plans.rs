@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Overrides, SMALL, mistake, plan, plan_with};
 use crate::suite::{Plan, QuickForm, Suite, builtins, records_after};
-use crate::workload::{Arrival, Kind, Part, PhasePlan};
+use crate::workload::{Arrival, Curve, Kind, Part, PhasePlan};
 
 fn names(plan: &Plan) -> Vec<&str> {
     plan.phases.iter().map(|phase| phase.name.as_str()).collect()
@@ -160,9 +160,13 @@ clients = 160
     assert_eq!(both.groups[0].keys, both.groups[1].keys);
     assert_eq!(both.time_limit, Duration::from_secs(70));
     // Options of the whole phase are shared out in proportion to the clients.
-    let overrides = Overrides { clients: Some(6), rate: Some(300.0), ..Overrides::default() };
+    let overrides = Overrides {
+        clients: Some(6),
+        rate: Some(Curve::Constant { rate: 300.0 }),
+        ..Overrides::default()
+    };
     let both = plan_with(text, &overrides).phases.pop().unwrap();
-    let shared: Vec<_> = both.groups.iter().map(|g| (g.clients, g.arrival)).collect();
+    let shared: Vec<_> = both.groups.iter().map(|g| (g.clients, g.arrival.clone())).collect();
     let rate = |rate| Arrival::Constant { rate };
     assert_eq!(shared, [(2, rate(100.0)), (4, rate(200.0))]);
 }
@@ -377,7 +381,7 @@ time-limit = "3s"
 "#,
     );
     let [a, b, c] = &plan.phases[..] else { panic!() };
-    assert_eq!((one(a).clients, one(a).arrival), (3, Arrival::Poisson { rate: 1_000.0 }));
+    assert_eq!((one(a).clients, one(a).arrival.clone()), (3, Arrival::Poisson { rate: 1_000.0 }));
     assert_eq!(one(b).clients, 4);
     assert_eq!(one(b).pipeline, 2);
     let over = Duration::from_secs(5);
@@ -443,7 +447,7 @@ duration = "1s"
     let told = plan.describe().join("\n");
     assert!(told.contains("read: 1s; ") && told.contains("at 50% of what load reaches"), "{told}");
     assert!(!told.contains("100k/s;"), "the rate is not known: {told}");
-    let fixed = Overrides { rate: Some(70.0), ..Overrides::default() };
+    let fixed = Overrides { rate: Some(Curve::Constant { rate: 70.0 }), ..Overrides::default() };
     let plan = plan_with(text, &fixed);
     assert!(plan.shares.is_empty());
     assert_eq!(plan.phases[2].groups[0].arrival, Arrival::Constant { rate: 70.0 });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kvdyno_core::load::{AnyStore, Interrupt, Progress};
 use kvdyno_core::measure::{Interval, Nanos};
-use kvdyno_core::workload::{Arrival, Dataset, PhasePlan};
+use kvdyno_core::workload::{Dataset, PhasePlan};
 use kvdyno_report::events::stream::Stream;
 use kvdyno_report::result::{FaultResult, UnaskedNode};
 
@@ -123,10 +123,11 @@ fn reaches_rate(phase: &PhasePlan, interval: &Interval, start: Nanos, before: u6
     if phase.groups.iter().all(|group| !group.arrival.is_open()) {
         return true;
     }
-    let changes = phase.groups.iter().any(|group| match group.arrival {
-        Arrival::Ramp { over, .. } => interval.start < start + over.as_nanos() as Nanos,
-        _ => false,
-    });
+    let changes = phase
+        .groups
+        .iter()
+        .filter_map(|group| group.arrival.curve())
+        .any(|curve| interval.start < start + curve.settles_after().as_nanos() as Nanos);
     let succeeded = interval.in_time().saturating_sub(interval.failed) as f64;
     !changes && !interval.catches_up(before) && succeeded >= 0.95 * interval.offered as f64
 }
@@ -135,7 +136,7 @@ fn reaches_rate(phase: &PhasePlan, interval: &Interval, start: Nanos, before: u6
 mod tests {
     use std::time::Duration;
 
-    use kvdyno_core::workload::{GroupPlan, Kind};
+    use kvdyno_core::workload::{Arrival, GroupPlan, Kind};
 
     use super::*;
 

@@ -226,7 +226,8 @@ fn earlier(a: StopReason, b: StopReason) -> StopReason {
 }
 
 fn unite_groups(mine: &mut GroupResult, theirs: GroupResult) {
-    let GroupResult { name: _, clients, pipeline: _, open: _, rate, value_seed: _ } = theirs;
+    let GroupResult { name: _, clients, pipeline: _, open: _, rate, curve: _, value_seed: _ } =
+        theirs;
     mine.clients = mine.clients.saturating_add(clients);
     mine.rate = mine.rate.zip(rate).map(|(a, b)| a + b);
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::load::rate_orders::RateOrders;
 use crate::store::OperationId;
 use crate::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Part, Workload, YcsbLaw,
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Part, RateChange, Workload,
+    YcsbLaw,
 };
 
 const SECOND: Nanos = 1_000_000_000;
@@ -21,7 +23,8 @@ fn lanes(plan: &GroupPlan, ownership: Ownership, count: u64) -> Vec<Lane> {
     let workload = Workload::new(plan, &dataset, Part::WHOLE).unwrap();
     let first = OperationId { phase: 0, group: 0, id: 0 };
     let lane = |number| {
-        let dues = Dues::new(plan.arrival, 0, number, count, plan.seed);
+        let rate = Arc::new(RateOrders::of(&plan.changes));
+        let dues = Dues::new(&plan.arrival, rate, 0, number, count, plan.seed);
         let lane = Lane::new(0, first, Arc::new(plan.clone()), workload.clone(), dues);
         lane.of_owner(ownership, || Nanos::MAX)
     };
@@ -100,9 +103,17 @@ fn owners_together_are_offered_what_one_process_is() {
     let arrivals = [
         Arrival::Constant { rate: 1_000.0 },
         Arrival::Ramp { from: 100.0, to: 3_000.0, over: std::time::Duration::from_secs(3) },
+        curve("sine 200/s to 2k/s every 3s"),
+        curve("spikes 500/s to 4k/s for 200ms every 1s"),
     ];
     for arrival in arrivals {
-        let plan = GroupPlan { arrival, ..group(&[(Kind::Get, 1_000)], Distribution::Uniform) };
+        // Ordered while it runs, or not at all.
+        let changes = match arrival {
+            Arrival::Constant { .. } => vec![RateChange { from: 1_500, rate: 700.0 }],
+            _ => Vec::new(),
+        };
+        let plan = group(&[(Kind::Get, 1_000)], Distribution::Uniform);
+        let plan = GroupPlan { arrival: arrival.clone(), changes, ..plan };
         // How many of what falls due in a second is started in it: all, none, or some.
         for keeps_up in [1.0, 0.0, 0.6] {
             let seen = |ownership, count| {
@@ -121,17 +132,25 @@ fn owners_together_are_offered_what_one_process_is() {
             };
             let mut whole = seen(Ownership::ALL, 1);
             whole.1.sort_unstable();
-            let mut together = ([0; 4], Vec::new(), 0);
-            for index in 0..3 {
-                let (offered, dues, unstarted) = seen(Ownership { index, count: 3 }, 2);
-                together.0.iter_mut().zip(offered).for_each(|(all, own)| *all += own);
-                together.1.extend(dues);
-                together.2 += unstarted;
+            for count in [2, 5] {
+                let mut together = ([0; 4], Vec::new(), 0);
+                for index in 0..count {
+                    let (offered, dues, unstarted) = seen(Ownership { index, count }, 2);
+                    together.0.iter_mut().zip(offered).for_each(|(all, own)| *all += own);
+                    together.1.extend(dues);
+                    together.2 += unstarted;
+                }
+                together.1.sort_unstable();
+                let told = (together.0, whole.0);
+                assert!(together == whole, "{arrival:?}, {keeps_up}, {count}: {told:?}");
             }
-            together.1.sort_unstable();
-            assert!(together == whole, "{arrival:?}, {keeps_up}: {:?} {:?}", together.0, whole.0);
         }
     }
+}
+
+fn curve(text: &str) -> Arrival {
+    let text: crate::workload::CurveText = text.parse().unwrap();
+    Arrival::at(text.read(std::path::Path::new("")).unwrap(), false)
 }
 
 /// A rate at random stays the rate of all of them together.

@@ -1,0 +1,111 @@
+//! A phase that is steered while it runs: its rate is changed at one operation, the same in every process that
+//! carries it, or it is ended before its time. Who decides calls this on the phase as a whole; agents are
+//! handed what came of it.
+
+use std::time::Duration;
+
+use super::job::Job;
+use super::rate_orders::RateOrders;
+use super::schedule::{due_after, first_due};
+use crate::measure::{Nanos, now};
+use crate::workload::RateChange;
+
+/// Among how many processes a phase is spread, and how long an order takes to reach all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Processes that carry the phase, from 1.
+    pub processes: u32,
+    /// An order is known everywhere after this.
+    pub notice: Duration,
+}
+
+impl Job {
+    /// Changes the rate of a group to `rate` requests a second, from the first operation on that no process can
+    /// have passed when it hears of it.
+    ///
+    /// # Errors
+    /// In one line, why the phase cannot be changed so.
+    pub fn change_rate(
+        &self,
+        group: usize,
+        rate: f64,
+        spread: Spread,
+    ) -> Result<RateChange, String> {
+        let (Some((plan, _)), Some(&(start, workers))) = (self.groups.get(group), self.begun.get())
+        else {
+            return Err("there is no such group".to_owned());
+        };
+        if !(rate > 0.0 && rate <= 1e9) {
+            return Err("a rate is above 0 and at most 1G/s".to_owned());
+        }
+        let orders = &self.rates[group];
+        let known = now().saturating_sub(start) + spread.notice.as_nanos() as Nanos;
+        let due = first_due(&plan.arrival, &orders.all(), known);
+        let due = due.ok_or("its clients send the next request when the last is answered")?;
+        // What idle clients hold already, and what lanes have looked at.
+        let (clients, lanes) = (u64::from(plan.clients), workers as u64);
+        let mut ahead = clients + 2 * lanes;
+        if spread.processes > 1 {
+            // Lanes of owners look further, and over ids that are others'.
+            ahead = 4 * (ahead + 4 * lanes) + 64;
+        }
+        if plan.arrival.is_random() {
+            // Lanes are some standard deviations apart.
+            ahead += (6.0 * (due as f64 * lanes as f64).sqrt()) as u64;
+        }
+        let change = RateChange { from: due + ahead, rate };
+        self.refuse_late(group, change, start)?;
+        orders.add(change);
+        Ok(change)
+    }
+
+    /// A change that would come too late, or would need more operations than there are.
+    fn refuse_late(&self, group: usize, change: RateChange, start: Nanos) -> Result<(), String> {
+        let plan = &self.groups[group].0;
+        let mut changes = self.rates[group].all();
+        let at = start.saturating_add(due_after(&plan.arrival, &changes, change.from));
+        if at >= self.deadline() || plan.requests.is_some_and(|all| change.from >= all) {
+            return Err("the phase is over before a change can reach every client".to_owned());
+        }
+        changes.push(change);
+        if let (Some(requests), Some(length)) = (plan.requests, self.plan.duration) {
+            let asked = first_due(&plan.arrival, &changes, length.as_nanos() as Nanos);
+            if asked.is_some_and(|asked| asked > requests) {
+                return Err(format!(
+                    "the phase has {requests} requests, and needs more at this rate"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a change that was decided for all processes that carry the phase.
+    pub fn follow_change(&self, group: usize, change: RateChange) {
+        if let Some(orders) = self.rates.get(group) {
+            orders.add(change);
+        }
+    }
+
+    /// Changes of each group's rate so far, planned ones among them.
+    #[must_use]
+    pub fn changes(&self) -> Vec<Vec<RateChange>> {
+        self.rates.iter().map(|orders| orders.all()).collect()
+    }
+
+    /// How many changes there are in all groups.
+    #[must_use]
+    pub fn change_count(&self) -> usize {
+        self.rates.iter().map(|orders| RateOrders::count(orders)).sum()
+    }
+
+    /// When an operation of a group is due after the begin, ns; about, where arrivals are random.
+    #[must_use]
+    pub fn due_of(&self, group: usize, change: RateChange) -> Option<Nanos> {
+        let ((plan, _), orders) = self.groups.get(group).zip(self.rates.get(group))?;
+        if plan.arrival.is_random() {
+            let evenly = crate::workload::Arrival::at(plan.arrival.curve()?, false);
+            return Some(due_after(&evenly, &orders.all(), change.from));
+        }
+        Some(due_after(&plan.arrival, &orders.all(), change.from))
+    }
+}
