@@ -13,7 +13,7 @@ use kvdyno_core::workload::CurveText;
 use crate::quantity::{curve, hinted};
 use crate::testbed::TestbedArguments;
 
-/// Puts a key-value store on the dynamometer: how fast, how predictable, with every read checked.
+/// Measures key-value stores: how fast, how predictable, with every read checked.
 #[derive(Parser, Debug)]
 #[command(name = "kvdyno", version, about, max_term_width = 100)]
 pub struct Arguments {
@@ -25,35 +25,36 @@ pub struct Arguments {
 /// The verbs.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Run a suite against one store or several.
+    /// Run a suite, or a load that options describe, against one store or several.
     Run(Box<RunArguments>),
-    /// Say which of two results, folders of trials, or stores of one run is faster, and how sure that is.
+    /// Compare two results, two folders of trials, or the stores of one run: which is
+    /// faster, and how sure that is.
     Compare(CompareArguments),
-    /// Show a result again, and write its report anew.
+    /// Show a result, and write its report again.
     Report(ReportArguments),
-    /// Show the page of a result in the browser, of a run that goes on, too.
+    /// Serve the page of a result for a browser, also of a run that still goes on.
     View(ViewArguments),
-    /// Tell what servers cost, what one gets for it, and how many a load needs.
+    /// Tell what servers cost, what that buys, and how many servers a load needs.
     Cost(CostArguments),
-    /// Do the run of a result again.
+    /// Repeat the run of a result.
     Rerun(RerunArguments),
-    /// Bring the parts of one load together.
+    /// Merge the results of the parts of one load.
     Merge(MergeArguments),
-    /// List the stores: what each can do and promises.
+    /// List the stores: what each can do, and what it promises.
     Stores,
     /// List the built-in suites, or show one.
     Suites(SuitesArguments),
-    /// Write a suite with comments, to begin from.
+    /// Write a suite with comments, to start from.
     New(NewArguments),
-    /// Find out whether this machine, and a store, are fit to measure.
+    /// Check whether this machine and a store are fit for measuring.
     Check(CheckArguments),
     /// Find out which stores meet a file of requirements.
     Winnow(WinnowArguments),
     /// Start and end throwaway deployments of real servers.
     Testbed(TestbedArguments),
-    /// Carry a part of a load for a conductor, which is a `kvdyno run --agents` (docs/FLEET.md).
+    /// Carry a part of the load of a `kvdyno run --agents`, its conductor (docs/FLEET.md).
     Agent(AgentArguments),
-    /// Print the completions of a shell: `kvdyno completions bash > /etc/bash_completion.d/kvdyno`.
+    /// Print the completions for a shell: `kvdyno completions bash > /etc/bash_completion.d/kvdyno`.
     Completions(CompletionsArguments),
 }
 
@@ -93,7 +94,7 @@ pub struct NewArguments {
 /// `kvdyno view`.
 #[derive(Args, Debug)]
 pub struct ViewArguments {
-    /// Result folder or its result.json; of a run that goes on, too.
+    /// Result folder or its result.json, also of a run that still goes on.
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
 }
@@ -155,10 +156,10 @@ pub struct RunArguments {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Changes to the suite")]
 pub struct ShapeArguments {
-    /// Run this share of the records and requests.
+    /// Run with this share of the records and requests, such as 0.01.
     #[arg(long, value_name = "SHARE")]
     pub scale: Option<f64>,
-    /// Request slots of each client group.
+    /// Clients of each phase: most requests in flight.
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
     /// Open arrivals at this rate: 50k/s, 'sine 1k/s to 9k/s every 1m', or another of docs/SUITES.md.
@@ -173,14 +174,14 @@ pub struct ShapeArguments {
     /// Stop each measured phase after this many requests.
     #[arg(long, value_name = "COUNT", value_parser = hinted(units::parse_count))]
     pub requests: Option<u64>,
-    /// Seed of all that is drawn.
+    /// Seed of everything that is random.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Keep the histories of a few records, and judge whether they are linearizable.
     #[arg(long)]
     pub linearizability: bool,
-    /// Change one setting of one phase: --set get.clients=50; may be given several times.
-    #[arg(long, value_name = "PHASE.KEY=VALUE")]
+    /// Change any key of the suite: --set records=1M, --set get.clients=50; may be given several times.
+    #[arg(long, value_name = "[PHASE.]KEY=VALUE")]
     pub set: Vec<String>,
 }
 
@@ -226,13 +227,13 @@ impl QuickArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Execution")]
 pub struct ExecutionArguments {
-    /// Records that are in the store already.
+    /// What to do with records of the dataset that are in the store already.
     #[arg(long, value_enum, default_value_t)]
     pub data: DataPolicy,
-    /// Do not check what is read.
+    /// Do not check the values that are read.
     #[arg(long)]
     pub no_verify: bool,
-    /// Repeat the run N times, the stores in turns (A B B A …), each from the same wiped state.
+    /// Repeat the run N times, the stores in turns (A B B A …), each time from the same wiped state.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["part", "start_at"],
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
@@ -259,13 +260,13 @@ pub struct ExecutionArguments {
     /// Folder for the result [default: a new one under kvdyno-results/].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Show the plan, the first operations and their requests, and what it needs; run nothing.
+    /// Show the plan, the first operations with their requests, and what the run needs; run nothing.
     #[arg(long)]
     pub dry_run: bool,
     /// No progress line.
     #[arg(long)]
     pub quiet: bool,
-    /// Print remarks, too, and what limited each phase and went on beside it.
+    /// Print more: remarks, what limited each phase, and what else happened in it.
     #[arg(long, short)]
     pub verbose: bool,
     /// Print the result as JSON instead of tables.
@@ -282,7 +283,7 @@ pub struct ExecutionArguments {
     /// What monitoring systems are told.
     #[command(flatten)]
     pub metrics: MetricsArguments,
-    /// A suspect measurement ends with exit code 2, too.
+    /// End with exit code 2 for a suspect measurement, too.
     #[arg(long)]
     pub strict: bool,
     /// Do a suite's faults to a deployment that a file describes, without asking.
@@ -314,11 +315,10 @@ pub struct CarryingArguments {
     /// Worker threads for stores behind a network [default: half of the processors].
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
-    /// What open arrivals may spend on being on time: a processor (spin), wake-ups (timer), or a wake-up
-    /// and the last 60 µs spun (both).
+    /// How clients wait until a request is due (open arrivals).
     #[arg(long, value_enum, default_value_t)]
     pub pace: PaceArgument,
-    /// Give up when nothing has succeeded for this long.
+    /// Give up when requests fail and none has succeeded for this long.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = hinted(units::parse_duration))]
     pub give_up: Duration,
     /// How long an eventually consistent store may take to settle after the load.
@@ -329,12 +329,12 @@ pub struct CarryingArguments {
 /// How clients wait until a request is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PaceArgument {
-    /// A wake-up shortly before, then the clock is polled.
+    /// Sleep until 60 µs before, then poll the clock.
     #[default]
     Both,
-    /// The clock is polled all the time.
+    /// Poll the clock all the time: takes a whole processor for each worker.
     Spin,
-    /// A wake-up alone.
+    /// Only sleep: requests leave as late as the system wakes clients up.
     Timer,
 }
 
@@ -358,7 +358,7 @@ pub struct PriceArguments {
     /// The servers that the store ran on: n1-standard-8=20,local-ssd-375=4.
     #[arg(long, value_name = "KIND=N,…")]
     pub servers: Option<String>,
-    /// Hours that a month is taken to have [default: what the prices say].
+    /// Hours of a month [default: what the prices say].
     #[arg(long, value_name = "HOURS", requires = "servers")]
     pub hours_month: Option<f64>,
 }
@@ -366,7 +366,7 @@ pub struct PriceArguments {
 /// `kvdyno cost`.
 #[derive(Args, Debug)]
 pub struct CostArguments {
-    /// Result folders or their result.json; without any, the costs that were published are checked.
+    /// Result folders or their result.json; without any, published costs are checked.
     #[arg(value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// What the servers cost.
@@ -406,12 +406,12 @@ pub struct WinnowArguments {
 /// `kvdyno compare`.
 #[derive(Args, Debug)]
 pub struct CompareArguments {
-    /// Results or folders of trials: the first is what the others are held against. One alone: its
-    /// first store is.
+    /// Results or folders of trials: the others are compared with the first. If there is
+    /// one only, its other stores are compared with its first store.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// Exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate < -5%', 'cost > +5%'; may be given
-    /// several times.
+    /// End with exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate
+    /// < -5%', 'cost > +5%'; may be given several times.
     #[arg(long, value_name = "CONDITION", value_parser = conditions)]
     pub fail_on: Vec<Conditions>,
     /// Say whether both sides meet this, and so whether a difference matters: 'p99(get) < 10ms'; may be
@@ -421,7 +421,7 @@ pub struct CompareArguments {
     /// Compare although durability, consistency, data, load or client differ.
     #[arg(long)]
     pub allow_unequal: bool,
-    /// A gate that is too noisy to tell, and suspect figures, end with exit code 2, too.
+    /// End with exit code 2 for a gate that is too noisy to tell, and for suspect figures, too.
     #[arg(long)]
     pub strict: bool,
     /// Write a summary as Markdown, for a comment on a pull request.
@@ -479,10 +479,10 @@ pub struct MergeArguments {
 /// `kvdyno check`.
 #[derive(Args, Debug)]
 pub struct CheckArguments {
-    /// Store to look at, too.
+    /// Store to check, too.
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// Folder whose disk is looked at.
+    /// Folder whose disk is checked.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
 }

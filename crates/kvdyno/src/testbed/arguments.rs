@@ -23,21 +23,21 @@ pub enum TestbedCommand {
         /// describes a deployment of your own.
         #[arg(value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
         testbed: String,
-        /// Come back once it is up; `kvdyno testbed down` ends it.
+        /// Return once it is up; `kvdyno testbed down` ends it.
         #[arg(long)]
         detach: bool,
     },
     /// End testbeds that are up.
     Down {
-        /// As `kvdyno testbed list` names them; a kind's name means all of that kind [default: the
-        /// only one].
+        /// Names as `kvdyno testbed list` shows them, or a kind, for all of that kind [default: the
+        /// only testbed].
         #[arg(value_name = "NAME")]
         testbeds: Vec<String>,
-        /// All of them.
+        /// End all testbeds.
         #[arg(long)]
         all: bool,
     },
-    /// Do something to nodes of a testbed that is up.
+    /// Do a fault, or its repair, to nodes of a testbed that is up.
     Fault(FaultArguments),
     /// List the testbeds that are up.
     List,
@@ -45,7 +45,7 @@ pub enum TestbedCommand {
     Kinds,
     /// Install what a kind of testbed needs, from Debian's packages or into the cache folder.
     Install {
-        /// Names of kinds.
+        /// Kinds of testbeds; `network` and `disk` stand for the tools of `network=own` and `disk=…`.
         #[arg(required = true, value_name = "NAME")]
         kinds: Vec<String>,
     },
@@ -72,12 +72,12 @@ pub struct FaultArguments {
     /// What to do.
     #[command(flatten)]
     pub wanted: WantedAction,
-    /// Names of nodes, to all of which it is done at one moment; none for `add`.
+    /// Names of nodes; it is done to all of them at one moment. None for `add`.
     pub nodes: Vec<String>,
-    /// Which testbed, as `kvdyno testbed list` names it [default: the only one].
+    /// The testbed, as `kvdyno testbed list` names it [default: the only one].
     #[arg(long, value_name = "NAME")]
     pub testbed: Option<String>,
-    /// Also on a deployment that a file describes, without asking.
+    /// Do it to a deployment that a file describes, too, without asking.
     #[arg(long)]
     pub yes: bool,
 }
