@@ -97,7 +97,7 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
         (Some(found), _) => found,
     };
     let unknown = run.phases.iter().filter_map(|phase| Some(phase.writes.as_ref()?.unknown)).max();
-    // An acknowledged write that was written over before the fault cannot be missed.
+    // The loss of an acknowledged write that was written over before the fault is not seen.
     let exact = run.phases.iter().filter_map(|phase| phase.writes.as_ref()).all(|told| told.exact);
     let kept = match (wrong, node_failed(run).0, unknown.filter(|unknown| *unknown > 0)) {
         (None, ..) => "nothing was checked".to_owned(),
@@ -105,8 +105,8 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
             format!("nothing seen lost; of {} records it is not known", grouped(unknown as f64))
         }
         (Some(_), true, None) if exact => "nothing lost when a node was killed".to_owned(),
-        (Some(_), true, None) => "nothing seen lost when a node was killed (a write that was \
-                                  written over before cannot be missed)"
+        (Some(_), true, None) => "nothing seen lost when a node was killed (the loss of a write \
+                                  that was written over before is not seen)"
             .to_owned(),
         (Some(_), false, None) => "nothing lost; no node was killed".to_owned(),
     };

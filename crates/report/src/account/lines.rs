@@ -129,7 +129,7 @@ pub(crate) fn writes_text(writes: &WriteAccount) -> String {
         (true, lost) => format!("{} of these lost", count(lost)),
         (false, lost) => {
             format!(
-                "at least {} of these lost (what was written over cannot be missed)",
+                "at least {} of these lost (losses of what was written over are not seen)",
                 count(lost)
             )
         }

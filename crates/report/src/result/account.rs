@@ -145,8 +145,8 @@ pub struct WriteAccount {
     pub failed: u64,
     /// Writes that may have been applied.
     pub indeterminate: u64,
-    /// No record was written twice, so that every write that is gone is seen to be gone. If not, what
-    /// was written over before the fault cannot be missed: there may be more.
+    /// No record was written twice, so that every write that is gone is seen to be gone. If not, the
+    /// loss of what was written over before the fault is not seen: there may be more.
     pub exact: bool,
     /// Acknowledged writes that are gone: records that are old or absent still.
     pub lost: u64,
