@@ -11,6 +11,7 @@ mod figure;
 mod joined;
 mod profile;
 mod request_error;
+mod threading;
 mod transfer;
 mod work;
 
@@ -25,8 +26,9 @@ pub use copies::{Copies, CopyPlace, NodeCopy};
 pub use erased::{BoxedClient, BoxedStore, BoxedTransport, ErasedStore, Pending};
 pub use figure::{Figure, FigureUnit};
 pub use joined::Joined;
-pub use profile::{Capabilities, Consistency, Durability, Profile, Promise, Threading};
+pub use profile::{Capabilities, Consistency, Durability, Profile, Promise};
 pub use request_error::{Certainty, ErrorClass, RequestError, RequestErrorDetails};
+pub use threading::{Threading, ThreadingOf};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
 pub use work::{Work, end_of_log};
 
@@ -48,15 +50,14 @@ pub struct OperationId {
 
 /// A system under test: how to reach it, what it promises, and where its records are. No method has a
 /// default: one that nobody thought about would state what is not so.
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Sized + Send + Sync + 'static {
     /// One request slot of this store.
     type Client: Client;
     /// What moves the bytes of a connection's clients; [`NoTransport`] where calls do it themselves.
     type Transport: Transport + Unpin;
 
-    /// Whether a client is an OS thread of its own or one of many on a worker's runtime. Known
-    /// without a connection.
-    fn threading(&self) -> Threading;
+    /// Whether a client is an OS thread of its own or one of many on a worker's runtime.
+    const THREADING: ThreadingOf<Self>;
 
     /// Asks the store what it is and what it promises; reads promises back where it can be asked.
     ///

@@ -14,7 +14,7 @@ use kvdyno_core::load::{
 use kvdyno_core::measure::Interval;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
-    Promise, Put, Reading, Rows, Store, Threading,
+    Promise, Put, Reading, Rows, Store, Threading, ThreadingOf,
 };
 use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
 use kvdyno_core::workload::{
@@ -115,9 +115,7 @@ impl Store for ArrayStore {
     type Client = ArrayClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        self.threading
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::Each(|store| store.threading);
 
     async fn profile(&self) -> Answer<Profile> {
         let fields = self.fields > 1;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, NoTransport,
-    Profile, Promise, Put, Reading, RequestError, Store, Threading,
+    Profile, Promise, Put, Reading, RequestError, Store, Threading, ThreadingOf,
 };
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::{Entry, StoreError, StoreUrl};
@@ -59,9 +59,7 @@ impl Store for FileStore {
     type Client = FileClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     async fn profile(&self) -> Answer<Profile> {
         Ok(Profile {

@@ -10,7 +10,7 @@ use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistM
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, Durability, ErrorClass, NoTransport, Profile, Put,
-    Reading, RequestError, Rows, Store, Threading,
+    Reading, RequestError, Rows, Store, Threading, ThreadingOf,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
@@ -204,9 +204,7 @@ impl Store for FjallStore {
     type Client = FjallClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     fn folder(&self) -> Option<&Path> {
         Some(self.shared.folder.path())

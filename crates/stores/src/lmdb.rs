@@ -9,7 +9,7 @@ use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, Durability, ErrorClass, NoTransport, Profile, Put,
-    Reading, RequestError, Rows, Store, Threading,
+    Reading, RequestError, Rows, Store, Threading, ThreadingOf,
 };
 
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
@@ -159,9 +159,7 @@ impl Store for LmdbStore {
     type Client = LmdbClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     fn folder(&self) -> Option<&Path> {
         Some(self.shared.folder.path())

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, FieldSpan, NoTransport,
-    Profile, Promise, Put, Reading, Rows, Store, Threading,
+    Profile, Promise, Put, Reading, Rows, Store, Threading, ThreadingOf,
 };
 
 use crate::entry::Entry;
@@ -141,9 +141,7 @@ impl Store for MapStore {
     type Client = MapClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     async fn profile(&self) -> Answer<Profile> {
         Ok(Profile {

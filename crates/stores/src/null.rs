@@ -11,7 +11,7 @@ use std::time::Duration;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
-    Promise, Put, Reading, Rows, Store, Threading,
+    Promise, Put, Reading, Rows, Store, Threading, ThreadingOf,
 };
 use kvdyno_core::verify::stamp::{fabricate_for, fabricate_template};
 
@@ -72,9 +72,7 @@ impl Store for NullStore {
     type Client = NullClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     async fn profile(&self) -> Answer<Profile> {
         Ok(Profile {

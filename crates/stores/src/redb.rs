@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, Durability, ErrorClass, NoTransport, Profile, Put,
-    Reading, RequestError, Rows, Store, Threading,
+    Reading, RequestError, Rows, Store, Threading, ThreadingOf,
 };
 use redb::{
     Database, Error, ReadOnlyTable, ReadableDatabase, StorageError, Table, TableDefinition,
@@ -107,9 +107,7 @@ impl Store for RedbStore {
     type Client = RedbClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     fn folder(&self) -> Option<&Path> {
         Some(self.shared.folder.path())

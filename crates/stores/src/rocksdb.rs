@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
-    Put, Reading, RequestError, Rows, Store, Threading, Work,
+    Put, Reading, RequestError, Rows, Store, Threading, ThreadingOf, Work,
 };
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, Error, ErrorKind, IteratorMode,
@@ -195,9 +195,7 @@ impl Store for RocksStore {
     type Client = RocksClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     fn folder(&self) -> Option<&Path> {
         Some(self.shared.folder.path())

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kvdyno_core::store::{
     Answer, Client, Connection, NoTransport, Profile, Put, Reading, Rows, Store, Threading,
+    ThreadingOf,
 };
 use kvdyno_stores::StoreUrl;
 #[cfg(any(feature = "embedded", feature = "rocksdb"))]
@@ -203,9 +204,7 @@ impl Store for Broken {
     type Client = BrokenClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     async fn profile(&self) -> Answer<Profile> {
         let mut profile = self.map.profile().await?;

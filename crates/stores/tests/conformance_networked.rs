@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kvdyno_core::store::{
-    Answer, Client, Connection, Profile, Put, Reading, Store, Threading, Transport,
+    Answer, Client, Connection, Profile, Put, Reading, Store, Threading, ThreadingOf, Transport,
 };
 use kvdyno_stores::conformance::{ConformanceFinding, conformance};
 use kvdyno_stores::map::{MapClient, MapStore};
@@ -51,9 +51,7 @@ impl Store for Distant {
     type Client = DistantClient;
     type Transport = DistantTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let mut profile = self.map.profile().await?;

@@ -26,7 +26,7 @@ use super::timer::Timer;
 use super::worker::{Worker, WorkerReport};
 use super::worker_connections::WorkerConnections;
 use crate::measure::{Batch, Nanos, Recorder, ThreadTime, WorkerUse, now};
-use crate::store::{Connection, Store, Threading};
+use crate::store::{Connection, Store, Threading, ThreadingOf};
 use crate::verify::Examiner;
 
 /// What a worker thread tells the phase's thread.
@@ -108,35 +108,48 @@ pub(super) fn carry_with<S: Store>(
     store: &Arc<S>,
     assignment: &Assignment,
 ) -> Result<Carried, LoadError> {
-    let connecting = connect_all(&**store, &assignment.seats);
-    match store.threading() {
-        Threading::InProcess => {
-            let connections = block_on_calling_thread(connecting)?;
-            Ok(carry_in_process(assignment, |worker, pacing| {
-                let deadline = || worker.deadline();
-                let pace = ThreadPace { deadline, pacing, spun: Cell::new(0) };
-                block_on_calling_thread(async {
-                    for (lane, connection) in connections {
-                        for client in connection.clients {
-                            run_client(worker, lane, &pace, OwnClock, client).await;
-                        }
-                    }
-                });
-                pace.spun.get()
-            }))
+    // What is dead by a constant is not compiled, so that most types of store have one loop, not two.
+    if const { matches!(S::THREADING, ThreadingOf::All(Threading::InProcess)) } {
+        in_process(store, assignment)
+    } else if const { matches!(S::THREADING, ThreadingOf::All(Threading::Networked)) } {
+        networked(store, assignment)
+    } else {
+        match S::THREADING.of(store) {
+            Threading::InProcess => in_process(store, assignment),
+            Threading::Networked => networked(store, assignment),
         }
-        Threading::Networked => carry_networked(
-            assignment,
-            Box::pin(async {
-                let connections = connecting.await?;
-                Ok(Box::new(move |worker: &Rc<Worker>, pace: &Rc<WorkerPace>| {
-                    let tasks = |(lane, connection)| tasks_of::<S>(worker, lane, pace, connection);
-                    let tasks = connections.into_iter().map(tasks).collect();
-                    Box::pin(WorkerConnections::new(tasks)) as Clients
-                }) as Connected)
-            }),
-        ),
     }
+}
+
+fn in_process<S: Store>(store: &Arc<S>, assignment: &Assignment) -> Result<Carried, LoadError> {
+    let connections = block_on_calling_thread(connect_all(&**store, &assignment.seats))?;
+    Ok(carry_in_process(assignment, |worker, pacing| {
+        let deadline = || worker.deadline();
+        let pace = ThreadPace { deadline, pacing, spun: Cell::new(0) };
+        block_on_calling_thread(async {
+            for (lane, connection) in connections {
+                for client in connection.clients {
+                    run_client(worker, lane, &pace, OwnClock, client).await;
+                }
+            }
+        });
+        pace.spun.get()
+    }))
+}
+
+fn networked<S: Store>(store: &Arc<S>, assignment: &Assignment) -> Result<Carried, LoadError> {
+    let connecting = connect_all(&**store, &assignment.seats);
+    carry_networked(
+        assignment,
+        Box::pin(async {
+            let connections = connecting.await?;
+            Ok(Box::new(move |worker: &Rc<Worker>, pace: &Rc<WorkerPace>| {
+                let tasks = |(lane, connection)| tasks_of::<S>(worker, lane, pace, connection);
+                let tasks = connections.into_iter().map(tasks).collect();
+                Box::pin(WorkerConnections::new(tasks)) as Clients
+            }) as Connected)
+        }),
+    )
 }
 
 /// Runs a future whose waits block the thread themselves.

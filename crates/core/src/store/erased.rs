@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use super::{
     Answer, Client, Connection, Copies, Figure, Joined, OperationId, Profile, Put, Reading, Rows,
-    Store, Threading, Transport, Work,
+    Store, Threading, ThreadingOf, Transport, Work,
 };
 
 /// An answer that is on its way.
@@ -21,7 +21,7 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// [`Store`] in a form that needs no type; every store has it. Each method is the store's of that name.
 pub trait ErasedStore: Send + Sync {
-    /// As [`Store::threading`].
+    /// As [`Store::THREADING`] says of this one.
     fn threading(&self) -> Threading;
 
     /// As [`Store::profile`].
@@ -58,7 +58,7 @@ pub trait ErasedStore: Send + Sync {
 
 impl<S: Store> ErasedStore for S {
     fn threading(&self) -> Threading {
-        Store::threading(self)
+        S::THREADING.of(self)
     }
 
     fn profile(&self) -> Pending<'_, Answer<Profile>> {
@@ -202,9 +202,7 @@ impl Store for BoxedStore {
     type Client = BoxedClient;
     type Transport = BoxedTransport;
 
-    fn threading(&self) -> Threading {
-        self.0.threading()
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::Each(|store| store.0.threading());
 
     async fn profile(&self) -> Answer<Profile> {
         self.0.profile().await

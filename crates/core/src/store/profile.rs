@@ -7,16 +7,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How clients are laid onto threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Threading {
-    /// The store lives in this process and its calls block: one client is one OS thread.
-    InProcess,
-    /// The store is reached over a wire: many clients share a worker thread's runtime.
-    Networked,
-}
-
 /// What an acknowledged write survives. Ordered from weak to strong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

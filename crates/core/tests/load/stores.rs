@@ -13,7 +13,7 @@ use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, ErrorClass, Figure,
     FigureUnit, NoTransport, Profile, Promise, Put, Reading, RequestError, Rows, Store, Threading,
-    Work,
+    ThreadingOf, Work,
 };
 
 /// What the store does beside storing.
@@ -107,9 +107,7 @@ impl Store for Shared {
     type Client = MapClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        self.0.threading
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::Each(|store| store.0.threading);
 
     async fn profile(&self) -> Answer<Profile> {
         Ok(Profile {

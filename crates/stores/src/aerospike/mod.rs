@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Connection, Figure, Joined, NoTransport, Profile, Store, Threading,
+    Answer, Connection, Figure, Joined, NoTransport, Profile, Store, Threading, ThreadingOf,
 };
 
 use crate::entry::Entry;
@@ -90,9 +90,7 @@ impl Store for AerospikeStore {
     type Client = AerospikeClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let link = self.link().await?;

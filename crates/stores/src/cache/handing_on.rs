@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::store::{
     Answer, BoxedStore, Connection, Copies, Figure, FigureUnit, Joined, NoTransport, NodeCopy,
-    Profile, Store, Threading, Work,
+    Profile, Store, Threading, ThreadingOf, Work,
 };
 
 use super::{CacheStore, Mode, Settings};
@@ -23,9 +23,7 @@ impl Store for Telling {
     type Client = MapClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     async fn profile(&self) -> Answer<Profile> {
         Ok(Profile { store: "telling".to_owned(), ..self.map.profile().await? })

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::store::{
     Answer, BoxedStore, BoxedTransport, Capabilities, Connection, Consistency, Copies, ErrorClass,
-    Figure, Joined, Profile, Promise, RequestError, Store, Threading, Transport, Work,
+    Figure, Joined, Profile, Promise, RequestError, Store, Threading, ThreadingOf, Transport, Work,
 };
 
 use self::noticed::Noticed;
@@ -180,12 +180,12 @@ impl Store for CacheStore {
     type Client = CacheClient;
     type Transport = CacheTransport;
 
-    fn threading(&self) -> Threading {
-        match (self.cache.threading(), self.store.threading()) {
-            (Threading::InProcess, Threading::InProcess) => Threading::InProcess,
+    const THREADING: ThreadingOf<Self> = ThreadingOf::Each(|made| {
+        match [&made.cache, &made.store].map(|part| BoxedStore::THREADING.of(part)) {
+            [Threading::InProcess, Threading::InProcess] => Threading::InProcess,
             _ => Threading::Networked,
         }
-    }
+    });
 
     async fn profile(&self) -> Answer<Profile> {
         let cache = self.cache.profile().await?;

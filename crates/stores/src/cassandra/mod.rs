@@ -22,6 +22,7 @@ use std::time::Instant;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, BoxedStore, Connection, Copies, Figure, Joined, NoTransport, Profile, Store, Threading,
+    ThreadingOf,
 };
 
 use crate::entry::Entry;
@@ -100,9 +101,7 @@ impl Store for CassandraStore {
     type Client = CassandraClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let link = self.link().await?;

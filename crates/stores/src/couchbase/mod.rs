@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Connection, Consistency, Durability, Figure, Joined, Profile, Promise,
-    Store, Threading, Transport,
+    Store, Threading, ThreadingOf, Transport,
 };
 
 use crate::entry::Entry;
@@ -106,9 +106,7 @@ impl Store for CouchbaseStore {
     type Client = CouchbaseClient;
     type Transport = CouchbaseTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let (map, told) = cluster::describe(&self.cluster).await?;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use etcd_client::ConnectOptions;
 use kvdyno_core::store::{
     Answer, BoxedStore, Client, Connection, Copies, Figure, Joined, NoTransport, NodeCopy, Profile,
-    Reading, Store, Threading,
+    Reading, Store, Threading, ThreadingOf,
 };
 
 use crate::entry::Entry;
@@ -189,9 +189,7 @@ impl Store for EtcdStore {
     type Client = EtcdClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let found = profile::ask_all(&self.line().await?, &self.options).await?;

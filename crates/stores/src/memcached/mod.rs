@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Connection, Figure, Joined, Profile, Store, Threading, Transport,
+    Answer, Connection, Figure, Joined, Profile, Store, Threading, ThreadingOf, Transport,
 };
 
 use crate::entry::Entry;
@@ -136,9 +136,7 @@ impl Store for MemcachedStore {
     type Client = MemcachedClient;
     type Transport = MemcachedTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let asked = join_all(self.servers.iter().map(profile::ask)).await;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Connection, Figure, Joined, NoTransport, Profile, Store, Threading,
+    Answer, Connection, Figure, Joined, NoTransport, Profile, Store, Threading, ThreadingOf,
 };
 use mongodb::options::{
     Acknowledgment, ClientOptions, Credential, ReadConcern, ReadConcernLevel, ReadPreference,
@@ -272,9 +272,7 @@ impl Store for MongoStore {
     type Client = MongoClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let pool = self.pools.here(&self.options)?;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, Consistency, Durability, NoTransport, Profile,
-    Promise, Put, Reading, Rows, Store, Threading,
+    Promise, Put, Reading, Rows, Store, Threading, ThreadingOf,
 };
 
 use self::contract::{Contract, Room};
@@ -181,9 +181,7 @@ impl Store for PluginStore {
     type Client = PluginClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     fn folder(&self) -> Option<&Path> {
         Some(self.shared.folder.path())

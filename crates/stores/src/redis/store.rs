@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Copies, Figure, Joined, Profile, Store, Threading, Transport,
+    Answer, BoxedStore, Connection, Copies, Figure, Joined, Profile, Store, Threading, ThreadingOf,
+    Transport,
 };
 
 use super::client::RedisClient;
@@ -118,9 +119,7 @@ impl Store for RedisStore {
     type Client = RedisClient;
     type Transport = RedisTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let servers = self.servers().await?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Connection, Consistency, Durability, Figure, Joined, Profile, Store, Threading,
-    Transport,
+    ThreadingOf, Transport,
 };
 
 use crate::entry::Entry;
@@ -209,9 +209,7 @@ impl Store for RestStore {
     type Client = RestClient;
     type Transport = RestTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let mut found = self.options.endpoint.bounded(profile::ask_all(&self.options)).await?;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Connection, ErrorClass, Figure, Joined, Profile, RequestError, Store, Threading,
-    Transport,
+    ThreadingOf, Transport,
 };
 
 use crate::entry::Entry;
@@ -86,9 +86,7 @@ impl Store for RiakStore {
     type Client = RiakClient;
     type Transport = RiakTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::Networked
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::Networked);
 
     async fn profile(&self) -> Answer<Profile> {
         let talk = async |mut dialogue: Dialogue| {

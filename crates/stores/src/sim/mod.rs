@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
     Answer, Capabilities, Client, Connection, ErrorClass, NoTransport, OperationId, Profile,
-    Promise, Put, Reading, RequestError, Rows, Store, Threading,
+    Promise, Put, Reading, RequestError, Rows, Store, Threading, ThreadingOf,
 };
 
 use self::cell::Cell;
@@ -115,9 +115,7 @@ impl Store for SimStore {
     type Client = SimClient;
     type Transport = NoTransport;
 
-    fn threading(&self) -> Threading {
-        Threading::InProcess
-    }
+    const THREADING: ThreadingOf<Self> = ThreadingOf::All(Threading::InProcess);
 
     async fn profile(&self) -> Answer<Profile> {
         let settings = &self.shared.settings;
