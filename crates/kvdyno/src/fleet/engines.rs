@@ -34,7 +34,7 @@ impl fmt::Display for Engine {
             Engine::SkyPilot => "SkyPilot",
             Engine::Kubernetes => "Kubernetes",
             Engine::Slurm => "Slurm",
-            Engine::Own => "whatever set KVDYNO_RANK",
+            Engine::Own => "whoever set KVDYNO_RANK",
         })
     }
 }

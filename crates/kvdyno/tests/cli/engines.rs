@@ -1,17 +1,21 @@
 //! Runs whose agents an engine starts, with one command for all machines: Slurm and Open MPI as Debian has them, on
 //! two machines that are namespaces of this one. Each carries a suite to its end, and each loses an agent once.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
 use crate::agents::{COUNTED, lost_one_of, phase};
-use crate::support::{Scratch, finds_kvdyno};
+use crate::support::{KVDYNO, Scratch, finds_kvdyno};
 
 /// Sets two machines up.
 const WORLD: &str = include_str!("engines/world.sh");
 /// A load that lasts until something happens to it.
 const LONG: &str = "--records 2k --clients 4 --mix get=50,update=50 --rate 1k/s --duration 60s";
+
+/// Ray, as the Python Package Index has it.
+const RAY: &str = "ray==2.60.0";
 
 /// What an engine's commands leave: results, and the exit codes that the engine hands on.
 struct Done {
@@ -22,6 +26,11 @@ struct Done {
 impl Done {
     /// Runs `commands` on two machines. None where the system does not let this process make them.
     fn with(commands: &str) -> Option<Done> {
+        Done::where_python_is(commands, None)
+    }
+
+    /// The same where `python` is that of a virtual environment.
+    fn where_python_is(commands: &str, environment: Option<&Path>) -> Option<Done> {
         let unshare = ["--uts", "--mount", "--net", "--pid", "--fork", "--kill-child"];
         let mut tried = Command::new("unshare");
         tried.args(unshare).arg("true");
@@ -33,6 +42,13 @@ impl Done {
         scratch.write("do.sh", &format!("{WORLD}\n{commands}"));
         let mut command = finds_kvdyno(Command::new("unshare"));
         command.args(unshare).args(["bash", "do.sh"]).env("LONG", LONG).env_remove("KVDYNO_TOKEN");
+        if let Some(environment) = environment {
+            let path = std::env::var("PATH").unwrap_or_default();
+            let kvdyno = Path::new(KVDYNO).parent().expect("its folder").display();
+            let package = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python");
+            command.env("PATH", format!("{}/bin:{kvdyno}:{path}", environment.display()));
+            command.env("PYTHON_PACKAGE", package);
+        }
         let ended = scratch.spawn(command).wait();
         let said = format!("{}\n{}", ended.out, ended.err);
         println!("{said}");
@@ -100,4 +116,66 @@ fn open_mpi_starts_a_run_on_its_machines() {
     assert_eq!(lost, 1, "{agents:?}");
     let reasons = ended["runs"][0]["verdict"]["reasons"].to_string();
     assert!(reasons.contains("agent-lost"), "{reasons}");
+}
+
+/// A virtual environment with a package of the Python Package Index, made once.
+fn with_python(package: &str) -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{package}-venv"));
+    let ready = place.join("ready");
+    if !ready.exists() {
+        let done = |command: &mut Command| command.status().is_ok_and(|status| status.success());
+        let made = done(Command::new("python3").args(["-m", "venv"]).arg(&place));
+        assert!(made, "python3 cannot make a virtual environment: apt-get install python3-venv");
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package];
+        assert!(done(Command::new(place.join("bin/python")).args(pip)), "no {package} by pip");
+        std::fs::write(ready, package).expect("the environment can be written");
+    }
+    place
+}
+
+/// Each is held against the schema that Kubernetes publishes, and a fault in one is found; its command is one
+/// that kvdyno understands.
+#[test]
+fn the_manifests_of_kubernetes_are_as_its_schema_wants() {
+    let program = with_python("kubernetes-validate==1.37.0").join("bin/kubernetes-validate");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fleet/kubernetes");
+    let scratch = Scratch::new();
+    let judged = |file: &Path| {
+        let mut command = Command::new(&program);
+        command.args(["-k", "1.30", "--strict"]).arg(file);
+        scratch.spawn(command).wait()
+    };
+    for name in ["job.yaml", "secret.yaml", "service.yaml"] {
+        let told = judged(&folder.join(name)).expect(0);
+        assert!(format!("{}{}", told.out, told.err).contains("passed"), "{told:?}");
+    }
+    let job = std::fs::read_to_string(folder.join("job.yaml")).expect("the job");
+    scratch.write("wrong.yaml", &job.replace("backoffLimit", "backofLimit"));
+    judged(&scratch.path("wrong.yaml")).expect(1);
+
+    for needed in ["completionMode: Indexed", "restartPolicy: Never", "backoffLimit: 0"] {
+        assert!(job.contains(needed), "{needed}");
+    }
+    let words = job.lines().filter_map(|line| line.trim().strip_prefix("- --"));
+    let line: String = words.map(|word| format!(" --{word}")).collect();
+    assert!(line.contains("--agents=auto --conductor=kvdyno-0.kvdyno:7411"), "{line}");
+    scratch.kvdyno(&format!("run gce-2015 {line} --dry-run")).expect(0);
+}
+
+#[test]
+fn ray_starts_an_agent_on_each_node_and_frees_all() {
+    let Some(done) = Done::where_python_is(include_str!("engines/ray.sh"), Some(&with_python(RAY)))
+    else {
+        return;
+    };
+    assert_eq!(done.code("counted-before"), 69, "{}", done.said);
+    assert!(done.said.contains("3 agents want a node each, and 2 live"), "{}", done.said);
+    assert!(!done.scratch.path("never").exists(), "nothing was begun");
+    done.is_whole();
+    lost_one_of(&done.scratch, "lost");
+    assert_eq!(done.code("lost"), 2, "{}", done.said);
+    // It was not its 60 seconds that ended this one.
+    assert_eq!(done.code("none-left"), 0, "{}", done.said);
+    let orphaned = done.scratch.result("orphaned");
+    assert_eq!(orphaned["runs"][0]["status"]["state"], "interrupted", "{}", done.said);
 }
