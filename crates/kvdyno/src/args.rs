@@ -245,7 +245,8 @@ pub struct ExecutionArguments {
     pub start_at: Option<f64>,
     /// Let agents carry the load together: local:N starts N processes on this machine, each with its share of
     /// the processors; N waits for as many that join at --listen; auto on every machine where Slurm, MPI,
-    /// Kubernetes or SkyPilot starts this same command (auto:all lets the conductor's machine carry load, too).
+    /// Kubernetes or SkyPilot starts this same command (auto:all lets the conductor's machine carry load, too);
+    /// FILE.toml starts one on each [[load]] machine of a deployment file.
     #[arg(long, value_name = "N", conflicts_with_all = ["part", "start_at"])]
     pub agents: Option<String>,
     /// Where agents join; the line to start one is printed.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub use file::LoadMachine;
 use file::{Commands, DeploymentFile, NodeEntry};
 use kvdyno_core::folder::OwnedFolder;
 use kvdyno_core::workload::fault::{
@@ -41,6 +42,14 @@ pub fn is_file(words: &str) -> bool {
 /// [`TestbedError::Word`] with the line and what is wrong.
 pub fn check(path: &str) -> Result<(), TestbedError> {
     DeploymentFile::read(path).map(drop)
+}
+
+/// The machines that a file names for carrying load.
+///
+/// # Errors
+/// As [`check`].
+pub fn load_machines(path: &str) -> Result<Vec<LoadMachine>, TestbedError> {
+    DeploymentFile::read(path).map(|file| file.loads)
 }
 
 /// A deployment described by a file. When it is dropped, nodes that are paused go on, and each is

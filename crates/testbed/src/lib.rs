@@ -8,7 +8,7 @@ pub use model::{Description, NodeDescription, Testbed};
 pub use request::TestbedRequest;
 pub mod keeper;
 // A deployment of the user's own, which a file describes.
-pub use described::{DESCRIBED, is_file};
+pub use described::{DESCRIBED, LoadMachine, is_file, load_machines};
 
 // Which kinds of testbeds there are, what each can be asked for, and how its software is installed.
 pub use kind::{Changes, TestbedKind};

@@ -182,6 +182,7 @@ fn client_limited(evidence: &Evidence<'_>) -> Option<Reason> {
         busy,
         waited,
         server,
+        agent: None,
     })
 }
 
@@ -376,9 +377,10 @@ fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
     let (failed, completed) = evidence.failed_and_completed();
     let (in_flight, clients) = (evidence.in_flight(), evidence.clients());
     let busy = evidence.busiest_worker().map_or(0.0, |(_, busy)| busy);
-    let limited = (Reason::ClientLimited { worker: 0, busy, waited: 0.0, server: None })
-        .threshold()
-        .is_some();
+    let limited =
+        (Reason::ClientLimited { worker: 0, busy, waited: 0.0, server: None, agent: None })
+            .threshold()
+            .is_some();
     let short = Reason::TooShort { span: evidence.span() }.threshold().is_some();
     let explained = evidence.open()
         || evidence.threading == Threading::InProcess

@@ -80,6 +80,7 @@ impl Reason {
             | Reason::Unjudged { .. }
             | Reason::OtherRun { .. }
             | Reason::AgentLost { .. }
+            | Reason::AgentUnlike { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),
         };
         Least { number, of }

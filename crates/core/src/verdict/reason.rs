@@ -1,6 +1,7 @@
 //! Why a measurement may not be believed: one variant for each cause, with the figures that show it.
 //! All thresholds stand in [`Reason::bounds`].
 
+mod bounds;
 mod delays;
 mod words;
 
@@ -8,74 +9,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use bounds::{Bounds, Unit};
 pub use delays::OwnDelays;
 
 use super::Level;
 use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::{IDLE_OTHER_LOAD, IDLE_STEAL, Standstill, StopReason};
 use crate::workload::Kind;
-
-/// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// A part of a whole; 1 is all of it.
-    Share,
-    /// A number of things.
-    Count,
-    /// Seconds.
-    Seconds,
-}
-
-impl Unit {
-    /// The word used in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Unit::Share => "share",
-            Unit::Count => "count",
-            Unit::Seconds => "seconds",
-        }
-    }
-}
-
-/// From where on a figure counts as a reason. Each bound itself is still good.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Bounds {
-    /// Figures below these speak against the measurement; else figures above them do.
-    pub below: bool,
-    /// Worth telling, and no reason to doubt.
-    pub remark: Option<f64>,
-    /// Suspect from here on.
-    pub suspect: Option<f64>,
-    /// Invalid from here on.
-    pub invalid: Option<f64>,
-}
-
-impl Bounds {
-    fn above(suspect: f64, invalid: f64) -> Bounds {
-        Bounds { suspect: Some(suspect), invalid: Some(invalid), ..Bounds::default() }
-    }
-
-    fn suspect_above(bound: f64) -> Bounds {
-        Bounds { suspect: Some(bound), ..Bounds::default() }
-    }
-
-    fn suspect_below(bound: f64) -> Bounds {
-        Bounds { below: true, ..Bounds::suspect_above(bound) }
-    }
-
-    /// The worst level whose bound the figure has crossed, with that bound.
-    fn crossed_by(&self, figure: f64) -> Option<(Level, f64)> {
-        [
-            (Level::Invalid, self.invalid),
-            (Level::Suspect, self.suspect),
-            (Level::Valid, self.remark),
-        ]
-        .into_iter()
-        .filter_map(|(level, bound)| Some((level, bound?)))
-        .find(|&(_, bound)| if self.below { figure < bound } else { figure > bound })
-    }
-}
 
 /// A doubt, or a remark, about a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +33,9 @@ pub enum Reason {
         /// Share of the time that the busiest thread of a server worked, where servers are known.
         #[serde(default)]
         server: Option<f64>,
+        /// Which agent's worker it is, where several carried the load.
+        #[serde(default)]
+        agent: Option<String>,
     },
     /// A notable share of the time went by outside the store (stores in this process).
     HarnessShare {
@@ -237,6 +180,17 @@ pub enum Reason {
         /// How many there were.
         of: u64,
     },
+    /// An agent saw other latencies than the rest, time and again: its machine or its way to the store differs.
+    AgentUnlike {
+        /// Which.
+        agent: String,
+        /// In how many intervals its p99 was far from that of the median agent.
+        unlike: u64,
+        /// Intervals in which enough of all agents' operations ended.
+        intervals: u64,
+        /// Its p99 over that of the median agent, in its median interval.
+        times: f64,
+    },
     /// Reads could not be judged.
     Unjudged {
         /// How many.
@@ -286,6 +240,7 @@ impl Reason {
             Reason::Scaled { .. } => "scaled",
             Reason::Apart { .. } => "apart",
             Reason::AgentLost { .. } => "agent-lost",
+            Reason::AgentUnlike { .. } => "agent-unlike",
             Reason::Unjudged { .. } => "unjudged",
             Reason::OtherRun { .. } => "other-run",
             Reason::Anomalies { .. } => "anomalies",
@@ -324,6 +279,8 @@ impl Reason {
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
             Reason::OtherLoad { .. } => Bounds::suspect_above(IDLE_OTHER_LOAD),
+            // Two thirds themselves count.
+            Reason::AgentUnlike { .. } => Bounds::suspect_above(0.66),
             Reason::Disturbed { .. } => Bounds::above(IDLE_STEAL, 0.10),
             Reason::Apart { .. } => Bounds::above(0.01, 0.05),
             Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
@@ -364,6 +321,9 @@ impl Reason {
             Reason::Apart { share, .. } => (share, Unit::Share),
             Reason::Scaled { scale } => (scale, Unit::Share),
             Reason::AgentLost { ref agents, .. } => (agents.len() as f64, Unit::Count),
+            Reason::AgentUnlike { unlike, intervals, .. } => {
+                (unlike as f64 / intervals.max(1) as f64, Unit::Share)
+            }
             Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
             Reason::OtherRun { values, .. } => (values as f64, Unit::Count),
             Reason::Anomalies { illegal, .. } => (illegal as f64, Unit::Count),
@@ -387,8 +347,9 @@ impl Reason {
     pub fn text(&self) -> String {
         match *self {
             Reason::UnexpectedMisses { .. } => self.absent_text(),
-            Reason::ClientLimited { worker, waited, server, .. } => {
-                delays::limited_text(worker, &self.percent(), waited, server)
+            Reason::ClientLimited { worker, waited, server, ref agent, .. } => {
+                let thread = delays::thread_text(worker, agent.as_deref());
+                delays::limited_text(&thread, &self.percent(), waited, server)
             }
             Reason::HarnessShare { .. } => {
                 let outside = self.percent();
@@ -448,6 +409,9 @@ impl Reason {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
+            Reason::AgentUnlike { ref agent, unlike, intervals, times } => {
+                words::of_unlike_agent(agent, unlike, intervals, times)
+            }
             Reason::Unjudged { unknown, reads } => {
                 let (unknown, reads) = (grouped(unknown as f64), grouped(reads as f64));
                 format!("{unknown} of {reads} reads could not be judged right or wrong")
@@ -517,6 +481,9 @@ impl Reason {
             }
             Reason::AgentLost { .. } => {
                 "see why it ended (its own last line, its machine, the network between), and repeat"
+            }
+            Reason::AgentUnlike { .. } => {
+                "see what its machine or its network does beside; take its machine out, or mend it, and repeat"
             }
             Reason::Unjudged { .. } => {
                 "fewer timeouts, or fewer clients on the same records, leave less in doubt"

@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::Plan;
+use kvdyno_testbed::{LoadMachine, is_file, load_machines};
 
-use super::PATIENCE;
 use super::engines::{Engine, EngineRole, role};
 use super::gathering::Fleet;
 use super::local;
 use super::share::check;
 use super::token::Token;
+use super::{PATIENCE, described};
 use crate::args::ExecutionArguments;
 use crate::exit::Failure;
 
@@ -27,6 +28,13 @@ pub enum AgentsAsked {
         /// How many.
         count: u32,
         /// HOST:PORT.
+        listen: String,
+    },
+    /// Those that a deployment file names, which its command lines start.
+    Described {
+        /// The machines.
+        machines: Vec<LoadMachine>,
+        /// HOST:PORT, by which they reach this one.
         listen: String,
     },
     /// Processes that an engine starts with this one.
@@ -94,11 +102,14 @@ impl AgentsAsked {
         if arguments.dry_run && AUTO.contains(&text.as_str()) {
             return Ok(None);
         }
+        if is_file(text) {
+            return described(text, listen.as_deref()).map(Some);
+        }
         let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST).contains(n));
         let wrong = || {
             Failure::usage(format!(
                 "--agents {text}: write local:N for processes on this machine, N with --listen HOST:PORT, N \
-                 from 1 to {MOST}, or auto where an engine starts them"
+                 from 1 to {MOST}, auto where an engine starts them, or a deployment FILE.toml with [[load]]"
             ))
         };
         match (text.strip_prefix("local:"), listen) {
@@ -120,8 +131,26 @@ impl AgentsAsked {
             AgentsAsked::Local(count)
             | AgentsAsked::Joining { count, .. }
             | AgentsAsked::Placed { count, .. } => *count,
+            AgentsAsked::Described { machines, .. } => machines.len() as u32,
         }
     }
+}
+
+/// Agents on the machines that a deployment file names.
+fn described(file: &str, listen: Option<&str>) -> Result<AgentsAsked, Failure> {
+    let machines = load_machines(file).map_err(Failure::usage)?;
+    if machines.is_empty() || machines.len() > MOST as usize {
+        return Err(Failure::usage(format!(
+            "{file}: it has {} [[load]] machines; give it 1 to {MOST}, each with name and start",
+            machines.len()
+        )));
+    }
+    let Some(listen) = listen.filter(|listen| !listen.starts_with("0.0.0.0:")) else {
+        return Err(Failure::usage(format!(
+            "--agents {file}: add --listen HOST:PORT, by which its load machines reach this one"
+        )));
+    };
+    Ok(AgentsAsked::Described { machines, listen: listen.to_owned() })
 }
 
 /// Says what agents cannot carry, before anything is begun.
@@ -179,6 +208,11 @@ impl Fleets {
                 let mut fleet = Fleet::listen(listen, *count, &token)?;
                 fleet.tell_how_to_join(listen, made.then_some(&token));
                 fleet.wait_for_all(interrupt, None)?;
+                Some(Arc::new(Mutex::new(fleet)))
+            }
+            AgentsAsked::Described { machines, listen } => {
+                let token = Token::told()?.map_or_else(Token::made, Ok)?;
+                let fleet = described::start(machines, listen, &token, interrupt)?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
             AgentsAsked::Placed { count, listen, itself, engine } => {

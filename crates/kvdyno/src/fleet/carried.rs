@@ -8,11 +8,12 @@ use kvdyno_core::load::{
     AnyStore, Begin, Job, LoadError, LoadOptions, LookedAgain, Observer, Progress, Ran,
     StoreContext, WorkerReport,
 };
-use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus};
+use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, Stalls, allowed_cpus};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::Part;
 
 use super::identity::hash;
+use super::machine_use::{MachineUse, Watching};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::under_way::UnderWay;
 use super::wire::Sending;
@@ -105,7 +106,7 @@ impl AgentStore {
                 begins.try_iter().for_each(drop);
                 let telling = Telling { sending, begins };
                 match self.load(*preparing, telling, under_way) {
-                    Ok(stalls) => sending.send(&Told::Loaded { stalls }),
+                    Ok((stalls, machine)) => sending.send(&Told::Loaded { stalls, machine }),
                     Err(LoadError::CalledOff) => {}
                     Err(error) => sending.send(&Told::Failed(error.to_string())),
                 }
@@ -131,7 +132,7 @@ impl AgentStore {
         preparing: Preparing,
         mut telling: Telling<'_>,
         under_way: &UnderWay,
-    ) -> Result<kvdyno_core::measure::Stalls, LoadError> {
+    ) -> Result<(Stalls, MachineUse), LoadError> {
         let Preparing { phase, reads_back } = preparing;
         let (mut store, mut context) = (Arc::clone(&self.store), self.context.clone());
         if reads_back {
@@ -141,12 +142,14 @@ impl AgentStore {
         }
         let job = Arc::new(Job::new(phase.clone(), context)?);
         under_way.set(Some(Arc::clone(&job)));
+        let watching = Watching::start();
         let measure = store.load(&job, &mut telling)?;
+        let machine = watching.stop();
         let (issued, stopped) = (measure.issued.clone(), measure.stopped);
         self.ran.push(Ran { plan: phase, issued, stopped });
         let stalls = measure.stalls.clone();
         self.loaded = Some(Loaded { store, job, measure });
-        Ok(stalls)
+        Ok((stalls, machine))
     }
 
     /// Nothing, if nothing was loaded.

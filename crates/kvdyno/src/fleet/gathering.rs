@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::net::TcpListener as BlockingListener;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Interrupt;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
@@ -49,6 +50,8 @@ pub struct Fleet {
     address: String,
     /// Processes that the conductor has started itself.
     pub children: Vec<Child>,
+    /// What ends what the children left elsewhere, run once all is over.
+    pub ends: Vec<Command>,
     door: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
@@ -76,8 +79,9 @@ impl Fleet {
         let thread = std::thread::Builder::new().name("agents".to_owned());
         let serving = move || runtime.block_on(door.serve(listener, ends));
         let thread = thread.spawn(serving).map_err(Failure::internal)?;
-        let (members, children) = (Vec::new(), Vec::new());
-        Ok(Fleet { members, inbox, count, address, children, door: Some((over, thread)) })
+        let (members, children, ends) = (Vec::new(), Vec::new(), Vec::new());
+        let door = Some((over, thread));
+        Ok(Fleet { members, inbox, count, address, children, ends, door })
     }
 
     /// Where they join, HOST:PORT.
@@ -151,7 +155,10 @@ impl Fleet {
     /// A process that was started and has ended will never come.
     fn look_after_children(&mut self) -> Result<(), Failure> {
         for child in &mut self.children {
-            if let Ok(Some(status)) = child.try_wait() {
+            // A line that starts an agent elsewhere may be done with that.
+            if let Ok(Some(status)) = child.try_wait()
+                && !status.success()
+            {
                 return Err(Failure::internal(format!(
                     "an agent ended at its start: {status}; see what it said"
                 )));
@@ -174,9 +181,17 @@ impl Drop for Fleet {
             while Instant::now() < given_up && matches!(child.try_wait(), Ok(None)) {
                 std::thread::sleep(LOOK / 5);
             }
-            // It does not hear, or is stopped: nothing of the run is left behind.
-            let _ = child.kill();
+            // It does not hear, or is stopped: nothing of the run is left behind. Each leads a group.
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            if let (Some(group), Ok(None)) = (group, child.try_wait()) {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
             let _ = child.wait();
+        }
+        for end in &mut self.ends {
+            if !end.status().is_ok_and(|status| status.success()) {
+                warn_user!("kvdyno: `{end:?}` failed: see what is left on that machine");
+            }
         }
     }
 }

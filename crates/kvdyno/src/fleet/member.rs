@@ -1,14 +1,19 @@
 //! One agent as its conductor knows it: how to reach it, what it has told of the phase, and what its row in the
 //! table of agents says.
 
+use std::ops::Range;
+
 use hdrhistogram::Histogram;
 use kvdyno_core::load::{Moved, TeamVoice, WorkerReport};
 use kvdyno_core::measure::{Batch, WorkerUse, latency_histogram};
+use kvdyno_core::verdict::Reason;
 use kvdyno_core::verify::Findings;
 use kvdyno_report::result::AgentResult;
 
 use super::clocks::ClockOffset;
+use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
+use super::unlike::Course;
 use super::wire::Sending;
 
 /// See the top of the file.
@@ -41,6 +46,10 @@ pub struct MemberPhase {
     latencies: Option<Histogram<u64>>,
     lag: Option<Histogram<u64>>,
     used: Vec<WorkerUse>,
+    /// Its p99 in each interval.
+    pub course: Course,
+    /// What its machine did.
+    pub machine: MachineUse,
 }
 
 impl Member {
@@ -65,20 +74,33 @@ impl Member {
         format!("{} ({}, process {})", self.name, self.hello.machine, self.hello.process)
     }
 
+    /// What it is called where its machine matters: such as `agent-2 (load-7)`.
+    pub fn called(&self) -> String {
+        format!("{} ({})", self.name, self.hello.machine)
+    }
+
+    /// Numbers of its workers among those of all agents.
+    pub fn workers(&self) -> Range<usize> {
+        let first = self.phase.moved.first_worker;
+        first..first + self.phase.ended.len()
+    }
+
     /// A worker has told of an interval.
     pub fn batch(&mut self, batch: Batch, voice: &TeamVoice) {
         let phase = &mut self.phase;
         if batch.worker >= phase.ended.len() {
             return;
         }
+        phase.course.reach(batch.interval);
         for (_, measure) in &batch.series {
             phase.operations += measure.completed();
             phase.succeeded += measure.ok;
             if let Some(latencies) = measure.response.as_ref().or(measure.service.as_ref()) {
                 let sum = phase.latencies.get_or_insert_with(latency_histogram::<u64>);
                 for step in latencies.iter_recorded() {
-                    let count = step.count_at_value().into();
-                    sum.saturating_record_n(step.value_iterated_to(), count);
+                    let count = step.count_at_value();
+                    sum.saturating_record_n(step.value_iterated_to(), count.into());
+                    phase.course.record(batch.interval, step.value_iterated_to(), count);
                 }
             }
         }
@@ -115,6 +137,7 @@ impl Member {
     /// Its row in a phase of `all` operations that took `seconds`.
     pub fn row(&self, all: u64, seconds: f64) -> AgentResult {
         let MemberPhase { ended, operations, succeeded, latencies, lag, used, .. } = &self.phase;
+        let MemberPhase { course, machine, .. } = &self.phase;
         let p99 = |of: &Option<Histogram<u64>>| of.as_ref().map(|of| of.value_at_quantile(0.99));
         let wall = used.iter().map(|used| used.wall.as_secs_f64()).fold(0.0, f64::max);
         let busy: f64 = used.iter().map(|used| used.cpu.as_secs_f64()).sum();
@@ -138,6 +161,55 @@ impl Member {
             clock_offset_ns: self.clock.offset,
             clock_uncertainty_ns: self.clock.uncertainty,
             lost: self.lost.clone(),
+            machine_busy: machine.busy,
+            steal: machine.steal,
+            link: machine.link,
+            queued_bytes: machine.queued,
+            p99s_ns: course.p99s().into_iter().collect(),
         }
+    }
+}
+
+/// Says whose worker the limit was.
+pub fn name_limit(members: &[Member], reason: &mut Reason) {
+    let Reason::ClientLimited { worker, agent, .. } = reason else { return };
+    let number = *worker as usize;
+    if let Some(owner) = members.iter().find(|member| member.workers().contains(&number)) {
+        *worker = (number - owner.workers().start) as u32;
+        *agent = Some(owner.called());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(number: usize, first_worker: usize, workers: usize) -> Member {
+        let hello = Hello {
+            format: 1,
+            version: String::new(),
+            build: String::new(),
+            machine: format!("load-{number}"),
+            process: 1,
+        };
+        let mut member = Member::new(format!("agent-{number}"), hello, Sending::new().0);
+        member.phase.moved.first_worker = first_worker;
+        member.phase.ended = vec![true; workers];
+        member
+    }
+
+    #[test]
+    fn the_agent_that_was_the_limit_is_named_with_its_own_number_of_the_worker() {
+        let members = [member(6, 0, 2), member(7, 2, 3)];
+        let told = |worker| {
+            let server = None;
+            let mut reason =
+                Reason::ClientLimited { worker, busy: 0.98, waited: 0.0, server, agent: None };
+            name_limit(&members, &mut reason);
+            reason.text()
+        };
+        let text = told(4);
+        assert!(text.starts_with("agent-7 (load-7): its client thread 2 worked 98"), "{text}");
+        assert!(told(1).starts_with("agent-6 (load-6): its client thread 1 worked"));
     }
 }

@@ -8,6 +8,7 @@ use kvdyno_core::measure::{Batch, Nanos, Stalls};
 use kvdyno_core::workload::{Ownership, PhasePlan};
 use serde::{Deserialize, Serialize};
 
+use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.
@@ -119,6 +120,8 @@ pub enum Told {
     Loaded {
         /// When the agent stood still meanwhile.
         stalls: Stalls,
+        /// What its machine did.
+        machine: MachineUse,
     },
     /// What was read again, and what verification came to.
     LookedAgain(Box<LookedAgain>),

@@ -8,14 +8,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use kvdyno_core::load::{Interrupt, Job, LoadError, LookedAgain, Moved, Observer, Team, TeamVoice};
 use kvdyno_core::measure::{Nanos, PhaseMeasure, Stalls, StopReason, now};
+use kvdyno_core::verdict::Reason;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
 use super::clocks::ClockOffset;
 use super::gathering::{AgentNews, Fleet};
-use super::member::{Member, MemberPhase};
+use super::member::{Member, MemberPhase, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::share::{check, share_of};
+use super::unlike::{Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::Unclear;
 use crate::exit::Failure;
@@ -196,6 +198,19 @@ impl Fleet {
         self.members.iter().map(|member| member.row(all, seconds)).collect()
     }
 
+    /// What the table of agents shows of the phase that was measured last: one that is unlike the others.
+    pub fn unlike(&self) -> Option<Reason> {
+        let p99s: Vec<_> = self.members.iter().map(|member| member.phase.course.p99s()).collect();
+        let Unlike { agent, unlike, intervals, times } = unlike(&p99s)?;
+        let agent = self.members[agent].called();
+        Some(Reason::AgentUnlike { agent, unlike, intervals, times })
+    }
+
+    /// Says whose worker the limit was: numbers of workers mean nothing to people where agents have them.
+    pub fn name_limit(&self, reason: &mut Reason) {
+        name_limit(&self.members, reason);
+    }
+
     /// Measures how far each agent's clock is off.
     fn set_clocks(&mut self, interrupt: &Interrupt) -> Result<(), String> {
         for index in 0..self.members.len() {
@@ -332,7 +347,8 @@ impl Relay<'_> {
         match heard {
             AgentNews::Says(Told::Batch(batch)) => member.batch(*batch, &self.voice),
             AgentNews::Says(Told::Ended(report)) => member.ended(*report, &self.voice),
-            AgentNews::Says(Told::Loaded { stalls }) => {
+            AgentNews::Says(Told::Loaded { stalls, machine }) => {
+                member.phase.machine = machine;
                 member.phase.loaded = true;
                 let _ = self.stalls.send(member.phase.moved.stalls(stalls));
             }

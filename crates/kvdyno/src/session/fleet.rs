@@ -88,6 +88,16 @@ impl Session<'_> {
         });
     }
 
+    /// What stands out among the agents: which was the limit, and which is unlike the others.
+    pub(super) fn judge_agents(&self, reasons: &mut Vec<Reason>, prepares: bool) {
+        let Some(fleet) = &self.fleet else { return };
+        let fleet = fleet.lock();
+        reasons.iter_mut().for_each(|reason| fleet.name_limit(reason));
+        if !prepares {
+            reasons.extend(fleet.unlike());
+        }
+    }
+
     /// Agents that were lost, if any was.
     pub(super) fn agents_lost(&self) -> Option<Reason> {
         let fleet = self.fleet.as_ref()?.lock();

@@ -196,6 +196,7 @@ impl Session<'_> {
         };
         let mut reasons = judge_phase(&evidence);
         reasons.extend(self.agents_lost());
+        self.judge_agents(&mut reasons, evidence.prepares || phase.warmup);
         self.reasons.push((phase.name.clone(), reasons));
     }
 

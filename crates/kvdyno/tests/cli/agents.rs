@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::one_server::{RedisServer, RedisSettings};
-use crate::support::{Ended, Running, Scratch, kvdyno};
+use crate::support::{Ended, KVDYNO, Running, Scratch, kvdyno};
 
 /// Two phases that are bounded by count alone, so that what is done does not depend on how fast.
 pub const COUNTED: &str = r#"
@@ -86,6 +86,10 @@ fn conducting(scratch: &Scratch, server: &RedisServer, more: &str) -> (Running, 
         "run --agents 2 --listen 127.0.0.1:0 --store {} --records 2k --clients 4 --quiet --out r {more}",
         server.url()
     );
+    conducting_by(scratch, &line)
+}
+
+fn conducting_by(scratch: &Scratch, line: &str) -> (Running, String, String) {
     let mut running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
     let told = loop {
         running.until("a line to join by", || true);
@@ -236,6 +240,85 @@ fn agents_whose_conductor_is_killed_stop_and_end() {
         assert!(ended.err.contains("lost the conductor"), "{}", ended.err);
     }
     assert!(killed.elapsed() < Duration::from_secs(6), "{:?}", killed.elapsed());
+}
+
+/// One of three is stopped for a moment again and again: its p99 is that moment, in every interval, and the verdict
+/// names it. Each agent's machine is seen, too.
+#[test]
+fn an_agent_that_is_unlike_the_others_is_named() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let line = format!(
+        "run --agents 3 --listen 127.0.0.1:0 --store {} --records 2k --clients 6 --quiet --out r --mix \
+         get=50,update=50 --rate 1500/s --duration 14s",
+        server.url()
+    );
+    let (mut conductor, address, token) = conducting_by(&scratch, &line);
+    let odd = agent(&scratch, &address, &token);
+    let even = [0, 1].map(|_| agent(&scratch, &address, &token));
+    let process = odd.id();
+    let log = scratch.path("r/timeline.csv");
+    let begun = || std::fs::read_to_string(&log).unwrap_or_default().contains(",run,");
+    conductor.until("intervals of the phase `run`", begun);
+    while conductor.is_running() {
+        odd.signal(libc::SIGSTOP);
+        std::thread::sleep(Duration::from_millis(80));
+        odd.signal(libc::SIGCONT);
+        std::thread::sleep(Duration::from_millis(220));
+    }
+    done(conductor.wait());
+    let result = scratch.result("r");
+    let agents = phase(&result, "run")["agents"].as_array().expect("agents").clone();
+    let named = agents.iter().find(|agent| agent["process"] == process).expect("the odd one");
+    let reasons = result["runs"][0]["verdict"]["reasons"].as_array().expect("reasons").clone();
+    let unlike: Vec<&Value> = reasons.iter().filter(|r| r["name"] == "agent-unlike").collect();
+    assert_eq!(unlike.len(), 1, "{reasons:?}");
+    let text = unlike[0]["text"].as_str().expect("a text");
+    let name = named["name"].as_str().expect("a name");
+    assert!(text.contains(&format!("{name} (")), "{name}: {text}");
+    for agent in agents {
+        let busy = agent["machine_busy"].as_f64().expect("its machine's processors");
+        assert!(busy > 0.0 && busy <= 1.0, "{agent}");
+        assert!(agent["queued_bytes"].is_u64() && agent["steal"].is_f64(), "{agent}");
+        assert!(agent["p99s_ns"].as_array().is_some_and(|p99s| p99s.len() >= 9), "{agent}");
+    }
+    even.into_iter().chain([odd]).for_each(|agent| {
+        agent.wait().expect(0);
+    });
+}
+
+/// A deployment file names the machines that carry load, and how an agent is started and ended there.
+#[test]
+fn a_file_tells_where_agents_are_started_and_nothing_is_left() {
+    let (server, scratch) = (redis(), Scratch::new());
+    scratch.write("counted.toml", COUNTED);
+    let load = |name: &str, start: &str| {
+        format!("[[load]]\nname = {name:?}\nstart = {start:?}\nend = \"echo $LOAD >> ended\"\n")
+    };
+    // Where ssh would be, a shell: the first line stays until its agent ends, the second does not.
+    let agent = format!("{KVDYNO} agent --conductor $KVDYNO_CONDUCTOR");
+    let file = format!(
+        "url = {:?}\n[[node]]\nname = \"a\"\naddress = {:?}\n{}{}",
+        server.url(),
+        server.address().to_string(),
+        load("load-1", &format!("{agent}; echo $? >> codes")),
+        load("load-2", &format!("({agent}; echo $? >> codes) &"))
+    );
+    scratch.write("there.toml", &file);
+    let line = format!("run counted.toml --store {} --quiet --agents there.toml", server.url());
+    scratch.kvdyno(&line).expect_line(64, &["add --listen HOST:PORT"]);
+    done(scratch.kvdyno(&format!("{line} --listen 127.0.0.1:0 --out r")));
+    let result = scratch.result("r");
+    assert_eq!(phase(&result, "mix")["agents"].as_array().map(Vec::len), Some(2));
+    let read = |name: &str| std::fs::read_to_string(scratch.path(name)).unwrap_or_default();
+    assert_eq!(read("ended"), "load-1\nload-2\n");
+    assert_eq!(read("codes"), "0\n0\n", "both agents had ended");
+
+    let wrong = file.replace("\"(/", "\"exit 3; (/");
+    assert_ne!(wrong, file);
+    scratch.write("there.toml", &wrong);
+    let failed = scratch.kvdyno(&format!("{line} --listen 127.0.0.1:0 --out s"));
+    assert!(failed.expect(70).err.contains("exit status: 3"), "a start that fails is told");
+    assert_eq!(read("ended"), "load-1\nload-2\nload-1\nload-2\n", "what was started is ended");
 }
 
 /// Whoever may not come is refused in one line, and the run does not suffer.

@@ -1,13 +1,15 @@
 //! The data of the page's charts. Times are seconds since the phase began, latencies µs; numbers
 //! have four significant digits, which is more than a chart shows.
 
+use std::cmp::Reverse;
+
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::brief::rounded;
 use super::capacity::CapacityCharts;
 use crate::ranking::store_labels;
-use crate::result::{HistogramError, PhaseResult, RunResult, gathered, moments};
+use crate::result::{AgentResult, HistogramError, PhaseResult, RunResult, gathered, moments};
 use crate::timeline::heat::Heat;
 use crate::timeline::{
     ALL_KINDS, DrawnTimeline, Percentiles, PhaseTimeline, Point, ProcessTimeline, Use,
@@ -21,6 +23,9 @@ const POINTS_PER_HALVING: u32 = 4;
 const MOST_COLUMNS_IN_ALL: usize = 2_400;
 /// Most columns of one heat map.
 const MOST_COLUMNS: usize = 120;
+
+/// Most agents in one chart: more lines are told apart by nobody.
+const MOST_AGENTS: usize = 30;
 
 /// Share of a whole interval below which one has no rate of its own.
 const SLIVER: f64 = 0.05;
@@ -60,6 +65,8 @@ pub(crate) struct RunCharts {
     service_curve: Option<Curve>,
     response_curve: Option<Curve>,
     processes: Vec<ProcessCharts>,
+    /// Those that carried the load, where several did; at most [`MOST_AGENTS`], the slowest.
+    agents: Vec<AgentLine>,
     /// Faults, what servers did, the end of the warm-up, dips and excursions.
     marks: Vec<Mark>,
 }
@@ -99,6 +106,17 @@ pub(crate) struct RunSource<'a> {
     pub service: Option<Histogram<u64>>,
     pub response: Option<Histogram<u64>>,
     pub marks: Vec<Mark>,
+    pub agents: Vec<AgentLine>,
+}
+
+/// The p99 of one agent over time.
+#[derive(Serialize)]
+pub(crate) struct AgentLine {
+    name: String,
+    /// s since the phase began.
+    x: Vec<f64>,
+    /// µs.
+    y: Vec<f64>,
 }
 
 /// What kvdyno or a node used over time.
@@ -211,6 +229,7 @@ impl RunSource<'_> {
             service: latency(Clock::Service)?,
             response: if phase.open() { latency(Clock::Response)? } else { None },
             marks: marks(phase),
+            agents: agent_lines(&phase.agents),
             ..RunSource::default()
         })
     }
@@ -245,6 +264,7 @@ impl RunCharts {
             processes: uses
                 .map(|line| process_charts(&line.process, after(&line.points, used_from)))
                 .collect(),
+            agents: source.agents,
             marks: source.marks,
         }
     }
@@ -286,6 +306,20 @@ fn marks(phase: &PhaseResult) -> Vec<Mark> {
     let events = gathered(course().flat_map(|course| &course.events));
     let events = events.iter().map(|event| mark("event", &event.what, event.from_ns, event.to_ns));
     faults.chain(events).chain(settled).chain(excursions).collect()
+}
+
+/// Intervals are as long as those of the timeline: a second.
+fn agent_lines(agents: &[AgentResult]) -> Vec<AgentLine> {
+    let mut slowest: Vec<&AgentResult> =
+        agents.iter().filter(|agent| !agent.p99s_ns.is_empty()).collect();
+    slowest.sort_by_key(|agent| Reverse(agent.p99_ns));
+    slowest.truncate(MOST_AGENTS);
+    let line = |agent: &AgentResult| AgentLine {
+        name: format!("{} ({})", agent.name, agent.machine),
+        x: agent.p99s_ns.iter().map(|(interval, _)| f64::from(*interval) + 0.5).collect(),
+        y: agent.p99s_ns.iter().map(|(_, p99)| *p99 as f64 / 1e3).collect(),
+    };
+    slowest.into_iter().map(line).collect()
 }
 
 fn process_charts(name: &str, points: &[Use]) -> ProcessCharts {
@@ -415,6 +449,22 @@ mod tests {
         phase.course = Some(CourseResult { settled_ns, excursions, ..CourseResult::default() });
         let found: Vec<_> = marks(&phase).iter().map(|m| (m.kind, m.begin, m.end)).collect();
         assert_eq!(found, [("settled", 5.5, Some(5.5)), ("excursion", 2.0, Some(3.0))]);
+    }
+
+    #[test]
+    fn the_slowest_agents_are_drawn_with_their_p99_over_time() {
+        let agent = |number: u64| AgentResult {
+            name: format!("agent-{number}"),
+            machine: "m".to_owned(),
+            p99_ns: Some(number * 1_000),
+            p99s_ns: vec![(0, number * 1_000), (2, number * 2_000)],
+            ..AgentResult::default()
+        };
+        let mut all: Vec<AgentResult> = (1..=40).map(agent).collect();
+        all.push(AgentResult { p99_ns: Some(u64::MAX), ..AgentResult::default() });
+        let lines = agent_lines(&all);
+        assert_eq!((lines.len(), lines[0].name.as_str()), (30, "agent-40 (m)"));
+        assert_eq!((&lines[0].x, &lines[0].y), (&vec![0.5, 2.5], &vec![40.0, 80.0]));
     }
 
     #[test]

@@ -38,4 +38,19 @@ pub struct AgentResult {
     /// Why it was lost, if it was.
     #[serde(default)]
     pub lost: Option<String>,
+    /// Share of all its machine's processors' time spent working, whoever for.
+    #[serde(default)]
+    pub machine_busy: Option<f64>,
+    /// Share of it that other virtual machines took.
+    #[serde(default)]
+    pub steal: Option<f64>,
+    /// Share of its speed that its machine's fullest network link carried in one direction.
+    #[serde(default)]
+    pub link: Option<f64>,
+    /// Most bytes that were seen waiting in the queues of its machine's TCP sockets; looked at once a second.
+    #[serde(default)]
+    pub queued_bytes: Option<u64>,
+    /// Number of each interval in which at least 200 of its operations ended, with their p99, ns.
+    #[serde(default)]
+    pub p99s_ns: Vec<(u32, u64)>,
 }

@@ -1,13 +1,16 @@
 //! The agents of each phase, one below the other, so that one that is unlike the others is seen.
 
-use kvdyno_core::ground::numbers::{duration_text, grouped};
+use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped};
 
 use super::Style;
 use super::layout::{columns, printable};
 use crate::result::{AgentResult, PhaseResult};
 
 /// What the columns are called. Those behind the percentile say how well the agent itself did.
-const HEADING: [&str; 7] = ["", "share", "Req/Sec", "99%", "late 99%", "cpu", "clock ±"];
+const HEADING: [&str; 11] = [
+    "", "share", "Req/Sec", "99%", "late 99%", "cpu", "machine", "steal", "link", "queued",
+    "clock ±",
+];
 
 /// A table of the phase's agents; nothing, if one process carried it.
 pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
@@ -23,9 +26,11 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
     text
 }
 
-fn row(agent: &AgentResult) -> [String; 7] {
+fn row(agent: &AgentResult) -> [String; 11] {
     let dash = || "–".to_owned();
     let time = |ns: Option<u64>| ns.map_or_else(dash, |ns| duration_text(ns as f64));
+    let percent =
+        |share: Option<f64>| share.map_or_else(dash, |share| format!("{:.0} %", share * 100.0));
     let lost = if agent.lost.is_some() { " LOST" } else { "" };
     [
         format!("{} ({}){lost}", printable(&agent.name), printable(&agent.machine)),
@@ -34,6 +39,10 @@ fn row(agent: &AgentResult) -> [String; 7] {
         time(agent.p99_ns),
         time(agent.late_p99_ns),
         format!("{:.0} %", agent.busiest * 100.0),
+        percent(agent.machine_busy),
+        percent(agent.steal),
+        percent(agent.link),
+        agent.queued_bytes.map_or_else(dash, |bytes| bytes_text(bytes as f64)),
         duration_text(agent.clock_uncertainty_ns as f64),
     ]
 }

@@ -144,6 +144,14 @@ const Page = (function () {
     if (lines.length) draw(id, overTime(phase, { y: AXES.latency, lines }));
   }
 
+  function agents(phase) {
+    const lines = phase.runs.flatMap((run) => (run.agents || []).map((agent, index) => ({
+      name: several() ? data.stores[run.store] + " " + agent.name : agent.name, store: run.store + index, dash: index,
+      x: agent.x, y: agent.y, text: latencyText })));
+    hide("agents", lines.length === 0);
+    if (lines.length) draw("agents", overTime(phase, { y: AXES.latency, lines }));
+  }
+
   function curves(phase) {
     const lines = [];
     for (const run of phase.runs) {
@@ -205,6 +213,7 @@ const Page = (function () {
     latencies("response", phase, "response");
     latencies("service", phase, "service");
     heatMaps(phase);
+    agents(phase);
     amounts("failed", phase, "failed/s", (run) => kindOf(run).failed);
     amounts("missed", phase, "found nothing/s", (run) => kindOf(run).missed);
     amounts("backlog", phase, "operations", (run) => run.backlog);

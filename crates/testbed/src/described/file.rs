@@ -23,6 +23,19 @@ pub struct DeploymentFile {
     pub configuration: BTreeMap<String, String>,
     pub commands: Commands,
     pub nodes: Vec<NodeEntry>,
+    pub loads: Vec<LoadMachine>,
+}
+
+/// A machine that carries load, as a `[[load]]` of the file describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadMachine {
+    /// What it is called.
+    pub name: String,
+    /// The command line that starts an agent there.
+    pub start: String,
+    /// The one that ends what is left of it, if anything can be.
+    pub end: Option<String>,
 }
 
 /// One node.
@@ -77,6 +90,8 @@ struct Written {
     commands: Commands,
     #[serde(default)]
     node: Vec<WrittenNode>,
+    #[serde(default)]
+    load: Vec<LoadMachine>,
 }
 
 /// As it is written.
@@ -134,8 +149,14 @@ impl DeploymentFile {
             let advice = "add one: [[node]] with name and address".to_owned();
             return Err(("it has no node".to_owned(), advice));
         }
-        let Written { url, version, configuration, commands, .. } = written;
-        Ok(DeploymentFile { url, version, ready_within, configuration, commands, nodes })
+        let Written { url, version, configuration, commands, load: loads, .. } = written;
+        for (index, load) in loads.iter().enumerate() {
+            if loads[..index].iter().any(|known| known.name == load.name) {
+                let advice = "give each load machine a name of its own".to_owned();
+                return Err((format!("two load machines are called {}", load.name), advice));
+            }
+        }
+        Ok(DeploymentFile { url, version, ready_within, configuration, commands, nodes, loads })
     }
 }
 
@@ -207,6 +228,20 @@ mod tests {
         assert_eq!(file.nodes[0].commands.get("kill"), Some("other"));
         assert_eq!(file.nodes[0].role, Some(Role::Primary));
         assert_eq!(file.configuration["appendonly"], "yes");
+        assert!(file.loads.is_empty());
+    }
+
+    #[test]
+    fn load_machines_stand_beside_nodes() {
+        let load = "[[load]]\nname = \"l\"\nstart = \"ssh l kvdyno agent\"\n";
+        let file = DeploymentFile::parse(&format!("{WHOLE}{load}end = \"x\"\n")).unwrap();
+        let LoadMachine { name, start, end } = &file.loads[0];
+        assert_eq!((name.as_str(), start.as_str()), ("l", "ssh l kvdyno agent"));
+        assert_eq!((file.loads.len(), end.as_deref()), (1, Some("x")));
+        assert!(
+            refusal(&format!("{WHOLE}{load}{load}")).contains("two load machines are called l")
+        );
+        assert!(refusal(&format!("{WHOLE}{load}stop = \"x\"\n")).contains("unknown field `stop`"));
     }
 
     #[test]

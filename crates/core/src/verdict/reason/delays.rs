@@ -145,17 +145,25 @@ pub(super) fn failed_text(failed: u64, completed: u64, of_all: &str, of_client: 
     format!("{failed} of {completed} operations ({of_all}) did not succeed{own}")
 }
 
+/// A thread of this process, or of an agent.
+pub(super) fn thread_text(worker: u32, agent: Option<&str>) -> String {
+    match agent {
+        Some(agent) => format!("{agent}: its client thread {worker}"),
+        None => format!("client thread {worker}"),
+    }
+}
+
 /// By how much more clients could help follows from how much of its time the server has left.
-pub(super) fn limited_text(worker: u32, busy: &str, waited: f64, server: Option<f64>) -> String {
+pub(super) fn limited_text(thread: &str, busy: &str, waited: f64, server: Option<f64>) -> String {
     let mut text = match waited {
         waited if waited > WAITED_TOLD => {
             let waited = percent(waited);
             format!(
-                "client thread {worker} worked or waited for a processor {busy} of the time \
+                "{thread} worked or waited for a processor {busy} of the time \
                      ({waited} of it spent waiting)"
             )
         }
-        _ => format!("client thread {worker} worked {busy} of the time"),
+        _ => format!("{thread} worked {busy} of the time"),
     };
     text += ": kvdyno may be the limit";
     if let Some(server) = server.filter(|share| *share > 0.0) {

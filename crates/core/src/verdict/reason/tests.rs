@@ -8,7 +8,13 @@ fn each() -> Vec<Reason> {
     let clients = 10;
     let span = Duration::from_millis(400);
     vec![
-        Reason::ClientLimited { worker: 1, busy: 0.95, waited: 0.3, server: Some(0.5) },
+        Reason::ClientLimited {
+            worker: 1,
+            busy: 0.95,
+            waited: 0.3,
+            server: Some(0.5),
+            agent: None,
+        },
         Reason::HarnessShare { outside: 0.4 },
         Reason::MissedSchedule { offered: 10_000, started: 9_000, span, own: OwnDelays::default() },
         Reason::LateSends { lag_p99: 300_000, response_p99: 1_000_000 },
@@ -38,6 +44,12 @@ fn each() -> Vec<Reason> {
         Reason::Apart { share: 0.4, span },
         Reason::OtherRun { values: 1, reads: 10_000 },
         Reason::AgentLost { agents: vec!["agent-2 (killed)".to_owned()], of: 4 },
+        Reason::AgentUnlike {
+            agent: "agent-2 (m)".to_owned(),
+            unlike: 8,
+            intervals: 10,
+            times: 2.0,
+        },
     ]
 }
 
@@ -68,6 +80,7 @@ fn position(reason: &Reason) -> usize {
         Reason::Apart { .. } => 21,
         Reason::OtherRun { .. } => 22,
         Reason::AgentLost { .. } => 23,
+        Reason::AgentUnlike { .. } => 24,
     }
 }
 
@@ -102,8 +115,9 @@ fn a_standstill_tells_what_caused_it_and_what_fell_into_it() {
 /// What the client lacked, and what it could still get out of the server.
 #[test]
 fn a_limited_client_tells_by_how_much_more_of_it_would_help() {
-    let text =
-        |waited, server| Reason::ClientLimited { worker: 0, busy: 0.95, waited, server }.text();
+    let text = |waited, server| {
+        Reason::ClientLimited { worker: 0, busy: 0.95, waited, server, agent: None }.text()
+    };
     assert_eq!(
         text(0.0, None),
         "client thread 0 worked 95.0 % of the time: kvdyno may be the limit"

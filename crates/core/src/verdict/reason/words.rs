@@ -23,6 +23,14 @@ pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
     format!("{count} of {of} agents lost: {who}; what they had written is unknown")
 }
 
+/// Which agent is not as the others.
+pub(super) fn of_unlike_agent(agent: &str, unlike: u64, intervals: u64, times: f64) -> String {
+    format!(
+        "{agent} is unlike the other agents: in {unlike} of {intervals} intervals its p99 was far above that of \
+         the median agent ({times:.1} times as long)"
+    )
+}
+
 /// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that
 /// is wrong.
 pub(super) fn of_anomalies(counts: [u64; 5]) -> String {

@@ -1,0 +1,48 @@
+//! Agents on machines that a deployment file names, started and ended by its command lines.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use kvdyno_core::load::Interrupt;
+use kvdyno_testbed::LoadMachine;
+
+use super::gathering::Fleet;
+use super::token::{TOKEN_VARIABLE, Token};
+use crate::exit::Failure;
+
+/// Starts an agent on each machine, and waits until all have come. They reach this machine at `listen`.
+///
+/// # Errors
+/// [`Failure`] if a command line fails, or an agent does not come.
+pub fn start(
+    machines: &[LoadMachine],
+    listen: &str,
+    token: &Token,
+    interrupt: &Interrupt,
+) -> Result<Fleet, Failure> {
+    let mut fleet = Fleet::listen(listen, machines.len() as u32, token)?;
+    let port = fleet.address().rsplit(':').next().unwrap_or_default();
+    let host = listen.rsplit_once(':').map_or(listen, |(host, _)| host);
+    let conductor = format!("{host}:{port}");
+    let shell = |machine: &LoadMachine, line: &str| {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .env("LOAD", &machine.name)
+            .env("KVDYNO_CONDUCTOR", &conductor)
+            .env(TOKEN_VARIABLE, token.text())
+            // Ctrl-C is the conductor's to hear.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command
+    };
+    for machine in machines {
+        // Also of one that did not start as it should: something of it may be there.
+        fleet.ends.extend(machine.end.as_deref().map(|line| shell(machine, line)));
+        let child = shell(machine, &machine.start).spawn().map_err(Failure::internal)?;
+        fleet.children.push(child);
+    }
+    fleet.wait_for_all(interrupt, Some(super::PATIENCE))?;
+    Ok(fleet)
+}

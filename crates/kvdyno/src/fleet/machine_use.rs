@@ -1,0 +1,94 @@
+//! What an agent's machine did while it carried a phase's load: its processors, what other virtual machines took of
+//! them, its network links, and what waited in its sockets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kvdyno_core::measure::{Sample, Sampler};
+use serde::{Deserialize, Serialize};
+
+/// Tables of this machine's TCP sockets.
+const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+
+/// What a machine did during a phase; `None` of what it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineUse {
+    /// Share of all processors' time spent working, whoever for.
+    pub busy: Option<f64>,
+    /// Share of it that other virtual machines took.
+    pub steal: Option<f64>,
+    /// Share of its speed that the fullest link carried in one direction.
+    pub link: Option<f64>,
+    /// Most bytes that were seen waiting in the queues of all TCP sockets, sent and received ones together.
+    pub queued: Option<u64>,
+}
+
+/// Looks once a second.
+pub struct Watching {
+    sampler: Option<Sampler>,
+    queued: Arc<AtomicU64>,
+}
+
+impl Watching {
+    /// From now on.
+    pub fn start() -> Watching {
+        let queued = Arc::new(AtomicU64::new(0));
+        let most = Arc::clone(&queued);
+        let look = move |_: &Sample, _: &Sample| {
+            let _ = most.fetch_max(all_queued(), Ordering::Relaxed);
+        };
+        Watching { sampler: Sampler::start_telling(&[], Box::new(look)).ok(), queued }
+    }
+
+    /// What it came to.
+    pub fn stop(self) -> MachineUse {
+        let Some(sampler) = self.sampler else { return MachineUse::default() };
+        let used = sampler.stop().summary;
+        let share = |share: f64| Some(share).filter(|share| share.is_finite());
+        MachineUse {
+            busy: share(used.busy),
+            steal: share(used.steal),
+            link: used.link.and_then(share),
+            queued: Some(self.queued.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+fn all_queued() -> u64 {
+    let tables = TABLES.map(|table| std::fs::read_to_string(table).unwrap_or_default());
+    tables.iter().map(|table| queued(table)).sum()
+}
+
+/// Bytes that wait in a table of sockets as proc_net_tcp describes it: the fifth column is `sent:received`, in
+/// hexadecimal digits. Those of a socket that listens (state 0A) are no bytes.
+fn queued(table: &str) -> u64 {
+    let socket = |line: &str| {
+        let mut words = line.split_ascii_whitespace().skip(3);
+        let (state, queues) = (words.next()?, words.next()?);
+        let (sent, received) = queues.split_once(':')?;
+        let number = |digits| u64::from_str_radix(digits, 16).ok();
+        (state != "0A").then_some(number(sent)? + number(received)?)
+    };
+    table.lines().skip(1).filter_map(socket).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_in_sockets_is_added_up_and_a_listener_left_out() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n   \
+            0: 0100007F:18EB 00000000:0000 0A 00000000:00000007 00:00000000 00000000\n   \
+            1: 0100007F:18EB 0100007F:8000 01 00000010:00000002 00:00000000 00000000\n   \
+            2: 0100007F:18EB 0100007F:8001 01 00000000:00000100 00:00000000 00000000\nnonsense\n";
+        assert_eq!(queued(table), 16 + 2 + 256);
+        assert_eq!(queued(""), 0);
+    }
+
+    #[test]
+    fn a_machine_is_watched() {
+        let used = Watching::start().stop();
+        assert!(used.queued.is_some(), "{used:?}");
+    }
+}
