@@ -118,6 +118,31 @@ fn open_mpi_starts_a_run_on_its_machines() {
     assert!(reasons.contains("agent-lost"), "{reasons}");
 }
 
+/// Each agent has a network of its own and reaches every node of a cluster; together they do the suite's
+/// operations, each its own, and every read is judged.
+#[test]
+fn four_agents_on_machines_of_their_own_carry_a_redis_cluster() {
+    let Some(done) = Done::with(include_str!("engines/namespaces.sh")) else { return };
+    assert!([0, 2].contains(&done.code("conductor")), "{}", done.said);
+    assert_eq!(done.code("agent"), 0, "{}", done.said);
+    let result = done.scratch.result("whole");
+    for name in ["load", "mix", "mix:read-back"] {
+        let phase = phase(&result, name);
+        let agents = phase["agents"].as_array().expect("agents");
+        assert_eq!(agents.len(), 4, "{name}");
+        assert!(agents.iter().all(|agent| agent["share"].as_f64() > Some(0.1)), "{agents:?}");
+        let operations =
+            agents.iter().filter_map(|agent| agent["operations"].as_u64()).sum::<u64>();
+        assert_eq!(Some(operations), phase["started_operations"].as_u64(), "{name}");
+        let tally = &phase["tally"];
+        assert_eq!(tally["anomalies"], serde_json::json!([0, 0, 0, 0, 0]), "{name}");
+        assert_eq!((&tally["judged"], &tally["unknown"]), (&tally["reads"], &0.into()), "{name}");
+    }
+    let received = std::fs::read_to_string(done.scratch.path("received")).expect("the counters");
+    let bytes: Vec<u64> = received.lines().filter_map(|line| line.parse().ok()).collect();
+    assert!(bytes.len() == 4 && bytes.iter().all(|bytes| *bytes > 100_000), "{received}");
+}
+
 /// A virtual environment with a package of the Python Package Index, made once.
 fn with_python(package: &str) -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{package}-venv"));
