@@ -16,7 +16,7 @@ struct Need {
 }
 
 /// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
-const PROGRAMS: [Need; 7] = [
+const PROGRAMS: [Need; 8] = [
     // The library of the example plug-in, which its tests build.
     Need {
         packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
