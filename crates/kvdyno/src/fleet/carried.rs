@@ -13,7 +13,7 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::Part;
 
 use super::identity::hash;
-use super::machine_use::{MachineUse, Watching};
+use super::machine_use::{MachineUse, MachineWatch};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::under_way::UnderWay;
 use super::wire::Sending;
@@ -142,7 +142,7 @@ impl AgentStore {
         }
         let job = Arc::new(Job::new(phase.clone(), context)?);
         under_way.set(Some(Arc::clone(&job)));
-        let watching = Watching::start();
+        let watching = MachineWatch::start();
         let measure = store.load(&job, &mut telling)?;
         let machine = watching.stop();
         let (issued, stopped) = (measure.issued.clone(), measure.stopped);

@@ -24,20 +24,20 @@ pub struct MachineUse {
 }
 
 /// Looks once a second.
-pub struct Watching {
+pub struct MachineWatch {
     sampler: Option<Sampler>,
     queued: Arc<AtomicU64>,
 }
 
-impl Watching {
+impl MachineWatch {
     /// From now on.
-    pub fn start() -> Watching {
+    pub fn start() -> MachineWatch {
         let queued = Arc::new(AtomicU64::new(0));
         let most = Arc::clone(&queued);
         let look = move |_: &Sample, _: &Sample| {
             let _ = most.fetch_max(all_queued(), Ordering::Relaxed);
         };
-        Watching { sampler: Sampler::start_telling(&[], Box::new(look)).ok(), queued }
+        MachineWatch { sampler: Sampler::start_telling(&[], Box::new(look)).ok(), queued }
     }
 
     /// What it came to.
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_machine_is_watched() {
-        let used = Watching::start().stop();
+        let used = MachineWatch::start().stop();
         assert!(used.queued.is_some(), "{used:?}");
     }
 }
