@@ -13,7 +13,7 @@ use kvdyno_report::result::AgentResult;
 use super::clocks::ClockOffset;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
-use super::unlike::Course;
+use super::unlike::AgentCourse;
 use super::wire::Sending;
 
 /// See the top of the file.
@@ -47,7 +47,7 @@ pub struct MemberPhase {
     lag: Option<Histogram<u64>>,
     used: Vec<WorkerUse>,
     /// Its p99 in each interval.
-    pub course: Course,
+    pub course: AgentCourse,
     /// What its machine did.
     pub machine: MachineUse,
 }

@@ -21,7 +21,7 @@ const OPEN: u32 = 3;
 
 /// The p99 of one agent in each interval.
 #[derive(Default)]
-pub struct Course {
+pub struct AgentCourse {
     open: BTreeMap<u32, Histogram<u32>>,
     closed: BTreeMap<u32, Nanos>,
 }
@@ -39,7 +39,7 @@ pub struct Unlike {
     pub times: f64,
 }
 
-impl Course {
+impl AgentCourse {
     /// So many operations of an interval took this long.
     pub fn record(&mut self, interval: u32, latency: Nanos, count: u32) {
         let open = self.open.entry(interval).or_insert_with(coarse);
@@ -130,7 +130,7 @@ mod tests {
     /// A run of four agents; the last one's latencies are multiplied. A disturbance that all share comes and goes.
     fn run(seed: u64, intervals: u32, times: f64) -> Option<Unlike> {
         let mut random = Random::new(seed, 0);
-        let mut agents: Vec<Course> = (0..4).map(|_| Course::default()).collect();
+        let mut agents: Vec<AgentCourse> = (0..4).map(|_| AgentCourse::default()).collect();
         for interval in 0..intervals {
             let shared = if random.next_u64() % 5 == 0 { 3.0 } else { 1.0 };
             for (index, agent) in agents.iter_mut().enumerate() {
@@ -141,7 +141,7 @@ mod tests {
                 agent.reach(interval);
             }
         }
-        unlike(&agents.iter().map(Course::p99s).collect::<Vec<_>>())
+        unlike(&agents.iter().map(AgentCourse::p99s).collect::<Vec<_>>())
     }
 
     /// With as few operations and intervals as are judged at all, and with more.
