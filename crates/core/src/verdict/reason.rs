@@ -401,10 +401,7 @@ impl Reason {
             Reason::Disturbed { .. } => {
                 self.percent() + " of the processors' time went to other virtual machines (steal)"
             }
-            Reason::Apart { span, .. } => {
-                let (apart, span) = (self.percent(), duration_text(span.as_nanos() as f64));
-                format!("parts of the load did not run together for {apart} of the phase's {span}")
-            }
+            Reason::Apart { span, .. } => words::of_apart(&self.percent(), span),
             Reason::Scaled { scale } => {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
@@ -412,10 +409,7 @@ impl Reason {
             Reason::AgentUnlike { ref agent, unlike, intervals, times } => {
                 words::of_unlike_agent(agent, unlike, intervals, times)
             }
-            Reason::Unjudged { unknown, reads } => {
-                let (unknown, reads) = (grouped(unknown as f64), grouped(reads as f64));
-                format!("{unknown} of {reads} reads could not be judged right or wrong")
-            }
+            Reason::Unjudged { unknown, reads } => words::of_unjudged(unknown, reads),
             Reason::OtherRun { values, reads } => words::of_other_run(values, reads),
             Reason::Anomalies { counts, .. } => words::of_anomalies(counts),
         }

@@ -1,6 +1,8 @@
 //! Sentences of reasons that depend on what was found.
 
-use crate::ground::numbers::grouped;
+use std::time::Duration;
+
+use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::StopReason;
 use crate::verdict::Level;
 use crate::verify::AnomalyKind;
@@ -29,6 +31,18 @@ pub(super) fn of_unlike_agent(agent: &str, unlike: u64, intervals: u64, times: f
         "{agent} is unlike the other agents: in {unlike} of {intervals} intervals its p99 was far above that of \
          the median agent ({times:.1} times as long)"
     )
+}
+
+/// For which share of a phase its parts did not run together.
+pub(super) fn of_apart(share: &str, span: Duration) -> String {
+    let span = duration_text(span.as_nanos() as f64);
+    format!("parts of the load did not run together for {share} of the phase's {span}")
+}
+
+/// Reads that verification could not decide.
+pub(super) fn of_unjudged(unknown: u64, reads: u64) -> String {
+    let (unknown, reads) = (grouped(unknown as f64), grouped(reads as f64));
+    format!("{unknown} of {reads} reads could not be judged right or wrong")
 }
 
 /// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that
