@@ -132,7 +132,7 @@ mod tests {
         let mut random = Random::new(seed, 0);
         let mut agents: Vec<AgentCourse> = (0..4).map(|_| AgentCourse::default()).collect();
         for interval in 0..intervals {
-            let shared = if random.next_u64() % 5 == 0 { 3.0 } else { 1.0 };
+            let shared = if random.below(5) == 0 { 3.0 } else { 1.0 };
             for (index, agent) in agents.iter_mut().enumerate() {
                 let own = if index == 3 { times } else { 1.0 };
                 for _ in 0..OPERATIONS {
