@@ -282,7 +282,9 @@ mod tests {
                 let mut by_half_second = [0_u32; 12];
                 for (_, due) in all {
                     let slot = ((due - 1_000) / 500_000_000) as usize;
-                    by_half_second.get_mut(slot).map(|count| *count += 1);
+                    if let Some(count) = by_half_second.get_mut(slot) {
+                        *count += 1;
+                    }
                 }
                 for (slot, &count) in by_half_second.iter().enumerate() {
                     let from = slot as f64 / 2.0;
