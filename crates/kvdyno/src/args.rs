@@ -99,13 +99,15 @@ pub struct ViewArguments {
     pub result: PathBuf,
 }
 
-/// How long the page of a run is served.
+/// How long the page of a run is served, and what it may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ConsoleArgument {
     /// While the run lasts.
     Run,
     /// Until Ctrl-C.
     Stay,
+    /// The page may change the rate, end the phase and stop the run.
+    Control,
 }
 
 /// `kvdyno completions`.
@@ -276,11 +278,11 @@ pub struct ExecutionArguments {
     /// Keep every event of the run in events.jsonl, beside the result (docs/RESULTS.md).
     #[arg(long)]
     pub events: bool,
-    /// Serve a page that shows the run while it lasts, on this machine only; with =stay until Ctrl-C
-    /// (docs/CONSOLE.md).
-    #[arg(long, value_enum, value_name = "HOW LONG", num_args = 0..=1, require_equals = true,
-          default_missing_value = "run")]
-    pub console: Option<ConsoleArgument>,
+    /// Serve a page that shows the run while it lasts, on this machine only; with =stay until Ctrl-C, with
+    /// =control the page may steer the run (docs/CONSOLE.md).
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
+          value_delimiter = ',', default_missing_value = "run")]
+    pub console: Vec<ConsoleArgument>,
     /// What monitoring systems are told.
     #[command(flatten)]
     pub metrics: MetricsArguments,

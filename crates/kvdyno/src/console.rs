@@ -19,6 +19,7 @@ use kvdyno_report::result::{RESULT_FILE, RunResult, Status};
 use crate::args::ViewArguments;
 use crate::exit::{Exit, Failure};
 use crate::signals;
+use crate::steering::Steering;
 use server::serve;
 use viewers::{Story, Viewers};
 
@@ -31,22 +32,33 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A page of a run that lasts.
 #[derive(Clone)]
-pub struct Console(Arc<Viewers<LiveRun>>);
+pub struct Console {
+    viewers: Arc<Viewers<LiveRun>>,
+    /// Orders of its viewers, if they may give any.
+    steering: Option<Arc<Steering>>,
+}
 
 impl Console {
-    /// Serves the page, and says where.
+    /// Serves the page, and says where. `steers`: its viewers may steer the run.
     ///
     /// # Errors
     /// [`Failure`] if no port can be opened.
-    pub fn open() -> Result<Console, Failure> {
-        let viewers = Arc::new(Viewers::new(LiveRun::default()));
-        tell_address(serve(Arc::clone(&viewers)))?;
-        Ok(Console(viewers))
+    pub fn open(steers: bool) -> Result<Console, Failure> {
+        let live = if steers { LiveRun::steered() } else { LiveRun::default() };
+        let viewers = Arc::new(Viewers::new(live));
+        let steering = steers.then(Arc::<Steering>::default);
+        tell_address(serve(Arc::clone(&viewers), steering.clone()))?;
+        Ok(Console { viewers, steering })
+    }
+
+    /// Orders of its viewers, if they may give any.
+    pub fn steering(&self) -> Option<&Steering> {
+        self.steering.as_deref()
     }
 
     /// Tells viewers of a run.
     pub fn listener(&self) -> Listener {
-        Listener(Arc::clone(&self.0))
+        Listener(Arc::clone(&self.viewers))
     }
 
     /// The run is over: viewers hear of it, and where they may `stay`, until the user ends it.
@@ -57,7 +69,7 @@ impl Console {
                 std::thread::sleep(ASK);
             }
         }
-        self.0.end(FAREWELL);
+        self.viewers.end(FAREWELL);
     }
 }
 
@@ -117,7 +129,7 @@ pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
     let mut is_running = story.is_running;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let viewers = Arc::new(Viewers::new(story));
-    tell_address(serve(Arc::clone(&viewers)))?;
+    tell_address(serve(Arc::clone(&viewers), None))?;
     let (mut seen, mut waited) = (changed_at(path), Duration::ZERO);
     while !interrupt.is_raised() {
         std::thread::sleep(ASK);

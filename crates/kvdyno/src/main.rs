@@ -31,6 +31,7 @@ mod run_options;
 mod session;
 mod signals;
 mod stamps;
+mod steering;
 mod target;
 mod terminal_style;
 mod testbed;

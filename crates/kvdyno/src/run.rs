@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Parser;
-use kvdyno_core::load::Need;
+use kvdyno_core::load::{Interrupt, Need};
 use kvdyno_core::shown::MASK;
-use kvdyno_core::suite::{Overrides, Plan, QuickForm, Suite};
+use kvdyno_core::suite::{Overrides, Plan, PlannedChange, QuickForm, Suite};
 use kvdyno_core::workload::{CurveError, Part};
 use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
@@ -82,13 +82,14 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
             "{path}: {what}; run its suite anew, or do this with the kvdyno that wrote it"
         ))
     };
-    let plan: Plan = serde_json::from_value(result.suite.plan.clone())
+    let mut plan: Plan = serde_json::from_value(result.suite.plan.clone())
         .map_err(|error| unreadable(&format!("its plan cannot be read: {error}")))?;
     let recorded = Arguments::try_parse_from(&result.command)
         .map_err(|_| unreadable("its command line cannot be read"))?;
     let Command::Run(mut recorded) = recorded.command else {
         return Err(unreadable("it was not made by `kvdyno run`"));
     };
+    plan.steered = steered(&result);
     let mut targets = Vec::new();
     for run in &result.runs {
         let url = &run.store.url;
@@ -105,12 +106,36 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     recorded.execution.out = arguments.out.clone();
     // A result is of one trial.
     recorded.execution.trials = 1;
-    recorded.execution.console = None;
+    recorded.execution.console.clear();
     recorded.execution.metrics = MetricsArguments::default();
     if let Some(conductor) = conductor_to_join(&recorded.execution)? {
         return agent_of_engine(&conductor);
     }
     carry_out(&plan, targets, &recorded.execution, result.command)
+}
+
+/// Changes of rates that were made by hand, to be made again.
+fn steered(result: &RunResult) -> Vec<PlannedChange> {
+    let mut all = Vec::new();
+    for (store, run) in result.runs.iter().enumerate() {
+        for phase in &run.phases {
+            for steered in &phase.steered {
+                match steered.change() {
+                    Some((group, change)) => {
+                        let phase = phase.name.clone();
+                        all.push(PlannedChange { store, phase, group, change });
+                    }
+                    None => warn_user!(
+                        "kvdyno: not repeated: phase {} of {}: {}",
+                        phase.name,
+                        run.store.name,
+                        steered.text()
+                    ),
+                }
+            }
+        }
+    }
+    all
 }
 
 fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
@@ -218,15 +243,15 @@ fn carry_out(
         fleets,
         plan,
         load: load_options(plan, &arguments.carrying, arguments.start_at),
-        interrupt,
+        interrupt: Arc::clone(&interrupt),
         data: arguments.data,
         verify: !arguments.no_verify,
         session: session_number(),
         unseen,
-        console: arguments.console.map(|_| Console::open()).transpose()?,
+        console: console(&arguments.console, &interrupt)?,
         metering: Metering::open(&arguments.metrics)?,
     };
-    let (console, interrupt) = (options.console.clone(), Arc::clone(&options.interrupt));
+    let console = options.console.clone();
     let ended = if arguments.trials > 1 {
         drop(checked);
         trials::run(&mut options, &targets, arguments, &command)
@@ -239,9 +264,22 @@ fn carry_out(
         metering.close(&interrupt);
     }
     if let Some(console) = console {
-        console.close(arguments.console == Some(ConsoleArgument::Stay), &interrupt);
+        console.close(arguments.console.contains(&ConsoleArgument::Stay), &interrupt);
     }
     ended
+}
+
+/// `--console`, if it was asked for.
+fn console(
+    asked: &[ConsoleArgument],
+    interrupt: &Arc<Interrupt>,
+) -> Result<Option<Console>, Failure> {
+    let steers = asked.contains(&ConsoleArgument::Control);
+    let console = (!asked.is_empty()).then(|| Console::open(steers)).transpose()?;
+    if let Some(steering) = console.as_ref().and_then(Console::steering) {
+        steering.stops(Arc::clone(interrupt));
+    }
+    Ok(console)
 }
 
 /// `--dry-run`: nothing is opened or set up.

@@ -4,6 +4,7 @@ mod fleet;
 mod phase;
 mod search;
 mod watch;
+mod wheel;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -159,6 +160,7 @@ impl<'a> Session<'a> {
         for index in 0..plan.phases.len() {
             let mut phase = plan.phase_with(index, self.records_before(index));
             phase.verify &= self.options.verify;
+            plan.steer_as_before(&mut phase, output.store_number());
             if self.left_out(&phase).is_some() {
                 continue;
             }

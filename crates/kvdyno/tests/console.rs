@@ -36,6 +36,16 @@ fn clean(browser: &mut Browser, tab: &Tab, site: &str) {
     assert!(troubles.is_empty(), "{troubles:#?}");
 }
 
+/// A key of the keyboard.
+fn press(browser: &mut Browser, tab: &Tab, key: &str, code: u32) {
+    let text = if key == "Enter" { "\r" } else { "" };
+    for kind in ["keyDown", "keyUp"] {
+        let told = json!({ "type": kind, "key": key, "code": key, "text": text,
+            "windowsVirtualKeyCode": code });
+        browser.ask(tab, "Input.dispatchKeyEvent", told);
+    }
+}
+
 /// A viewer that asks for the stream and then reads nothing but its head.
 fn stalled(site: &str, token: &str) -> TcpStream {
     let host = site.trim_start_matches("http://").trim_end_matches('/');
@@ -54,7 +64,7 @@ fn stalled(site: &str, token: &str) -> TcpStream {
 fn a_run_is_seen_while_it_lasts_by_two_viewers_and_after_a_reload() {
     let scratch = Scratch::new();
     let words = "run --store null: --records 2k --mix get=80,update=20 --rate 2k/s --duration 12s \
-                 --console=stay --quiet --out result";
+                 --console=stay,control --quiet --out result";
     let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
     let url = address(&mut running);
     let (site, token) = url.split_once("?token=").unwrap();
@@ -77,6 +87,17 @@ fn a_run_is_seen_while_it_lasts_by_two_viewers_and_after_a_reload() {
     let before = browser.look(&narrow, measured).as_u64().unwrap();
     browser.go(&narrow, site);
     browser.wait(&narrow, &format!("({measured}) >= {before}"));
+    // By keyboard alone: from the group to the rate, and Enter.
+    browser.wait(&wide, "!document.getElementById('steer').hidden && document.getElementById('steer-group').options.length === 1");
+    browser.look(&wide, "document.getElementById('steer-group').focus()");
+    press(browser, &wide, "Tab", 9);
+    browser.ask(&wide, "Input.insertText", json!({ "text": "3k/s" }));
+    press(browser, &wide, "Enter", 13);
+    let answer = "document.getElementById('steer-answer').textContent";
+    browser.wait(&wide, &format!("{answer}.startsWith('3k/s from operation ')"));
+    for tab in [&wide, &narrow] {
+        browser.wait(tab, "document.getElementById('steer-group').textContent.includes('3k/s')");
+    }
     for tab in [&wide, &narrow] {
         browser.wait(tab, "document.body.dataset.running === 'false'");
         browser.wait(tab, "document.querySelector('.figures-table tr.phase td') && !document.querySelector('header').textContent.includes('goes on')");

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::{
     AnomalyResult, CapacityResult, ClaimResult, FaultResult, PhaseResult, ProbeResult, RunResult,
-    Status, StoreRun, TestbedNode, Verdict,
+    Status, SteeredResult, StoreRun, TestbedNode, Verdict,
 };
 pub use used::{MACHINE, OWN, ProcessUsed, Used, used};
 
@@ -56,6 +56,8 @@ pub enum Event {
     },
     /// It is done, or could not be. How long copies took to be whole is in the phase's result.
     FaultDone(FaultResult),
+    /// Somebody at the live page has done something to the phase.
+    Steered(SteeredResult),
     /// What is put right, or waited for, once the clients are done.
     Mending {
         /// What, such as `start again: redis-1`.

@@ -51,6 +51,8 @@ pub struct LiveRun {
     anomalies: Vec<String>,
     /// What was done to nodes, latest last.
     faults: Vec<String>,
+    /// Its viewers may steer it.
+    may_steer: bool,
 }
 
 /// What viewers are told of an event, as JSON.
@@ -91,13 +93,20 @@ enum Change {
 }
 
 impl LiveRun {
+    /// A run that its viewers may steer.
+    #[must_use]
+    pub fn steered() -> LiveRun {
+        LiveRun { may_steer: true, ..LiveRun::default() }
+    }
+
     /// Takes the next event in. What viewers are to be told of it, if anything.
     pub fn hear(&mut self, event: &Event) -> Option<String> {
         // Whoever is not told all that a result needs is a viewer still.
         let _ = self.fold.apply(event);
         if matches!(event, Event::RunBegan(_)) {
             // Of several trials each begins anew.
-            *self = LiveRun { fold: std::mem::take(&mut self.fold), ..LiveRun::default() };
+            let (fold, may_steer) = (std::mem::take(&mut self.fold), self.may_steer);
+            *self = LiveRun { fold, may_steer, ..LiveRun::default() };
         }
         let change = self.change(event);
         self.activity.hear(event);
@@ -160,6 +169,10 @@ impl LiveRun {
             Event::Used(used) => self.used(used),
             Event::FaultBegan { what, at_ns } => self.fault_began(what, *at_ns),
             Event::FaultDone(fault) => self.fault_done(fault),
+            Event::Steered(steered) => match self.phases.last_mut() {
+                Some(phase) => phase.steered(steered),
+                None => Change::Nothing,
+            },
             Event::LoadEnded(ended) => {
                 let told = ended.anomalies.iter();
                 self.anomalies

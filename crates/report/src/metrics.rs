@@ -185,6 +185,7 @@ impl Metrics {
             | Event::ReadingAgain(_)
             | Event::FaultBegan { .. }
             | Event::Mending { .. }
+            | Event::Steered(_)
             | Event::NodesCame { .. }
             | Event::LoadEnded(_)
             | Event::Probed(_)

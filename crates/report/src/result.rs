@@ -18,6 +18,7 @@ mod outcome;
 mod phase;
 #[cfg(test)]
 mod schema;
+mod steered;
 mod testbed;
 
 use std::time::SystemTime;
@@ -57,6 +58,7 @@ pub use phase::{
     ANOMALIES_SHOWN, AnomalyResult, DrainedGets, ErrorResult, GroupResult, PhaseResult, Published,
     SeriesResult, WorkerResult,
 };
+pub use steered::SteeredResult;
 pub use testbed::{TestbedNode, TestbedResult, TestbedStep};
 
 pub(crate) use latency::add;

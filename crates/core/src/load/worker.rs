@@ -73,6 +73,12 @@ impl WorkerReport {
         self.lag.as_ref()
     }
 
+    /// A change of the rate came too late for it: some operations behind its own still had the former rate.
+    #[must_use]
+    pub fn late_change(&self) -> bool {
+        self.late_change
+    }
+
     /// What its examiner saw.
     #[must_use]
     pub fn findings(&self) -> &Findings {

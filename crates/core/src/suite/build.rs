@@ -71,6 +71,7 @@ pub(super) fn plan(
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
     let mut plan = Plan {
+        steered: Vec::new(),
         suite: spec.name.clone(),
         title: spec.title.clone(),
         source: spec.source.clone(),

@@ -32,7 +32,7 @@ pub use builtin::{Builtin, builtin, builtins};
 pub use describe::PlanEstimate;
 pub use error::{Place, Problem, SuiteError};
 pub use overrides::{Overrides, QuickForm};
-pub use plan::{Plan, records_after};
+pub use plan::{Plan, PlannedChange, records_after};
 pub use prices::EXAMPLE_PRICES;
 pub use published::{PublishedRow, PublishedSetup};
 pub use requirements::Requirements;

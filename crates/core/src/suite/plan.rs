@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Claim;
-use crate::workload::{Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, SizeModel, Sizes};
+use crate::workload::{
+    Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, RateChange, SizeModel, Sizes,
+};
 
 use super::published::PublishedSetup;
 use super::search::SearchPlan;
@@ -43,6 +45,9 @@ pub struct Plan {
     /// not known yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<ShareOfCapacity>,
+    /// Changes of rates that were made by hand in the run that this one repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steered: Vec<PlannedChange>,
     /// Sentences that the run is to confirm or refute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
@@ -61,7 +66,29 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+/// A change of a group's rate in one of a run's stores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedChange {
+    /// Number of the store, from 0.
+    pub store: usize,
+    /// Name of the phase.
+    pub phase: String,
+    /// Number of the group.
+    pub group: usize,
+    /// With which operation, and to what.
+    pub change: RateChange,
+}
+
 impl Plan {
+    /// Enters in `phase` the changes that were made by hand on this store.
+    pub fn steer_as_before(&self, phase: &mut PhasePlan, store: usize) {
+        for steered in self.steered.iter().filter(|s| s.store == store && s.phase == phase.name) {
+            if let Some(group) = phase.groups.get_mut(steered.group) {
+                group.changes.push(steered.change);
+            }
+        }
+    }
+
     /// Nothing differs from the suite: published figures may stand beside the measured ones.
     #[must_use]
     pub fn as_published(&self) -> bool {

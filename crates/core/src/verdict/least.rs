@@ -77,6 +77,7 @@ impl Reason {
             | Reason::Incomplete { .. }
             | Reason::Apart { .. }
             | Reason::Scaled { .. }
+            | Reason::Steered { .. }
             | Reason::Unjudged { .. }
             | Reason::OtherRun { .. }
             | Reason::AgentLost { .. }

@@ -172,8 +172,7 @@ pub enum Reason {
         /// How long the phase was, from the first begin to the last end.
         span: Duration,
     },
-    /// A process that carried a part of the load was lost: what it had measured since its last word is
-    /// missing, and what it had written is unknown.
+    /// A process that carried a part of the load was lost, with what it had measured since its last word.
     AgentLost {
         /// Which, and why.
         agents: Vec<String>,
@@ -190,6 +189,11 @@ pub enum Reason {
         intervals: u64,
         /// Its p99 over that of the median agent, in its median interval.
         times: f64,
+    },
+    /// The phase was steered by hand, or as one that was: not comparable.
+    Steered {
+        /// How often.
+        changes: u64,
     },
     /// Reads could not be judged.
     Unjudged {
@@ -241,6 +245,7 @@ impl Reason {
             Reason::Apart { .. } => "apart",
             Reason::AgentLost { .. } => "agent-lost",
             Reason::AgentUnlike { .. } => "agent-unlike",
+            Reason::Steered { .. } => "steered",
             Reason::Unjudged { .. } => "unjudged",
             Reason::OtherRun { .. } => "other-run",
             Reason::Anomalies { .. } => "anomalies",
@@ -283,7 +288,9 @@ impl Reason {
             Reason::AgentUnlike { .. } => Bounds::suspect_above(0.66),
             Reason::Disturbed { .. } => Bounds::above(IDLE_STEAL, 0.10),
             Reason::Apart { .. } => Bounds::above(0.01, 0.05),
-            Reason::Scaled { .. } | Reason::Unjudged { .. } => Bounds::suspect_above(0.0),
+            Reason::Scaled { .. } | Reason::Unjudged { .. } | Reason::Steered { .. } => {
+                Bounds::suspect_above(0.0)
+            }
             Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
         }
     }
@@ -324,6 +331,7 @@ impl Reason {
             Reason::AgentUnlike { unlike, intervals, .. } => {
                 (unlike as f64 / intervals.max(1) as f64, Unit::Share)
             }
+            Reason::Steered { changes } => (changes as f64, Unit::Count),
             Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
             Reason::OtherRun { values, .. } => (values as f64, Unit::Count),
             Reason::Anomalies { illegal, .. } => (illegal as f64, Unit::Count),
@@ -406,6 +414,7 @@ impl Reason {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
+            Reason::Steered { changes } => words::of_steering(changes),
             Reason::AgentUnlike { ref agent, unlike, intervals, times } => {
                 words::of_unlike_agent(agent, unlike, intervals, times)
             }
@@ -479,6 +488,7 @@ impl Reason {
             Reason::AgentUnlike { .. } => {
                 "see what its machine or its network does beside; take its machine out, or mend it, and repeat"
             }
+            Reason::Steered { .. } => "run it again as it is planned, and leave it alone",
             Reason::Unjudged { .. } => {
                 "fewer timeouts, or fewer clients on the same records, leave less in doubt"
             }

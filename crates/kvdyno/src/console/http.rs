@@ -48,12 +48,15 @@ pub struct Request {
     pub query: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,
+    /// What follows the head: as long as the head says.
+    pub body: Vec<u8>,
 }
 
 impl Request {
     /// Reads one; an error if it is none, or too long.
     pub fn read(from: impl Read) -> io::Result<Request> {
-        let mut lines = BufReader::new(from.take(LONGEST)).lines();
+        let mut reader = BufReader::new(from.take(LONGEST));
+        let mut lines = reader.by_ref().lines();
         let mut line = || lines.next().unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
         let first = line()?;
         let mut words = first.split(' ');
@@ -68,15 +71,23 @@ impl Request {
             path: path.to_owned(),
             query: query.to_owned(),
             headers: Vec::new(),
+            body: Vec::new(),
         };
         loop {
             let line = line()?;
             if line.is_empty() {
-                return Ok(request);
+                break;
             }
             let (name, value) = line.split_once(':').ok_or(io::ErrorKind::InvalidData)?;
             request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
+        if let Some(length) = request.header("content-length") {
+            let length: u64 = length.parse().map_err(|_| io::ErrorKind::InvalidData)?;
+            // One that is longer than a request may be ends too early.
+            request.body = vec![0; length.min(LONGEST) as usize];
+            reader.read_exact(&mut request.body)?;
+        }
+        Ok(request)
     }
 
     /// The value of a header that is there once.
@@ -146,6 +157,9 @@ mod tests {
         assert_eq!((request.path.as_str(), request.query.as_str()), ("/events", "a=b"));
         assert_eq!((request.header("host"), request.cookie("kvdyno")), (Some("x"), Some("two")));
         assert_eq!((request.header("origin"), request.cookie("c")), (None, None));
+        assert!(request.body.is_empty());
+        let post = Request::read(&b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcd"[..]);
+        assert_eq!(post.unwrap().body, b"abc");
         let twice = Request::read(&b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"[..]).unwrap();
         assert_eq!(twice.header("host"), None, "two are as good as none");
         let long = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(20_000));
@@ -154,6 +168,8 @@ mod tests {
             "GET /\r\n\r\n",
             "GET / HTTP/2\r\n\r\n",
             "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nabc",
+            "POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\nabc",
             &long,
         ] {
             assert!(Request::read(text.as_bytes()).is_err(), "{text:.40}");

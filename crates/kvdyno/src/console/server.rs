@@ -9,23 +9,33 @@ use std::time::Duration;
 
 use super::http::{self, Request, answer, begin_stream, message, still_here};
 use super::viewers::{Next, Story, Viewers};
+use crate::steering::Steering;
 
 /// How often a stream on which nothing happens shows that it goes on.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+
+/// Where orders go.
+const STEER: &str = "/steer";
 
 /// What the server knows of itself.
 struct Identity {
     port: u16,
     token: String,
+    /// Where orders of its viewers go, if they may give any.
+    steering: Option<Arc<Steering>>,
 }
 
 /// Serves `viewers`' page on loopback for as long as the process lives. Gives its address, with the token.
 ///
 /// # Errors
 /// If no port can be opened.
-pub fn serve<S: Story>(viewers: Arc<Viewers<S>>) -> io::Result<String> {
+pub fn serve<S: Story>(
+    viewers: Arc<Viewers<S>>,
+    steering: Option<Arc<Steering>>,
+) -> io::Result<String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let identity = Identity { port: listener.local_addr()?.port(), token: token()? };
+    let (port, token) = (listener.local_addr()?.port(), token()?);
+    let identity = Identity { port, token, steering };
     let address = format!("http://127.0.0.1:{}/?token={}", identity.port, identity.token);
     http::accept(listener, "console", move |stream| converse(stream, &identity, &viewers))?;
     Ok(address)
@@ -48,7 +58,7 @@ fn converse<S: Story>(
     match identity.permits(&request) {
         Permit::Refused(status, why) => refuse(status, why),
         Permit::Enters => {
-            let Identity { port, token } = identity;
+            let Identity { port, token, .. } = identity;
             // The token leaves the address: what is copied from there opens nothing. Cookies are of all ports.
             let cookie = format!(
                 "Location: /\r\nSet-Cookie: kvdyno-{port}={token}; HttpOnly; SameSite=Strict; Path=/\r\n"
@@ -61,6 +71,10 @@ fn converse<S: Story>(
                 Err(why) => refuse("500 Internal Server Error", &why),
             },
             "/events" => tell(stream, viewers),
+            STEER => match identity.steer(&request.body) {
+                Ok(done) => answer(stream, "200 OK", "text/plain", "", &done),
+                Err(why) => refuse("409 Conflict", &why),
+            },
             _ => refuse("404 Not Found", "there is no such page\n"),
         },
     }
@@ -103,8 +117,16 @@ impl Identity {
         if origin == Some(false) || other_site {
             return forbidden("another site asks\n");
         }
-        if request.method != "GET" {
+        let steers = request.path == STEER;
+        if steers && self.steering.is_none() {
+            return forbidden("the console only shows; --console=control lets it steer\n");
+        }
+        if request.method != if steers { "POST" } else { "GET" } {
             return Permit::Refused("405 Method Not Allowed", "the console only shows\n");
+        }
+        // Browsers tell where an order comes from.
+        if steers && origin.is_none() {
+            return forbidden("orders come from the console's own page\n");
         }
         if request.path == "/"
             && let Some(token) = request.query.strip_prefix("token=")
@@ -122,6 +144,15 @@ impl Identity {
         }
     }
 
+    /// Carries an order out: what was done, or why it was not.
+    fn steer(&self, order: &[u8]) -> Result<String, String> {
+        let order = serde_json::from_slice(order);
+        let order = order.map_err(|error| format!("this is no order: {error}"))?;
+        self.steering
+            .as_ref()
+            .map_or(Err("nobody steers".to_owned()), |steering| steering.ask(order))
+    }
+
     /// Takes as long for a wrong one that begins well as for any other.
     fn is_token(&self, text: &str) -> bool {
         let differing = text.bytes().zip(self.token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
@@ -134,7 +165,16 @@ mod tests {
     use super::*;
 
     fn asked(target: &str, method: &str, headers: &[&str]) -> u16 {
-        let identity = Identity { port: 8000, token: "0123456789abcdef".to_owned() };
+        asked_of(None, target, method, headers)
+    }
+
+    fn asked_of(
+        steering: Option<Arc<Steering>>,
+        target: &str,
+        method: &str,
+        headers: &[&str],
+    ) -> u16 {
+        let identity = Identity { port: 8000, token: "0123456789abcdef".to_owned(), steering };
         let head = format!("{method} {target} HTTP/1.1\r\n{}\r\n\r\n", headers.join("\r\n"));
         match identity.permits(&Request::read(head.as_bytes()).unwrap()) {
             Permit::Enters => 303,
@@ -164,6 +204,23 @@ mod tests {
         for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
             assert_eq!(asked("/stop", method, &[host, cookie]), 405, "{method}");
         }
+    }
+
+    #[test]
+    fn orders_are_taken_from_its_own_page_only_and_only_with_control() {
+        let (host, cookie) = ("Host: 127.0.0.1:8000", "Cookie: kvdyno-8000=0123456789abcdef");
+        let (own, other) = ("Origin: http://127.0.0.1:8000", "Origin: http://evil.example");
+        let all = [host, cookie, own];
+        assert_eq!(asked("/steer", "POST", &all), 403, "without control");
+        let steered =
+            |method, headers: &[&str]| asked_of(Some(Arc::default()), "/steer", method, headers);
+        assert_eq!(steered("POST", &all), 200);
+        assert_eq!(steered("POST", &[host, own]), 401, "no token");
+        assert_eq!(steered("POST", &[host, cookie]), 403, "from nowhere");
+        assert_eq!(steered("POST", &[host, cookie, other]), 403);
+        assert_eq!(steered("POST", &["Host: evil.example", cookie, own]), 403);
+        assert_eq!(steered("GET", &all), 405);
+        assert_eq!(asked_of(Some(Arc::default()), "/", "POST", &all), 405);
     }
 
     #[test]

@@ -186,6 +186,9 @@ impl Hearing {
             AgentOrder::StartAt(at) => drop(self.begins.send(Begin::At(at))),
             AgentOrder::CallOff => drop(self.begins.send(Begin::Never)),
             AgentOrder::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),
+            AgentOrder::Rate { group, change } => {
+                self.under_way.with(|job| job.follow_change(group, change));
+            }
             AgentOrder::Abandon => self.under_way.with(Job::abandon),
             AgentOrder::Hurry => self.under_way.interrupt().raise(),
             order => drop(self.tasks.send(Task::Do(order))),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kvdyno_core::load::{LookedAgain, Pacing, WorkerReport};
 use kvdyno_core::measure::{Batch, Nanos, Stalls};
-use kvdyno_core::workload::{Ownership, PhasePlan};
+use kvdyno_core::workload::{Ownership, PhasePlan, RateChange};
 use serde::{Deserialize, Serialize};
 
 use super::machine_use::MachineUse;
@@ -39,6 +39,13 @@ pub enum AgentOrder {
     CallOff,
     /// No operation starts at or after this time on the agent's clock.
     StopAt(Nanos),
+    /// The rate of a group changes with one operation, the same for all agents.
+    Rate {
+        /// Number of the group.
+        group: usize,
+        /// With which operation, and to what.
+        change: RateChange,
+    },
     /// Do not wait for requests in flight.
     Abandon,
     /// The load is over, and what was broken is repaired: read again what was not answered or looked wrong.

@@ -133,7 +133,9 @@ impl Fleet {
         let (stalls, told) = channel();
         let count = self.members.len();
         std::thread::scope(|scope| {
-            let relay = Relay { voice, job, over: &over, stalls };
+            // Nobody changes a rate before the team begins.
+            let planned = job.changes().iter().map(Vec::len).collect();
+            let relay = Relay { voice, job, over: &over, stalls, planned };
             scope.spawn(|| relay.go_on(self));
             let measure = team.conduct(job, observer, || worst(&told, count));
             over.store(true, Ordering::Relaxed);
@@ -312,11 +314,14 @@ struct Relay<'a> {
     job: &'a Arc<Job>,
     over: &'a AtomicBool,
     stalls: Sender<Stalls>,
+    /// Changes of each group's rate that agents know from the plan.
+    planned: Vec<usize>,
 }
 
 impl Relay<'_> {
     fn go_on(self, fleet: &mut Fleet) {
         let (mut deadline, mut abandoned, mut given_up) = (Nanos::MAX, false, None);
+        let mut handed_on = self.planned.clone();
         loop {
             match fleet.inbox.recv_timeout(LOOK) {
                 Ok((number, heard)) => self.hear(&mut fleet.members[number], heard),
@@ -330,6 +335,9 @@ impl Relay<'_> {
                     member.order(&AgentOrder::StopAt(member.clock.there(deadline)));
                 }
             }
+            if self.job.change_count() > handed_on.iter().sum() {
+                self.hand_on_changes(&fleet.members, &mut handed_on);
+            }
             if self.job.is_abandoned() && !std::mem::replace(&mut abandoned, true) {
                 fleet.members.iter().for_each(|member| member.order(&AgentOrder::Abandon));
             }
@@ -339,6 +347,15 @@ impl Relay<'_> {
                 if all || Instant::now() >= until {
                     return;
                 }
+            }
+        }
+    }
+
+    fn hand_on_changes(&self, members: &[Member], handed_on: &mut [usize]) {
+        for (group, (all, known)) in self.job.changes().iter().zip(handed_on).enumerate() {
+            for change in all.iter().skip(std::mem::replace(known, all.len())) {
+                let order = AgentOrder::Rate { group, change: *change };
+                members.iter().for_each(|member| member.order(&order));
             }
         }
     }

@@ -8,17 +8,21 @@ use kvdyno_core::measure::{
     Limit, PhaseMeasure, ResourceSummary, Sample, Sampler, StopReason, Stretch,
 };
 use kvdyno_core::store::{Consistency, ErrorClass, Threading, Work};
-use kvdyno_core::verdict::{Evidence, judge_phase};
+use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
 use kvdyno_core::verify::linearizability::Linearizability;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::account::outages;
 use kvdyno_report::events::fold::Fold;
 use kvdyno_report::events::{Event, LoadEnded, used};
-use kvdyno_report::result::{EventResult, PhaseOutcome, PhaseResult, Published, Status};
+use kvdyno_report::result::{
+    EventResult, PhaseOutcome, PhaseResult, Published, Status, SteeredResult,
+};
 use kvdyno_testbed::work_of;
 
 use super::Session;
 use super::watch::Watch;
+use super::wheel::Wheel;
+use crate::console::Console;
 use crate::existing::Existing;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -83,7 +87,7 @@ impl Session<'_> {
         };
         let job = Arc::new(job);
         let sampler = self.sampler(output);
-        let (mut measure, told) = self.carry(phase, &job, output)?;
+        let (mut measure, told, steered) = self.carry(phase, &job, output)?;
         let mut resources = sampler.map(Sampler::stop);
         if let (Some(_), Some(resources)) = (&self.fleet, &mut resources) {
             // Agents on this machine are no other programs, and nobody tells how much they took.
@@ -100,7 +104,8 @@ impl Session<'_> {
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
         let summary = resources.as_ref().map(|resources| &resources.summary);
-        self.judge(phase, &measure, summary, &outages(&measure, &told.faults));
+        let outages = outages(&measure, &told.faults);
+        self.judge(phase, &measure, summary, &outages, &steered);
         let history = measure.linearizability.as_ref().map(|examined| &examined.history);
         let history = history.filter(|history| !history.records.is_empty());
         let history = history.map(|history| history.edn());
@@ -111,7 +116,7 @@ impl Session<'_> {
         let Disturbed { faults, unasked } = told;
         let fleet = self.fleet.as_ref();
         let agents = fleet.map_or_else(Vec::new, |fleet| fleet.lock().table(&outcome.measure));
-        Ok(PhaseOutcome { resources, faults, unasked, agents, ..outcome })
+        Ok(PhaseOutcome { resources, faults, unasked, agents, steered, ..outcome })
     }
 
     /// The load, its repair, and a second look at what looked wrong.
@@ -120,7 +125,7 @@ impl Session<'_> {
         phase: &PhasePlan,
         job: &Arc<Job>,
         output: &Output,
-    ) -> Result<(PhaseMeasure, Disturbed), LoadError> {
+    ) -> Result<(PhaseMeasure, Disturbed, Vec<SteeredResult>), LoadError> {
         let around = Surroundings {
             node_processes: &self.node_processes,
             store: &self.store,
@@ -130,13 +135,23 @@ impl Session<'_> {
         };
         let store = (output.store_number(), self.context.profile.store.as_str());
         let disturbance = Disturbance::new(self.keeper.as_ref(), around, phase);
-        let mut watch = Watch::new(output.events(), output.origin(), store, phase, disturbance);
+        let wheel = Wheel {
+            steering: self.options.console.as_ref().and_then(Console::steering),
+            job: Arc::clone(job),
+            agents: self.fleet.as_ref().map(|fleet| fleet.lock().count()),
+            is_planned: usize::from(phase.index) < self.options.plan.phases.len(),
+            interrupt: &self.context.interrupt,
+            done: Vec::new(),
+        };
+        let (events, origin) = (output.events(), output.origin());
+        let mut watch = Watch::new(events, origin, store, phase, disturbance, wheel);
         let measure = self.carry_load(phase, job, &mut watch);
         // What looks at suspects waits for it: what cannot be reached is not lost.
         let told = watch.disturbance().end();
+        let steered = watch.steered();
         let mut measure = measure?;
         self.look_again(job, &mut measure, &mut watch);
-        Ok((measure, told))
+        Ok((measure, told, steered))
     }
 
     /// Samples this machine and the nodes, and tells of each sample.
@@ -184,6 +199,7 @@ impl Session<'_> {
         measure: &PhaseMeasure,
         resources: Option<&ResourceSummary>,
         outages: &[Stretch],
+        steered: &[SteeredResult],
     ) {
         let added = usize::from(phase.index) >= self.options.plan.phases.len() && !self.probing;
         let evidence = Evidence {
@@ -197,6 +213,8 @@ impl Session<'_> {
         let mut reasons = judge_phase(&evidence);
         reasons.extend(self.agents_lost());
         self.judge_agents(&mut reasons, evidence.prepares || phase.warmup);
+        let changes = steered.len() as u64;
+        reasons.extend((changes > 0).then_some(Reason::Steered { changes }));
         self.reasons.push((phase.name.clone(), reasons));
     }
 

@@ -1,11 +1,13 @@
 //! Watches a phase: tells its story, and feeds who goes by its progress.
 
-use kvdyno_core::load::{Observer, Progress};
+use kvdyno_core::load::{Observer, Progress, WorkerReport};
 use kvdyno_core::measure::{Interval, Nanos};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::stream::Stream;
 use kvdyno_report::events::{Event, PhaseBegan};
+use kvdyno_report::result::SteeredResult;
 
+use super::wheel::Wheel;
 use crate::testbed::Disturbance;
 
 /// Told of a phase by its load.
@@ -17,6 +19,9 @@ pub(super) struct Watch<'a> {
     store: (usize, &'a str),
     plan: &'a PhasePlan,
     disturbance: Disturbance<'a>,
+    wheel: Wheel<'a>,
+    /// When the phase began.
+    start: Nanos,
 }
 
 impl<'a> Watch<'a> {
@@ -27,8 +32,14 @@ impl<'a> Watch<'a> {
         store: (usize, &'a str),
         plan: &'a PhasePlan,
         disturbance: Disturbance<'a>,
+        wheel: Wheel<'a>,
     ) -> Watch<'a> {
-        Watch { events, origin, store, plan, disturbance }
+        Watch { events, origin, store, plan, disturbance, wheel, start: 0 }
+    }
+
+    /// What was done to the phase by hand.
+    pub fn steered(&mut self) -> Vec<SteeredResult> {
+        std::mem::take(&mut self.wheel.done)
     }
 
     /// What befalls the testbed.
@@ -43,7 +54,15 @@ impl Observer for Watch<'_> {
         let offset_ns = start.saturating_sub(self.origin);
         let began = PhaseBegan { run, store, offset_ns, plan: self.plan.clone() };
         self.events.tell(Event::PhaseBegan(Box::new(began)));
+        self.start = start;
+        self.wheel.begin(self.plan);
         self.disturbance.begin(start);
+    }
+
+    fn ended(&mut self, report: &WorkerReport) {
+        if report.late_change() {
+            self.wheel.note_late();
+        }
     }
 
     fn first_fault(&self) -> Option<Nanos> {
@@ -58,6 +77,7 @@ impl Observer for Watch<'_> {
 
     fn progress(&mut self, progress: &Progress) {
         self.disturbance.progress(progress);
+        self.wheel.turn(self.plan, self.start, self.events);
         self.events.tell(Event::Progress(*progress));
     }
 

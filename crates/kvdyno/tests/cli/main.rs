@@ -35,4 +35,6 @@ mod stalls;
 #[cfg(feature = "server-tests")]
 mod standard;
 #[cfg(feature = "server-tests")]
+mod steering;
+#[cfg(feature = "server-tests")]
 mod testbeds;

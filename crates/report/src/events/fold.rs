@@ -98,6 +98,7 @@ impl Fold {
             | Event::FaultBegan { .. }
             | Event::FaultDone(_)
             | Event::Mending { .. }
+            | Event::Steered(_)
             | Event::JudgedSoFar { .. }
             | Event::Probed(_) => {}
         }

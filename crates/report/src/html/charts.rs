@@ -305,7 +305,9 @@ fn marks(phase: &PhaseResult) -> Vec<Mark> {
     let excursions = excursions.map(|e| mark("excursion", "", e.from_ns, e.to_ns));
     let events = gathered(course().flat_map(|course| &course.events));
     let events = events.iter().map(|event| mark("event", &event.what, event.from_ns, event.to_ns));
-    faults.chain(events).chain(settled).chain(excursions).collect()
+    let steered = phase.steered.iter();
+    let steered = steered.map(|by| mark("event", &by.text(), by.at_ns, by.at_ns));
+    faults.chain(steered).chain(events).chain(settled).chain(excursions).collect()
 }
 
 /// Intervals are as long as those of the timeline: a second.

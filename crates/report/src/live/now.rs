@@ -2,6 +2,7 @@
 
 use hdrhistogram::{Counter, Histogram};
 use kvdyno_core::ground::numbers::{approximate_count, bytes_text};
+use kvdyno_core::ground::units::format_rate;
 use kvdyno_core::load::Progress;
 use kvdyno_core::measure::{KindMeasure, Series};
 use serde::Serialize;
@@ -42,6 +43,18 @@ pub(super) struct Now {
     /// Wrong reads, as far as examples are kept.
     anomalies: Vec<String>,
     faults: Vec<String>,
+    /// What its viewers may steer; nothing if they may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steer: Option<Vec<SteeredGroup>>,
+}
+
+/// A client group whose rate may be changed.
+#[derive(Serialize)]
+struct SteeredGroup {
+    number: usize,
+    name: String,
+    /// As it is written.
+    rate: String,
 }
 
 /// A phase of the store that runs.
@@ -126,8 +139,21 @@ impl Now {
             }),
             anomalies: latest(&live.anomalies),
             faults: latest(&live.faults),
+            steer: (live.may_steer && live.fold.is_loading())
+                .then(|| phase.map_or_else(Vec::new, steered_groups)),
         }
     }
+}
+
+fn steered_groups(phase: &LivePhase) -> Vec<SteeredGroup> {
+    let groups = phase.plan().groups.iter().enumerate();
+    let open = groups.filter_map(|(number, group)| {
+        let curve = group.arrival.curve()?;
+        let last = group.changes.last().map(|change| format_rate(change.rate));
+        let (name, rate) = (group.name.clone(), last.unwrap_or_else(|| curve.to_string()));
+        Some(SteeredGroup { number, name, rate })
+    });
+    open.collect()
 }
 
 /// How a run ended; `None` while it goes on.

@@ -9,7 +9,7 @@ use kvdyno_core::workload::PhasePlan;
 use super::Change;
 use crate::events::{MACHINE, PhaseBegan, Used};
 use crate::html::charts::{Mark, RunCharts, RunSource, title};
-use crate::result::{FaultResult, PhaseResult, add};
+use crate::result::{FaultResult, PhaseResult, SteeredResult, add};
 use crate::timeline::growing::Growing;
 use crate::timeline::{ProcessTimeline, Use, sum};
 
@@ -158,6 +158,17 @@ impl LivePhase {
         // What was told to have begun is this one, with the nodes that it befell.
         self.marks.retain(|mark| mark.end.is_some() || !text.starts_with(&mark.text));
         self.marks.push(Mark { kind: "fault", text: text.trim_end().to_owned(), begin, end });
+        Change::Points(self.timeline.shown().slots.len(), self.used_points())
+    }
+
+    pub(super) fn steered(&mut self, steered: &SteeredResult) -> Change {
+        if let Some((group, change)) = steered.change()
+            && let Some(group) = self.plan.groups.get_mut(group)
+        {
+            group.changes.push(change);
+        }
+        let begin = steered.at_ns as f64 / 1e9;
+        self.marks.push(Mark { kind: "event", text: steered.text(), begin, end: Some(begin) });
         Change::Points(self.timeline.shown().slots.len(), self.used_points())
     }
 

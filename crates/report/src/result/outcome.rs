@@ -9,6 +9,7 @@ use super::agent::AgentResult;
 use super::course::{CourseResult, EventResult, Known};
 use super::fault::{FaultResult, UnaskedNode};
 use super::phase::{AnomalyResult, PhaseResult, Published};
+use super::steered::SteeredResult;
 use crate::account;
 
 /// All that is known of a phase when it is over.
@@ -40,6 +41,8 @@ pub struct PhaseOutcome {
     pub published: Vec<Published>,
     /// The processes that carried it together, where there were several.
     pub agents: Vec<AgentResult>,
+    /// What was done to it by hand.
+    pub steered: Vec<SteeredResult>,
 }
 
 impl PhaseOutcome {
@@ -54,6 +57,7 @@ impl PhaseOutcome {
             resources: None,
             nodes: Vec::new(),
             faults: Vec::new(),
+            steered: Vec::new(),
             unasked: Vec::new(),
             work: Vec::new(),
             limit: None,
@@ -87,6 +91,7 @@ impl PhaseOutcome {
             limit: self.limit.clone(),
             published: self.published.clone(),
             agents: self.agents.clone(),
+            steered: self.steered.clone(),
             ..PhaseResult::measured(plan, measure, summary, self.offset_ns)
         }
     }

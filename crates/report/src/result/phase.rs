@@ -24,6 +24,7 @@ use super::figure::FigureResult;
 use super::latency::{Latency, finite};
 use super::linearizability::LinearizabilityResult;
 use super::rfc3339;
+use super::steered::SteeredResult;
 use crate::account;
 
 /// Anomalies that a phase keeps in `result.json`; all of them are in `anomalies.jsonl`.
@@ -134,6 +135,9 @@ pub struct PhaseResult {
     /// The processes that carried it together, where there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentResult>,
+    /// What was done to it by hand while it ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steered: Vec<SteeredResult>,
 }
 
 /// A client group of a phase.
@@ -370,6 +374,7 @@ impl PhaseResult {
                 .map(|examined| LinearizabilityResult::new(examined, measure.start)),
             faults: Vec::new(),
             unasked: Vec::new(),
+            steered: Vec::new(),
             unavailable: account::unavailable(measure),
             account: Vec::new(),
             // What is old when records are read back is in the account of the writes.

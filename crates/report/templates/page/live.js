@@ -79,6 +79,35 @@
     element("now-lines").replaceChildren(...lines);
   }
 
+  // What may be done to the run by hand, if anything may.
+  function steer(groups) {
+    element("steer").hidden = !groups;
+    if (!groups) return;
+    element("steer-rates").hidden = groups.length === 0;
+    element("steer-rate").disabled = groups.length === 0;
+    const picker = element("steer-group");
+    const names = groups.map((group) => [String(group.number), group.name + " (" + group.rate + ")"]);
+    if (JSON.stringify(names) === picker.dataset.names) return;
+    const before = picker.value;
+    picker.replaceChildren(...names.map(([value, name]) => new Option(name, value)));
+    if (names.some(([value]) => value === before)) picker.value = before;
+    picker.dataset.names = JSON.stringify(names);
+  }
+  async function order(what) {
+    const answer = element("steer-answer");
+    answer.textContent = "…";
+    try {
+      const told = await fetch("steer", { method: "POST", body: JSON.stringify(what) });
+      answer.textContent = await told.text();
+    } catch (error) { answer.textContent = "nobody answers: " + error.message; }
+  }
+  element("steer").addEventListener("submit", (event) => {
+    event.preventDefault();
+    order({ do: "rate", group: +element("steer-group").value, rate: element("steer-rate").value });
+  });
+  element("steer-end").addEventListener("click", () => order({ do: "end-phase" }));
+  element("steer-stop").addEventListener("click", () => order({ do: "stop-run" }));
+
   function trouble(text) {
     element("now-trouble").hidden = !text;
     element("now-trouble").textContent = text;
@@ -109,7 +138,7 @@
       extend(Page.data().phases[phase].runs[run], charts, from, used_from);
     }
     if (told.charts || told.points) drawSoon(!!told.charts);
-    if (told.now) now(told.now);
+    if (told.now) { now(told.now); steer(told.now.steer); }
     if (told.tables) tables();
     document.body.dataset.told = String(+(document.body.dataset.told ?? 0) + 1);
     isOver = !told.now.is_running;

@@ -50,6 +50,7 @@ fn each() -> Vec<Reason> {
             intervals: 10,
             times: 2.0,
         },
+        Reason::Steered { changes: 2 },
     ]
 }
 
@@ -81,6 +82,7 @@ fn position(reason: &Reason) -> usize {
         Reason::OtherRun { .. } => 22,
         Reason::AgentLost { .. } => 23,
         Reason::AgentUnlike { .. } => 24,
+        Reason::Steered { .. } => 25,
     }
 }
 

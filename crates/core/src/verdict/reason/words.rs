@@ -45,6 +45,12 @@ pub(super) fn of_unjudged(unknown: u64, reads: u64) -> String {
     format!("{unknown} of {reads} reads could not be judged right or wrong")
 }
 
+/// How often somebody has changed the phase.
+pub(super) fn of_steering(changes: u64) -> String {
+    let times = if changes == 1 { "once".to_owned() } else { format!("{changes} times") };
+    format!("steered by hand ({times}): not comparable")
+}
+
 /// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that
 /// is wrong.
 pub(super) fn of_anomalies(counts: [u64; 5]) -> String {

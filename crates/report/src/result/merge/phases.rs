@@ -68,6 +68,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
         course,
         published,
         agents,
+        steered,
     } = other;
     mine.stopped = earlier(mine.stopped, stopped);
     for (mine, theirs) in mine.groups.iter_mut().zip(groups) {
@@ -95,6 +96,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
     mine.writes = mine.writes.take().zip(writes).map(|(mine, theirs)| mine.and(&theirs));
     mine.course = mine.course.take().zip(course).map(|(mine, theirs)| unite_courses(mine, theirs));
     mine.agents.extend(agents);
+    join(&mut mine.steered, steered, |steered| steered.at_ns);
     // Published for this suite as it is, so for every part or for none.
     if mine.published != published {
         mine.published.clear();

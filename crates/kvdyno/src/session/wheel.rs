@@ -1,0 +1,115 @@
+//! A phase that is steered by hand: takes the orders of the live page while it runs, one after the other, on the
+//! thread that watches it, and keeps what was done for its result.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kvdyno_core::ground::units::parse_rate;
+use kvdyno_core::load::{Interrupt, Job, Spread};
+use kvdyno_core::measure::{Nanos, now};
+use kvdyno_core::workload::PhasePlan;
+use kvdyno_report::events::Event;
+use kvdyno_report::events::stream::Stream;
+use kvdyno_report::result::SteeredResult;
+
+use crate::steering::{Answer, Steering, SteeringOrder};
+
+/// Until an order is known to all workers of this process, and of agents.
+const NOTICE: Duration = Duration::from_millis(100);
+const NOTICE_OF_AGENTS: Duration = Duration::from_millis(500);
+
+/// Who may steer a phase.
+pub(super) struct Wheel<'a> {
+    pub steering: Option<&'a Steering>,
+    pub job: Arc<Job>,
+    /// Agents that carry it; none: this process does.
+    pub agents: Option<u32>,
+    /// It is one of the plan's phases, not what kvdyno does beside them.
+    pub is_planned: bool,
+    pub interrupt: &'a Interrupt,
+    /// What was done.
+    pub done: Vec<SteeredResult>,
+}
+
+impl Wheel<'_> {
+    /// The phase begins: what is to be repeated is known.
+    pub fn begin(&mut self, plan: &PhasePlan) {
+        for (number, group) in plan.groups.iter().enumerate() {
+            for change in &group.changes {
+                let at = self.job.due_of(number, *change).unwrap_or(0);
+                let steered = SteeredResult::of_rate(number, *change, at);
+                self.done.push(SteeredResult { repeated: true, ..steered });
+            }
+        }
+    }
+
+    /// Carries out what waits.
+    pub fn turn(&mut self, plan: &PhasePlan, start: Nanos, events: &Stream) {
+        while let Some(asked) = self.steering.and_then(Steering::next) {
+            let done = self.carry_out(&asked.order, plan, start);
+            if let Ok((steered, _)) = &done {
+                events.tell(Event::Steered(steered.clone()));
+                self.done.push(steered.clone());
+            }
+            asked.answer(done.map(|(_, text)| text));
+        }
+    }
+
+    fn carry_out(
+        &self,
+        order: &SteeringOrder,
+        plan: &PhasePlan,
+        start: Nanos,
+    ) -> Result<(SteeredResult, String), String> {
+        let since = now().saturating_sub(start);
+        match order {
+            SteeringOrder::StopRun => {
+                self.interrupt.raise();
+                Ok((SteeredResult::new("stop", since), "the run stops".to_owned()))
+            }
+            SteeringOrder::EndPhase if plan.load => {
+                Err("later phases need the records of this one".to_owned())
+            }
+            SteeringOrder::EndPhase => {
+                let notice = self.notice();
+                self.job.stop_at(now() + notice.as_nanos() as Nanos);
+                let at = since + notice.as_nanos() as Nanos;
+                Ok((SteeredResult::new("end", at), "the phase ends".to_owned()))
+            }
+            SteeringOrder::Rate { .. } if !self.is_planned => {
+                Err("this phase is not one of the suite's: its rate is kvdyno's".to_owned())
+            }
+            SteeringOrder::Rate { group, rate } => self.change_rate(*group, rate),
+        }
+    }
+
+    fn change_rate(&self, group: usize, rate: &str) -> Result<(SteeredResult, String), String> {
+        let rate = parse_rate(rate).map_err(|error| format!("{error}; {}", error.hint()))?;
+        let spread = Spread { processes: self.agents.unwrap_or(1), notice: self.notice() };
+        let change = self.job.change_rate(group, rate, spread)?;
+        let at = self.job.due_of(group, change).unwrap_or(0);
+        let steered = SteeredResult::of_rate(group, change, at);
+        let text = steered.text();
+        Ok((steered, text))
+    }
+
+    fn notice(&self) -> Duration {
+        if self.agents.is_some() { NOTICE_OF_AGENTS } else { NOTICE }
+    }
+
+    /// A worker heard of a change too late.
+    pub fn note_late(&mut self) {
+        let rates = self.done.iter_mut().filter(|steered| steered.rate.is_some());
+        rates.for_each(|steered| steered.late = true);
+    }
+}
+
+/// Nobody waits for an answer when the phase is over.
+impl Drop for Wheel<'_> {
+    fn drop(&mut self) {
+        while let Some(asked) = self.steering.and_then(Steering::next) {
+            let answer: Answer = Err("the phase is over".to_owned());
+            asked.answer(answer);
+        }
+    }
+}

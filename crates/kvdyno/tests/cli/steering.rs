@@ -1,0 +1,164 @@
+//! Runs that are steered by hand from the live page while they go on, as a browser's requests do it.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Running, Scratch};
+
+/// Port and token of the page.
+fn page(running: &mut Running) -> (String, String) {
+    loop {
+        let said = running.said();
+        if let Some((_, told)) = said.split_once("console at http://")
+            && let Some((address, _)) = told.split_once('\n')
+        {
+            let (host, token) = address.split_once("/?token=").expect("a token");
+            return (host.to_owned(), token.to_owned());
+        }
+        assert!(running.is_running(), "{said}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What the page answers to an order: the status, and in words what became of it.
+fn order((host, token): &(String, String), order: &Value) -> (u16, String) {
+    let port = host.rsplit(':').next().unwrap();
+    let body = order.to_string();
+    let head = format!(
+        "POST /steer HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nCookie: kvdyno-{port}={token}\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let told = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    (status.expect("an answer"), told.to_owned())
+}
+
+/// Orders until a phase takes it, for the phase may not have begun.
+fn order_in_time(page: &(String, String), what: &Value) -> String {
+    for _ in 0..50 {
+        let (status, told) = order(page, what);
+        if status == 200 {
+            return told;
+        }
+        assert!(!told.contains("is over before"), "{told}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{what} is not taken");
+}
+
+fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
+    let phases = result["runs"][0]["phases"].as_array().expect("phases");
+    phases.iter().find(|phase| phase["name"] == name).expect("the phase")
+}
+
+fn has_reason(result: &Value) -> bool {
+    let reasons = result["runs"][0]["verdict"]["reasons"].as_array().expect("reasons");
+    reasons.iter().any(|reason| reason["name"] == "steered")
+}
+
+#[test]
+fn a_run_is_steered_by_orders_and_a_rerun_changes_the_rate_at_the_same_operation() {
+    let scratch = Scratch::new();
+    let words = "run --store null: --records 200 --mix get=100 --clients 2 --rate 500/s --duration 30s --set warmup=false \
+                 --console=control --quiet --events --out a";
+    let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let page = page(&mut running);
+    for wrong in [
+        json!({"do": "rate", "group": 0, "rate": "5q"}),
+        json!({"do": "rate", "group": 9, "rate": "5k/s"}),
+        json!({"do": "rate", "group": 0, "rate": "0/s"}),
+        json!({"do": "explode"}),
+    ] {
+        let (status, told) = order(&page, &wrong);
+        assert_eq!(status, 409, "{wrong}: {told}");
+    }
+    let told = order_in_time(&page, &json!({"do": "rate", "group": 0, "rate": "2k/s"}));
+    assert!(told.starts_with("2k/s from operation "), "{told}");
+    std::thread::sleep(Duration::from_millis(800));
+    assert_eq!(order(&page, &json!({"do": "end-phase"})).0, 200);
+    assert!([0, 2].contains(&running.wait().code()));
+    let first = scratch.result("a");
+    let run = phase(&first, "run");
+    assert!(run["wall_ns"].as_u64().unwrap() < 25_000_000_000, "it was ended before its time");
+    let steered = run["steered"].as_array().expect("what was done");
+    assert_eq!(steered.len(), 2, "{steered:?}");
+    let (change, end) = (&steered[0], &steered[1]);
+    assert_eq!((&change["what"], &end["what"]), (&json!("rate"), &json!("end")));
+    assert_eq!(change.get("late"), None, "{change}");
+    assert!(has_reason(&first), "{}", first["runs"][0]["verdict"]);
+    // As many fell due as the two rates say.
+    let from = change["from_operation"].as_u64().unwrap();
+    let after = end["at_ns"].as_u64().unwrap() - change["at_ns"].as_u64().unwrap();
+    let due = from + after * 2_000 / 1_000_000_000;
+    assert!(due.abs_diff(run["offered"].as_u64().unwrap()) <= 60, "{due}: {}", run["offered"]);
+    let events = std::fs::read_to_string(scratch.path("a/events.jsonl")).unwrap();
+    assert_eq!(events.matches("\"event\":\"steered\"").count(), 2);
+    let report = std::fs::read_to_string(scratch.path("a/report.html")).unwrap();
+    assert!(report.contains(&told), "the charts are marked");
+
+    // The repetition has the same change at the same operation; nobody ends it, so this does.
+    let repeated = scratch.start(&["rerun", "a", "--out", "b"]);
+    std::thread::sleep(Duration::from_secs(4));
+    repeated.signal(15);
+    let said = repeated.wait();
+    assert!(
+        said.err.contains("not repeated: phase run of null: phase ended by hand"),
+        "{}",
+        said.err
+    );
+    let second = scratch.result("b");
+    let again = &phase(&second, "run")["steered"];
+    assert_eq!(again.as_array().map(Vec::len), Some(1), "{again}");
+    for figure in ["from_operation", "rate", "group", "at_ns"] {
+        assert_eq!(again[0][figure], change[figure], "{figure}");
+    }
+    assert_eq!(again[0]["repeated"], true);
+    assert!(has_reason(&second));
+}
+
+#[test]
+fn agents_change_the_rate_at_the_same_operation_and_without_control_nobody_steers() {
+    let server = crate::one_server::RedisServer::start(Default::default()).expect("redis-server");
+    let scratch = Scratch::new();
+    let words = format!(
+        "run --store redis://{} --records 200 --mix get=100 --clients 4 --rate 400/s --duration 30s --set warmup=false \
+         --agents local:2 --console=control,run --quiet --out a",
+        server.address()
+    );
+    let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let steers = page(&mut running);
+    let told = order_in_time(&steers, &json!({"do": "rate", "group": 0, "rate": "1k/s"}));
+    assert!(told.starts_with("1k/s from operation "), "{told}");
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(order(&steers, &json!({"do": "end-phase"})).0, 200);
+    assert!([0, 2].contains(&running.wait().code()));
+    let result = scratch.result("a");
+    let run = phase(&result, "run");
+    let (change, end) = (&run["steered"][0], &run["steered"][1]);
+    // No worker of either had passed the operation, and together they were asked for what the rates say.
+    assert_eq!(change.get("late"), None, "{change}");
+    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
+    let from = change["from_operation"].as_u64().unwrap();
+    let after = end["at_ns"].as_u64().unwrap() as i64 - change["at_ns"].as_u64().unwrap() as i64;
+    if after > 0 {
+        let due = from + after as u64 * 1_000 / 1_000_000_000;
+        assert!(due.abs_diff(run["offered"].as_u64().unwrap()) <= 60, "{due}: {}", run["offered"]);
+    }
+
+    let words = "run --store null: --records 200 --requests 100M --console --quiet --out b";
+    let mut shown = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let shows = page(&mut shown);
+    let (status, told) = order(&shows, &json!({"do": "stop-run"}));
+    assert_eq!(status, 403, "{told}");
+    assert!(shown.is_running(), "it is not stopped");
+    shown.signal(15);
+    shown.wait();
+}
