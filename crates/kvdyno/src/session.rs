@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Ran, StoreContext, supports};
-use kvdyno_core::store::{Consistency, Profile, Threading};
+use kvdyno_core::store::{Consistency, Durability, Profile, Threading};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Extent, Reason, judge_run};
 use kvdyno_core::verify::{Expiry, Initial, Ledger, LedgerConfig, Sightings};
@@ -182,6 +182,12 @@ impl<'a> Session<'a> {
             "its records are there already"
         } else if self.keeper.is_none() && self.options.plan.needs_nodes.contains(&phase.index) {
             "it does something to servers, and kvdyno did not start any (--testbed does)"
+        } else if !self.options.plan.needs_survival.contains(&phase.index) {
+            return None;
+        } else if self.context.profile.durability.level < Durability::PowerLoss {
+            "the store does not say that an acknowledged write survives a loss of power"
+        } else if !self.testbed.as_ref().is_some_and(TestbedResult::has_file_systems) {
+            "its nodes have no file systems of their own whose power could be cut (`disk=ext4`)"
         } else {
             return None;
         };

@@ -57,6 +57,10 @@ pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
             keeper::serve();
             Ok(Exit::Done)
         }
+        TestbedCommand::DiskDevice => {
+            kvdyno_testbed::serve_device();
+            Ok(Exit::Done)
+        }
         TestbedCommand::EngineNode { settings } => {
             engine_node::serve(settings).map_err(Failure::internal)?;
             Ok(Exit::Done)

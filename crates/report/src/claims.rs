@@ -10,7 +10,7 @@ use kvdyno_core::verdict::{
     Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Level, Measured,
 };
 
-use kvdyno_core::workload::fault::{Fate, POWER};
+use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, FaultKind, POWER};
 
 use crate::figures;
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
@@ -207,10 +207,17 @@ fn reach(phases: &[&PhaseResult]) -> String {
     if done.is_empty() {
         return "no fault was injected: it says nothing of failures".to_owned();
     }
-    let cut = phases.iter().flat_map(|phase| &phase.faults).any(|fault| fault.was(&POWER));
+    let did = |kind: &FaultKind| {
+        let mut faults = phases.iter().flat_map(|phase| &phase.faults);
+        faults.any(|fault| fault.error.is_none() && fault.was(kind))
+    };
     let beyond = match ended {
-        _ if cut => {
-            "a cut of power with a disk that honours flushes, and keeps whatever it was handed before"
+        _ if did(&DISK_LIES) || did(&BIT_ROT) => {
+            "the disk did not keep what was synced, and what that took is no store's doing"
+        }
+        _ if did(&POWER) => {
+            "a cut of power with a disk that honours flushes, and keeps whatever it was handed before, but for \
+             what a cut says that it took"
         }
         true => "a process that ends proves nothing about a loss of power",
         false => "it says nothing of other failures",

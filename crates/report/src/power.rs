@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use kvdyno_core::ground::numbers::{grouped, significant};
 use kvdyno_core::ground::share_bound::largest_share;
 use kvdyno_core::store::Durability;
-use kvdyno_core::workload::fault::POWER;
+use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, POWER};
 
 use crate::result::{PhaseResult, StoreRun, WriteAccount};
 
@@ -26,6 +26,9 @@ pub struct PowerCuts {
     pub exact: bool,
     /// Records that hold what they must not, or of which it cannot be told.
     pub wrong: u64,
+    /// The disk did not keep what it had flushed, or said that it had: what is gone is no store's doing, and that
+    /// nothing is gone shows nothing.
+    pub disk_at_fault: bool,
 }
 
 impl PowerCuts {
@@ -51,13 +54,16 @@ impl PowerCuts {
             lost: accounts.iter().map(|(_, account)| account.lost).max().unwrap_or(0),
             exact: told.exact,
             wrong: accounts.iter().map(|(_, account)| wrong(account)).max().unwrap_or(0),
+            disk_at_fault: run.phases.iter().flat_map(|phase| &phase.faults).any(|fault| {
+                fault.error.is_none() && (fault.was(&DISK_LIES) || fault.was(&BIT_ROT))
+            }),
         })
     }
 
     /// Every acknowledged write was there after each cut, and none could have hidden.
     #[must_use]
     pub fn shows_survival(&self) -> bool {
-        self.cuts > 0 && self.exact && self.lost == 0 && self.wrong == 0
+        self.cuts > 0 && self.exact && self.lost == 0 && self.wrong == 0 && !self.disk_at_fault
     }
 
     /// In words, beside a promise of this level.
@@ -77,6 +83,11 @@ impl PowerCuts {
             0 => String::new(),
             wrong => format!(", {} records wrong or not told", grouped(wrong as f64)),
         };
+        if self.disk_at_fault {
+            return format!(
+                "{cuts} on a disk that did not keep what was synced: {lost}{wrong}, which says nothing of the store"
+            );
+        }
         match (self.shows_survival(), self.lost > 0 && promised == Durability::PowerLoss) {
             (true, _) => {
                 let most = significant(largest_share(0, self.cuts, SURE) * 100.0);
@@ -136,6 +147,25 @@ mod tests {
         let words = "1 cut of power, 27,009 of 48,211 acknowledged writes lost";
         assert_eq!(told(1, &lost, Durability::PowerLoss), format!("refuted: {words}"));
         assert_eq!(told(1, &lost, Durability::None), words);
+    }
+
+    /// Neither shown nor refuted: no store can do anything about it.
+    #[test]
+    fn a_disk_that_lies_says_nothing_of_the_store() {
+        for (lost, cuts) in [(0, 10), (27, 1)] {
+            let mut run = run(cuts, &[account(true, lost)]);
+            let lies = FaultResult { what: "disk-lies".into(), ..FaultResult::default() };
+            run.phases[0].faults.insert(0, lies);
+            let cuts = PowerCuts::of(&run).unwrap();
+            assert!(cuts.disk_at_fault && !cuts.shows_survival());
+            let told = cuts.text(Durability::PowerLoss);
+            assert!(!told.starts_with("shown") && !told.starts_with("refuted"), "{told}");
+            let lost = format!("not keep what was synced: {lost} of 48,211 acknowledged writes");
+            assert!(told.contains(&lost) && told.ends_with("says nothing of the store"), "{told}");
+            let mut refused = run.clone();
+            refused.phases[0].faults[0].error = Some("it could not".into());
+            assert!(!PowerCuts::of(&refused).unwrap().disk_at_fault);
+        }
     }
 
     #[test]

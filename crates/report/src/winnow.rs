@@ -12,6 +12,7 @@ use kvdyno_core::workload::fault::{ADD, KILL};
 use serde::Serialize;
 
 use crate::objective::met;
+use crate::power::PowerCuts;
 use crate::result::{Level, PhaseResult, Status, StoreRun};
 use crate::wording::{judged_text, kinds_text};
 use kvdyno_core::ground::numbers::grouped;
@@ -224,7 +225,16 @@ fn durability(required: &Requirements, run: &StoreRun) -> Decided {
             (RequirementStatus::NotMet, format!("the store promises: {told}"), "")
         }
         Some(Durability::PowerLoss) => {
-            (RequirementStatus::NotShown, format!("promised: {told}; no power was taken away"), "")
+            let Some(cuts) = PowerCuts::of(run) else {
+                let why = format!("promised: {told}; no power was taken away");
+                return (RequirementStatus::NotShown, why, "");
+            };
+            let standing = match cuts.shows_survival() {
+                true => RequirementStatus::Met,
+                false if cuts.lost > 0 && !cuts.disk_at_fault => RequirementStatus::NotMet,
+                false => RequirementStatus::NotShown,
+            };
+            (standing, format!("{told}: {}", cuts.text(promise.level)), "")
         }
         Some(Durability::ProcessKill) => killed(run),
         Some(Durability::None) | None => (RequirementStatus::Met, told.to_owned(), ""),

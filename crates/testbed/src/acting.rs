@@ -83,7 +83,10 @@ fn harm(
             let (disks, folder) = disk(site, place)?;
             disks.fill(folder)
         }),
-        NodeFault::Power => power::cut(site, places),
+        NodeFault::Power { lose, seed } => power::cut(site, places, *lose, *seed),
+        NodeFault::Disk { how, seed } => all_or_none(kind, site, places, repair, |site, place| {
+            power::misbehave(site, place, *how, seed.wrapping_add(place as u64))
+        }),
         NodeFault::Rewrite => tidy_up(site, places, changes.rewrite, Ability::Rewrite),
         NodeFault::Compact => tidy_up(site, places, changes.compact, Ability::Compact),
         NodeFault::Remove => remove(kind, site, nodes),
@@ -108,6 +111,13 @@ fn put_right(
         Repair::FreeDisk => all_or_none(kind, site, places, None, |site, place| {
             let (disks, folder) = disk(site, place)?;
             disks.free(folder)
+        }),
+        Repair::Mend(trouble) if trouble.renews() => {
+            let told = power::mend(site, places, trouble)?;
+            renew(kind, site, places).map(|renewed| format!("{told}; {renewed}"))
+        }
+        Repair::Mend(trouble) => all_or_none(kind, site, places, None, |site, place| {
+            power::mend(site, &[place], trouble)
         }),
     }
 }

@@ -55,7 +55,7 @@ pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
     if settings.text("network") == "own" {
         Network::possible()?;
     }
-    settings.disk().map_or(Ok(()), Disks::possible)?;
+    settings.own_disk()?.map_or(Ok(()), |(form, device)| Disks::possible(form, device))?;
     let missing = kind.software.iter().find(|software| software.find().is_none());
     missing.map_or(Ok(()), |software| Err(software.missing(kind.name)))
 }

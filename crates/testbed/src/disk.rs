@@ -2,6 +2,7 @@
 //! anybody else, and so that its power can be cut. They are mounted in a mount namespace of the keeper's: nobody
 //! else sees them, and the kernel takes them away with it.
 
+mod device;
 mod image;
 mod loop_device;
 
@@ -11,6 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use kvdyno_core::ground::units::format_bytes;
+use kvdyno_core::workload::fault::{DiskTrouble, Lose, Misbehaviour};
 use rustix::fs::syncfs;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
@@ -21,8 +23,9 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use crate::disk_form::DiskForm;
 use crate::error::TestbedError;
 use crate::network::need_root;
+pub use device::serve as serve_device;
 pub use image::{DISK, DISK_SOFTWARE};
-use image::{Image, Unwritten, options, unwritten};
+use image::{Image, Unwritten, hand_over, options, unwritten};
 
 /// Name of the file that fills a disk.
 const FILLER: &str = "kvdyno-filler";
@@ -39,27 +42,32 @@ struct Disk {
 #[derive(Debug)]
 pub struct Disks {
     form: DiskForm,
+    /// Their file systems lie on devices that can misbehave.
+    can_misbehave: bool,
     mounted: Vec<Disk>,
 }
 
 impl Disks {
-    /// Disks of this form, none of which is there yet. The calling thread gets a mount namespace of
-    /// its own, and with it what that starts.
+    /// Disks of this form, none of which is there yet; whether their devices can misbehave. The calling thread
+    /// gets a mount namespace of its own, and with it what that starts.
     ///
     /// # Errors
     /// As [`Disks::possible`].
-    pub fn make(form: DiskForm) -> Result<Disks, TestbedError> {
-        Disks::possible(form)?;
+    pub fn make(form: DiskForm, can_misbehave: bool) -> Result<Disks, TestbedError> {
+        Disks::possible(form, can_misbehave)?;
         apart().map_err(TestbedError::system("make", "a mount namespace"))?;
-        Ok(Disks { form, mounted: Vec::new() })
+        Ok(Disks { form, can_misbehave, mounted: Vec::new() })
     }
 
     /// Whether they can be made here, without making anything.
     ///
     /// # Errors
-    /// [`TestbedError::Node`] without root, [`TestbedError::NotInstalled`] if a tool is missing.
-    pub fn possible(form: DiskForm) -> Result<(), TestbedError> {
+    /// [`TestbedError::Node`] without root or FUSE, [`TestbedError::NotInstalled`] if a tool is missing.
+    pub fn possible(form: DiskForm, can_misbehave: bool) -> Result<(), TestbedError> {
         need_root("a disk of each node's own (`disk=…`)")?;
+        if can_misbehave {
+            device::possible()?;
+        }
         match form {
             DiskForm::Real(system, _) if system.software().find().is_none() => {
                 Err(system.software().missing(DISK))
@@ -81,7 +89,9 @@ impl Disks {
                 mount_memory(bytes, folder).map_err(failed("mount a disk at", folder))?;
                 None
             }
-            DiskForm::Real(system, bytes) => Some(Image::make(system, bytes, folder)?),
+            DiskForm::Real(system, bytes) => {
+                Some(Image::make(system, bytes, self.can_misbehave, folder)?)
+            }
         };
         self.mounted.push(Disk { folder: folder.to_owned(), image });
         Ok(())
@@ -106,6 +116,9 @@ impl Disks {
         let mounted = self.mounted.iter().find_map(|disk| options(&disk.folder))?;
         let on = match self.form {
             DiskForm::Memory(_) => "in memory",
+            DiskForm::Real(..) if self.can_misbehave => {
+                "on an image behind a loop device and a device of kvdyno's own (FUSE)"
+            }
             DiskForm::Real(..) => "on an image behind a loop device",
         };
         Some(format!("{system} of {size} {on}, {mounted}, {}", kernel()))
@@ -177,13 +190,31 @@ impl Disks {
     }
 
     /// From one moment on nothing more is written to these disks, neither what their file systems have in
-    /// memory nor their journals. Says by which means, and what that throws away.
+    /// memory nor their journals, and they lose what they are to lose. Says by which means, and what that throws
+    /// away.
     ///
     /// # Errors
     /// [`TestbedError`] if one is no such disk, or the system refuses.
-    pub fn shut_down(&mut self, folders: &[PathBuf]) -> Result<String, TestbedError> {
+    pub fn shut_down(
+        &mut self,
+        folders: &[PathBuf],
+        lose: Lose,
+        seed: u64,
+    ) -> Result<String, TestbedError> {
         let lost: Vec<Option<Unwritten>> = folders.iter().map(|folder| unwritten(folder)).collect();
         let mounted = folders.first().and_then(|folder| options(folder)).unwrap_or_default();
+        if matches!(lose, Lose::Some | Lose::Torn) {
+            // Any of what is in memory may have been on its way: it is left to chance, too.
+            for folder in folders {
+                // What a disk refuses is on its way no more.
+                let _ = hand_over(folder);
+            }
+        }
+        let mut cut = Vec::new();
+        for (place, folder) in folders.iter().enumerate() {
+            let told = self.image(folder)?.cut(lose, seed.wrapping_add(place as u64));
+            cut.extend(told.map_err(failed("cut off the disk at", folder))?);
+        }
         for folder in folders {
             self.image(folder)?
                 .shut_down(folder)
@@ -193,14 +224,60 @@ impl Disks {
             Some(all) => {
                 let bytes = format_bytes(all.iter().map(|lost| lost.bytes).sum());
                 let files: u64 = all.iter().map(|lost| lost.files).sum();
-                format!(
-                    "{bytes} of {files} file(s) thrown away, and what its journal had in memory"
-                )
+                let what = match lose {
+                    Lose::Unwritten | Lose::Unflushed => "thrown away",
+                    Lose::Some | Lose::Torn => "handed over at that moment and not flushed",
+                };
+                format!("{bytes} of {files} file(s) {what}, and its journal's memory thrown away")
             }
             None => "this kernel does not tell what that threw away".to_owned(),
         };
         let system = self.form.system();
-        Ok(format!("{system} ({mounted}) of {} shut down, journal not flushed; {lost}", kernel()))
+        cut.insert(
+            0,
+            format!("{system} ({mounted}) of {} shut down, journal not flushed; {lost}", kernel()),
+        );
+        Ok(cut.join("; "))
+    }
+
+    /// The disk at `folder` misbehaves from now on. Says how.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if it cannot, or does so already.
+    pub fn misbehave(
+        &mut self,
+        folder: &Path,
+        how: Misbehaviour,
+        seed: u64,
+    ) -> Result<String, TestbedError> {
+        self.device(folder)?.misbehave(how, seed).map_err(failed("do harm to the disk at", folder))
+    }
+
+    /// It does so no more. Says what it did.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if it did not.
+    pub fn mend(&mut self, folder: &Path, trouble: DiskTrouble) -> Result<String, TestbedError> {
+        self.device(folder)?.mend(trouble).map_err(failed("mend the disk at", folder))
+    }
+
+    /// Whether what is at these folders can misbehave.
+    ///
+    /// # Errors
+    /// [`TestbedError::Node`] about the first that cannot.
+    pub fn all_can_misbehave(&mut self, folders: &[PathBuf]) -> Result<(), TestbedError> {
+        folders.iter().try_for_each(|folder| self.device(folder).map(drop))
+    }
+
+    fn device(&mut self, folder: &Path) -> Result<&mut Image, TestbedError> {
+        let image = self.image(folder)?;
+        match image.can_misbehave() {
+            true => Ok(image),
+            false => Err(TestbedError::Node(format!(
+                "the disk of {} always does as it should: start it with `device=fuse`",
+                name(folder)
+            ))),
+        }
     }
 
     /// Unmounts these disks, now that whoever used them is gone.
@@ -271,7 +348,9 @@ fn kernel() -> String {
 
 impl Drop for Disks {
     fn drop(&mut self) {
-        for disk in self.mounted.iter().filter(|disk| !disk.is_off()) {
+        for disk in self.mounted.iter_mut().filter(|disk| !disk.is_off()) {
+            // Nobody waits for what a disk that stands still has not answered.
+            let _ = disk.image.as_mut().map(|image| image.cut(Lose::Unwritten, 0));
             // What is not unmounted now goes with the namespace.
             let _ = unmount(&disk.folder, UnmountFlags::DETACH);
         }

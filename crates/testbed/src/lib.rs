@@ -30,7 +30,7 @@ pub use network::{AmongClients, NETWORK, NETWORK_SOFTWARE, OwnNetwork};
 pub use traffic::Traffic;
 
 // A disk of each node's own, which can be filled or cut off.
-pub use disk::{DISK, DISK_SOFTWARE};
+pub use disk::{DISK, DISK_SOFTWARE, serve_device};
 pub use disk_form::DiskForm;
 
 // Servers and clients on processors of their own.

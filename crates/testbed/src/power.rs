@@ -5,17 +5,27 @@ use std::cell::RefMut;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use kvdyno_core::workload::fault::{DiskTrouble, Lose, Misbehaviour};
+
 use crate::disk::Disks;
 use crate::error::TestbedError;
 use crate::site::Site;
 
-/// Cuts the power of the nodes at these places. Says by which means.
+/// Cuts the power of the nodes at these places, whose disks lose so much. Says by which means.
 ///
 /// # Errors
 /// [`TestbedError::Node`] if one has no file system of its own or is off already, else what the system says.
-pub fn cut(site: &mut Site, places: &[usize]) -> Result<String, TestbedError> {
+pub fn cut(
+    site: &mut Site,
+    places: &[usize],
+    lose: Lose,
+    seed: u64,
+) -> Result<String, TestbedError> {
     let folders = folders(site, places);
     disks(site)?.all_on(&folders)?;
+    if lose != Lose::Unwritten {
+        disks(site)?.all_can_misbehave(&folders)?;
+    }
     let mut running = Vec::new();
     for &place in places {
         if site.nodes_mut()[place].server.is_running() {
@@ -30,7 +40,7 @@ pub fn cut(site: &mut Site, places: &[usize]) -> Result<String, TestbedError> {
         site.nodes()[place].server.await_pause();
     }
     let seen = unplug(site, places);
-    let told = disks(site)?.shut_down(&folders);
+    let told = disks(site)?.shut_down(&folders, lose, seed);
     // Whatever of it failed: what stands still has to end.
     for &place in places {
         site.nodes_mut()[place].server.begin_kill();
@@ -68,6 +78,55 @@ pub fn restore(site: &mut Site, places: &[usize]) -> Result<Option<String>, Test
         network.link(&addresses, "up")?;
     }
     Ok(Some(told))
+}
+
+/// The disk of the node at this place misbehaves from now on. Says how.
+///
+/// # Errors
+/// [`TestbedError::Node`] if it cannot, or does so already.
+pub fn misbehave(
+    site: &mut Site,
+    place: usize,
+    how: Misbehaviour,
+    seed: u64,
+) -> Result<String, TestbedError> {
+    let folder = site.nodes()[place].server.folder().to_owned();
+    disks(site)?.misbehave(&folder, how, seed)
+}
+
+/// The disks of the nodes at these places, which misbehaved, do so no more. Of some troubles what is in memory of
+/// a disk is no longer what is on it: the file system is unmounted then, after the processes are killed. Says what
+/// the disks did.
+///
+/// # Errors
+/// What the system says.
+pub fn mend(
+    site: &mut Site,
+    places: &[usize],
+    trouble: DiskTrouble,
+) -> Result<String, TestbedError> {
+    let folders = folders(site, places);
+    if trouble.renews() {
+        for &place in places {
+            site.nodes_mut()[place].server.begin_kill();
+        }
+        for &place in places {
+            site.nodes_mut()[place].server.kill9()?;
+        }
+    }
+    let mut told = Vec::new();
+    for folder in &folders {
+        told.push(disks(site)?.mend(folder, trouble)?);
+    }
+    let on: Vec<PathBuf> = folders
+        .iter()
+        .filter(|folder| site.disks().is_some_and(|disks| !disks.is_off(folder)))
+        .cloned()
+        .collect();
+    if trouble.renews() {
+        disks(site)?.unmount(&on)?;
+    }
+    Ok(told.join("; "))
 }
 
 /// The links of these nodes go down, where each has one. What clients see of the cut.

@@ -40,7 +40,7 @@ pub enum Values {
 }
 
 /// Settings that every testbed has.
-pub static SHARED: [Setting; 4] = [
+pub static SHARED: [Setting; 5] = [
     Setting {
         name: "pin",
         meaning: "`servers`: servers run on one half of the processors and clients on the other",
@@ -68,6 +68,13 @@ pub static SHARED: [Setting; 4] = [
                   can be cut too. Needs root; else folders are on this machine's disk",
         values: Values::Disk,
         default: "",
+    },
+    Setting {
+        name: "device",
+        meaning: "what lies below a file system of `disk`. `fuse`: a device of kvdyno's own, which can lie, tear \
+                  writes, fail, be slow; needs FUSE. A run whose suite has such faults takes it by itself",
+        values: Values::Choice(&["loop", "fuse"]),
+        default: "loop",
     },
 ];
 
@@ -202,6 +209,21 @@ impl TestbedSettings {
     #[must_use]
     pub fn disk(&self) -> Option<DiskForm> {
         DiskForm::parse(self.text("disk")).ok()
+    }
+
+    /// The disk that each node gets, and whether its device can misbehave; `None` for none of its own.
+    ///
+    /// # Errors
+    /// [`TestbedError::Word`] if a device lies below no file system.
+    pub(crate) fn own_disk(&self) -> Result<Option<(DiskForm, bool)>, TestbedError> {
+        let can_misbehave = self.text("device") == "fuse";
+        match self.disk() {
+            Some(DiskForm::Memory(_)) | None if can_misbehave => {
+                let problem = "`device=fuse` lies below a file system".to_owned();
+                Err(self.wrong(problem, "add `disk=ext4`, or leave it out".to_owned()))
+            }
+            form => Ok(form.map(|form| (form, can_misbehave))),
+        }
     }
 
     /// A setting of [`Values::Count`]; `None` for the server's own default.

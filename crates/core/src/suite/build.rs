@@ -52,6 +52,7 @@ pub(super) fn plan(
         phases: Vec::new(),
         searches: Vec::new(),
         needs_nodes: Vec::new(),
+        needs_survival: Vec::new(),
         shares: Vec::new(),
         records: None,
     };
@@ -66,7 +67,7 @@ pub(super) fn plan(
     }
     let capacity = builder.capacity();
     builder.check_keys(capacity)?;
-    let Builder { mut phases, searches, needs_nodes, shares, .. } = builder;
+    let Builder { mut phases, searches, needs_nodes, needs_survival, shares, .. } = builder;
     read_back(&mut phases, spec, capacity);
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
@@ -81,6 +82,7 @@ pub(super) fn plan(
         device_limit: spec.device_limit,
         searches,
         needs_nodes,
+        needs_survival,
         scorecard: spec.scorecard,
         published: spec.published.clone(),
         claims: spec.claims.clone(),
@@ -162,6 +164,7 @@ struct Builder<'a> {
     phases: Vec<PhasePlan>,
     searches: Vec<SearchPlan>,
     needs_nodes: Vec<u16>,
+    needs_survival: Vec<u16>,
     shares: Vec<ShareOfCapacity>,
     /// Records that exist; none: no phase has said yet.
     records: Option<u64>,
@@ -259,8 +262,9 @@ impl Builder<'_> {
         plan.name = self.name(phase, step);
         self.push(plan, phase)?;
         let placed = self.phases.last();
-        let left_out = placed.filter(|_| phase.needs_nodes);
-        self.needs_nodes.extend(left_out.map(|placed| placed.index));
+        let index = placed.map(|placed| placed.index);
+        self.needs_nodes.extend(index.filter(|_| phase.needs_nodes));
+        self.needs_survival.extend(index.filter(|_| phase.needs_survival));
         if let Some((search, placed)) = phase.search.as_ref().zip(placed) {
             let sweeps = self.spec.sweep.is_some();
             search.check(self.document, placed, sweeps)?;

@@ -58,6 +58,8 @@ const BUILTINS: &[Builtin] = embedded! {
         "the highest rate that meets a condition, and how the store scales with its clients";
     "standard-1", "standard-1.toml",
         "the standard test: several sizes, a mix at the highest rate, a node killed; with a scorecard";
+    "standard-2", "standard-2.toml",
+        "the standard test with a cut of power, for stores that say that they survive one";
     "failover", "failover.toml",
         "a node is killed under load: reads, writes, and what became of each write";
     "failover-requests", "failover-requests.toml",
@@ -76,6 +78,8 @@ const BUILTINS: &[Builtin] = embedded! {
         "the power of a node is cut again and again: what it had synced, and what not";
     "power-cut-all", "power-cut-all.toml",
         "the power of every node is cut at once, again and again";
+    "disk-faults", "disk-faults.toml",
+        "the disk of a node is slow, stalls, is full, fails, tears writes, rots";
     "failover-partition", "failover-partition.toml",
         "the primary is cut off from the other nodes under load, clients still reach it";
     "grow", "grow.toml", "a node is added under load and takes its share of the data";

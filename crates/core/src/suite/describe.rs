@@ -113,6 +113,10 @@ impl Plan {
             if self.needs_nodes.contains(&phase.index) {
                 lines.push("    on testbeds only".to_owned());
             }
+            if self.needs_survival.contains(&phase.index) {
+                let what = "    of stores that say that they survive a loss of power, on `disk=ext4` or `disk=xfs`";
+                lines.push(what.to_owned());
+            }
         }
         for claim in &self.claims {
             let conditions: Vec<String> =

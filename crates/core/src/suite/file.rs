@@ -57,7 +57,7 @@ pub(super) const SUITE_KEYS: [&str; 19] = [
     "expect",
 ];
 /// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 16] = [
+pub(super) const PHASE_KEYS: [&str; 17] = [
     "name",
     "label",
     "group",
@@ -72,6 +72,7 @@ pub(super) const PHASE_KEYS: [&str; 16] = [
     "slo",
     "step",
     "needs-nodes",
+    "needs-survival",
     "claim",
     "expect",
 ];
@@ -160,6 +161,8 @@ pub(super) struct PhaseSpec {
     pub(super) search: Option<SearchSpec>,
     /// Left out where the store has no nodes to do anything to.
     pub(super) needs_nodes: bool,
+    /// Left out where the store does not say that it survives a loss of power, or cannot be shown to.
+    pub(super) needs_survival: bool,
 }
 
 /// A `[[phase.group]]`.
@@ -487,6 +490,7 @@ impl PhaseSpec {
             faults: faults::faults(&fields)?,
             search: search(&fields)?,
             needs_nodes: flag("needs-nodes")?,
+            needs_survival: flag("needs-survival")?,
             claims: claims(&fields, Some(&name), &[&name], &|other| other == name)?,
             name,
         })

@@ -36,6 +36,10 @@ pub struct Plan {
     /// Phases that are left out where the store has no nodes to do anything to, by number.
     #[serde(default)]
     pub needs_nodes: Vec<u16>,
+    /// Phases that are left out where the store does not say that it survives a loss of power, or where its nodes
+    /// have no file systems of their own, by number.
+    #[serde(default)]
+    pub needs_survival: Vec<u16>,
     /// The result tells which criteria of a good benchmark the run met.
     #[serde(default)]
     pub scorecard: bool,

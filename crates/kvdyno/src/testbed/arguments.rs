@@ -52,6 +52,9 @@ pub enum TestbedCommand {
     /// Hold a testbed up: what kvdyno starts itself as.
     #[command(hide = true)]
     Keep,
+    /// Be the device below a node's file system: what a testbed's keeper starts.
+    #[command(hide = true)]
+    DiskDevice,
     /// Be the node of the testbed `engine`: what its keeper starts.
     #[command(hide = true)]
     EngineNode {

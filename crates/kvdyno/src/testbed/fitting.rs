@@ -40,14 +40,20 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
             role.name()
         )));
     }
-    if let Some(phase) = phase_that_needs(plan, Needs::FileSystem)
-        && !matches!(settings.disk(), Some(DiskForm::Real(..)))
-    {
-        return Err(Failure::usage(format!(
-            "phase {} cuts a node's power: give each node a file system of its own, as in `{}`",
-            phase.name,
-            with_setting(&without_disk(words), "disk=ext4")
-        )));
+    let bad_disk = phase_that_needs(plan, Needs::Device);
+    for (phase, what) in [
+        (phase_that_needs(plan, Needs::FileSystem), "cuts a node's power"),
+        (bad_disk, "does something to a node's disk"),
+    ] {
+        if let Some(phase) = phase
+            && !matches!(settings.disk(), Some(DiskForm::Real(..)))
+        {
+            return Err(Failure::usage(format!(
+                "phase {} {what}: give each node a file system of its own, as in `{}`",
+                phase.name,
+                with_setting(&without_disk(words), "disk=ext4")
+            )));
+        }
     }
     if let Some(phase) = phase_that_needs(plan, Needs::Disk)
         && settings.disk().is_none()
@@ -58,20 +64,32 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
             with_setting(words, "disk=64MiB")
         )));
     }
-    let Some(phase) = phase_that_needs(plan, Needs::Network) else { return Ok(words.to_owned()) };
-    if settings.text("network") == "own" {
-        return Ok(words.to_owned());
+    let network = phase_that_needs(plan, Needs::Network);
+    let mut fitted = words.to_owned();
+    for (phase, name, value, otherwise) in [
+        (network, "network", "own", "does something to the network, and {} shares this machine's"),
+        (
+            bad_disk,
+            "device",
+            "fuse",
+            "does something to a node's disk, and those of {} cannot misbehave",
+        ),
+    ] {
+        let Some(phase) = phase else { continue };
+        if settings.text(name) == value {
+            continue;
+        }
+        if words.contains(&format!("{name}=")) {
+            let (otherwise, given) = (otherwise.replace("{}", words), settings.text(name));
+            return Err(Failure::usage(format!(
+                "phase {} {otherwise}: leave `{name}={given}` out",
+                phase.name
+            )));
+        }
+        fitted = with_setting(&fitted, &format!("{name}={value}"));
+        warn_user!("kvdyno: testbed {fitted}, for the faults of phase {}", phase.name);
     }
-    let own = with_setting(words, "network=own");
-    if words.contains("network=") {
-        return Err(Failure::usage(format!(
-            "phase {} does something to the network, and {words} shares this machine's: leave \
-             `network=host` out",
-            phase.name
-        )));
-    }
-    warn_user!("kvdyno: testbed {own}, for the faults of phase {}", phase.name);
-    Ok(own)
+    Ok(fitted)
 }
 
 /// What is known of the store that a testbed of these words will be; none where that shows only when it
@@ -97,7 +115,10 @@ fn faults(plan: &Plan) -> impl Iterator<Item = (&PhasePlan, &FaultPlan)> {
 }
 
 fn phase_that_needs(plan: &Plan, needs: Needs) -> Option<&PhasePlan> {
-    faults(plan).find(|(_, fault)| fault.kind().needs == needs).map(|(phase, _)| phase)
+    // What is left out where a node cannot bear it asks for nothing.
+    let asks = |phase: &PhasePlan| !plan.needs_survival.contains(&phase.index);
+    let mut all = faults(plan);
+    all.find(|(phase, fault)| asks(phase) && fault.harm.needs() == needs).map(|(phase, _)| phase)
 }
 
 /// A phase one of whose faults is aimed at what only some systems have, and what that is.

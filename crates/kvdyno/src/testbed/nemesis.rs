@@ -409,7 +409,7 @@ impl Hand {
     }
 
     fn disturb(&mut self, number: usize, fault: NodeFault, aimed: &Aimed) {
-        let action = NodeAction::Fault(fault);
+        let action = NodeAction::Fault(fault.seeded(|| self.random.next_u64()));
         if action.fate() == Fate::Left {
             let nodes: Vec<String> = aimed.iter().map(|(node, _)| node.clone()).collect();
             for newcomer in self.newcomers.leaving(&nodes) {

@@ -2,6 +2,7 @@
 //! processes are ended, rules, namespaces and mounts are gone. A deployment of the user's own is harmed
 //! only if the user says so.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,11 +13,22 @@ use crate::support::suite::{self, Suite};
 use crate::testbeds::{Place, eventually, field, is_there, kill9, parent, pids, told};
 
 /// Every fault that lasts.
-const EVERY: [&str; 7] = ["pause", "partition", "lossy", "slow", "disk-full", "kill", "power"];
+const EVERY: [&str; 10] = [
+    "pause",
+    "partition",
+    "lossy",
+    "slow",
+    "disk-full",
+    "disk-slow",
+    "disk-stall",
+    "disk-lies",
+    "kill",
+    "power",
+];
 
 /// Each of them at a server of its own.
 fn every_fault() -> Suite {
-    let loaded = Suite::of(700).set("clients", 7).load();
+    let loaded = Suite::of(1000).set("clients", 10).load();
     let mix = loaded.phase("mix", "get = 50, update = 50");
     let mut suite = mix.set("rate", "100/s").set("duration", "600s");
     for (index, act) in (1..).zip(EVERY) {
@@ -24,6 +36,7 @@ fn every_fault() -> Suite {
         suite = match act {
             "lossy" => suite.set("loss", "20%"),
             "slow" => suite.set("bandwidth", "1MB/s").set("delay", "5ms"),
+            "disk-slow" => suite.set("latency", "1ms"),
             _ => suite,
         };
     }
@@ -57,10 +70,10 @@ fn harmed() -> Harmed {
     suite::write(&place.scratch.path("harm.toml"), every_fault());
     let mut running = place.start(
         "run harm.toml --quiet --give-up 600s --out r --testbed \
-         redis-sharded:7?disk=ext4:16MiB&persistence=aof-everysec",
+         redis-sharded:10?disk=ext4:16MiB&persistence=aof-everysec",
     );
     let listed = || place.kvdyno("testbed list").out;
-    running.until("the testbed", || pids(&listed()).len() == 7);
+    running.until("the testbed", || pids(&listed()).len() == 10);
     let servers = pids(&listed());
     let keeper = parent(servers[0]);
     let filler = format!("/proc/{keeper}/root{}", place.folders()[0].display());
@@ -71,22 +84,28 @@ fn harmed() -> Harmed {
             && ["kvdyno_partition_2", "kvdyno_lossy_3"].iter().all(|table| rules.contains(table))
             && at_bridge(keeper, "tc qdisc show dev n4").contains("tbf")
             && std::fs::exists(format!("{filler}/redis-5/kvdyno-filler")).unwrap_or(false)
-            && !is_there(servers[5])
-            && !is_there(servers[6])
-            && !mounts(&keeper.to_string()).contains("/redis-7 ")
+            && !is_there(servers[8])
+            && !is_there(servers[9])
+            && !mounts(&keeper.to_string()).contains("/redis-10 ")
     });
     assert!(mounts(&keeper.to_string()).contains("/redis-5 "));
     Harmed { place, running, servers, keeper }
 }
 
-/// Images behind loop devices in the folder of this place.
+/// Images behind loop devices in the folder of this place, and disks of kvdyno's own for it.
 fn images_of(place: &Place) -> Vec<String> {
     let own = place.scratch.path("tmp").display().to_string();
+    let name = |folder: &Path| folder.file_name().expect("a name").to_string_lossy().into_owned();
+    let ours: Vec<String> =
+        place.folders().iter().map(|folder| format!("/{}.", name(folder))).collect();
     let devices = std::fs::read_dir("/sys/block").expect("the devices").flatten();
     let image = |device: std::fs::DirEntry| {
         std::fs::read_to_string(device.path().join("loop/backing_file")).ok()
     };
-    devices.filter_map(image).filter(|image| image.contains(&own)).collect()
+    devices
+        .filter_map(image)
+        .filter(|image| image.contains(&own) || ours.iter().any(|name| image.contains(name)))
+        .collect()
 }
 
 /// Processes that were started with the folder of this place in their environment.
@@ -133,15 +152,17 @@ fn nothing_is_left_of_faults_when_the_keeper_is_killed() {
     nothing_is_left(&place, &servers, keeper);
 }
 
-/// Disks are made, mounted, cut off and mounted again: whichever of it is under way, nothing stays.
+/// Disks are made, mounted, cut off and mounted again: whichever of it is under way, nothing stays. Every second pair
+/// has devices of kvdyno's own below.
 #[test]
 fn nothing_is_left_of_disks_whenever_all_of_it_is_killed() {
     for moment in 0..8 {
         let place = Place::new();
+        let lose = if moment % 4 < 2 { "unwritten" } else { "some" };
         let cuts = Suite::of(100).set("clients", 2).load().phase("mix", "get = 50, update = 50");
         let cuts =
             cuts.set("rate", "100/s").set("duration", "600s").fault("power").set("node", "all");
-        let cuts = cuts.set("repair", "20ms").set("every", "60ms");
+        let cuts = cuts.set("lose", lose).set("repair", "20ms").set("every", "60ms");
         suite::write(&place.scratch.path("cuts.toml"), cuts);
         let mut running = place.start(
             "run cuts.toml --quiet --give-up 600s --out r --testbed \
@@ -150,6 +171,7 @@ fn nothing_is_left_of_disks_whenever_all_of_it_is_killed() {
         running.until("a disk", || !images_of(&place).is_empty());
         // From the first disk on to well into the cuts.
         std::thread::sleep(Duration::from_millis(moment * 450));
+        let images = images_of(&place);
         let of_it: Vec<u32> = processes_of(&place).iter().map(|pid| pid.parse().unwrap()).collect();
         if moment % 2 == 0 {
             running.signal(libc::SIGKILL);
@@ -159,11 +181,59 @@ fn nothing_is_left_of_disks_whenever_all_of_it_is_killed() {
             of_it.iter().for_each(|pid| _ = unsafe { libc::kill(*pid as i32, libc::SIGKILL) });
         }
         eventually("all processes end", || processes_of(&place).is_empty());
-        eventually("all loop devices are free", || images_of(&place).is_empty());
+        eventually("all loop devices are free", || {
+            are_free(&images) && images_of(&place).is_empty()
+        });
         assert!(!mounts("self").contains("kvdyno-testbeds"));
         told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
         assert!(place.folders().is_empty());
     }
+}
+
+/// Whether no loop device has one of these below it.
+fn are_free(images: &[String]) -> bool {
+    let devices = std::fs::read_dir("/sys/block").expect("the devices").flatten();
+    let held = |device: std::fs::DirEntry| {
+        let image = std::fs::read_to_string(device.path().join("loop/backing_file"));
+        image.is_ok_and(|image| images.contains(&image))
+    };
+    !devices.into_iter().any(held)
+}
+
+/// The devices' processes alone, one while its disk stands still: whoever waits for them gets an error, the run comes
+/// to its end when it is told to, and nothing stays.
+#[test]
+fn nothing_is_left_when_the_processes_of_disks_are_killed() {
+    let place = Place::new();
+    let load = Suite::of(100).set("clients", 2).load().phase("mix", "get = 50, update = 50");
+    let load = load.set("rate", "100/s").set("duration", "600s");
+    let stall = load.fault("disk-stall").set("node", "redis-1");
+    suite::write(&place.scratch.path("s.toml"), stall);
+    let mut running = place.start(
+        "run s.toml --quiet --give-up 600s --out r --testbed \
+         redis-sharded:2?disk=xfs:300MiB&persistence=aof-always",
+    );
+    let device = |pid: &String| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("disk-device")
+    };
+    let devices = || processes_of(&place).into_iter().filter(device).collect::<Vec<_>>();
+    running.until("two devices", || devices().len() == 2);
+    let images = images_of(&place);
+    assert!(!images.is_empty());
+    let began = || std::fs::read_to_string(place.scratch.path("r/result.json")).unwrap_or_default();
+    running.until("the phase", || began().contains("\"load\""));
+    std::thread::sleep(Duration::from_millis(500));
+    devices().iter().for_each(|pid| kill9(pid.parse().expect("a number")));
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(running.is_running(), "it goes on");
+    running.signal(libc::SIGINT);
+    running.wait();
+    eventually("all processes end", || processes_of(&place).is_empty());
+    eventually("all loop devices are free", || are_free(&images));
+    assert!(!mounts("self").contains("kvdyno-testbeds"));
+    told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
+    assert!(place.folders().is_empty());
 }
 
 #[test]
@@ -185,23 +255,29 @@ fn ctrl_c_in_the_middle_of_faults_undoes_them() {
     done.sort_unstable();
     let wanted = [
         ("disk freed", "redis-5"),
+        ("disk mended", "redis-6"),
+        ("disk mended", "redis-7"),
+        ("disk mended", "redis-8"),
         ("disk-full", "redis-5"),
-        ("kill", "redis-6"),
+        ("disk-lies", "redis-8"),
+        ("disk-slow", "redis-6"),
+        ("disk-stall", "redis-7"),
+        ("kill", "redis-9"),
         ("lossy", "redis-3"),
         ("network as before", "redis-3"),
         ("network as before", "redis-4"),
         ("partition", "redis-2"),
         ("pause", "redis-1"),
-        ("power", "redis-7"),
+        ("power", "redis-10"),
         ("reconnect", "redis-2"),
         ("resume", "redis-1"),
         ("slow", "redis-4"),
-        ("start again", "redis-6"),
-        ("start again", "redis-7"),
+        ("start again", "redis-10"),
+        ("start again", "redis-9"),
     ];
     assert_eq!(done, wanted);
     let request = result["runs"][0]["testbed"]["request"].as_str().expect("the words");
-    assert!(request.ends_with("&network=own"), "{request}");
+    assert!(request.ends_with("&network=own&device=fuse"), "{request}");
     // What each node sent and received is known where its network is its own.
     let rows = std::fs::read_to_string(place.scratch.path("r/resources.csv")).expect("the file");
     let counted = rows.lines().filter(|row| row.contains(",redis-4,"));

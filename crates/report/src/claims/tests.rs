@@ -189,6 +189,14 @@ fn a_cut_of_power_reaches_as_far_as_its_disk() {
     });
     let reach = "as far as kill, power: a cut of power with a disk that honours flushes";
     assert!(claim.reach.starts_with(reach), "{}", claim.reach);
+    let claim = judged(&format!("operations in {phase} > 0"), |run| {
+        for what in ["disk-lies", "power"] {
+            let fault = FaultResult { what: what.to_owned(), ..FaultResult::default() };
+            run.phases[1].faults.push(fault);
+        }
+    });
+    let reach = "as far as kill, disk-lies, power: the disk did not keep what was synced";
+    assert!(claim.reach.starts_with(reach), "{}", claim.reach);
 }
 
 #[test]

@@ -61,6 +61,12 @@ pub struct TestbedStep {
 }
 
 impl TestbedResult {
+    /// Whether each node has a real file system of its own, whose power can be cut.
+    #[must_use]
+    pub fn has_file_systems(&self) -> bool {
+        self.disk.as_ref().is_some_and(|disk| !disk.starts_with("tmpfs"))
+    }
+
     /// The node whose process has this number.
     #[must_use]
     pub fn node_of(&self, pid: u32) -> Option<&TestbedNode> {

@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kvdyno_core::workload::fault::{DiskTrouble, Lose, Misbehaviour};
 use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
+use super::device::Device;
 use super::loop_device::{LoopDevice, await_free};
 use crate::disk_form::FileSystem;
 use crate::error::TestbedError;
@@ -73,23 +75,36 @@ pub(super) struct Image {
     file: File,
     /// The device that it is mounted from; `None` while its power is off.
     device: Option<PathBuf>,
+    /// What the file is one of, if it can misbehave. Mended last: whoever unmounts waits for it.
+    below: Option<Device>,
 }
 
 impl Image {
-    /// Makes one of `bytes` and mounts it at `folder`. Its image lies, without a name, beside that.
+    /// Makes one of `bytes` and mounts it at `folder`. Its image lies, without a name, beside that; with
+    /// `can_misbehave` a device of kvdyno's own lies between.
     ///
     /// # Errors
     /// [`TestbedError`] if the tool is missing or the system refuses.
-    pub fn make(system: FileSystem, bytes: u64, folder: &Path) -> Result<Image, TestbedError> {
+    pub fn make(
+        system: FileSystem,
+        bytes: u64,
+        can_misbehave: bool,
+        folder: &Path,
+    ) -> Result<Image, TestbedError> {
         let failed = || TestbedError::system("make a disk at", folder.display().to_string());
         let beside = folder.parent().unwrap_or(folder);
         let file = tempfile::tempfile_in(beside).map_err(failed())?;
         file.set_len(bytes).map_err(failed())?;
+        let (below, file) = match can_misbehave {
+            true => Device::start(&file, &shown(folder)).map(|(device, disk)| (Some(device), disk)),
+            false => Ok((None, file)),
+        }
+        .map_err(failed())?;
         let device = LoopDevice::attach(&file).map_err(failed())?;
         let tool = system.software().find().ok_or_else(|| system.software().missing(DISK))?;
         let arguments = system.arguments().iter().map(Path::new).chain([device.path()]);
         process::run(&tool, arguments)?;
-        let mut image = Image { system, file, device: None };
+        let mut image = Image { system, file, device: None, below };
         image.mount_from(&device, folder).map_err(failed())?;
         // Servers want their folder empty.
         let _ = fs::remove_dir(folder.join("lost+found"));
@@ -105,6 +120,50 @@ impl Image {
     /// Its power is off.
     pub fn is_off(&self) -> bool {
         self.device.is_none()
+    }
+
+    /// The disk below gets nothing more, and loses what it is to lose. Says what that was; `None` if there is no
+    /// such disk, and nothing is to be lost of it.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::Unsupported`] if there is no disk that can lose anything.
+    pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<Option<String>> {
+        match &mut self.below {
+            Some(device) => Ok(Some(device.cut(lose, seed)?).filter(|told| !told.is_empty())),
+            None if lose == Lose::Unwritten => Ok(None),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// The disk below misbehaves from now on, or no more. Says how.
+    ///
+    /// # Errors
+    /// As [`Image::cut`].
+    pub fn misbehave(&mut self, how: Misbehaviour, seed: u64) -> io::Result<String> {
+        self.below()?.begin(how, seed)
+    }
+
+    /// It does so no more. Says what it did.
+    ///
+    /// # Errors
+    /// As [`Image::cut`].
+    pub fn mend(&mut self, trouble: DiskTrouble) -> io::Result<String> {
+        self.below()?.end(trouble)
+    }
+
+    fn below(&mut self) -> io::Result<&mut Device> {
+        self.below.as_mut().ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+
+    /// Whether it lies on a disk that can misbehave.
+    pub fn can_misbehave(&self) -> bool {
+        self.below.is_some()
+    }
+
+    /// Number of the process of the disk below.
+    #[cfg(test)]
+    pub fn device_process(&self) -> Option<u32> {
+        self.below.as_ref().map(Device::pid)
     }
 
     /// From now on nothing is written: neither what the file system has in memory, nor its journal.
@@ -141,9 +200,21 @@ impl Image {
     /// # Errors
     /// What the system says.
     pub fn mount_again(&mut self, folder: &Path) -> io::Result<()> {
+        if let Some(device) = &mut self.below {
+            device.on()?;
+        }
         let device = LoopDevice::attach(&self.file)?;
         self.mount_from(&device, folder)
     }
+}
+
+/// How the disk of a node is shown: `redis-x7Bq2w.redis-1`.
+fn shown(folder: &Path) -> String {
+    let last = |path: Option<&Path>| {
+        let name = path.and_then(Path::file_name).unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    format!("{}.{}", last(folder.parent()), last(Some(folder)))
 }
 
 /// What of the files below `folder` lies in memory alone; `None` where the kernel does not tell (before 6.5).
@@ -164,6 +235,30 @@ pub(super) fn unwritten(folder: &Path) -> Option<Unwritten> {
         sum.files += more.files;
     }
     Some(sum)
+}
+
+/// Hands to the disk what of the files below `folder` lies in memory alone, as the kernel does in its own time, and
+/// has the disk flush nothing.
+///
+/// # Errors
+/// What the system says.
+pub(super) fn hand_over(folder: &Path) -> io::Result<()> {
+    const ALL: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    for entry in fs::read_dir(folder)?.flatten() {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            hand_over(&entry.path())?;
+        } else if kind.is_file() {
+            let file = File::open(entry.path())?;
+            // SAFETY: the call takes no memory.
+            if unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, ALL) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of a file that the kernel has not written out: cachestat(2), by whole pages.

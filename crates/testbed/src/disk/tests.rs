@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use kvdyno_core::workload::fault::Access;
 
 use super::*;
 use crate::disk_form::FileSystem;
@@ -130,7 +134,7 @@ fn contents(folder: &Path) -> BTreeMap<String, String> {
 }
 
 /// Cuts the power after so many steps. Whether anything unsynced was there afterwards.
-fn cut_after(steps: usize, disks: &mut Disks, folder: &Path) -> bool {
+fn cut_after(steps: usize, disks: &mut Disks, folder: &Path, (lose, seed): (Lose, u64)) -> bool {
     for old in contents(folder).keys() {
         fs::remove_file(folder.join(old)).unwrap();
     }
@@ -140,36 +144,55 @@ fn cut_after(steps: usize, disks: &mut Disks, folder: &Path) -> bool {
         carry_out(folder, *step);
         model.step(*step);
     }
-    let folders = [folder.to_owned()];
-    let told = disks.shut_down(&folders).unwrap();
-    assert!(told.contains("journal not flushed"), "{told}");
-    disks.unmount(&folders).unwrap();
-    assert!(disks.is_off(folder) && contents(folder).is_empty());
-    assert!(disks.all_on(&folders).unwrap_err().to_string().contains("off already"));
-    disks.mount_again(&folders).unwrap();
-    let at = format!("{} after {:?}", disks.form.system(), &PROGRAM[..steps]);
+    cut(disks, folder, lose, seed);
+    let at = format!("{} with {lose:?} {seed} after {:?}", disks.form.system(), &PROGRAM[..steps]);
     let survived = model.judge(&contents(folder), &at);
     survived || !model.has_unsynced()
 }
 
-/// Of what was not synced nothing is promised; that it is gone is seen, unless the kernel chose that
-/// moment to write it out, three times.
-fn every_cut_leaves_what_is_promised(system: FileSystem) {
-    if !rustix::process::geteuid().is_root() || system.software().find().is_none() {
-        return;
-    }
+/// Its power is cut, and it gets it back.
+fn cut(disks: &mut Disks, folder: &Path, lose: Lose, seed: u64) -> String {
+    let folders = [folder.to_owned()];
+    let told = disks.shut_down(&folders, lose, seed).unwrap();
+    assert!(told.contains("journal not flushed"), "{told}");
+    let kept = ["", " kept, seed", " kept, seed", "last flush taken"][lose as usize];
+    assert!(told.contains(kept), "{told}");
+    disks.unmount(&folders).unwrap();
+    assert!(disks.is_off(folder) && contents(folder).is_empty());
+    assert!(disks.all_on(&folders).unwrap_err().to_string().contains("off already"));
+    disks.mount_again(&folders).unwrap();
+    told
+}
+
+/// A disk of this form in a folder of its own; `None` where there cannot be one. The mount namespace is the calling
+/// thread's, which ends with the test.
+fn disk(system: FileSystem, can_misbehave: bool) -> Option<(Disks, tempfile::TempDir, PathBuf)> {
     let form = DiskForm::Real(system, 300 << 20);
-    // The mount namespace is this thread's, which ends with the test.
-    let mut disks = Disks::make(form).unwrap();
+    Disks::possible(form, can_misbehave).ok()?;
+    let mut disks = Disks::make(form, can_misbehave).unwrap();
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("node-1");
     fs::create_dir(&folder).unwrap();
     disks.mount(&folder).unwrap();
+    Some((disks, root, folder))
+}
+
+/// Of what was not synced nothing is promised; that it is gone is seen, unless the kernel chose that
+/// moment to write it out, three times.
+fn every_cut_leaves_what_is_promised(system: FileSystem, lose: Lose) {
+    let can_misbehave = lose != Lose::Unwritten;
+    let Some((mut disks, root, folder)) = disk(system, can_misbehave) else { return };
     assert!(disks.told().unwrap().starts_with(&format!("{} of 300MiB", system.name())));
     for steps in 1..=PROGRAM.len() {
         let mut model = Model::default();
         PROGRAM[..steps].iter().for_each(|step| model.step(*step));
-        let survived = (0..3).all(|_| cut_after(steps, &mut disks, &folder));
+        let mut survives = |seed| cut_after(steps, &mut disks, &folder, (lose, seed));
+        if matches!(lose, Lose::Some | Lose::Torn) {
+            // What was not synced is there or not.
+            (0..3).for_each(|seed| _ = survives(seed));
+            continue;
+        }
+        let survived = (0..3).all(survives);
         assert_eq!(survived, !model.has_unsynced(), "{} after {steps} steps", system.name());
     }
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "an image has no name");
@@ -184,10 +207,177 @@ fn every_cut_leaves_what_is_promised(system: FileSystem) {
 
 #[test]
 fn ext4_keeps_what_was_synced_and_nothing_else() {
-    every_cut_leaves_what_is_promised(FileSystem::Ext4);
+    every_cut_leaves_what_is_promised(FileSystem::Ext4, Lose::Unwritten);
 }
 
 #[test]
 fn xfs_keeps_what_was_synced_and_nothing_else() {
-    every_cut_leaves_what_is_promised(FileSystem::Xfs);
+    every_cut_leaves_what_is_promised(FileSystem::Xfs, Lose::Unwritten);
+}
+
+/// The process of a device, as these tests start it: it is this program again.
+#[test]
+#[ignore = "what other tests start"]
+fn serves_a_device() {
+    serve_device();
+}
+
+/// Whatever the disk loses of what it had not flushed.
+#[test]
+fn ext4_keeps_what_was_synced_on_a_disk_that_loses_what_it_may() {
+    for lose in [Lose::Some, Lose::Torn, Lose::Unflushed] {
+        every_cut_leaves_what_is_promised(FileSystem::Ext4, lose);
+    }
+}
+
+#[test]
+fn xfs_keeps_what_was_synced_on_a_disk_that_loses_what_it_may() {
+    for lose in [Lose::Some, Lose::Torn, Lose::Unflushed] {
+        every_cut_leaves_what_is_promised(FileSystem::Xfs, lose);
+    }
+}
+
+/// Pages of a file that is there already, so that nothing but its bytes is written.
+const PAGES: usize = 64;
+const PAGE: usize = 4096;
+
+/// Overwrites every page. They are handed to the disk one by one; with `sync` the disk is told to flush.
+fn overwrite(folder: &Path, byte: u8, sync: bool) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(false).open(folder.join("pages"))?;
+    for _ in 0..PAGES {
+        file.write_all(&[byte; PAGE])?;
+        let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        // SAFETY: the call takes no memory.
+        if unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, all) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    if sync { file.sync_all() } else { Ok(()) }
+}
+
+/// How many pages are wholly of this byte, and how many in part.
+fn pages(folder: &Path, byte: u8) -> (usize, usize) {
+    let mut all = Vec::new();
+    File::open(folder.join("pages")).unwrap().read_to_end(&mut all).unwrap();
+    let of = |page: &[u8]| page.iter().filter(|now| **now == byte).count();
+    let (mut whole, mut part) = (0, 0);
+    for page in all.chunks(PAGE) {
+        whole += usize::from(of(page) == PAGE);
+        part += usize::from((1..PAGE).contains(&of(page)));
+    }
+    (whole, part)
+}
+
+/// What was handed to a disk and not flushed is what the cut says; what was flushed is there, unless the disk lied.
+#[test]
+fn a_disk_loses_what_it_had_not_flushed_as_it_is_told() {
+    let Some((mut disks, _root, folder)) = disk(FileSystem::Ext4, true) else { return };
+    let mut left = |byte: u8, sync: bool, lose: Lose| {
+        overwrite(&folder, byte, sync).unwrap();
+        cut(&mut disks, &folder, lose, u64::from(byte));
+        pages(&folder, byte)
+    };
+    assert_eq!(left(b'a', true, Lose::Unflushed), (PAGES, 0));
+    assert_eq!(left(b'b', false, Lose::Unflushed), (0, 0));
+    assert_eq!(left(b'c', false, Lose::Unwritten), (PAGES, 0));
+    let (whole, part) = left(b'd', false, Lose::Some);
+    assert!((PAGES / 5..PAGES * 4 / 5).contains(&whole) && part == 0, "{whole} and {part}");
+    assert_eq!(left(b'e', true, Lose::Some), (PAGES, 0));
+    let (whole, part) = left(b'f', false, Lose::Torn);
+    assert!(part > PAGES / 2, "{whole} and {part}");
+    assert_eq!(left(b'g', true, Lose::Torn), (PAGES, 0));
+    // It lies.
+    disks.misbehave(&folder, Misbehaviour::Lies, 0).unwrap();
+    let again = disks.misbehave(&folder, Misbehaviour::Lies, 0).unwrap_err().to_string();
+    assert!(again.contains("does so already"), "{again}");
+    overwrite(&folder, b'h', true).unwrap();
+    cut(&mut disks, &folder, Lose::Unflushed, 0);
+    assert_eq!(pages(&folder, b'h'), (0, 0));
+    let told = disks.mend(&folder, DiskTrouble::Lies).unwrap();
+    assert!(
+        told.ends_with("flushes were answered and not done") && !told.starts_with("0 "),
+        "{told}"
+    );
+    assert!(disks.mend(&folder, DiskTrouble::Lies).is_err());
+    overwrite(&folder, b'i', true).unwrap();
+    cut(&mut disks, &folder, Lose::Unflushed, 0);
+    assert_eq!(pages(&folder, b'i'), (PAGES, 0));
+}
+
+/// What is refused is refused to whoever asks, and what rots is told.
+#[test]
+fn a_disk_refuses_takes_its_time_and_rots_as_it_is_told() {
+    let Some((mut disks, _root, folder)) = disk(FileSystem::Ext4, true) else { return };
+    overwrite(&folder, b'a', true).unwrap();
+    let remount = |disks: &mut Disks| {
+        disks.unmount(&[folder.clone()]).unwrap();
+        disks.mount_again(&[folder.clone()]).unwrap();
+    };
+    // Each write and the flush after them.
+    let longer = Duration::from_millis(3);
+    disks.misbehave(&folder, Misbehaviour::Slow(longer), 0).unwrap();
+    let begin = std::time::Instant::now();
+    overwrite(&folder, b'b', true).unwrap();
+    assert!(begin.elapsed() > longer * PAGES as u32, "{:?}", begin.elapsed());
+    disks.mend(&folder, DiskTrouble::Slow).unwrap();
+    // Nothing, until it goes on.
+    disks.misbehave(&folder, Misbehaviour::Stall, 0).unwrap();
+    let writer = {
+        let folder = folder.clone();
+        std::thread::spawn(move || overwrite(&folder, b'c', true))
+    };
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!writer.is_finished());
+    disks.mend(&folder, DiskTrouble::Stall).unwrap();
+    writer.join().unwrap().unwrap();
+    // Bits.
+    let rot = Misbehaviour::Rot { of: Access::Reads, share: 1.0 };
+    remount(&mut disks);
+    // The file system checks what it keeps of a file itself.
+    assert_eq!(fs::metadata(folder.join("pages")).unwrap().len(), (PAGES * PAGE) as u64);
+    disks.misbehave(&folder, rot, 7).unwrap();
+    let (whole, part) = pages(&folder, b'c');
+    assert!(part > 0 && whole + part == PAGES, "{whole} and {part}");
+    let told = disks.mend(&folder, DiskTrouble::Rot).unwrap();
+    assert!(told.contains("bits flipped in reads: bit "), "{told}");
+    remount(&mut disks);
+    assert_eq!(pages(&folder, b'c'), (PAGES, 0), "what is stored is as it was");
+    // What is synced is not there, and whoever synced is told.
+    for of in [Access::Writes, Access::Flushes] {
+        disks.misbehave(&folder, Misbehaviour::Error(of), 0).unwrap();
+        let refused = overwrite(&folder, b'd', true).unwrap_err();
+        assert!(matches!(refused.raw_os_error(), Some(libc::EIO | libc::EROFS)), "{refused}");
+        let told = disks.mend(&folder, DiskTrouble::Error).unwrap();
+        assert!(told.ends_with(&format!("{} were refused", of.word())), "{told}");
+        remount(&mut disks);
+        overwrite(&folder, b'e', true).unwrap();
+    }
+}
+
+/// Whoever the process of a device is killed by: what is asked of the disk fails, nobody hangs, and nothing is left.
+#[test]
+fn a_device_whose_process_is_killed_keeps_nobody_waiting() {
+    let Some((mut disks, root, folder)) = disk(FileSystem::Ext4, true) else { return };
+    overwrite(&folder, b'a', true).unwrap();
+    let process = disks.image(&folder).unwrap().device_process().unwrap();
+    // SAFETY: the call takes no memory; the process is our own.
+    assert_eq!(unsafe { libc::kill(process as i32, libc::SIGKILL) }, 0);
+    let refused = (0..100).find_map(|_| overwrite(&folder, b'b', true).err());
+    assert!(refused.is_some());
+    let gone = disks.misbehave(&folder, Misbehaviour::Lies, 0).unwrap_err().to_string();
+    assert!(gone.contains("the process that serves it is gone"), "{gone}");
+    drop(disks);
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    assert!(!Path::new(&format!("/proc/{process}")).exists());
+}
+
+#[test]
+fn a_disk_that_always_does_as_it_should_says_how_to_get_another() {
+    let Some((mut disks, _root, folder)) = disk(FileSystem::Ext4, false) else { return };
+    let refused = disks.misbehave(&folder, Misbehaviour::Lies, 0).unwrap_err().to_string();
+    assert!(refused.contains("start it with `device=fuse`"), "{refused}");
+    assert!(disks.all_can_misbehave(&[folder]).is_err());
 }

@@ -12,17 +12,29 @@ fn fingerprint(text: &str) -> u64 {
 }
 
 #[test]
-fn standard_1_is_frozen() {
-    let text = builtin("standard-1").expect("it is built in").text;
-    assert_eq!(
-        fingerprint(text),
-        FROZEN,
-        "standard-1 has changed; make a new version of it instead: standard-2"
-    );
+fn standards_are_frozen() {
+    for (name, frozen) in FROZEN {
+        let text = builtin(name).expect("it is built in").text;
+        let now = fingerprint(text);
+        assert_eq!(now, frozen, "{name} has changed; make a new version of it instead ({now:#x})");
+    }
 }
 
-/// Of suites/standard-1.toml as it came out.
-const FROZEN: u64 = 0x80db_30d9_dbbf_c459;
+/// Of suites/standard-1.toml and suites/standard-2.toml as they came out.
+const FROZEN: [(&str, u64); 2] =
+    [("standard-1", 0x80db_30d9_dbbf_c459), ("standard-2", 0xde2d_f796_ff8e_e252)];
+
+/// What `standard-2` has beside `standard-1` is the cut.
+#[test]
+fn standard_2_is_standard_1_with_a_cut_of_power() {
+    let plan = |name: &str| Suite::find(name).unwrap().plan(&Overrides::default()).unwrap();
+    let (first, mut second) = (plan("standard-1"), plan("standard-2"));
+    let cut = second.phases.pop().expect("a phase");
+    assert_eq!(second.phases, first.phases);
+    assert!(first.needs_survival.is_empty() && second.needs_survival == [cut.index]);
+    assert!(second.needs_nodes.contains(&cut.index) && cut.read_back);
+    assert_eq!(cut.faults.iter().map(|fault| fault.kind().word).collect::<Vec<_>>(), ["power"]);
+}
 
 #[test]
 fn standard_1_has_what_a_standard_test_should_hold() {

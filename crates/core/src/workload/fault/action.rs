@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Fate, NodeFault, Repair};
+use super::kind::{Fate, NodeFault};
+use super::repair::Repair;
 
 /// What a testbed can be told to do to nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

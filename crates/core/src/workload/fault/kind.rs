@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::aim::{NodeSelector, Whom};
 use super::cut::{CutFrom, Sides, Way};
+use super::disk::{
+    BIT_ROT, DISK_ERROR, DISK_LIES, DISK_SLOW, DISK_STALL, LOSE, Lose, Misbehaviour,
+};
+use super::repair::{Repair, Trouble};
 use super::slowness::Slowness;
 use super::values::{FaultField, FaultValues, FieldForm, Nonsense};
 
@@ -39,40 +43,25 @@ pub enum NodeFault {
     /// [`DISK_FULL`].
     DiskFull,
     /// [`POWER`].
-    Power,
+    Power {
+        /// What it takes.
+        lose: Lose,
+        /// What is left to chance comes from this.
+        seed: u64,
+    },
+    /// Its disk misbehaves.
+    Disk {
+        /// How.
+        how: Misbehaviour,
+        /// What is left to chance comes from this.
+        seed: u64,
+    },
     /// [`REWRITE`].
     Rewrite,
     /// [`COMPACT`].
     Compact,
     /// [`REMOVE`].
     Remove,
-}
-
-/// What puts right what a fault did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Repair {
-    /// Same address, same data; done when it serves again. A node that runs is killed first, one whose power
-    /// is off gets it back.
-    Start,
-    /// SIGCONT.
-    Resume,
-    /// Trouble with the network is over.
-    Heal(Trouble),
-    /// What filled its disk is gone.
-    FreeDisk,
-}
-
-/// What is wrong with a node's network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trouble {
-    /// [`PARTITION`].
-    Partition,
-    /// [`LOSSY`].
-    Lossy,
-    /// [`SLOW`].
-    Slow,
 }
 
 /// What becomes of a node's process.
@@ -103,6 +92,8 @@ pub enum Needs {
     Disk,
     /// A real file system of its own for each node.
     FileSystem,
+    /// A real file system of its own for each node, on a device that can misbehave.
+    Device,
     /// Servers that can do it.
     Ability(Ability),
 }
@@ -167,11 +158,11 @@ pub static KILL: FaultKind = FaultKind {
 pub static POWER: FaultKind = FaultKind {
     word: "power",
     help: "Cut its power: what it has not synced is gone",
-    fields: &[],
+    fields: &[&LOSE],
     needs: Needs::FileSystem,
     fate: Fate::Ended,
     repair: Some(Repair::Start),
-    makes: |_, whom| Ok(whom.suffer(NodeFault::Power)),
+    makes: |values, whom| Ok(whom.suffer(NodeFault::Power { lose: Lose::of(values), seed: 0 })),
 };
 
 /// Its process is ended in good order (SIGTERM); done when it is gone.
@@ -348,6 +339,19 @@ impl Harm {
         }
     }
 
+    /// What it needs of a testbed: what its kind does, and more where so much is asked for.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        match self {
+            Harm::ToNodes { fault: NodeFault::Power { lose, .. }, .. }
+                if *lose != Lose::Unwritten =>
+            {
+                Needs::Device
+            }
+            _ => self.kind().needs,
+        }
+    }
+
     pub(super) fn values(&self) -> FaultValues {
         match self {
             Harm::ToNodes { fault, .. } => fault.values(),
@@ -361,7 +365,7 @@ impl Harm {
 
 impl Whom {
     /// They suffer this.
-    fn suffer(self, fault: NodeFault) -> Harm {
+    pub(super) fn suffer(self, fault: NodeFault) -> Harm {
         Harm::ToNodes { fault, aim: self.aim.unwrap_or_default(), count: self.count }
     }
 }
@@ -427,9 +431,25 @@ fn partition(values: &FaultValues, whom: Whom) -> Result<Harm, Nonsense> {
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [&'static FaultKind; 13] = [
-        &KILL, &POWER, &STOP, &PAUSE, &RESTART, &PARTITION, &LOSSY, &SLOW, &DISK_FULL, &REWRITE,
-        &COMPACT, &REMOVE, &ADD,
+    pub const ALL: [&'static FaultKind; 18] = [
+        &KILL,
+        &POWER,
+        &STOP,
+        &PAUSE,
+        &RESTART,
+        &PARTITION,
+        &LOSSY,
+        &SLOW,
+        &DISK_FULL,
+        &DISK_LIES,
+        &DISK_SLOW,
+        &DISK_STALL,
+        &DISK_ERROR,
+        &BIT_ROT,
+        &REWRITE,
+        &COMPACT,
+        &REMOVE,
+        &ADD,
     ];
 
     /// The kind that this word means.
@@ -467,6 +487,24 @@ impl PartialEq for FaultKind {
 }
 
 impl NodeFault {
+    pub(super) fn disk(how: Misbehaviour) -> NodeFault {
+        NodeFault::Disk { how, seed: 0 }
+    }
+
+    /// With a seed for what is left to chance in it; asked for only if something is.
+    #[must_use]
+    pub fn seeded(self, draw: impl FnOnce() -> u64) -> NodeFault {
+        match self {
+            NodeFault::Power { lose: lose @ (Lose::Some | Lose::Torn), .. } => {
+                NodeFault::Power { lose, seed: draw() }
+            }
+            NodeFault::Disk { how: how @ Misbehaviour::Rot { .. }, .. } => {
+                NodeFault::Disk { how, seed: draw() }
+            }
+            other => other,
+        }
+    }
+
     /// Its kind.
     #[must_use]
     pub fn kind(&self) -> &'static FaultKind {
@@ -479,7 +517,8 @@ impl NodeFault {
             NodeFault::Lossy { .. } => &LOSSY,
             NodeFault::Slow(_) => &SLOW,
             NodeFault::DiskFull => &DISK_FULL,
-            NodeFault::Power => &POWER,
+            NodeFault::Power { .. } => &POWER,
+            NodeFault::Disk { how, .. } => how.kind(),
             NodeFault::Rewrite => &REWRITE,
             NodeFault::Compact => &COMPACT,
             NodeFault::Remove => &REMOVE,
@@ -498,64 +537,11 @@ impl NodeFault {
             NodeFault::Slow(slowness) => {
                 values.with(&BANDWIDTH, slowness.bandwidth()).with(&DELAY, slowness.delay())
             }
+            NodeFault::Power { lose, .. } if *lose != Lose::default() => {
+                values.with(&LOSE, Some(lose.word()))
+            }
+            NodeFault::Disk { how, .. } => how.values(),
             _ => values,
-        }
-    }
-}
-
-impl Repair {
-    /// Every repair.
-    pub const ALL: [Repair; 6] = [
-        Repair::Start,
-        Repair::Resume,
-        Repair::Heal(Trouble::Partition),
-        Repair::Heal(Trouble::Lossy),
-        Repair::Heal(Trouble::Slow),
-        Repair::FreeDisk,
-    ];
-
-    /// What results call it.
-    #[must_use]
-    pub fn told(self) -> &'static str {
-        match self {
-            Repair::Start => "start again",
-            Repair::Resume => "resume",
-            Repair::Heal(Trouble::Partition) => "reconnect",
-            Repair::Heal(Trouble::Lossy | Trouble::Slow) => "network as before",
-            Repair::FreeDisk => "disk freed",
-        }
-    }
-
-    /// The word for it on the command line and in deployment files; what it does, in a few more.
-    #[must_use]
-    pub fn word(self) -> (&'static str, &'static str) {
-        match self {
-            Repair::Start => ("start", "Start it"),
-            Repair::Resume => ("resume", "SIGCONT"),
-            Repair::Heal(_) => ("heal", "Undo what was done to its network"),
-            Repair::FreeDisk => ("disk-free", "Free its disk"),
-        }
-    }
-
-    /// What becomes of the node's process.
-    #[must_use]
-    pub fn fate(self) -> Fate {
-        match self {
-            Repair::Start => Fate::Renewed,
-            Repair::Resume => Fate::Resumed,
-            Repair::Heal(_) | Repair::FreeDisk => Fate::Untouched,
-        }
-    }
-}
-
-impl Trouble {
-    /// The word for the fault that it comes from.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Trouble::Partition => PARTITION.word,
-            Trouble::Lossy => LOSSY.word,
-            Trouble::Slow => SLOW.word,
         }
     }
 }

@@ -1,0 +1,282 @@
+//! How a node's disk misbehaves: what a cut of power takes of what it was handed, and what else disks do. Each kind
+//! of fault is told whole here, as the others are in `kind.rs`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::{Fate, FaultKind, Needs, NodeFault};
+use super::repair::Repair;
+use super::values::{FaultField, FaultValues, FieldForm, Nonsense};
+
+/// What a cut of power takes beside what the system has not handed to the disk yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lose {
+    /// Nothing: the disk keeps whatever it was handed.
+    #[default]
+    Unwritten,
+    /// Each write since the last flush, by chance.
+    Some,
+    /// Each sector of each write since the last flush, by chance.
+    Torn,
+    /// Every write since the last flush.
+    Unflushed,
+}
+
+impl Lose {
+    /// The words for it, with what each means.
+    const WORDS: [(&'static str, &'static str); 4] = [
+        ("unwritten", "What the system had not handed to the disk"),
+        ("some", "That, and each write since the disk's last flush by chance, in any order"),
+        ("torn", "That, and each sector of a write since the last flush by chance"),
+        ("unflushed", "That, and every write since the last flush"),
+    ];
+
+    const ALL: [Lose; 4] = [Lose::Unwritten, Lose::Some, Lose::Torn, Lose::Unflushed];
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        Lose::WORDS[self as usize].0
+    }
+
+    pub(super) fn of(values: &FaultValues) -> Lose {
+        let named = |lose: &Lose| Some(lose.word()) == values.word(&LOSE);
+        Lose::ALL.into_iter().find(named).unwrap_or_default()
+    }
+}
+
+/// What a disk does only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// It writes.
+    Writes,
+    /// It writes out what it has in its cache.
+    Flushes,
+    /// It reads.
+    Reads,
+}
+
+impl Access {
+    const ALL: [Access; 3] = [Access::Writes, Access::Flushes, Access::Reads];
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Access::Writes => "writes",
+            Access::Flushes => "flushes",
+            Access::Reads => "reads",
+        }
+    }
+
+    fn of(values: &FaultValues, field: &FaultField) -> Access {
+        let named = |access: &Access| Some(access.word()) == values.word(field);
+        Access::ALL.into_iter().find(named).unwrap_or(Access::Writes)
+    }
+}
+
+/// How a disk misbehaves until it is mended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Misbehaviour {
+    /// [`DISK_LIES`].
+    Lies,
+    /// [`DISK_SLOW`]: each write and flush takes so much longer.
+    Slow(Duration),
+    /// [`DISK_STALL`].
+    Stall,
+    /// [`DISK_ERROR`], of these.
+    Error(Access),
+    /// [`BIT_ROT`].
+    Rot {
+        /// What is harmed: what is written, or what is read.
+        of: Access,
+        /// In which share of these one bit flips.
+        share: f64,
+    },
+}
+
+/// What is wrong with a disk: [`Misbehaviour`] without how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskTrouble {
+    /// [`DISK_LIES`].
+    Lies,
+    /// [`DISK_SLOW`].
+    Slow,
+    /// [`DISK_STALL`].
+    Stall,
+    /// [`DISK_ERROR`].
+    Error,
+    /// [`BIT_ROT`].
+    Rot,
+}
+
+impl DiskTrouble {
+    /// What a file system and a store have in memory of such a disk is no longer what is on it: the node is
+    /// started again on a file system that is mounted again.
+    #[must_use]
+    pub fn renews(self) -> bool {
+        matches!(self, DiskTrouble::Error | DiskTrouble::Rot)
+    }
+
+    /// The node's process after the repair.
+    pub(super) fn fate(self) -> Fate {
+        if self.renews() { Fate::Renewed } else { Fate::Untouched }
+    }
+}
+
+impl Misbehaviour {
+    /// What is wrong.
+    #[must_use]
+    pub fn trouble(self) -> DiskTrouble {
+        match self {
+            Misbehaviour::Lies => DiskTrouble::Lies,
+            Misbehaviour::Slow(_) => DiskTrouble::Slow,
+            Misbehaviour::Stall => DiskTrouble::Stall,
+            Misbehaviour::Error(_) => DiskTrouble::Error,
+            Misbehaviour::Rot { .. } => DiskTrouble::Rot,
+        }
+    }
+
+    pub(super) fn kind(self) -> &'static FaultKind {
+        match self.trouble() {
+            DiskTrouble::Lies => &DISK_LIES,
+            DiskTrouble::Slow => &DISK_SLOW,
+            DiskTrouble::Stall => &DISK_STALL,
+            DiskTrouble::Error => &DISK_ERROR,
+            DiskTrouble::Rot => &BIT_ROT,
+        }
+    }
+
+    pub(super) fn values(self) -> FaultValues {
+        let values = FaultValues::default();
+        match self {
+            Misbehaviour::Lies | Misbehaviour::Stall => values,
+            Misbehaviour::Slow(longer) => values.with(&LATENCY, Some(longer)),
+            Misbehaviour::Error(of) => values.with(&REFUSES, Some(of.word())),
+            Misbehaviour::Rot { of, share } => {
+                values.with(&ROTS, Some(of.word())).with(&SHARE, Some(share))
+            }
+        }
+    }
+}
+
+pub(super) static LOSE: FaultField = FaultField {
+    key: "lose",
+    help: "what it takes",
+    example: "some",
+    form: FieldForm::Word { what: "what a cut of power can take", words: &Lose::WORDS },
+};
+
+static LATENCY: FaultField = FaultField {
+    key: "latency",
+    help: "how much longer each write and each flush takes, such as 20ms",
+    example: "20ms",
+    form: FieldForm::Time,
+};
+
+static REFUSES: FaultField = FaultField {
+    key: "refuses",
+    help: "what fails",
+    example: "flushes",
+    form: FieldForm::Word {
+        what: "what a disk can refuse",
+        words: &[
+            ("writes", "Each write"),
+            ("flushes", "Each flush: whoever syncs is told"),
+            ("reads", "Each read of what the system has not in memory"),
+        ],
+    },
+};
+
+static ROTS: FaultField = FaultField {
+    key: "rots",
+    help: "what is harmed",
+    example: "reads",
+    form: FieldForm::Word {
+        what: "what can rot",
+        words: &[
+            ("writes", "What is stored is another than what was written"),
+            ("reads", "What is read is another than what is stored"),
+        ],
+    },
+};
+
+static SHARE: FaultField = FaultField {
+    key: "share",
+    help: "share of reads or writes in which one bit flips [default: 1%]",
+    example: "5%",
+    form: FieldForm::Share,
+};
+
+/// Share of what rots where none is given.
+const USUAL_ROT: f64 = 0.01;
+
+/// It answers flushes and does not do them.
+pub static DISK_LIES: FaultKind = FaultKind {
+    word: "disk-lies",
+    help: "Let its disk answer flushes and not do them",
+    fields: &[],
+    needs: Needs::Device,
+    fate: Fate::Untouched,
+    repair: Some(Repair::Mend(DiskTrouble::Lies)),
+    makes: |_, whom| Ok(whom.suffer(NodeFault::disk(Misbehaviour::Lies))),
+};
+
+/// Each write and each flush takes longer.
+pub static DISK_SLOW: FaultKind = FaultKind {
+    word: "disk-slow",
+    help: "Let each write and flush of its disk take longer",
+    fields: &[&LATENCY],
+    needs: Needs::Device,
+    fate: Fate::Untouched,
+    repair: Some(Repair::Mend(DiskTrouble::Slow)),
+    makes: |values, whom| match values.time(&LATENCY).filter(|longer| !longer.is_zero()) {
+        Some(longer) => Ok(whom.suffer(NodeFault::disk(Misbehaviour::Slow(longer)))),
+        None => Err(Nonsense::how_much(DISK_SLOW.word, DISK_SLOW.fields)),
+    },
+};
+
+/// It answers nothing until it is mended, and all that was asked for then.
+pub static DISK_STALL: FaultKind = FaultKind {
+    word: "disk-stall",
+    help: "Let its disk answer nothing until it is mended",
+    fields: &[],
+    needs: Needs::Device,
+    fate: Fate::Untouched,
+    repair: Some(Repair::Mend(DiskTrouble::Stall)),
+    makes: |_, whom| Ok(whom.suffer(NodeFault::disk(Misbehaviour::Stall))),
+};
+
+/// It refuses reads, writes or flushes (EIO).
+pub static DISK_ERROR: FaultKind = FaultKind {
+    word: "disk-error",
+    help: "Let its disk refuse what it is asked for (EIO)",
+    fields: &[&REFUSES],
+    needs: Needs::Device,
+    fate: Fate::Untouched,
+    repair: Some(Repair::Mend(DiskTrouble::Error)),
+    makes: |values, whom| {
+        let of = Access::of(values, &REFUSES);
+        Ok(whom.suffer(NodeFault::disk(Misbehaviour::Error(of))))
+    },
+};
+
+/// Bits of what is stored or read flip.
+pub static BIT_ROT: FaultKind = FaultKind {
+    word: "bit-rot",
+    help: "Flip bits of what its disk stores or reads",
+    fields: &[&ROTS, &SHARE],
+    needs: Needs::Device,
+    fate: Fate::Untouched,
+    repair: Some(Repair::Mend(DiskTrouble::Rot)),
+    makes: |values, whom| {
+        let share = values.number(&SHARE).unwrap_or(USUAL_ROT);
+        let of = Access::of(values, &ROTS);
+        Ok(whom.suffer(NodeFault::disk(Misbehaviour::Rot { of, share })))
+    },
+};

@@ -1,0 +1,395 @@
+//! The process's own side: a FUSE file system of one file. Whatever the kernel asks of the file passes through here,
+//! and so can be kept waiting, refused, answered and not done, or done to other bits.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, Write};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
+
+use fuser::{
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyWrite, Request, Session, SessionACL, WriteFlags,
+};
+use kvdyno_core::ground::random::Random;
+use kvdyno_core::workload::fault::{Access, DiskTrouble, Lose, Misbehaviour};
+
+use super::cache::Cache;
+use super::{Answer, DESCRIPTORS, Order, PIECE};
+
+/// The file's own number; the folder that it lies in has 1.
+const DISK: INodeNo = INodeNo(2);
+
+/// What was answered once stays so.
+const EVER: Duration = Duration::from_secs(1 << 30);
+
+/// Threads that answer the kernel: so many writes of a slow disk wait side by side.
+const SIDE_BY_SIDE: usize = 8;
+
+/// linux/prctl.h
+const PR_SET_IO_FLUSHER: libc::c_int = 57;
+
+/// Flipped bits whose places are told.
+const TOLD: usize = 8;
+
+/// What is wrong with it now, and how often that did something.
+#[derive(Debug)]
+struct Wrong {
+    how: Misbehaviour,
+    random: Random,
+    times: u64,
+    /// Of flipped bits, where on the disk they are: byte and bit.
+    places: Vec<(u64, u8)>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    off: bool,
+    wrong: Vec<Wrong>,
+    cache: Cache,
+}
+
+/// A device.
+#[derive(Debug)]
+struct Disk {
+    image: File,
+    bytes: u64,
+    state: Mutex<State>,
+    /// It stands still no more.
+    goes_on: Condvar,
+}
+
+/// Serves a device as [`super::Device`] wants it, until that closes the pipe. Does nothing in a process that was not
+/// started for it.
+pub fn serve() {
+    let Some((fuse, image)) = descriptors() else { return };
+    // SAFETY: the starter has opened both for this process, which takes them once.
+    let (fuse, image) =
+        unsafe { (OwnedFd::from_raw_fd(fuse), File::from(OwnedFd::from_raw_fd(image))) };
+    // What it needs of memory must never wait for what is written out through itself.
+    // SAFETY: the call takes no memory.
+    unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) };
+    let bytes = image.metadata().map_or(0, |image| image.len());
+    let disk = Disk { image, bytes, state: Mutex::new(State::default()), goes_on: Condvar::new() };
+    let disk = Arc::new(disk);
+    let told = Arc::clone(&disk);
+    thread::spawn(move || {
+        told.hear();
+        // Whatever else waits: the kernel fails it.
+        std::process::exit(0);
+    });
+    let mut config = Config::default();
+    config.n_threads = Some(SIDE_BY_SIDE);
+    config.acl = SessionACL::All;
+    if let Ok(session) = Session::from_fd(Served(disk), fuse, SessionACL::All, config) {
+        let _ = session.run();
+    }
+}
+
+fn descriptors() -> Option<(RawFd, RawFd)> {
+    let told = std::env::var(DESCRIPTORS).ok()?;
+    let (fuse, image) = told.split_once(',')?;
+    Some((fuse.parse().ok()?, image.parse().ok()?))
+}
+
+impl Disk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carries out orders until there are no more.
+    fn hear(&self) {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            let Ok(order) = serde_json::from_str::<Order>(&line) else { continue };
+            let answer = self.carry_out(order);
+            let line = serde_json::to_string(&answer).expect("plain data") + "\n";
+            if io::stdout().lock().write_all(line.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(&self, order: Order) -> Answer {
+        let mut state = self.state();
+        let told = match order {
+            Order::Cut { lose, seed } => {
+                state.off = true;
+                let cut = state.cache.cut(&self.image, lose, seed);
+                let kept = cut.map_err(|error| error.to_string())?;
+                Ok(match lose {
+                    Lose::Unwritten => String::new(),
+                    Lose::Some => format!(
+                        "of {} writes since the disk's last flush {} kept, seed {seed}",
+                        kept.writes, kept.kept
+                    ),
+                    Lose::Torn => format!(
+                        "of {} sectors of {} writes since the disk's last flush {} kept, seed {seed}",
+                        kept.pieces, kept.writes, kept.kept
+                    ),
+                    Lose::Unflushed => {
+                        format!("{} writes since the disk's last flush taken", kept.writes)
+                    }
+                })
+            }
+            Order::On => {
+                state.off = false;
+                Ok(String::new())
+            }
+            Order::Begin { how, seed } => state.begin(how, seed),
+            Order::End(trouble) => state.end(trouble),
+        };
+        self.goes_on.notify_all();
+        told
+    }
+
+    /// Lets what is asked wait as long as the disk takes longer. With the state when it is its turn, or with why not.
+    fn turn(&self, access: Access) -> Result<MutexGuard<'_, State>, Errno> {
+        let mut state = self.state();
+        let longer = state.slow(access);
+        if let Some(longer) = longer {
+            // Whoever cuts the power or mends it does not wait for that.
+            let waits = |state: &mut State| !state.off && state.how(DiskTrouble::Slow).is_some();
+            let waited = self.goes_on.wait_timeout_while(state, longer, waits);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if !state.off && state.happened(DiskTrouble::Stall) {
+            let waits = |state: &mut State| !state.off && state.how(DiskTrouble::Stall).is_some();
+            let waited = self.goes_on.wait_while(state, waits);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        let refused =
+            matches!(state.how(DiskTrouble::Error), Some(Misbehaviour::Error(of)) if of == access);
+        if state.off || (refused && state.happened(DiskTrouble::Error)) {
+            return Err(Errno::EIO);
+        }
+        Ok(state)
+    }
+
+    fn read(&self, offset: u64, size: u32) -> Result<Vec<u8>, Errno> {
+        drop(self.turn(Access::Reads)?);
+        let mut data = vec![0; (u64::from(size).min(self.bytes.saturating_sub(offset))) as usize];
+        self.image.read_exact_at(&mut data, offset).map_err(|_| Errno::EIO)?;
+        self.state().rot(Access::Reads, offset, &mut data);
+        Ok(data)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<u32, Errno> {
+        let mut state = self.turn(Access::Writes)?;
+        let mut stored = data.to_vec();
+        state.rot(Access::Writes, offset, &mut stored);
+        let written = state.cache.write(&self.image, offset, &stored);
+        written.map(|()| data.len() as u32).map_err(|_| Errno::EIO)
+    }
+
+    fn flush(&self) -> Result<(), Errno> {
+        let mut state = self.turn(Access::Flushes)?;
+        if !state.happened(DiskTrouble::Lies) {
+            state.cache.flush();
+        }
+        Ok(())
+    }
+
+    fn attributes(&self, number: INodeNo) -> FileAttr {
+        let (kind, size) = match number == DISK {
+            true => (FileType::RegularFile, self.bytes),
+            false => (FileType::Directory, 0),
+        };
+        FileAttr {
+            ino: number,
+            size,
+            blocks: size / 512,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind,
+            perm: 0o700,
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+}
+
+impl State {
+    fn of(&mut self, trouble: DiskTrouble) -> Option<&mut Wrong> {
+        self.wrong.iter_mut().find(|wrong| wrong.how.trouble() == trouble)
+    }
+
+    fn how(&self, trouble: DiskTrouble) -> Option<Misbehaviour> {
+        let wrong = self.wrong.iter().find(|wrong| wrong.how.trouble() == trouble);
+        wrong.map(|wrong| wrong.how)
+    }
+
+    /// Whether that is wrong with it; counts that it did something.
+    fn happened(&mut self, trouble: DiskTrouble) -> bool {
+        self.of(trouble).map(|wrong| wrong.times += 1).is_some()
+    }
+
+    /// How much longer it takes; counts what has to wait.
+    fn slow(&mut self, access: Access) -> Option<Duration> {
+        match self.of(DiskTrouble::Slow) {
+            Some(Wrong { how: Misbehaviour::Slow(longer), times, .. })
+                if access != Access::Reads && !longer.is_zero() =>
+            {
+                *times += 1;
+                Some(*longer)
+            }
+            _ => None,
+        }
+    }
+
+    /// Flips a bit, if it is one of those.
+    fn rot(&mut self, access: Access, offset: u64, data: &mut [u8]) {
+        let Some(wrong) = self.of(DiskTrouble::Rot) else { return };
+        let Misbehaviour::Rot { of, share } = wrong.how else { return };
+        if of != access || data.is_empty() || wrong.random.next_f64() >= share {
+            return;
+        }
+        let (byte, bit) = (wrong.random.below(data.len() as u64), wrong.random.below(8) as u8);
+        data[byte as usize] ^= 1 << bit;
+        wrong.times += 1;
+        if wrong.places.len() < TOLD {
+            wrong.places.push((offset + byte, bit));
+        }
+    }
+
+    fn begin(&mut self, how: Misbehaviour, seed: u64) -> Answer {
+        if self.how(how.trouble()).is_some() {
+            return Err("its disk does so already".to_owned());
+        }
+        self.wrong.push(Wrong { how, random: Random::new(seed, 0), times: 0, places: Vec::new() });
+        Ok(match how {
+            Misbehaviour::Lies => "flushes are answered and not done".to_owned(),
+            Misbehaviour::Slow(longer) => {
+                format!("each write and flush takes {} ms longer", longer.as_secs_f64() * 1e3)
+            }
+            Misbehaviour::Stall => "nothing is answered".to_owned(),
+            Misbehaviour::Error(of) => format!("{} are refused (EIO)", of.word()),
+            Misbehaviour::Rot { of, share } => {
+                format!("in {} % of {} a bit flips, seed {seed}", share * 100.0, of.word())
+            }
+        })
+    }
+
+    fn end(&mut self, trouble: DiskTrouble) -> Answer {
+        let place = self.wrong.iter().position(|wrong| wrong.how.trouble() == trouble);
+        let Some(place) = place else {
+            return Err("its disk does not do so".to_owned());
+        };
+        let Wrong { how, times, places, .. } = self.wrong.remove(place);
+        Ok(match how {
+            Misbehaviour::Lies => format!("{times} flushes were answered and not done"),
+            Misbehaviour::Slow(_) => format!("{times} writes and flushes took longer"),
+            Misbehaviour::Stall => format!("{times} requests waited"),
+            Misbehaviour::Error(of) => format!("{times} {} were refused", of.word()),
+            Misbehaviour::Rot { of, .. } => rotten(of, times, &places),
+        })
+    }
+}
+
+/// How many bits flipped, and where on the disk the first were.
+fn rotten(of: Access, times: u64, places: &[(u64, u8)]) -> String {
+    let told: Vec<String> =
+        places.iter().map(|(byte, bit)| format!("bit {bit} of byte {byte}")).collect();
+    let more = match times.saturating_sub(places.len() as u64) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let where_they_are =
+        if told.is_empty() { String::new() } else { format!(": {}{more}", told.join(", ")) };
+    format!("{times} bits flipped in {}{where_they_are}", of.word())
+}
+
+/// The file system: what is asked of the file goes to the disk.
+struct Served(Arc<Disk>);
+
+impl Filesystem for Served {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // What it takes at once; where the kernel wants less, its own.
+        let _ = config.set_max_write(PIECE);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEntry) {
+        // Whatever it is called: there is one.
+        reply.entry(&EVER, &self.0.attributes(DISK), Generation(0));
+    }
+
+    fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&EVER, &self.0.attributes(number));
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // Nothing of it is kept in memory, and nobody who closes it waits for an answer.
+        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH;
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.0.read(offset, size) {
+            Ok(data) => reply.data(&data),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        match self.0.write(offset, data) {
+            Ok(size) => reply.written(size),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        match self.0.flush() {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: u64,
+        _: i32,
+        reply: ReplyEmpty,
+    ) {
+        // What is given up stays where it is.
+        reply.error(Errno::EOPNOTSUPP);
+    }
+}
