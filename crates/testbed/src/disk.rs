@@ -44,6 +44,9 @@ pub struct Disks {
     form: DiskForm,
     /// Their file systems lie on devices that can misbehave.
     can_misbehave: bool,
+    /// The mount namespace that the calling thread left. Whoever serves a device stays there: were it the last in the
+    /// other one, it would unmount what waits for itself.
+    outside: File,
     mounted: Vec<Disk>,
 }
 
@@ -55,8 +58,8 @@ impl Disks {
     /// As [`Disks::possible`].
     pub fn make(form: DiskForm, can_misbehave: bool) -> Result<Disks, TestbedError> {
         Disks::possible(form, can_misbehave)?;
-        apart().map_err(TestbedError::system("make", "a mount namespace"))?;
-        Ok(Disks { form, can_misbehave, mounted: Vec::new() })
+        let outside = apart().map_err(TestbedError::system("make", "a mount namespace"))?;
+        Ok(Disks { form, can_misbehave, outside, mounted: Vec::new() })
     }
 
     /// Whether they can be made here, without making anything.
@@ -90,7 +93,8 @@ impl Disks {
                 None
             }
             DiskForm::Real(system, bytes) => {
-                Some(Image::make(system, bytes, self.can_misbehave, folder)?)
+                let outside = self.can_misbehave.then_some(&self.outside);
+                Some(Image::make(system, bytes, outside, folder)?)
             }
         };
         self.mounted.push(Disk { folder: folder.to_owned(), image });
@@ -357,11 +361,13 @@ impl Drop for Disks {
     }
 }
 
-/// A mount namespace for the calling thread, from which nothing spreads.
-fn apart() -> io::Result<()> {
+/// A mount namespace for the calling thread, from which nothing spreads; the one that it leaves.
+fn apart() -> io::Result<File> {
+    let outside = File::open("/proc/thread-self/ns/mnt")?;
     // SAFETY: descriptors stay shared; only what is mounted is the calling thread's own.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
-    Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    Ok(outside)
 }
 
 #[cfg(test)]

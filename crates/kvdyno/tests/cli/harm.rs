@@ -226,8 +226,10 @@ fn nothing_is_left_when_the_processes_of_disks_are_killed() {
     std::thread::sleep(Duration::from_millis(500));
     devices().iter().for_each(|pid| kill9(pid.parse().expect("a number")));
     std::thread::sleep(Duration::from_millis(200));
-    assert!(running.is_running(), "it goes on");
-    running.signal(libc::SIGINT);
+    // It may have found out already that nobody serves any more.
+    if running.is_running() {
+        running.signal(libc::SIGINT);
+    }
     running.wait();
     eventually("all processes end", || processes_of(&place).is_empty());
     eventually("all loop devices are free", || are_free(&images));

@@ -93,11 +93,11 @@ fn open_fuse() -> io::Result<File> {
 
 impl Device {
     /// Starts one over `image`; and the file to put a file system on, whose name is shown where loop devices are
-    /// listed.
+    /// listed. Its process lives in the mount namespace `outside`.
     ///
     /// # Errors
     /// What the system says.
-    pub fn start(image: &File, name: &str) -> io::Result<(Device, File)> {
+    pub fn start(image: &File, name: &str, outside: &File) -> io::Result<(Device, File)> {
         let fuse = open_fuse()?;
         let system = fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
         let number = fuse.as_raw_fd().to_string();
@@ -115,7 +115,7 @@ impl Device {
         }
         fsconfig_create(&system)?;
         let root = fsmount(&system, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
-        let mut child = spawn(fuse.as_raw_fd(), image.as_raw_fd())?;
+        let mut child = spawn(fuse.as_raw_fd(), image.as_raw_fd(), outside.as_raw_fd())?;
         // The process alone has it: what is asked of the file fails when that ends.
         drop((fuse, system));
         let orders = child.stdin.take();
@@ -195,7 +195,7 @@ impl Drop for Device {
 }
 
 /// This program once more, as the process of a device.
-fn spawn(fuse: RawFd, image: RawFd) -> io::Result<Child> {
+fn spawn(fuse: RawFd, image: RawFd, outside: RawFd) -> io::Result<Child> {
     let mut command = Command::new("/proc/self/exe");
     command.args(SERVES).env(DESCRIPTORS, format!("{fuse},{image}"));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -205,6 +205,10 @@ fn spawn(fuse: RawFd, image: RawFd) -> io::Result<Child> {
             if unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } != 0 {
                 return Err(io::Error::last_os_error());
             }
+        }
+        // SAFETY: the call takes no memory; this process has one thread, having just been forked.
+        if unsafe { libc::setns(outside, libc::CLONE_NEWNS) } != 0 {
+            return Err(io::Error::last_os_error());
         }
         // Whoever started it is gone: so is it.
         Ok(set_parent_process_death_signal(Some(Signal::KILL))?)

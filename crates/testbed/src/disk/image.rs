@@ -81,23 +81,24 @@ pub(super) struct Image {
 
 impl Image {
     /// Makes one of `bytes` and mounts it at `folder`. Its image lies, without a name, beside that; with
-    /// `can_misbehave` a device of kvdyno's own lies between.
+    /// a mount namespace for the process that serves it a device of kvdyno's own lies between.
     ///
     /// # Errors
     /// [`TestbedError`] if the tool is missing or the system refuses.
     pub fn make(
         system: FileSystem,
         bytes: u64,
-        can_misbehave: bool,
+        outside: Option<&File>,
         folder: &Path,
     ) -> Result<Image, TestbedError> {
         let failed = || TestbedError::system("make a disk at", folder.display().to_string());
         let beside = folder.parent().unwrap_or(folder);
         let file = tempfile::tempfile_in(beside).map_err(failed())?;
         file.set_len(bytes).map_err(failed())?;
-        let (below, file) = match can_misbehave {
-            true => Device::start(&file, &shown(folder)).map(|(device, disk)| (Some(device), disk)),
-            false => Ok((None, file)),
+        let (below, file) = match outside {
+            Some(outside) => Device::start(&file, &shown(folder), outside)
+                .map(|(device, disk)| (Some(device), disk)),
+            None => Ok((None, file)),
         }
         .map_err(failed())?;
         let device = LoopDevice::attach(&file).map_err(failed())?;
