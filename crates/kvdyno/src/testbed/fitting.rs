@@ -4,7 +4,7 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_core::workload::fault::{FaultPlan, Harm, Needs, NodeSelector};
 use kvdyno_stores::{Entry, registry};
-use kvdyno_testbed::{DiskForm, Role, TestbedRequest, is_file};
+use kvdyno_testbed::{DiskForm, Role, TestbedRequest, TestbedSettings, is_file};
 
 use super::about;
 use crate::exit::Failure;
@@ -40,36 +40,13 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
             role.name()
         )));
     }
-    let bad_disk = phase_that_needs(plan, Needs::Device);
-    for (phase, what) in [
-        (phase_that_needs(plan, Needs::FileSystem), "cuts a node's power"),
-        (bad_disk, "does something to a node's disk"),
-    ] {
-        if let Some(phase) = phase
-            && !matches!(settings.disk(), Some(DiskForm::Real(..)))
-        {
-            return Err(Failure::usage(format!(
-                "phase {} {what}: give each node a file system of its own, as in `{}`",
-                phase.name,
-                with_setting(&without_disk(words), "disk=ext4")
-            )));
-        }
-    }
-    if let Some(phase) = phase_that_needs(plan, Needs::Disk)
-        && settings.disk().is_none()
-    {
-        return Err(Failure::usage(format!(
-            "phase {} fills a node's disk: give each node one of its own, as in `{}`",
-            phase.name,
-            with_setting(words, "disk=64MiB")
-        )));
-    }
+    has_disks(words, &settings, plan)?;
     let network = phase_that_needs(plan, Needs::Network);
     let mut fitted = words.to_owned();
     for (phase, name, value, otherwise) in [
         (network, "network", "own", "does something to the network, and {} shares this machine's"),
         (
-            bad_disk,
+            phase_that_needs(plan, Needs::Device),
             "device",
             "fuse",
             "does something to a node's disk, and those of {} cannot misbehave",
@@ -90,6 +67,34 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         warn_user!("kvdyno: testbed {fitted}, for the faults of phase {}", phase.name);
     }
     Ok(fitted)
+}
+
+/// Whether each node has such a disk as the plan's faults need.
+fn has_disks(words: &str, settings: &TestbedSettings, plan: &Plan) -> Result<(), Failure> {
+    for (phase, what) in [
+        (phase_that_needs(plan, Needs::FileSystem), "cuts a node's power"),
+        (phase_that_needs(plan, Needs::Device), "does something to a node's disk"),
+    ] {
+        if let Some(phase) = phase
+            && !matches!(settings.disk(), Some(DiskForm::Real(..)))
+        {
+            return Err(Failure::usage(format!(
+                "phase {} {what}: give each node a file system of its own, as in `{}`",
+                phase.name,
+                with_setting(&without_disk(words), "disk=ext4")
+            )));
+        }
+    }
+    if let Some(phase) = phase_that_needs(plan, Needs::Disk)
+        && settings.disk().is_none()
+    {
+        return Err(Failure::usage(format!(
+            "phase {} fills a node's disk: give each node one of its own, as in `{}`",
+            phase.name,
+            with_setting(words, "disk=64MiB")
+        )));
+    }
+    Ok(())
 }
 
 /// What is known of the store that a testbed of these words will be; none where that shows only when it
