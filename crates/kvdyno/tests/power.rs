@@ -180,7 +180,7 @@ fn a_store_that_syncs_properly_is_never_accused_whatever_the_disk_loses() {
 #[test]
 fn lmdb_without_syncs_breaks_on_a_disk_that_loses_some() {
     let bench = Bench::new();
-    let suite = bench.suite(&many_cuts("1k/s", 12, "some"));
+    let suite = bench.suite(many_cuts("1k/s", 12, "some"));
     let words = "engine:lmdb?durability=process&disk=ext4";
     let outcome = bench.run(&["run", &suite, "--quiet", "--give-up", "2s", "--testbed", words]);
     let told = || format!("{}{}", outcome.stdout, outcome.stderr);
