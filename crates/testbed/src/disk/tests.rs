@@ -313,8 +313,8 @@ fn a_disk_refuses_takes_its_time_and_rots_as_it_is_told() {
     let Some((mut disks, _root, folder)) = disk(FileSystem::Ext4, true) else { return };
     overwrite(&folder, b'a', true).unwrap();
     let remount = |disks: &mut Disks| {
-        disks.unmount(&[folder.clone()]).unwrap();
-        disks.mount_again(&[folder.clone()]).unwrap();
+        disks.unmount(std::slice::from_ref(&folder)).unwrap();
+        disks.mount_again(std::slice::from_ref(&folder)).unwrap();
     };
     // Each write and the flush after them.
     let longer = Duration::from_millis(3);
