@@ -34,6 +34,10 @@ pub enum Command {
     Report(ReportArguments),
     /// Serve the page of a result for a browser, also of a run that still goes on.
     View(ViewArguments),
+    /// Make a static site of many results: rankings by suite, histories by store.
+    Board(BoardArguments),
+    /// Write a result's figures for another tool.
+    Export(ExportArguments),
     /// Tell what servers cost, what that buys, and how many servers a load needs.
     Cost(CostArguments),
     /// Repeat the run of a result.
@@ -97,6 +101,42 @@ pub struct ViewArguments {
     /// Result folder or its result.json, also of a run that still goes on.
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
+}
+
+/// `kvdyno board`.
+#[derive(Args, Debug)]
+pub struct BoardArguments {
+    /// Result folders, folders of trials, result files, or folders that hold any of them (docs/BOARD.md).
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Folder of the site; what is there of an earlier one is written over.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+}
+
+/// `kvdyno export`.
+#[derive(Args, Debug)]
+pub struct ExportArguments {
+    /// Result folder or its result.json.
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+    /// For which tool (docs/BOARD.md).
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub format: ExportFormat,
+    /// Where to [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Who reads what is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Bencher Metric Format.
+    Bencher,
+    /// The action github-action-benchmark: figures of which less is better.
+    GithubActionBenchmark,
+    /// A table of all phases and kinds of operation.
+    Csv,
 }
 
 /// How long the page of a run is served, and what it may do.

@@ -6,6 +6,7 @@ mod say;
 mod account;
 mod added;
 mod args;
+mod board;
 mod check;
 mod compare;
 mod console;
@@ -114,6 +115,8 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
         Command::View(arguments) => console::view(&arguments),
+        Command::Board(arguments) => board::board(&arguments),
+        Command::Export(arguments) => board::export(&arguments),
         Command::Cost(arguments) => cost::cost(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),
         Command::Merge(arguments) => results::merge(&arguments),

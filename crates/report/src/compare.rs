@@ -22,9 +22,11 @@ pub use comparison::{Comparison, PhaseComparison, RowComparison, Unequal};
 pub use difference::{
     ASSUMED_SCATTER, CONFIDENCE, Difference, FEWEST_BEHIND, OF_INTEREST, OF_INTEREST_ERRORS, Shown,
 };
+pub(crate) use estimate::ComparedSide;
 pub use gates::{GateResult, NeedResult, Outcome, gate, need, sentence, words};
 pub use samples::{PhaseSamples, SampleSlot, Samples};
 pub use source::{CompareError, Source, pairs, result_folders, sources, sources_of, store_key};
+pub(crate) use student::quantile as student_quantile;
 pub(crate) use text::{PageTables, page_tables};
 pub use text::{Report, junit, markdown, terminal};
 

@@ -65,7 +65,7 @@ pub(crate) fn charts_json(
 }
 
 /// The source of uPlot with its licence (`templates/uplot/README.md` says where it comes from).
-fn chart_library() -> &'static str {
+pub(crate) fn chart_library() -> &'static str {
     concat!(
         "/*\n",
         include_str!("../templates/uplot/LICENSE"),
@@ -80,7 +80,7 @@ pub(crate) fn page_style() -> &'static str {
 }
 
 /// JSON that may stand inside a script element: no `<`, so nothing in it ends the element.
-fn script_json(value: &impl serde::Serialize) -> String {
+pub(crate) fn script_json(value: &impl serde::Serialize) -> String {
     let json = serde_json::to_string(value).expect("chart data is plain JSON");
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

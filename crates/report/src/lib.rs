@@ -20,6 +20,9 @@ pub mod winnow;
 pub mod compare;
 pub mod trials;
 
+// Many results, for all to see, and figures for other tools.
+pub mod board;
+pub mod export;
 // A result on the terminal, as Markdown, for CI servers.
 pub mod junit;
 pub mod markdown;

@@ -41,7 +41,7 @@ pub fn accept(
 
 /// What a browser asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub(crate) struct Request {
     pub method: String,
     pub path: String,
     /// What follows the `?`.

@@ -1,0 +1,48 @@
+//! `kvdyno board` and `kvdyno export`: results for all to see, and for other tools.
+
+use kvdyno_report::board::Board;
+use kvdyno_report::export::{self, Format};
+use kvdyno_report::result::RunResult;
+
+use crate::args::{BoardArguments, ExportArguments, ExportFormat};
+use crate::exit::{Exit, Failure};
+
+/// Makes the site, and names what is not in it.
+///
+/// # Errors
+/// [`Failure`] if no result can be read or the site cannot be written.
+pub fn board(arguments: &BoardArguments) -> Result<Exit, Failure> {
+    let site = &arguments.output;
+    let board = Board::read(&arguments.results, site).map_err(Failure::internal)?;
+    for skipped in board.skipped() {
+        warn_user!("kvdyno: skipped {}: {}", skipped.path, skipped.why);
+    }
+    if board.results() == 0 {
+        return Err(Failure::usage("there is no result to show; name folders of results"));
+    }
+    board.write(site).map_err(Failure::internal)?;
+    say!("Board of {} results: {}", board.results(), site.join("index.html").display());
+    Ok(Exit::Done)
+}
+
+/// Writes the figures of a result.
+///
+/// # Errors
+/// [`Failure`] if it cannot be read or written.
+pub fn export(arguments: &ExportArguments) -> Result<Exit, Failure> {
+    let path = &arguments.result;
+    let result = RunResult::load(path).map_err(Failure::usage)?;
+    let format = match arguments.format {
+        ExportFormat::Bencher => Format::Bencher,
+        ExportFormat::GithubActionBenchmark => Format::GithubActionBenchmark,
+        ExportFormat::Csv => Format::Csv,
+    };
+    let text = export::text(&result, path, format).map_err(Failure::usage)?;
+    match &arguments.output {
+        None => say!("{}", text.trim_end()),
+        Some(to) => std::fs::write(to, text).map_err(|error| {
+            Failure::internal(format!("cannot write {}: {error}; name another file", to.display()))
+        })?,
+    }
+    Ok(Exit::Done)
+}

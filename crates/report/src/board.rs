@@ -1,0 +1,191 @@
+//! The board: a static site of many results, for all to see. One page a suite with every store and machine, one page a
+//! store with its history; each figure links to its report. Nothing is ranked that is not alike, and nothing is hidden.
+
+mod entries;
+mod history;
+mod pages;
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub(crate) use entries::Figure;
+use entries::{Entry, Found};
+use kvdyno_core::shown::plain_lines;
+
+use crate::ranking::store_labels;
+use crate::result::{HistogramError, RESULT_FILE, RunResult};
+use pages::{IndexPage, StorePage, SuitePage};
+use steps::Steps;
+
+/// Folder of the reports in a site.
+const REPORTS: &str = "reports";
+
+/// A site that cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum BoardError {
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}; name another folder with -o")]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A page cannot be made.
+    #[error("the page's template: {0}; report this bug of kvdyno")]
+    Page(#[from] askama::Error),
+}
+
+/// Results, read for a site.
+#[derive(Default)]
+pub struct Board {
+    entries: Vec<Entry>,
+    results: usize,
+    skipped: Vec<Skipped>,
+}
+
+/// A file that is on no page.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Skipped {
+    /// Which.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What became of one file.
+type Read = Result<(String, Vec<Entry>), Skipped>;
+
+impl Board {
+    /// Reads the results at `paths`: folders of results or of trials, folders that hold such folders or one JSON a result,
+    /// or files. Their reports are written to `site`. What cannot be read is skipped and kept by name.
+    ///
+    /// # Errors
+    /// [`BoardError`] if the site cannot be written.
+    pub fn read(paths: &[PathBuf], site: &Path) -> Result<Board, BoardError> {
+        let reports = site.join(REPORTS);
+        fs::create_dir_all(&reports).map_err(|source| unwritable(&reports, source))?;
+        let mut board = Board::default();
+        let mut files = BTreeSet::new();
+        for path in paths {
+            match entries::files(path) {
+                Ok(found) => files.extend(found),
+                Err(why) => board.skipped.push(Skipped { path: path.display().to_string(), why }),
+            }
+        }
+        // Of the same result in two places the one with its files beside it counts.
+        let (whole, bare): (Vec<PathBuf>, Vec<PathBuf>) =
+            files.into_iter().partition(|file| entries::is_whole(file));
+        let mut known = BTreeSet::new();
+        for read in [whole, bare].iter().flat_map(|files| read_all(files, &reports)) {
+            match read {
+                Ok((report, entries)) if known.insert(report.clone()) => {
+                    board.results += 1;
+                    board.entries.extend(entries);
+                }
+                Ok(_) => {}
+                Err(skipped) => board.skipped.push(skipped),
+            }
+        }
+        board.entries.sort_by(|a, b| (&a.when, &a.report).cmp(&(&b.when, &b.report)));
+        board.skipped.sort();
+        Ok(board)
+    }
+
+    /// How many results it shows.
+    #[must_use]
+    pub fn results(&self) -> usize {
+        self.results
+    }
+
+    /// What is on no page.
+    #[must_use]
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// Writes the pages into `site`.
+    ///
+    /// # Errors
+    /// [`BoardError`] if a page cannot be made or written.
+    pub fn write(&self, site: &Path) -> Result<(), BoardError> {
+        let steps = Steps::new();
+        let mut of_suite: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+        let mut of_store: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+        for entry in &self.entries {
+            of_suite.entry(&entry.suite).or_default().push(entry);
+            of_store.entry(&entry.store).or_default().push(entry);
+        }
+        let mut latest = Vec::new();
+        for (name, entries) in &of_store {
+            let page = StorePage::new(name, entries, &steps);
+            latest.extend(page.latest_steps());
+            write_page(site, &pages::store_file(name), &page)?;
+        }
+        for (name, entries) in &of_suite {
+            write_page(site, &pages::suite_file(name), &SuitePage::new(name, entries))?;
+        }
+        write_page(site, "index.html", &IndexPage::new(self, &of_suite, &of_store, latest))
+    }
+}
+
+/// A name, and rate, p50, p99 and p99.9 (ns).
+type Named = (String, [Option<Figure>; 4]);
+
+/// The measured phases of a result that is at `path`, as `suite/store/phase`, each with its rate, p50, p99 and p99.9 (ns).
+///
+/// # Errors
+/// [`HistogramError`] if a histogram cannot be decoded.
+pub(crate) fn figures_of(result: &RunResult, path: &Path) -> Result<Vec<Named>, HistogramError> {
+    let file = if path.is_dir() { path.join(RESULT_FILE) } else { path.to_owned() };
+    let found = Found::new(file, result.clone());
+    let labels = store_labels(result);
+    let named = found.entries()?.into_iter().map(|entry| {
+        let name = format!("{}/{}/{}", entry.suite, labels[entry.number], entry.phase);
+        let plain = |value: Option<f64>| value.map(|value| Figure { value, interval: None });
+        (name, [entry.rate, plain(entry.p50), entry.p99, plain(entry.p99_9)])
+    });
+    Ok(named.collect())
+}
+
+/// Each file's result, in their order; read by as many threads as there are processors.
+fn read_all(files: &[PathBuf], reports: &Path) -> Vec<Read> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = files.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = files
+            .chunks(share)
+            .map(|part| {
+                scope.spawn(|| part.iter().map(|file| read(file, reports)).collect::<Vec<_>>())
+            })
+            .collect();
+        parts.into_iter().flat_map(|part| part.join().expect("a reader ends")).collect()
+    })
+}
+
+fn read(file: &Path, reports: &Path) -> Read {
+    let skipped = |why: String| Skipped { path: file.display().to_string(), why };
+    let found = Found::read(file).map_err(skipped)?;
+    let entries = found.entries().map_err(|error| skipped(error.to_string()))?;
+    if entries.is_empty() {
+        return Err(skipped("no measured phase is over in it".to_owned()));
+    }
+    found.write_report(reports).map_err(skipped)?;
+    Ok((found.report, entries))
+}
+
+fn write_page(site: &Path, name: &str, page: &impl askama::Template) -> Result<(), BoardError> {
+    let path = site.join(name);
+    let text = page.render()?;
+    fs::write(&path, plain_lines(&text).as_bytes()).map_err(|source| unwritable(&path, source))
+}
+
+fn unwritable(path: &Path, source: io::Error) -> BoardError {
+    BoardError::Unwritable { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,361 @@
+//! Results as the board shows them: one entry for each measured phase of each store of each result.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use kvdyno_core::verdict::ConditionFigure;
+use serde_json::Value;
+
+use crate::compare::{ComparedSide, Samples, store_key};
+use crate::files::{INTERVALS_FILE, REPORT_FILE};
+use crate::result::{HistogramError, Level, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun};
+use crate::view::main_row;
+use crate::wording::{difference_stamp, promises};
+
+/// How deep results are looked for in folders.
+const DEEPEST: u32 = 5;
+/// Normal quantile of a 95 % interval.
+const OF_95_PERCENT: f64 = 1.96;
+/// Members of a plan that name or number something, or say who carries it, and change no figure.
+const NAMES_ONLY: [&str; 3] = ["name", "seed", "threads"];
+
+/// A figure and the interval in which it lies with 95 % confidence, as far as the run itself tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figure {
+    pub value: f64,
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A measured phase of a store.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Of its store's run in the result.
+    pub number: usize,
+    pub suite: String,
+    pub phase: String,
+    /// Requests came at a rate that was asked: latency tells, the rate does not.
+    pub is_open: bool,
+    pub store: String,
+    /// How it was set up.
+    pub setup: String,
+    pub version: String,
+    pub machine: String,
+    /// The kvdyno that measured.
+    pub kvdyno: String,
+    /// RFC 3339, UTC.
+    pub when: String,
+    pub durability: String,
+    pub consistency: String,
+    /// Whatever must be equal for a ranking.
+    pub class: Class,
+    pub verdict: Standing,
+    /// Names of the reasons.
+    pub reasons: String,
+    pub rate: Option<Figure>,
+    pub p50: Option<f64>,
+    pub p99: Option<Figure>,
+    pub p99_9: Option<f64>,
+    /// Currency, and what a million operations cost.
+    pub cost: Option<(String, f64)>,
+    /// Name of its report, without an ending.
+    pub report: String,
+}
+
+/// What entries have alike that are ranked together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Class {
+    pub durability: String,
+    pub consistency: String,
+    /// How the suite was changed; empty if it was not.
+    pub stamp: String,
+    pub records: u64,
+    /// Of the phases that were planned.
+    pub plan: u64,
+}
+
+/// Whether an entry may be believed, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Standing {
+    Valid,
+    Suspect,
+    Invalid,
+    /// It did not come to its end.
+    Unfinished,
+}
+
+impl Standing {
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Valid => Level::Valid.name(),
+            Standing::Suspect => Level::Suspect.name(),
+            Standing::Invalid => Level::Invalid.name(),
+            Standing::Unfinished => "unfinished",
+        }
+    }
+
+    fn of(run: &StoreRun) -> Standing {
+        match (&run.status, &run.verdict) {
+            (Status::Complete, Some(verdict)) => match verdict.level {
+                Level::Valid => Standing::Valid,
+                Level::Suspect => Standing::Suspect,
+                Level::Invalid => Standing::Invalid,
+            },
+            _ => Standing::Unfinished,
+        }
+    }
+}
+
+/// A result, and where it was found.
+pub(super) struct Found {
+    pub path: PathBuf,
+    pub result: RunResult,
+    /// Name of its report, without an ending.
+    pub report: String,
+}
+
+/// Files of results at a path: itself, that of its folder, or those in folders below. `Err` if there are none.
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    if path.is_file() {
+        found.push(path.to_owned());
+    } else {
+        gather(path, 0, &mut found);
+    }
+    found.sort();
+    if found.is_empty() { Err("no result.json in it, nor below".to_owned()) } else { Ok(found) }
+}
+
+fn gather(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    let whole = folder.join(RESULT_FILE);
+    if whole.is_file() {
+        return found.push(whole);
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth < DEEPEST && !is_hidden => {
+                gather(&path, depth + 1, found)
+            }
+            // One JSON a result, as a git repository keeps them. A folder of trials has a summary, which is none.
+            Ok(kind) if kind.is_file() && is_json(&path) => found.push(path),
+            _ => {}
+        }
+    }
+}
+
+/// The files beside a result are its own.
+pub(super) fn is_whole(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == RESULT_FILE)
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "json")
+        && path.file_name().is_some_and(|name| name != crate::trials::TRIALS_FILE)
+}
+
+impl Found {
+    /// Reads the result of a file.
+    pub fn read(path: &Path) -> Result<Found, String> {
+        let result = RunResult::load(path).map_err(|error| error.to_string())?;
+        Ok(Found::new(path.to_owned(), result))
+    }
+
+    /// A result that is in this file.
+    pub fn new(path: PathBuf, result: RunResult) -> Found {
+        let mut hash = DefaultHasher::new();
+        // The same result in two places is one.
+        (&result.started, &result.command, result.seed).hash(&mut hash);
+        let runs = result.runs.iter().map(|run| (&run.store.url, &run.ended));
+        runs.for_each(|run| run.hash(&mut hash));
+        let day: String = result.started.chars().take(10).filter(char::is_ascii_digit).collect();
+        let report = format!("{day}-{:016x}", hash.finish());
+        Found { path, result, report }
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// Writes its report into `folder`: the one beside it, or one that is made, if there is none yet.
+    pub fn write_report(&self, folder: &Path) -> Result<(), String> {
+        let to = folder.join(&self.report).with_extension("html");
+        let own = self.folder().join(REPORT_FILE);
+        let written = if is_whole(&self.path) && own.is_file() {
+            fs::copy(&own, &to).map(drop).map_err(|error| error.to_string())
+        } else if to.is_file() {
+            Ok(())
+        } else {
+            // What lies beside a bare file is not its timeline.
+            let nowhere = folder.join(&self.report);
+            let beside = if is_whole(&self.path) { self.folder() } else { &nowhere };
+            let page =
+                crate::html::report(&self.result, beside).map_err(|error| error.to_string())?;
+            fs::write(&to, page).map_err(|error| error.to_string())
+        };
+        written.map_err(|error| format!("{}: {error}", to.display()))
+    }
+
+    /// Its entries.
+    pub fn entries(&self) -> Result<Vec<Entry>, HistogramError> {
+        let result = &self.result;
+        let folder = self.folder();
+        let has_intervals = is_whole(&self.path) && folder.join(INTERVALS_FILE).is_file();
+        let samples = match has_intervals {
+            true => Samples::read(folder, result)?,
+            false => Samples::default(),
+        };
+        let mut entries = Vec::new();
+        for (number, run) in result.runs.iter().enumerate() {
+            let measured = run.phases.iter().filter(|phase| {
+                !phase.prepares() && phase.probe.is_none() && !phase.name.ends_with(":read-back")
+            });
+            for phase in measured {
+                let errors = errors(&samples, number, phase);
+                entries.push(Entry { number, ..self.entry(run, phase, errors)? });
+            }
+            for search in run.capacity.iter().filter(|search| search.carried.is_some()) {
+                let rate = search.carried.map(|value| Figure { value, interval: None });
+                let phase = format!("{} ({})", search.phase, search.conditions);
+                entries.push(Entry {
+                    phase,
+                    rate,
+                    cost: cost(result, search.carried),
+                    ..self.blank(run)
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn entry(
+        &self,
+        run: &StoreRun,
+        phase: &PhaseResult,
+        [of_rate, of_p99]: [Option<f64>; 2],
+    ) -> Result<Entry, HistogramError> {
+        let row = main_row(phase)?;
+        let figure = |value: Option<f64>, error: Option<f64>| {
+            let value = value.filter(|value| *value > 0.0)?;
+            let interval = error.map(|error| {
+                let factor = (OF_95_PERCENT * error).exp();
+                (value / factor, value * factor)
+            });
+            Some(Figure { value, interval })
+        };
+        let steers = phase.open();
+        Ok(Entry {
+            phase: phase.name.clone(),
+            is_open: steers,
+            rate: figure(row.rate, of_rate),
+            p50: row.latency.p50,
+            p99: figure(row.latency.p99, of_p99),
+            p99_9: row.latency.p99_9,
+            cost: cost(&self.result, row.rate.filter(|_| !steers)),
+            ..self.blank(run)
+        })
+    }
+
+    /// All that is not of a phase.
+    fn blank(&self, run: &StoreRun) -> Entry {
+        let result = &self.result;
+        let (durability, consistency) = promises(run);
+        let host = &result.host;
+        let cpu = host.cpu.as_deref().unwrap_or(&host.architecture);
+        let cores = host.cores.map_or(String::new(), |cores| format!(" × {cores}"));
+        let build = result.kvdyno.git.as_ref().unwrap_or(&result.kvdyno.version);
+        let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
+        let mut names: Vec<&str> = reasons
+            .filter(|reason| reason.level != Level::Valid)
+            .map(|reason| reason.name.as_str())
+            .collect();
+        names.dedup();
+        Entry {
+            number: 0,
+            suite: result.suite.name.clone(),
+            phase: String::new(),
+            is_open: false,
+            store: run.store.name.clone(),
+            setup: store_key(run),
+            version: run.store.version.clone().unwrap_or_default(),
+            machine: format!("{cpu}{cores}"),
+            kvdyno: build.clone(),
+            when: result.started.clone(),
+            class: Class::of(result, run),
+            durability,
+            consistency,
+            verdict: Standing::of(run),
+            reasons: names.join(", "),
+            rate: None,
+            p50: None,
+            p99: None,
+            p99_9: None,
+            cost: None,
+            report: self.report.clone(),
+        }
+    }
+}
+
+impl Class {
+    fn of(result: &RunResult, run: &StoreRun) -> Class {
+        let mut hash = DefaultHasher::new();
+        let mut plan = result.suite.plan["phases"].clone();
+        unnamed(&mut plan);
+        plan.to_string().hash(&mut hash);
+        Class {
+            durability: run.store.durability.level.describe().to_owned(),
+            consistency: run.store.consistency.level.describe().into_owned(),
+            stamp: difference_stamp(result).unwrap_or_default(),
+            records: run.dataset.map_or(0, |dataset| dataset.capacity),
+            plan: hash.finish(),
+        }
+    }
+
+    /// In words.
+    pub fn text(&self) -> String {
+        let records = kvdyno_core::ground::numbers::grouped(self.records as f64);
+        let mut text = format!(
+            "durability {}, consistency {}, {records} records",
+            self.durability, self.consistency
+        );
+        if !self.stamp.is_empty() {
+            text += &format!("; {}", self.stamp);
+        }
+        text
+    }
+}
+
+/// Takes away what is told of a plan and changes no figure; of its phases and whatever is in them.
+fn unnamed(plan: &mut Value) {
+    match plan {
+        Value::Array(parts) => parts.iter_mut().for_each(unnamed),
+        Value::Object(members) => {
+            members.retain(|name, _| !NAMES_ONLY.contains(&name.as_str()));
+            members.values_mut().for_each(unnamed);
+        }
+        _ => {}
+    }
+}
+
+/// Standard errors of the logarithms of rate and p99, where the run's intervals tell them.
+fn errors(samples: &Samples, run: usize, phase: &PhaseResult) -> [Option<f64>; 2] {
+    let slots = samples.phase(run, phase.index).of(|_| true);
+    if slots.len() < 3 {
+        return [None, None];
+    }
+    let side = ComparedSide::new(&[slots]);
+    let figures = [ConditionFigure::Rate, ConditionFigure::Percentile(99_000)];
+    let estimates = side.estimates(&figures, 1);
+    let within = |at: usize| {
+        let error = estimates.get(at).map(|estimate| estimate.within);
+        error.filter(|error| error.is_finite())
+    };
+    [within(0), within(1)]
+}
+
+/// What a million operations cost at a rate.
+fn cost(result: &RunResult, rate: Option<f64>) -> Option<(String, f64)> {
+    let (cost, rate) = (result.cost.as_ref()?, rate.filter(|rate| *rate > 0.0)?);
+    Some((cost.currency.clone(), cost.hourly() / (rate * 3_600.0) * 1e6))
+}

@@ -1,0 +1,367 @@
+//! What the pages of the board are filled with.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use askama::Template;
+
+use super::entries::{Class, Entry, Figure, Standing};
+use super::history::{Drawn, HistoryChart, Kin, ToldStep, chart, day};
+use super::steps::Steps;
+use super::{Board, REPORTS, Skipped};
+use crate::html::{chart_library, page_style, script_json};
+use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
+
+/// Most steps, and most files that were skipped, on the first page, the latest and the first; how many there are is told.
+const MOST_LISTED: usize = 50;
+
+const STYLE: &str = include_str!("../../templates/board/board.css");
+const SCRIPT: &str = include_str!("../../templates/board/board.js");
+const HISTORY_SCRIPT: &str = concat!(
+    include_str!("../../templates/page/charts.js"),
+    include_str!("../../templates/board/history.js")
+);
+const CHART_STYLE: &str = include_str!("../../templates/uplot/uPlot.min.css");
+
+/// Name of a suite's page.
+pub(super) fn suite_file(name: &str) -> String {
+    format!("suite-{}.html", slug(name))
+}
+
+/// Name of a store's page.
+pub(super) fn store_file(name: &str) -> String {
+    format!("store-{}.html", slug(name))
+}
+
+/// A name that files can have: plain ones stay, others are told apart by a number.
+fn slug(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !name.is_empty() && name.len() <= 60 && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let plain: String =
+        name.to_ascii_lowercase().chars().filter(|c| is_plain(*c)).take(40).collect();
+    let number = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{plain}-{number:016x}")
+}
+
+/// The first page.
+#[derive(Template)]
+#[template(path = "board/index.html")]
+pub(super) struct IndexPage {
+    results: usize,
+    lists: [(&'static str, &'static str, Vec<Listed>); 2],
+    steps: Vec<ListedStep>,
+    steps_in_all: usize,
+    skipped: Vec<Skipped>,
+    skipped_in_all: usize,
+    board_style: &'static str,
+    style: &'static str,
+    script: &'static str,
+}
+
+/// A suite or a store.
+struct Listed {
+    name: String,
+    file: String,
+    /// What it has: stores of a suite, suites of a store.
+    has: String,
+    results: usize,
+    latest: String,
+}
+
+/// A step, and whose it is.
+#[derive(Clone)]
+pub(super) struct ListedStep {
+    step: ToldStep,
+    store: String,
+    file: String,
+    place: String,
+}
+
+impl IndexPage {
+    pub fn new(
+        board: &Board,
+        of_suite: &BTreeMap<&str, Vec<&Entry>>,
+        of_store: &BTreeMap<&str, Vec<&Entry>>,
+        mut steps: Vec<ListedStep>,
+    ) -> IndexPage {
+        let listed = |name: &str, file: String, entries: &[&Entry], other: fn(&Entry) -> &str| {
+            let has: BTreeSet<&str> = entries.iter().map(|entry| other(entry)).collect();
+            let results: BTreeSet<&str> =
+                entries.iter().map(|entry| entry.report.as_str()).collect();
+            let mut named: Vec<&str> = has.iter().copied().take(12).collect();
+            if has.len() > named.len() {
+                named.push("…");
+            }
+            Listed {
+                name: name.to_owned(),
+                file,
+                has: named.join(", "),
+                results: results.len(),
+                latest: entries.last().map_or(String::new(), |entry| day(entry)),
+            }
+        };
+        let suites = of_suite
+            .iter()
+            .map(|(name, entries)| listed(name, suite_file(name), entries, |entry| &entry.store));
+        let stores = of_store
+            .iter()
+            .map(|(name, entries)| listed(name, store_file(name), entries, |entry| &entry.suite));
+        steps.sort_by(|a, b| b.step.when.cmp(&a.step.when));
+        let steps_in_all = steps.len();
+        steps.truncate(MOST_LISTED);
+        IndexPage {
+            results: board.results,
+            lists: [("Suites", "stores", suites.collect()), ("Stores", "suites", stores.collect())],
+            steps,
+            steps_in_all,
+            skipped: board.skipped.iter().take(MOST_LISTED).cloned().collect(),
+            skipped_in_all: board.skipped.len(),
+            board_style: STYLE,
+            style: page_style(),
+            script: SCRIPT,
+        }
+    }
+}
+
+/// The page of a suite: what is alike is in one ranking.
+#[derive(Template)]
+#[template(path = "board/suite.html")]
+pub(super) struct SuitePage {
+    name: String,
+    classes: Vec<ClassCard>,
+    stores: BTreeSet<String>,
+    machines: BTreeSet<String>,
+    has_costs: bool,
+    board_style: &'static str,
+    style: &'static str,
+    script: &'static str,
+}
+
+/// What may be ranked together.
+struct ClassCard {
+    text: String,
+    tables: Vec<Table>,
+}
+
+/// A phase.
+struct Table {
+    phase: String,
+    is_open: bool,
+    rows: Vec<Row>,
+}
+
+/// A cell: what it shows, and what it is sorted by.
+struct Cell {
+    text: String,
+    value: String,
+}
+
+struct Row {
+    place: Option<usize>,
+    store: String,
+    store_file: String,
+    setup: String,
+    version: String,
+    machine: String,
+    /// Rate, p50, p99, p99.9, cost.
+    cells: [Cell; 5],
+    standing: &'static str,
+    reasons: String,
+    durability: String,
+    consistency: String,
+    when: String,
+    kvdyno: String,
+    report: String,
+    /// Results of this setup, version and machine with this verdict.
+    results: usize,
+}
+
+impl SuitePage {
+    pub fn new(name: &str, entries: &[&Entry]) -> SuitePage {
+        let mut classes: BTreeMap<&Class, BTreeMap<&str, Vec<&Entry>>> = BTreeMap::new();
+        for entry in entries {
+            let phases = classes.entry(&entry.class).or_default();
+            phases.entry(&entry.phase).or_default().push(entry);
+        }
+        let texts: Vec<String> = classes.keys().map(|class| class.text()).collect();
+        let cards = classes.values().enumerate().map(|(at, phases)| {
+            let same = texts.iter().filter(|text| **text == texts[at]).count();
+            let before = texts[..at].iter().filter(|text| **text == texts[at]).count();
+            let text = match same {
+                1 => texts[at].clone(),
+                // The suite's phases were others at other times.
+                _ => format!("{}; plan {} of {same}", texts[at], before + 1),
+            };
+            let tables = phases.iter().map(|(phase, entries)| table(phase, entries));
+            ClassCard { text, tables: tables.collect() }
+        });
+        SuitePage {
+            name: name.to_owned(),
+            classes: cards.collect(),
+            stores: entries.iter().map(|entry| entry.store.clone()).collect(),
+            machines: entries.iter().map(|entry| entry.machine.clone()).collect(),
+            has_costs: entries.iter().any(|entry| entry.cost.is_some()),
+            board_style: STYLE,
+            style: page_style(),
+            script: SCRIPT,
+        }
+    }
+}
+
+fn table(phase: &str, entries: &[&Entry]) -> Table {
+    // The newest of each, and of each verdict, so that none hides another.
+    let mut newest: BTreeMap<_, (&Entry, usize)> = BTreeMap::new();
+    for entry in entries {
+        let key = (&entry.store, &entry.setup, &entry.version, &entry.machine, entry.verdict);
+        let known = newest.entry(key).or_insert((entry, 0));
+        *known = (entry, known.1 + 1);
+    }
+    let is_open = entries.iter().any(|entry| entry.is_open);
+    let mut all: Vec<(&Entry, usize)> = newest.into_values().collect();
+    let figure = |entry: &Entry| match is_open {
+        true => entry.p99.map_or(f64::INFINITY, |figure| figure.value),
+        false => -entry.rate.map_or(0.0, |figure| figure.value),
+    };
+    all.sort_by(|(a, _), (b, _)| {
+        (a.verdict, figure(a)).partial_cmp(&(b.verdict, figure(b))).expect("figures are numbers")
+    });
+    let rows = all.iter().enumerate().map(|(at, (entry, results))| {
+        let place = (entry.verdict == Standing::Valid).then_some(at + 1);
+        row(entry, place, *results)
+    });
+    Table { phase: phase.to_owned(), is_open, rows: rows.collect() }
+}
+
+fn row(entry: &Entry, place: Option<usize>, results: usize) -> Row {
+    let latency = |value: Option<f64>| {
+        cell(value.map(|value| Figure { value, interval: None }), duration_text)
+    };
+    let cost = entry.cost.as_ref().map(|(currency, cost)| Cell {
+        text: format!("{} {currency}", significant(*cost)),
+        value: cost.to_string(),
+    });
+    Row {
+        place,
+        store: entry.store.clone(),
+        store_file: store_file(&entry.store),
+        setup: entry.setup.clone(),
+        version: entry.version.clone(),
+        machine: entry.machine.clone(),
+        cells: [
+            cell(entry.rate, grouped),
+            latency(entry.p50),
+            cell(entry.p99, duration_text),
+            latency(entry.p99_9),
+            cost.unwrap_or_else(|| cell(None, grouped)),
+        ],
+        standing: entry.verdict.name(),
+        reasons: entry.reasons.clone(),
+        durability: entry.durability.clone(),
+        consistency: entry.consistency.clone(),
+        when: day(entry),
+        kvdyno: entry.kvdyno.clone(),
+        report: format!("{REPORTS}/{}.html", entry.report),
+        results,
+    }
+}
+
+fn cell(figure: Option<Figure>, shown: fn(f64) -> String) -> Cell {
+    let Some(Figure { value, interval }) = figure else {
+        return Cell { text: "–".to_owned(), value: String::new() };
+    };
+    let text = match interval {
+        Some((low, high)) => format!("{} ({} to {})", shown(value), shown(low), shown(high)),
+        None => shown(value),
+    };
+    Cell { text, value: value.to_string() }
+}
+
+/// The page of a store: what its figures were over time.
+#[derive(Template)]
+#[template(path = "board/store.html")]
+pub(super) struct StorePage {
+    name: String,
+    histories: Vec<HistoryCard>,
+    data: String,
+    chart_style: &'static str,
+    board_style: &'static str,
+    style: &'static str,
+    library: &'static str,
+    history_script: &'static str,
+    script: &'static str,
+}
+
+struct HistoryCard {
+    suite: String,
+    suite_file: String,
+    phase: String,
+    setup: String,
+    machine: String,
+    class: String,
+    steps: Vec<ToldStep>,
+    charts: Vec<&'static str>,
+    rows: Vec<Row>,
+}
+
+impl StorePage {
+    pub fn new(name: &str, entries: &[&Entry], steps: &Steps) -> StorePage {
+        let mut kin: BTreeMap<Kin, Vec<&Entry>> = BTreeMap::new();
+        for entry in entries {
+            kin.entry(Kin::of(entry)).or_default().push(entry);
+        }
+        let mut charts: Vec<Vec<HistoryChart>> = Vec::new();
+        let histories = kin.into_iter().map(|(kin, entries)| {
+            let figures: &[Drawn] = match entries.iter().any(|entry| entry.is_open) {
+                true => &[Drawn::P99],
+                false => &[Drawn::Rate, Drawn::P99],
+            };
+            let has = |drawn: &&Drawn| match drawn {
+                Drawn::Rate => entries.iter().any(|entry| entry.rate.is_some()),
+                Drawn::P99 => entries.iter().any(|entry| entry.p99.is_some()),
+            };
+            let drawn = figures.iter().filter(has).map(|drawn| chart(&entries, *drawn, steps));
+            let (drawn, told): (Vec<HistoryChart>, Vec<Vec<ToldStep>>) = drawn.unzip();
+            let card = HistoryCard {
+                suite_file: suite_file(&kin.suite),
+                suite: kin.suite,
+                phase: kin.phase,
+                setup: kin.setup,
+                machine: kin.machine,
+                class: kin.class.text(),
+                steps: told.into_iter().flatten().collect(),
+                charts: drawn.iter().map(|chart| chart.title).collect(),
+                rows: entries.iter().rev().map(|entry| row(entry, None, 1)).collect(),
+            };
+            charts.push(drawn);
+            card
+        });
+        let histories = histories.collect();
+        StorePage {
+            name: name.to_owned(),
+            histories,
+            data: script_json(&charts),
+            chart_style: CHART_STYLE,
+            board_style: STYLE,
+            style: page_style(),
+            library: chart_library(),
+            history_script: HISTORY_SCRIPT,
+            script: SCRIPT,
+        }
+    }
+
+    /// The steps of all histories, for the first page.
+    pub fn latest_steps(&self) -> Vec<ListedStep> {
+        let told = self.histories.iter().flat_map(|history| {
+            history.steps.iter().map(|step| ListedStep {
+                step: step.clone(),
+                store: self.name.clone(),
+                file: store_file(&self.name),
+                place: format!("{}, {}, {}", history.suite, history.phase, history.setup),
+            })
+        });
+        told.collect()
+    }
+}
