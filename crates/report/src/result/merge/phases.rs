@@ -81,9 +81,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
     unite_series(mine, series)?;
     unite_errors(&mut mine.errors, errors);
     mine.workers.extend(workers);
-    for (mine, theirs) in mine.issued.iter_mut().zip(issued) {
-        add(mine, theirs);
-    }
+    mine.issued.iter_mut().zip(issued).for_each(|(mine, theirs)| add(mine, theirs));
     mine.records = mine.records.max(records);
     if let Some(theirs) = &tally {
         mine.tally.get_or_insert_default().add(theirs);
@@ -181,6 +179,7 @@ fn shift(phase: &mut PhaseResult, by: u64) {
     for UnaskedNode { node: _, from_ns, to_ns } in &mut phase.unasked {
         [from_ns, to_ns].into_iter().for_each(|at| add(at, by));
     }
+    phase.steered.iter_mut().for_each(|steered| add(&mut steered.at_ns, by));
     phase.course.iter_mut().for_each(|course| shift_course(course, by));
     if let Some(violation) = phase.linearizability.iter_mut().find_map(|l| l.violation.as_mut()) {
         for RequestResult { write: _, version: _, sent_ns, answered_ns, failed: _ } in
