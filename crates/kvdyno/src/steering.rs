@@ -32,19 +32,19 @@ pub enum SteeringOrder {
 }
 
 /// What became of an order: in words what was done, or why it was not.
-pub type Answer = Result<String, String>;
+pub type SteeringAnswer = Result<String, String>;
 
 /// An order that waits for its answer.
-pub struct Asked {
+pub struct WaitingOrder {
     /// What is to be done.
     pub order: SteeringOrder,
-    answer: SyncSender<Answer>,
+    answer: SyncSender<SteeringAnswer>,
 }
 
 /// Hands orders to the phase that goes on.
 #[derive(Default)]
 pub struct Steering {
-    waiting: Mutex<VecDeque<Asked>>,
+    waiting: Mutex<VecDeque<WaitingOrder>>,
     /// The user's wish to stop, once there is a run.
     interrupt: Mutex<Option<Arc<Interrupt>>>,
 }
@@ -59,7 +59,7 @@ impl Steering {
     ///
     /// # Errors
     /// Why it was not done.
-    pub fn ask(&self, order: SteeringOrder) -> Answer {
+    pub fn ask(&self, order: SteeringOrder) -> SteeringAnswer {
         let (answer, told) = sync_channel(1);
         let stops = order == SteeringOrder::StopRun;
         {
@@ -67,7 +67,7 @@ impl Steering {
             if waiting.len() >= MOST_WAITING {
                 return Err("too many orders wait".to_owned());
             }
-            waiting.push_back(Asked { order, answer });
+            waiting.push_back(WaitingOrder { order, answer });
         }
         match told.recv_timeout(PATIENCE) {
             Ok(answer) => answer,
@@ -86,14 +86,14 @@ impl Steering {
     }
 
     /// The next order, for who carries it out.
-    pub fn next(&self) -> Option<Asked> {
+    pub fn next(&self) -> Option<WaitingOrder> {
         locked(&self.waiting).pop_front()
     }
 }
 
-impl Asked {
+impl WaitingOrder {
     /// Tells what became of it.
-    pub fn answer(self, answer: Answer) {
+    pub fn answer(self, answer: SteeringAnswer) {
         // Whoever has gone does not want to know.
         let _ = self.answer.send(answer);
     }

@@ -10,9 +10,9 @@ use super::schedule::{due_after, first_due};
 use crate::measure::{Nanos, now};
 use crate::workload::RateChange;
 
-/// Among how many processes a phase is spread, and how long an order takes to reach all of them.
+/// How many processes carry a phase, and how long an order takes to reach all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spread {
+pub struct Carriers {
     /// Processes that carry the phase, from 1.
     pub processes: u32,
     /// An order is known everywhere after this.
@@ -29,7 +29,7 @@ impl Job {
         &self,
         group: usize,
         rate: f64,
-        spread: Spread,
+        carriers: Carriers,
     ) -> Result<RateChange, String> {
         let (Some((plan, _)), Some(&(start, workers))) = (self.groups.get(group), self.begun.get())
         else {
@@ -39,13 +39,13 @@ impl Job {
             return Err("a rate is above 0 and at most 1G/s".to_owned());
         }
         let orders = &self.rates[group];
-        let known = now().saturating_sub(start) + spread.notice.as_nanos() as Nanos;
+        let known = now().saturating_sub(start) + carriers.notice.as_nanos() as Nanos;
         let due = first_due(&plan.arrival, &orders.all(), known);
         let due = due.ok_or("its clients send the next request when the last is answered")?;
         // What idle clients hold already, and what lanes have looked at.
         let (clients, lanes) = (u64::from(plan.clients), workers as u64);
         let mut ahead = clients + 2 * lanes;
-        if spread.processes > 1 {
+        if carriers.processes > 1 {
             // Lanes of owners look further, and over ids that are others'.
             ahead = 4 * (ahead + 4 * lanes) + 64;
         }

@@ -5,15 +5,17 @@ mod calibrated;
 mod faults;
 mod keys;
 mod kinds;
+mod most_requests;
 
 use std::time::Duration;
 
 use crate::workload::{
-    Arrival, Course, Curve, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, Mix,
-    Part, PhasePlan, SizeModel, ValueModel,
+    Arrival, Curve, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, Mix, Part,
+    PhasePlan, SizeModel, ValueModel,
 };
 
 use self::kinds::{needs_records, quietened, reads_something};
+use self::most_requests::most_requests;
 use super::document::{Document, Mark};
 use super::error::{Problem, SuiteError};
 use super::file::{
@@ -30,10 +32,6 @@ use crate::ground::units::{format_count, parse_share};
 const GRACE: Duration = Duration::from_secs(60);
 /// The hard bound of a phase that stops by requests. The longest published one took 13.3 hours.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-/// No store makes more records a second: bounds the requests of a phase that inserts for a time.
-const MOST_A_SECOND: f64 = 5e6;
-/// The least such bound.
-const LEAST_BOUND: u64 = 10_000_000;
 /// Up to this many records, all are read back after the last phase that writes.
 const READ_BACK_RECORDS: u64 = 1_000_000;
 /// Most bytes of values in a batch: some eight of them in flight are to be answered within the usual time-out.
@@ -578,25 +576,4 @@ impl Draft<'_> {
     fn share(&self, all: u32) -> u32 {
         self.share_of(all.into()) as u32
     }
-}
-
-/// More requests than a phase can make in its duration.
-fn most_requests(arrival: &Arrival, duration: Duration) -> u64 {
-    let rate = match arrival {
-        Arrival::Closed => MOST_A_SECOND,
-        Arrival::Constant { rate } => *rate,
-        // Ten standard deviations above the mean, and some for small means.
-        Arrival::Poisson { rate } => {
-            let mean = rate * duration.as_secs_f64();
-            return (mean + 10.0 * mean.sqrt() + 100.0).min(MOST as f64) as u64;
-        }
-        Arrival::Ramp { from, to, .. } => from.max(*to),
-        Arrival::Curve { curve, poisson } => {
-            let mean = Course::of(curve).due_by(duration.as_secs_f64());
-            let spread = if *poisson { 10.0 * mean.sqrt() + 100.0 } else { 1.0 };
-            return (mean + spread).min(MOST as f64) as u64;
-        }
-    };
-    let requests = (rate * duration.as_secs_f64()).min(MOST as f64) as u64 + 1;
-    if arrival.is_open() { requests } else { requests.max(LEAST_BOUND) }
 }

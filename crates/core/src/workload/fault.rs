@@ -4,24 +4,22 @@
 mod action;
 mod aim;
 mod cut;
-mod disk;
 mod kind;
 mod plan;
-mod repair;
 mod slowness;
 mod values;
 
 pub use action::NodeAction;
 pub use aim::{NodeSelector, Whom};
 pub use cut::{CutFrom, Sides, Way};
-pub use disk::{
-    Access, BIT_ROT, DISK_ERROR, DISK_LIES, DISK_SLOW, DISK_STALL, DiskTrouble, Lose, Misbehaviour,
+pub use kind::disk::{
+    Access, BIT_ROT, DISK_ERROR, DISK_LIES, DISK_SLOW, DISK_STALL, Lose, Misbehaviour,
 };
+pub use kind::repair::{DiskTrouble, Repair, Trouble};
 pub use kind::{
     ADD, Ability, COMPACT, DISK_FULL, Fate, FaultKind, Harm, KILL, LOSSY, Needs, NodeFault,
     PARTITION, PAUSE, POWER, REMOVE, RESTART, REWRITE, SLOW, STOP,
 };
 pub use plan::{Condition, FaultPlan};
-pub use repair::{Repair, Trouble};
 pub use slowness::Slowness;
 pub use values::{FaultField, FaultValues, FieldForm, FieldValue, Nonsense};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kvdyno_core::ground::units::parse_rate;
-use kvdyno_core::load::{Interrupt, Job, Spread};
+use kvdyno_core::load::{Carriers, Interrupt, Job};
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
 use kvdyno_report::result::SteeredResult;
 
-use crate::steering::{Answer, Steering, SteeringOrder};
+use crate::steering::{Steering, SteeringAnswer, SteeringOrder};
 
 /// Until an order is known to all workers of this process, and of agents.
 const NOTICE: Duration = Duration::from_millis(100);
@@ -85,8 +85,8 @@ impl Wheel<'_> {
 
     fn change_rate(&self, group: usize, rate: &str) -> Result<(SteeredResult, String), String> {
         let rate = parse_rate(rate).map_err(|error| format!("{error}; {}", error.hint()))?;
-        let spread = Spread { processes: self.agents.unwrap_or(1), notice: self.notice() };
-        let change = self.job.change_rate(group, rate, spread)?;
+        let carriers = Carriers { processes: self.agents.unwrap_or(1), notice: self.notice() };
+        let change = self.job.change_rate(group, rate, carriers)?;
         let at = self.job.due_of(group, change).unwrap_or(0);
         let steered = SteeredResult::of_rate(group, change, at);
         let text = steered.text();
@@ -108,7 +108,7 @@ impl Wheel<'_> {
 impl Drop for Wheel<'_> {
     fn drop(&mut self) {
         while let Some(asked) = self.steering.and_then(Steering::next) {
-            let answer: Answer = Err("the phase is over".to_owned());
+            let answer: SteeringAnswer = Err("the phase is over".to_owned());
             asked.answer(answer);
         }
     }

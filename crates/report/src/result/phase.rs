@@ -1,5 +1,6 @@
 //! One phase in a result: what was planned for it and what it measured.
 
+mod group;
 mod hits;
 
 use std::time::SystemTime;
@@ -11,9 +12,10 @@ use kvdyno_core::measure::{
 use kvdyno_core::store::{Certainty, ErrorClass};
 use kvdyno_core::suite::{self, Plan};
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Tally};
-use kvdyno_core::workload::{GroupPlan, Kind, PhasePlan, SizeModel};
+use kvdyno_core::workload::{Kind, PhasePlan};
 use serde::{Deserialize, Serialize};
 
+pub use group::GroupResult;
 pub use hits::DrainedGets;
 
 use super::account::{FaultAccount, StaleAccount, Unavailable, WriteAccount};
@@ -138,27 +140,6 @@ pub struct PhaseResult {
     /// What was done to it by hand while it ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steered: Vec<SteeredResult>,
-}
-
-/// A client group of a phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct GroupResult {
-    /// Name in reports.
-    pub name: String,
-    /// Request slots.
-    pub clients: u32,
-    /// Clients that share a connection.
-    pub pipeline: u32,
-    /// Requests have a due time of their own.
-    pub open: bool,
-    /// Requests a second asked for; `None` for closed arrivals and rates that change.
-    pub rate: Option<f64>,
-    /// Rates that change: how, as a suite writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub curve: Option<String>,
-    /// Seed of the value sizes, where they have one of their own.
-    pub value_seed: Option<i64>,
 }
 
 /// One kind of operation of one group.
@@ -473,29 +454,6 @@ impl Published {
             failures: row.fail.map(|n| n as u64),
             clients: row.threads.map(|n| n as u32),
             value_seed: row.value_seed.map(|n| n as i64),
-        }
-    }
-}
-
-impl GroupResult {
-    fn new(plan: &GroupPlan) -> GroupResult {
-        let seed = match plan.values.size {
-            SizeModel::JavaUniform { seed, .. } => Some(seed),
-            _ => plan.values.seed.and_then(|seed| i64::try_from(seed).ok()),
-        };
-        // What only reads or deletes has no sizes of values.
-        let puts = |&(kind, _): &(Kind, u16)| !kind.read_only() && kind != Kind::Delete;
-        GroupResult {
-            name: plan.name.clone(),
-            clients: plan.clients,
-            pipeline: plan.pipeline,
-            open: plan.arrival.is_open(),
-            rate: plan.arrival.constant_rate().and_then(finite),
-            curve: match plan.arrival.constant_rate() {
-                Some(_) => None,
-                None => plan.arrival.curve().map(|curve| curve.to_string()),
-            },
-            value_seed: seed.filter(|_| plan.mix.parts.iter().any(puts)),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::kind::repair::Repair;
 use super::kind::{Fate, NodeFault};
-use super::repair::Repair;
 
 /// What a testbed can be told to do to nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

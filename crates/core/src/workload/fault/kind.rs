@@ -3,14 +3,15 @@
 //! deployment files and reports know kinds from here alone. To add one: a variant of [`NodeFault`], its
 //! [`FaultKind`], and a line in [`FaultKind::ALL`]; how it is done is the testbed's (`acting.rs`).
 
+pub(super) mod disk;
+pub(super) mod repair;
+
 use serde::{Deserialize, Serialize};
 
+use self::disk::{BIT_ROT, DISK_ERROR, DISK_LIES, DISK_SLOW, DISK_STALL, LOSE, Lose, Misbehaviour};
+use self::repair::{Repair, Trouble};
 use super::aim::{NodeSelector, Whom};
 use super::cut::{CutFrom, Sides, Way};
-use super::disk::{
-    BIT_ROT, DISK_ERROR, DISK_LIES, DISK_SLOW, DISK_STALL, LOSE, Lose, Misbehaviour,
-};
-use super::repair::{Repair, Trouble};
 use super::slowness::Slowness;
 use super::values::{FaultField, FaultValues, FieldForm, Nonsense};
 

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::disk::DiskTrouble;
-use super::kind::{Fate, LOSSY, PARTITION, SLOW};
+use super::{Fate, LOSSY, PARTITION, SLOW};
 
 /// What puts right what a fault did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +31,36 @@ pub enum Trouble {
     Lossy,
     /// [`SLOW`].
     Slow,
+}
+
+/// What is wrong with a disk: how it misbehaves, without how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskTrouble {
+    /// It answers flushes and does not do them.
+    Lies,
+    /// Writes and flushes take longer.
+    Slow,
+    /// It answers nothing.
+    Stall,
+    /// It refuses what it is asked for.
+    Error,
+    /// Bits of what it stores or reads flip.
+    Rot,
+}
+
+impl DiskTrouble {
+    /// What a file system and a store have in memory of such a disk is no longer what is on it: the node is
+    /// started again on a file system that is mounted again.
+    #[must_use]
+    pub fn renews(self) -> bool {
+        matches!(self, DiskTrouble::Error | DiskTrouble::Rot)
+    }
+
+    /// The node's process after the repair.
+    fn fate(self) -> Fate {
+        if self.renews() { Fate::Renewed } else { Fate::Untouched }
+    }
 }
 
 impl Repair {

@@ -1,13 +1,13 @@
 //! How a node's disk misbehaves: what a cut of power takes of what it was handed, and what else disks do. Each kind
-//! of fault is told whole here, as the others are in `kind.rs`.
+//! of fault is told whole here, as the others are in the file above.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Fate, FaultKind, Needs, NodeFault};
-use super::repair::Repair;
-use super::values::{FaultField, FaultValues, FieldForm, Nonsense};
+use super::super::values::{FaultField, FaultValues, FieldForm, Nonsense};
+use super::repair::{DiskTrouble, Repair};
+use super::{Fate, FaultKind, Needs, NodeFault};
 
 /// What a cut of power takes beside what the system has not handed to the disk yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,36 +97,6 @@ pub enum Misbehaviour {
         /// In which share of these one bit flips.
         share: f64,
     },
-}
-
-/// What is wrong with a disk: [`Misbehaviour`] without how much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DiskTrouble {
-    /// [`DISK_LIES`].
-    Lies,
-    /// [`DISK_SLOW`].
-    Slow,
-    /// [`DISK_STALL`].
-    Stall,
-    /// [`DISK_ERROR`].
-    Error,
-    /// [`BIT_ROT`].
-    Rot,
-}
-
-impl DiskTrouble {
-    /// What a file system and a store have in memory of such a disk is no longer what is on it: the node is
-    /// started again on a file system that is mounted again.
-    #[must_use]
-    pub fn renews(self) -> bool {
-        matches!(self, DiskTrouble::Error | DiskTrouble::Rot)
-    }
-
-    /// The node's process after the repair.
-    pub(super) fn fate(self) -> Fate {
-        if self.renews() { Fate::Renewed } else { Fate::Untouched }
-    }
 }
 
 impl Misbehaviour {
