@@ -94,7 +94,7 @@ pub fn ensure_all() -> Result<(), StepFailure> {
 fn testbed_software() -> Vec<&'static Software> {
     let kinds = kvdyno_testbed::registry::kinds().iter();
     let all = kinds.flat_map(|kind| kind.software.iter().copied());
-    let all = all.chain(kvdyno_testbed::NETWORK_SOFTWARE);
+    let all = all.chain(kvdyno_testbed::NETWORK_SOFTWARE).chain(kvdyno_testbed::DISK_SOFTWARE);
     all.filter(|software| !matches!(software.source, SoftwareSource::Named { .. })).collect()
 }
 
