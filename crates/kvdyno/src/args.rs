@@ -525,6 +525,12 @@ pub struct CheckArguments {
     /// Store to check, too.
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
+    /// Tell how many machines like this one a suite needs to send its load.
+    #[arg(long = "for", value_name = "SUITE")]
+    pub suite: Option<String>,
+    /// Rate that they are to send, where the suite names none: 100k/s.
+    #[arg(long, value_name = "RATE", requires = "suite", value_parser = hinted(units::parse_rate))]
+    pub rate: Option<f64>,
     /// Folder whose disk is checked.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,

@@ -1,5 +1,7 @@
 //! `kvdyno check`: is this machine, is this store fit to measure? A smoke test before the real one.
 
+mod machines;
+
 use std::time::Duration;
 
 use kvdyno_core::ground::{numbers, units};
@@ -9,6 +11,7 @@ use kvdyno_core::measure::{
 };
 use kvdyno_stores::bare_load::{BareLoad, Unobserved};
 
+use self::machines::Need;
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
 use crate::open_store::OpenStore;
@@ -21,8 +24,10 @@ const OPERATIONS: u64 = 2_000_000;
 /// # Errors
 /// [`Failure`] if the store cannot be opened or reached.
 pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
-    // First, so that a mistake in the URL is all that is said.
+    // First, so that a mistake in the URL or the suite is all that is said.
     let store = arguments.store.as_deref().map(OpenStore::open).transpose()?;
+    let need = arguments.suite.as_deref().map(|suite| Need::of(suite, arguments.rate));
+    let need = need.transpose()?;
     let fitness = check_machine(&arguments.folder);
     print_machine(&fitness);
     print_client(&fitness);
@@ -34,6 +39,9 @@ pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
     }
     if let Some(store) = store {
         check_store(store)?;
+    }
+    if let Some(need) = need {
+        need.print()?;
     }
     Ok(Exit::Done)
 }
@@ -70,6 +78,7 @@ fn print_machine(fitness: &Fitness) {
 fn print_client(fitness: &Fitness) {
     let load = BareLoad {
         url: "null:",
+        clients: 1,
         updates: 0,
         verify: true,
         operations: OPERATIONS,

@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let load = BareLoad {
         url: &url,
+        clients: 1,
         updates: updates.parse()?,
         verify: verify.parse()?,
         operations: operations.parse()?,

@@ -41,13 +41,15 @@ pub enum LoopError {
 /// What is carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct BareLoad<'a> {
-    /// URL of a store in this process.
+    /// URL of a store without records.
     pub url: &'a str,
+    /// Clients, all of one thread where the store is reached over a wire.
+    pub clients: u32,
     /// Of each 1,000 operations so many are updates, the others gets.
     pub updates: u16,
     /// Reads are checked.
     pub verify: bool,
-    /// How many, by one client.
+    /// How many, by all clients together.
     pub operations: u64,
     /// Width of the timeline's intervals.
     pub interval: Duration,
@@ -63,8 +65,8 @@ impl BareLoad<'_> {
         let store: Arc<dyn AnyStore> = registry::open(self.url)?.0;
         let context = self.context(store.as_ref())?;
         let carry = |index, mix: &[(Kind, u16)], requests, records, observer: &mut dyn Observer| {
-            let group =
-                GroupPlan { requests: Some(requests), ..GroupPlan::plain("counted", mix, records) };
+            let plain = GroupPlan::plain("counted", mix, records);
+            let group = GroupPlan { requests: Some(requests), clients: self.clients, ..plain };
             let plain = PhasePlan::plain(index, &format!("phase-{index}"), vec![group], NEVER);
             let phase = PhasePlan { verify: self.verify, ..plain };
             store.run(&Arc::new(Job::new(phase, context.clone())?), observer)
@@ -127,7 +129,8 @@ mod tests {
     #[test]
     fn every_operation_asked_for_is_carried_out_and_checked() {
         let (operations, interval) = (2_000, NEVER);
-        let load = BareLoad { url: "map:", updates: 500, verify: true, operations, interval };
+        let load =
+            BareLoad { url: "map:", clients: 1, updates: 500, verify: true, operations, interval };
         let measure = load.run(&mut Unobserved).unwrap();
         let done: Vec<_> = measure.series.iter().map(|(s, m)| (s.kind, m.ok)).collect();
         assert_eq!(done, [(Kind::Get, 1_000), (Kind::Update, 1_000)]);

@@ -51,6 +51,7 @@ fn a_phase_holds_no_more_after_hundreds_of_intervals() {
     let mut scales = Scales::default();
     let load = BareLoad {
         url: "null:",
+        clients: 1,
         updates: 500,
         verify: true,
         operations: 6_000_000,

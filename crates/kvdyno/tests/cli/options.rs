@@ -225,6 +225,10 @@ fn lists_and_checks_tell_something_useful() {
     }
     let store = scratch.kvdyno("check --store map:").expect(0).out;
     assert!(store.contains("The store answers"), "{store}");
+    let needed = scratch.kvdyno("check --for gce-2015").expect(0).out;
+    assert!(needed.contains("for gce-2015: 4M/s (published, phase read), at "), "{needed}");
+    let refused = scratch.kvdyno("check --for quick").expect(64).err;
+    assert!(refused.contains("add --rate"), "{refused}");
 }
 
 #[test]
