@@ -202,8 +202,9 @@ fn prometheus_and_a_collector_see_what_the_report_tells() {
 
     let seconds =
         |time: std::time::SystemTime| time.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let range =
-        format!("&start={}&end={}&step=1", seconds(began), seconds(std::time::SystemTime::now()));
+    // What came with the last scrape is there from the next whole second on.
+    let (start, end) = (seconds(began), seconds(std::time::SystemTime::now()) + 2);
+    let range = format!("&start={start}&end={end}&step=1");
     let dashboard = std::fs::read_to_string("../../docs/grafana-dashboard.json").unwrap();
     let dashboard: Value = serde_json::from_str(&dashboard).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
