@@ -15,7 +15,7 @@ use kvdyno_stores::diagnosis;
 pub enum Exit {
     /// Everything was done and every gate passed.
     Done = 0,
-    /// A claim was refuted, data was lost, a read was wrong, or a gate failed.
+    /// A claim was refuted, data was lost, a read was wrong, a store did not come back after a fault, or a gate failed.
     Failed = 1,
     /// The measurement is invalid, or a question could not be decided.
     Undecided = 2,
@@ -102,6 +102,11 @@ impl Failure {
     /// The store cannot be reached or cannot do what is asked.
     pub fn unavailable(line: impl fmt::Display) -> Self {
         Failure::new(Exit::Unavailable, line)
+    }
+
+    /// The store did not come back after what was done to it: that is what the run has found.
+    pub fn not_back(line: impl fmt::Display) -> Self {
+        Failure::new(Exit::Failed, line)
     }
 
     /// The user stopped it before there was anything to keep.

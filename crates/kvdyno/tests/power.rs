@@ -7,6 +7,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use kvdyno_core::suite::builtin;
 use serde_json::Value;
 use support::suite::Suite;
 use support::{Bench, Outcome, number_at};
@@ -203,6 +204,85 @@ fn lmdb_without_syncs_breaks_on_a_disk_that_loses_some() {
         assert!(outcome.stdout.contains("start again engine-1"), "{}", told());
     }
     assert_ne!(outcome.code, 0);
+}
+
+/// A built-in suite with an eighth of its times.
+fn in_short(bench: &Bench, name: &str) -> String {
+    let text = builtin(name).expect("a built-in suite").text;
+    let short = |line: &str| {
+        let (key, value) = line.split_once(" = ").unwrap_or((line, ""));
+        match value
+            .strip_prefix('"')
+            .and_then(|value| value.strip_suffix("s\"")?.parse::<u64>().ok())
+        {
+            Some(seconds) => format!("{key} = \"{}ms\"\n", seconds * 1_000 / 8),
+            None => format!("{line}\n"),
+        }
+    };
+    let text: String = text.lines().map(short).collect();
+    let path = bench.path(&format!("{name}.toml"));
+    std::fs::write(&path, text).expect("a suite file");
+    path.display().to_string()
+}
+
+/// No phase of theirs ends the run of a store that lives through it.
+#[test]
+fn the_suites_of_disks_that_misbehave_come_to_their_end() {
+    let bench = Bench::new();
+    for (name, harms) in [
+        ("disk-faults", vec!["disk-slow", "disk-stall", "disk-error", "power", "disk-error"]),
+        ("disk-rot", vec!["bit-rot"]),
+    ] {
+        let suite = in_short(&bench, name);
+        let words = "engine:lmdb?durability=power&disk=xfs:512MiB";
+        let outcome =
+            bench.run(&["run", &suite, "--quiet", "--set", "records=500", "--testbed", words]);
+        let told = || format!("{}{}", outcome.stdout, outcome.stderr);
+        let faults = outcome.phases().iter().filter_map(|phase| phase["faults"].as_array());
+        let mut done: Vec<&str> = Vec::new();
+        for fault in faults.flatten() {
+            assert_eq!(fault["error"], Value::Null, "{fault}");
+            done.extend(fault["what"].as_str().filter(|what| harms.contains(what)));
+        }
+        done.dedup();
+        assert_eq!(done, harms, "{}", told());
+        assert_eq!(outcome.result["runs"][0]["status"]["state"], "complete", "{}", told());
+        // Two cuts may need what one writes, so that there may be more: only then a claim stays open.
+        assert!(matches!(outcome.code, 0 | 2), "{}", told());
+    }
+}
+
+/// Redis refuses an append-only file whose end ext4 could not write. That is a finding of the run: it is no store
+/// that cannot be reached, and what came before is kept and judged.
+#[test]
+fn a_store_that_does_not_come_back_is_a_finding() {
+    let bench = Bench::new();
+    let suite = Suite::of(200).set("clients", 4).load();
+    let suite = suite.phase("before", "insert").set("requests", 500).set("read-back", true);
+    let suite = suite.phase("refused", "insert").set("rate", "2k/s").set("duration", "3s");
+    let suite = suite.set("read-back", true).fault("disk-error").set("refuses", "writes");
+    let suite = suite.set("node", "any").set("at", "1s").set("repair", "500ms");
+    let suite = suite.claim("what was there stays", "acked_lost in before == 0");
+    let suite = bench.suite(&suite);
+    let words = "redis?persistence=aof-always&disk=ext4:64MiB";
+    let outcome = bench.run(&["run", &suite, "--quiet", "--testbed", words]);
+    let told = || format!("{}{}", outcome.stdout, outcome.stderr);
+    let run = &outcome.result["runs"][0];
+    assert_eq!(run["claims"][0]["standing"], "confirmed", "{}", told());
+    let faults = outcome.phases().iter().filter_map(|phase| phase["faults"].as_array()).flatten();
+    let mut mended = faults.filter(|fault| fault["what"] == "disk mended");
+    if mended.next().expect("a repair")["error"].is_null() {
+        println!("this kernel's ext4 leaves a file that Redis loads");
+        assert_eq!(run["status"]["state"], "complete", "{}", told());
+        return;
+    }
+    assert_eq!(outcome.code, 1, "{}", told());
+    let said = run["status"]["message"].as_str().expect("a message");
+    for part in ["did not come back after the faults of phase refused", "redis-1 ended at once"] {
+        assert!(said.contains(part), "{said}");
+    }
+    // The end of the log says why, and is shown.
+    assert!(outcome.stdout.contains("redis-check-aof"), "{}", told());
 }
 
 #[test]

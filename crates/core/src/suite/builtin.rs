@@ -79,7 +79,8 @@ const BUILTINS: &[Builtin] = embedded! {
     "power-cut-all", "power-cut-all.toml",
         "the power of every node is cut at once, again and again";
     "disk-faults", "disk-faults.toml",
-        "the disk of a node is slow, stalls, fails, tears writes, rots";
+        "the disk of a node is slow, stalls, tears writes, refuses flushes and writes";
+    "disk-rot", "disk-rot.toml", "bits flip in what the disk of a node is given to write";
     "failover-partition", "failover-partition.toml",
         "the primary is cut off from the other nodes under load, clients still reach it";
     "grow", "grow.toml", "a node is added under load and takes its share of the data";

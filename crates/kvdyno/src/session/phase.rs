@@ -1,5 +1,6 @@
 //! One phase of a session: it is carried out, what it shows is judged, and its result is built.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -15,7 +16,7 @@ use kvdyno_report::account::outages;
 use kvdyno_report::events::fold::Fold;
 use kvdyno_report::events::{Event, LoadEnded, used};
 use kvdyno_report::result::{
-    EventResult, PhaseOutcome, PhaseResult, Published, Status, SteeredResult,
+    EventResult, FaultResult, PhaseOutcome, PhaseResult, Published, Status, SteeredResult,
 };
 use kvdyno_testbed::work_of;
 
@@ -37,9 +38,7 @@ impl Session<'_> {
             Err(error) => {
                 self.reasons
                     .extend(self.agents_lost().map(|lost| (phase.name.clone(), vec![lost])));
-                let connections =
-                    phase.groups.iter().map(|g| u64::from(g.clients / g.pipeline.max(1)));
-                let failure = Failure::of_load(&self.url, &error).advising_files(connections.sum());
+                let failure = self.failure_of(phase, &error);
                 self.exit = self.exit.worse(failure.exit);
                 self.status = match self.fleet.is_some() && self.context.interrupt.is_raised() {
                     true => Status::Interrupted,
@@ -52,10 +51,15 @@ impl Session<'_> {
         self.records = measure.records;
         self.accounting.add(phase, measure, &outcome.faults);
         self.reached.insert(phase.name.clone(), measure.rate());
+        note_repairs(&mut self.not_back, &phase.name, &outcome.faults);
         self.status = status_after(&self.url, self.store.threading(), phase, measure);
-        if let Status::Failed { .. } = self.status {
-            self.exit = self.exit.worse(match measure.stopped {
-                StopReason::TimeLimit | StopReason::AgentLost => Exit::Undecided,
+        if let Status::Failed { message } = &mut self.status {
+            self.exit = self.exit.worse(match (measure.stopped, self.not_back.values().next()) {
+                (StopReason::TimeLimit | StopReason::AgentLost, _) => Exit::Undecided,
+                (StopReason::StoreLost, Some(said)) => {
+                    *message = format!("{}: {said}", self.url);
+                    Exit::Failed
+                }
                 _ => Exit::Unavailable,
             });
         }
@@ -70,6 +74,17 @@ impl Session<'_> {
         let store = &self.context.profile.store;
         outcome.published = Published::of(self.options.plan, store, &phase.name);
         Some(outcome)
+    }
+
+    /// Why a phase could not begin. That a store is not there after a repair that did not bring it back is no mistake
+    /// of the user's.
+    fn failure_of(&self, phase: &PhasePlan, error: &LoadError) -> Failure {
+        let not_back = self.not_back.values().next();
+        if let (LoadError::Unavailable(_), Some(said)) = (error, not_back) {
+            return Failure::not_back(format!("{}: {said}", self.url));
+        }
+        let connections = phase.groups.iter().map(|g| u64::from(g.clients / g.pipeline.max(1)));
+        Failure::of_load(&self.url, error).advising_files(connections.sum())
     }
 
     /// Nothing more will be known of a phase: its result.
@@ -236,6 +251,23 @@ impl Session<'_> {
         let answer = measure.linearizability.as_ref().map(|examined| &examined.answer);
         self.context.profile.consistency.level == Consistency::Linearizable
             && matches!(answer, Some(Linearizability::Violated(_)))
+    }
+}
+
+/// Keeps which nodes the repairs of a phase did not bring back, in words, and which they did.
+fn note_repairs(not_back: &mut BTreeMap<String, String>, phase: &str, faults: &[FaultResult]) {
+    for repair in faults.iter().filter(|fault| fault.repairs()) {
+        let FaultResult { node, what, error, .. } = repair;
+        match error {
+            None => drop(not_back.remove(node)),
+            Some(why) => {
+                let said = format!(
+                    "the store did not come back after the faults of phase {phase}, so that what was to follow is \
+                     left out: {what} {node}, not done: {why}"
+                );
+                not_back.insert(node.clone(), said);
+            }
+        }
     }
 }
 

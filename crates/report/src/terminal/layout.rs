@@ -7,14 +7,17 @@ const LONGEST: usize = 400;
 /// Narrowest first column.
 const NARROWEST: usize = 10;
 
-/// Outside text with its control characters written out, so that no server's message moves the cursor.
+/// Outside text with its control characters written out, so that no server's message moves the cursor. What is too
+/// long is left out in the middle: the end of a log says why a server ended.
 pub(crate) fn printable(text: &str) -> String {
-    let clean: String = text.chars().take(LONGEST).collect();
-    let mut clean = plain(&clean).into_owned();
-    if text.chars().nth(LONGEST).is_some() {
-        clean.push('…');
+    let length = text.chars().count();
+    if length <= LONGEST {
+        return plain(text).into_owned();
     }
-    clean
+    let (head, tail) = (LONGEST / 2, LONGEST - LONGEST / 2);
+    let begin = text.chars().take(head).chain(['…']);
+    let short: String = begin.chain(text.chars().skip(length - tail)).collect();
+    plain(&short).into_owned()
 }
 
 /// Rows of cells as lines: the first column to the left, the others to the right. Two spaces
@@ -84,6 +87,9 @@ mod tests {
     fn outside_text_cannot_move_the_cursor() {
         assert_eq!(printable("a\x1b[2Jb\r\nc"), "a\\u001b[2Jb  c");
         assert_eq!(printable(&"x".repeat(1_000)).chars().count(), LONGEST + 1);
+        let log = format!("ended at once: {} bad file", "x".repeat(1_000));
+        let told = printable(&log);
+        assert!(told.starts_with("ended at once: ") && told.ends_with("x bad file"), "{told}");
     }
 
     #[test]
