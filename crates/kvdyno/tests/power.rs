@@ -252,8 +252,8 @@ fn the_suites_of_disks_that_misbehave_come_to_their_end() {
     }
 }
 
-/// Redis refuses an append-only file whose end ext4 could not write. That is a finding of the run: it is no store
-/// that cannot be reached, and what came before is kept and judged.
+/// Redis refuses an append-only file whose end ext4 could not write, which is so most of the times. That is a finding
+/// of the run: it is no store that cannot be reached, and what came before is kept and judged.
 #[test]
 fn a_store_that_does_not_come_back_is_a_finding() {
     let bench = Bench::new();
@@ -272,7 +272,7 @@ fn a_store_that_does_not_come_back_is_a_finding() {
     let faults = outcome.phases().iter().filter_map(|phase| phase["faults"].as_array()).flatten();
     let mut mended = faults.filter(|fault| fault["what"] == "disk mended");
     if mended.next().expect("a repair")["error"].is_null() {
-        println!("this kernel's ext4 leaves a file that Redis loads");
+        println!("this time ext4 left a file that Redis loads");
         assert_eq!(run["status"]["state"], "complete", "{}", told());
         return;
     }

@@ -346,3 +346,28 @@ fn lost_text(
         error.map_or("no answer", |error| &error.first_message)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_back_with_the_last_repair_that_brought_it_back() {
+        let repair = |node: &str, error: Option<&str>| FaultResult {
+            what: "start again".into(),
+            node: node.into(),
+            error: error.map(str::to_owned),
+            ..FaultResult::default()
+        };
+        let fault = FaultResult { what: "kill".into(), ..repair("n-3", Some("it is gone")) };
+        let mut not_back = BTreeMap::new();
+        let faults = [fault, repair("n-1", Some("no room")), repair("n-2", Some("bad file"))];
+        note_repairs(&mut not_back, "cut", &faults);
+        note_repairs(&mut not_back, "next", &[repair("n-1", None)]);
+        let said: Vec<&String> = not_back.values().collect();
+        assert_eq!(not_back.keys().collect::<Vec<_>>(), ["n-2"]);
+        for part in ["phase cut", "start again n-2, not done: bad file"] {
+            assert!(said[0].contains(part), "{said:?}");
+        }
+    }
+}
