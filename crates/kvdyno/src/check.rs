@@ -11,7 +11,7 @@ use kvdyno_core::measure::{
 };
 use kvdyno_stores::bare_load::{BareLoad, Unobserved};
 
-use self::machines::Need;
+use self::machines::MachinesFor;
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
 use crate::open_store::OpenStore;
@@ -26,7 +26,7 @@ const OPERATIONS: u64 = 2_000_000;
 pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
     // First, so that a mistake in the URL or the suite is all that is said.
     let store = arguments.store.as_deref().map(OpenStore::open).transpose()?;
-    let need = arguments.suite.as_deref().map(|suite| Need::of(suite, arguments.rate));
+    let need = arguments.suite.as_deref().map(|suite| MachinesFor::of(suite, arguments.rate));
     let need = need.transpose()?;
     let fitness = check_machine(&arguments.folder);
     print_machine(&fitness);

@@ -29,17 +29,17 @@ struct Asked {
 }
 
 /// What a suite asks of the machines that send its load.
-pub struct Need<'a> {
+pub struct MachinesFor<'a> {
     suite: &'a str,
     asked: Asked,
 }
 
-impl Need<'_> {
+impl MachinesFor<'_> {
     /// Of `suite`, at `rate` or else at what the suite asks for.
     ///
     /// # Errors
     /// [`Failure`] if the suite cannot be read or names no rate.
-    pub fn of(suite: &str, rate: Option<f64>) -> Result<Need<'_>, Failure> {
+    pub fn of(suite: &str, rate: Option<f64>) -> Result<MachinesFor<'_>, Failure> {
         let plan = Suite::find(suite).and_then(|suite| suite.plan(&Overrides::default()));
         let plan = plan.map_err(Failure::suite)?;
         let given = rate.map(|rate| Asked { rate, from: "given".to_owned() });
@@ -49,7 +49,7 @@ impl Need<'_> {
                  --rate, such as --rate 100k/s"
             ))
         })?;
-        Ok(Need { suite, asked })
+        Ok(MachinesFor { suite, asked })
     }
 
     /// Measures what a request costs, and prints how many machines like this one are needed.
