@@ -2,11 +2,13 @@
 //! Nobody else changes a phase, so that each change is one event at one place.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kvdyno_core::load::Interrupt;
+use kvdyno_core::ground::units::UnitError;
+use kvdyno_core::load::{Interrupt, NotSteered};
 use serde::Deserialize;
 
 /// How long an order may wait for a phase that takes it.
@@ -31,13 +33,40 @@ pub enum SteeringOrder {
     StopRun,
 }
 
+/// Why an order was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderRefused {
+    /// The phase cannot be steered so.
+    #[error(transparent)]
+    Phase(#[from] NotSteered),
+    /// What was typed is no rate.
+    #[error("{0}; {hint}", hint = .0.hint())]
+    Rate(#[from] UnitError),
+    /// It inserts the records of the phases after it.
+    #[error("later phases need the records of this one")]
+    Loads,
+    /// A probe of a search, or what kvdyno does for itself.
+    #[error("this phase is not one of the suite's: its rate is kvdyno's")]
+    NotPlanned,
+    /// It ended meanwhile.
+    #[error("the phase is over")]
+    PhaseOver,
+    /// None took the order in time.
+    #[error("no phase is under way")]
+    NoPhase,
+    /// [`MOST_WAITING`] wait already.
+    #[error("too many orders wait")]
+    TooMany,
+}
+
 /// What became of an order: in words what was done, or why it was not.
-pub type SteeringAnswer = Result<String, String>;
+pub type SteeringAnswer = Result<String, OrderRefused>;
 
 /// An order that waits for its answer.
 pub struct WaitingOrder {
     /// What is to be done.
     pub order: SteeringOrder,
+    number: u64,
     answer: SyncSender<SteeringAnswer>,
 }
 
@@ -45,6 +74,8 @@ pub struct WaitingOrder {
 #[derive(Default)]
 pub struct Steering {
     waiting: Mutex<VecDeque<WaitingOrder>>,
+    /// Orders that were given so far.
+    given: AtomicU64,
     /// The user's wish to stop, once there is a run.
     interrupt: Mutex<Option<Arc<Interrupt>>>,
 }
@@ -58,28 +89,30 @@ impl Steering {
     /// Orders something, and waits for what becomes of it.
     ///
     /// # Errors
-    /// Why it was not done.
+    /// [`OrderRefused`] if it was not done.
     pub fn ask(&self, order: SteeringOrder) -> SteeringAnswer {
         let (answer, told) = sync_channel(1);
         let stops = order == SteeringOrder::StopRun;
+        let number = self.given.fetch_add(1, Ordering::Relaxed);
         {
             let mut waiting = locked(&self.waiting);
             if waiting.len() >= MOST_WAITING {
-                return Err("too many orders wait".to_owned());
+                return Err(OrderRefused::TooMany);
             }
-            waiting.push_back(WaitingOrder { order, answer });
+            waiting.push_back(WaitingOrder { order, number, answer });
         }
         match told.recv_timeout(PATIENCE) {
             Ok(answer) => answer,
-            Err(RecvTimeoutError::Disconnected) => Err("the phase is over".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => Err(OrderRefused::PhaseOver),
             Err(RecvTimeoutError::Timeout) => {
-                locked(&self.waiting).clear();
+                // It is given up: nobody is to carry it out later.
+                locked(&self.waiting).retain(|waiting| waiting.number != number);
                 match (stops, &*locked(&self.interrupt)) {
                     (true, Some(interrupt)) => {
                         interrupt.raise();
                         Ok("the run stops".to_owned())
                     }
-                    _ => Err("no phase is under way".to_owned()),
+                    _ => Err(OrderRefused::NoPhase),
                 }
             }
         }
@@ -101,4 +134,26 @@ impl WaitingOrder {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever has waited too long takes back the own order, not what others wait for.
+    #[test]
+    fn an_order_that_is_given_up_takes_no_other_along() {
+        let steering = Steering::default();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| steering.ask(SteeringOrder::EndPhase));
+            std::thread::sleep(PATIENCE / 2);
+            let later = scope.spawn(|| steering.ask(SteeringOrder::StopRun));
+            assert!(matches!(first.join().unwrap(), Err(OrderRefused::NoPhase)));
+            let taken = steering.next().expect("the later one waits");
+            assert_eq!(taken.order, SteeringOrder::StopRun);
+            taken.answer(Ok("the run stops".to_owned()));
+            assert_eq!(later.join().unwrap().unwrap(), "the run stops");
+            assert!(steering.next().is_none());
+        });
+    }
 }

@@ -38,7 +38,7 @@ pub use job::{Job, LoadOptions, StoreContext};
 pub use needs::{Need, supports};
 pub use observer::{Begin, Observer, Progress};
 pub use pace::Pacing;
-pub use steering::Carriers;
+pub use steering::{Carriers, NotSteered};
 pub use team::{LookedAgain, Moved, Team, TeamVoice};
 pub use trace::{Ran, Wanted, writers};
 pub use worker::WorkerReport;

@@ -10,6 +10,26 @@ use super::schedule::{due_after, first_due};
 use crate::measure::{Nanos, now};
 use crate::workload::RateChange;
 
+/// Why a phase is not steered as somebody wants.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSteered {
+    /// No group has this number, or its clients have not begun.
+    #[error("no group {0} is under way")]
+    NoGroup(usize),
+    /// The rate cannot be followed.
+    #[error("a rate is above 0 and at most 1G/s")]
+    Rate,
+    /// Its clients send the next request when the last is answered.
+    #[error("the arrivals of the group are closed: it has no rate to change")]
+    Closed,
+    /// Every operation from which on it could be changed is due after the end.
+    #[error("the phase is over before a change can reach every client")]
+    TooLate,
+    /// It would run out of requests before its time.
+    #[error("the phase has {0} requests, and needs more at this rate")]
+    TooFew(u64),
+}
+
 /// How many processes carry a phase, and how long an order takes to reach all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carriers {
@@ -24,24 +44,24 @@ impl Job {
     /// have passed when it hears of it.
     ///
     /// # Errors
-    /// In one line, why the phase cannot be changed so.
+    /// [`NotSteered`] if the phase cannot be changed so.
     pub fn change_rate(
         &self,
         group: usize,
         rate: f64,
         carriers: Carriers,
-    ) -> Result<RateChange, String> {
+    ) -> Result<RateChange, NotSteered> {
         let (Some((plan, _)), Some(&(start, workers))) = (self.groups.get(group), self.begun.get())
         else {
-            return Err("there is no such group".to_owned());
+            return Err(NotSteered::NoGroup(group));
         };
         if !(rate > 0.0 && rate <= 1e9) {
-            return Err("a rate is above 0 and at most 1G/s".to_owned());
+            return Err(NotSteered::Rate);
         }
         let orders = &self.rates[group];
         let known = now().saturating_sub(start) + carriers.notice.as_nanos() as Nanos;
         let due = first_due(&plan.arrival, &orders.all(), known);
-        let due = due.ok_or("its clients send the next request when the last is answered")?;
+        let due = due.ok_or(NotSteered::Closed)?;
         // What idle clients hold already, and what lanes have looked at.
         let (clients, lanes) = (u64::from(plan.clients), workers as u64);
         let mut ahead = clients + 2 * lanes;
@@ -60,20 +80,23 @@ impl Job {
     }
 
     /// A change that would come too late, or would need more operations than there are.
-    fn refuse_late(&self, group: usize, change: RateChange, start: Nanos) -> Result<(), String> {
+    fn refuse_late(
+        &self,
+        group: usize,
+        change: RateChange,
+        start: Nanos,
+    ) -> Result<(), NotSteered> {
         let plan = &self.groups[group].0;
         let mut changes = self.rates[group].all();
         let at = start.saturating_add(due_after(&plan.arrival, &changes, change.from));
         if at >= self.deadline() || plan.requests.is_some_and(|all| change.from >= all) {
-            return Err("the phase is over before a change can reach every client".to_owned());
+            return Err(NotSteered::TooLate);
         }
         changes.push(change);
         if let (Some(requests), Some(length)) = (plan.requests, self.plan.duration) {
             let asked = first_due(&plan.arrival, &changes, length.as_nanos() as Nanos);
             if asked.is_some_and(|asked| asked > requests) {
-                return Err(format!(
-                    "the phase has {requests} requests, and needs more at this rate"
-                ));
+                return Err(NotSteered::TooFew(requests));
             }
         }
         Ok(())

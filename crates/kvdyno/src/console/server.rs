@@ -148,9 +148,9 @@ impl Identity {
     fn steer(&self, order: &[u8]) -> Result<String, String> {
         let order = serde_json::from_slice(order);
         let order = order.map_err(|error| format!("this is no order: {error}"))?;
-        self.steering
-            .as_ref()
-            .map_or(Err("nobody steers".to_owned()), |steering| steering.ask(order))
+        self.steering.as_ref().map_or(Err("nobody steers".to_owned()), |steering| {
+            steering.ask(order).map_err(|why| why.to_string())
+        })
     }
 
     /// Takes as long for a wrong one that begins well as for any other.

@@ -12,7 +12,7 @@ use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
 use kvdyno_report::result::SteeredResult;
 
-use crate::steering::{Steering, SteeringAnswer, SteeringOrder};
+use crate::steering::{OrderRefused, Steering, SteeringOrder};
 
 /// Until an order is known to all workers of this process, and of agents.
 const NOTICE: Duration = Duration::from_millis(100);
@@ -60,31 +60,31 @@ impl Wheel<'_> {
         order: &SteeringOrder,
         plan: &PhasePlan,
         start: Nanos,
-    ) -> Result<(SteeredResult, String), String> {
+    ) -> Result<(SteeredResult, String), OrderRefused> {
         let since = now().saturating_sub(start);
         match order {
             SteeringOrder::StopRun => {
                 self.interrupt.raise();
                 Ok((SteeredResult::new("stop", since), "the run stops".to_owned()))
             }
-            SteeringOrder::EndPhase if plan.load => {
-                Err("later phases need the records of this one".to_owned())
-            }
+            SteeringOrder::EndPhase if plan.load => Err(OrderRefused::Loads),
             SteeringOrder::EndPhase => {
                 let notice = self.notice();
                 self.job.stop_at(now() + notice.as_nanos() as Nanos);
                 let at = since + notice.as_nanos() as Nanos;
                 Ok((SteeredResult::new("end", at), "the phase ends".to_owned()))
             }
-            SteeringOrder::Rate { .. } if !self.is_planned => {
-                Err("this phase is not one of the suite's: its rate is kvdyno's".to_owned())
-            }
+            SteeringOrder::Rate { .. } if !self.is_planned => Err(OrderRefused::NotPlanned),
             SteeringOrder::Rate { group, rate } => self.change_rate(*group, rate),
         }
     }
 
-    fn change_rate(&self, group: usize, rate: &str) -> Result<(SteeredResult, String), String> {
-        let rate = parse_rate(rate).map_err(|error| format!("{error}; {}", error.hint()))?;
+    fn change_rate(
+        &self,
+        group: usize,
+        rate: &str,
+    ) -> Result<(SteeredResult, String), OrderRefused> {
+        let rate = parse_rate(rate)?;
         let carriers = Carriers { processes: self.agents.unwrap_or(1), notice: self.notice() };
         let change = self.job.change_rate(group, rate, carriers)?;
         let at = self.job.due_of(group, change).unwrap_or(0);
@@ -108,8 +108,7 @@ impl Wheel<'_> {
 impl Drop for Wheel<'_> {
     fn drop(&mut self) {
         while let Some(asked) = self.steering.and_then(Steering::next) {
-            let answer: SteeringAnswer = Err("the phase is over".to_owned());
-            asked.answer(answer);
+            asked.answer(Err(OrderRefused::PhaseOver));
         }
     }
 }

@@ -59,6 +59,23 @@ fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     phases.iter().find(|phase| phase["name"] == name).expect("the phase")
 }
 
+/// Of a phase whose rate was changed and which was ended by hand: no worker had passed the operation of the change, and
+/// as many requests fell due as the rate `after` it says. Both entries.
+fn changed_and_ended(phase: &Value, after: u64) -> (&Value, &Value) {
+    let steered = phase["steered"].as_array().expect("what was done");
+    let [change, end] = &steered[..] else { panic!("{steered:?}") };
+    assert_eq!((&change["what"], &end["what"]), (&json!("rate"), &json!("end")));
+    assert_eq!(change.get("late"), None, "{change}");
+    let number =
+        |entry: &Value, name: &str| entry[name].as_u64().unwrap_or_else(|| panic!("{entry}"));
+    // Where the end overtook the change, nothing can be told of it.
+    if let Some(span) = number(end, "at_ns").checked_sub(number(change, "at_ns")) {
+        let due = number(change, "from_operation") + span * after / 1_000_000_000;
+        assert!(due.abs_diff(number(phase, "offered")) <= 60, "{due}: {}", phase["offered"]);
+    }
+    (change, end)
+}
+
 fn has_reason(result: &Value) -> bool {
     let reasons = result["runs"][0]["verdict"]["reasons"].as_array().expect("reasons");
     reasons.iter().any(|reason| reason["name"] == "steered")
@@ -88,17 +105,9 @@ fn a_run_is_steered_by_orders_and_a_rerun_changes_the_rate_at_the_same_operation
     let first = scratch.result("a");
     let run = phase(&first, "run");
     assert!(run["wall_ns"].as_u64().unwrap() < 25_000_000_000, "it was ended before its time");
-    let steered = run["steered"].as_array().expect("what was done");
-    assert_eq!(steered.len(), 2, "{steered:?}");
-    let (change, end) = (&steered[0], &steered[1]);
-    assert_eq!((&change["what"], &end["what"]), (&json!("rate"), &json!("end")));
-    assert_eq!(change.get("late"), None, "{change}");
+    let (change, end) = changed_and_ended(run, 2_000);
+    assert!(end["at_ns"].as_u64() > change["at_ns"].as_u64(), "the change came first");
     assert!(has_reason(&first), "{}", first["runs"][0]["verdict"]);
-    // As many fell due as the two rates say.
-    let from = change["from_operation"].as_u64().unwrap();
-    let after = end["at_ns"].as_u64().unwrap() - change["at_ns"].as_u64().unwrap();
-    let due = from + after * 2_000 / 1_000_000_000;
-    assert!(due.abs_diff(run["offered"].as_u64().unwrap()) <= 60, "{due}: {}", run["offered"]);
     let events = std::fs::read_to_string(scratch.path("a/events.jsonl")).unwrap();
     assert_eq!(events.matches("\"event\":\"steered\"").count(), 2);
     let report = std::fs::read_to_string(scratch.path("a/report.html")).unwrap();
@@ -142,16 +151,8 @@ fn agents_change_the_rate_at_the_same_operation_and_without_control_nobody_steer
     assert!([0, 2].contains(&running.wait().code()));
     let result = scratch.result("a");
     let run = phase(&result, "run");
-    let (change, end) = (&run["steered"][0], &run["steered"][1]);
-    // No worker of either had passed the operation, and together they were asked for what the rates say.
-    assert_eq!(change.get("late"), None, "{change}");
+    changed_and_ended(run, 1_000);
     assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
-    let from = change["from_operation"].as_u64().unwrap();
-    let after = end["at_ns"].as_u64().unwrap() as i64 - change["at_ns"].as_u64().unwrap() as i64;
-    if after > 0 {
-        let due = from + after as u64 * 1_000 / 1_000_000_000;
-        assert!(due.abs_diff(run["offered"].as_u64().unwrap()) <= 60, "{due}: {}", run["offered"]);
-    }
 
     let words = "run --store null: --records 200 --requests 100M --console --quiet --out b";
     let mut shown = scratch.start(&words.split_whitespace().collect::<Vec<_>>());

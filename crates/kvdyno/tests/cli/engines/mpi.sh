@@ -12,15 +12,7 @@ start() {
     kvdyno run "$@" --store redis://10.9.0.1:6379 --agents auto --conductor n1:7411 --quiet
 }
 
-start counted.toml --out whole
-code whole
-redis-cli -h 10.9.0.1 flushall
-start $LONG --out lost & job=$!
-under_load lost
-kill_the_one_with OMPI_COMM_WORLD_RANK=2
-wait $job
-code lost
-redis-cli -h 10.9.0.1 flushall
+whole_and_lost OMPI_COMM_WORLD_RANK=2
 # As by default: the loss of one ends all. What was measured is kept nevertheless.
 mpirun --host n1:3 --mca odls_base_sigkill_timeout 3 \
   kvdyno run $LONG --store redis://10.9.0.1:6379 --agents auto:all --quiet --out ended & job=$!

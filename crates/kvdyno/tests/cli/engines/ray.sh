@@ -16,15 +16,7 @@ none_left() { [ "$(agents)" = 0 ]; }
 
 start counted.toml --agents 3 --out never
 code counted-before
-start counted.toml --agents 2 --out whole
-code whole
-redis-cli -h 10.9.0.1 flushall
-start $LONG --agents 2 --out lost & job=$!
-under_load lost
-kill_the_one_with KVDYNO_RANK=2
-wait $job
-code lost
-redis-cli -h 10.9.0.1 flushall
+whole_and_lost KVDYNO_RANK=2 --agents 2
 start $LONG --agents 2 --out orphaned & job=$!
 under_load orphaned
 # The driver, a child of the job.

@@ -39,15 +39,7 @@ both_idle() { [ "$(timeout 5 sinfo -h -o %T%D)" = idle2 ]; }
 until_it both_idle
 start() { srun -N 2 -n 3 --kill-on-bad-exit=0 kvdyno run "$@" --store redis://10.9.0.1:6379 --agents auto --quiet; }
 
-start counted.toml --out whole
-code whole
-redis-cli -h 10.9.0.1 flushall
-start $LONG --out lost & job=$!
-under_load lost
-kill_the_one_with SLURM_PROCID=2
-wait $job
-code lost
-redis-cli -h 10.9.0.1 flushall
+whole_and_lost SLURM_PROCID=2
 start $LONG --out ended & job=$!
 under_load ended
 scancel --signal=TERM "$(squeue -h -o %i)"

@@ -35,4 +35,19 @@ kill_the_one_with() {
   done
 }
 
+empty() { redis-cli -h 10.9.0.1 flushall; }
+
+# A whole run by `start`, and one that loses the process with this in its environment: both on no records.
+whole_and_lost() {
+  start counted.toml "${@:2}" --out whole
+  code whole
+  empty
+  start $LONG "${@:2}" --out lost & job=$!
+  under_load lost
+  kill_the_one_with "$1"
+  wait $job
+  code lost
+  empty
+}
+
 until_it redis-cli -h 10.9.0.1 ping
