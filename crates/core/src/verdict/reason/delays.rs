@@ -122,7 +122,10 @@ pub(super) fn stalled_text(still: Standstill, span: Duration, due: u64, timed_ou
     );
     let meanwhile = [(due, "fell due"), (timed_out, "timed out")];
     let meanwhile: Vec<String> = (meanwhile.into_iter().filter(|(count, _)| *count > 0))
-        .map(|(count, what)| format!("{} requests {what}", grouped(count as f64)))
+        .map(|(count, what)| {
+            let requests = if count == 1 { "request" } else { "requests" };
+            format!("{} {requests} {what}", grouped(count as f64))
+        })
         .collect();
     if !meanwhile.is_empty() {
         text += &format!(

@@ -108,6 +108,7 @@ fn a_standstill_tells_what_caused_it_and_what_fell_into_it() {
          for 6.00 s; 600 requests fell due and 50 requests timed out meanwhile: the client's doing, \
          not the store's"
     );
+    assert!(text(standstill(seconds(6)), 0, 1).contains("; 1 request timed out meanwhile"));
     let still = Standstill { throttled: seconds(5), waiting: seconds(1), ..standstill(seconds(6)) };
     assert!(text(still, 0, 0).ends_with(
         "its control group's processor quota was used up for 5.00 s, it waited for a processor for 1.00 s"
