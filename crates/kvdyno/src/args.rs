@@ -409,7 +409,7 @@ pub struct PriceArguments {
 /// `kvdyno cost`.
 #[derive(Args, Debug)]
 pub struct CostArguments {
-    /// Result folders or their result.json; without any, published costs are checked.
+    /// Result folders or their result.json; without any, what --servers cost is told, or published costs are checked.
     #[arg(value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// What the servers cost.

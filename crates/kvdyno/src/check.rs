@@ -9,23 +9,26 @@ use kvdyno_core::measure::{
     FitWarning, Fitness, IDLE_OTHER_LOAD, IDLE_STEAL, NetworkDevice, Spread, allowed_cpus,
     check_machine,
 };
-use kvdyno_stores::bare_load::{BareLoad, Unobserved};
+use kvdyno_core::store::Profile;
+use kvdyno_stores::bare_load::{BareLoad, LoopError, Unobserved};
 
 use self::machines::MachinesFor;
 use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
 use crate::open_store::OpenStore;
 
-/// Operations by which kvdyno's own ceiling is measured: some tenths of a second.
-const OPERATIONS: u64 = 2_000_000;
+/// How long kvdyno's own ceiling is measured, seconds.
+const CEILING_FOR: f64 = 0.2;
+/// Operations that tell how many these are.
+const FIRST_OPERATIONS: u64 = 50_000;
 
 /// Probes the machine, and the store if one is named.
 ///
 /// # Errors
 /// [`Failure`] if the store cannot be opened or reached.
 pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
-    // First, so that a mistake in the URL or the suite is all that is said.
-    let store = arguments.store.as_deref().map(OpenStore::open).transpose()?;
+    // First, so that a mistake in the URL or the suite, or a server that does not answer, is all that is said.
+    let store = arguments.store.as_deref().map(asked).transpose()?;
     let need = arguments.suite.as_deref().map(|suite| MachinesFor::of(suite, arguments.rate));
     let need = need.transpose()?;
     let fitness = check_machine(&arguments.folder);
@@ -37,8 +40,8 @@ pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
     if fitness.warnings.is_empty() {
         say!("This machine is fit to measure.");
     }
-    if let Some(store) = store {
-        check_store(store)?;
+    if let Some((url, profile)) = store {
+        print_store(&url, &profile);
     }
     if let Some(need) = need {
         need.print()?;
@@ -76,18 +79,9 @@ fn print_machine(fitness: &Fitness) {
 
 /// What limits the client itself: its own loop, the processors that it may use, and the device's.
 fn print_client(fitness: &Fitness) {
-    let load = BareLoad {
-        url: "null:",
-        clients: 1,
-        updates: 0,
-        verify: true,
-        operations: OPERATIONS,
-        interval: Duration::from_secs(1),
-    };
-    match load.run(&mut Unobserved) {
-        Ok(measure) => {
-            let span = measure.span().as_secs_f64();
-            let rate = units::format_rate((measure.started as f64 / span / 1e3).round() * 1e3);
+    match ceiling() {
+        Ok(rate) => {
+            let rate = units::format_rate((rate / 1e3).round() * 1e3);
             say!("ceiling       {rate} on one thread against a store that answers at once (null:)");
         }
         Err(error) => say!("ceiling       not measured: {error}"),
@@ -111,20 +105,38 @@ fn print_client(fitness: &Fitness) {
     }
 }
 
+/// Operations a second that kvdyno itself can start on one thread.
+fn ceiling() -> Result<f64, LoopError> {
+    let rate = |operations: u64| {
+        let interval = Duration::from_secs(1);
+        let load =
+            BareLoad { url: "null:", clients: 1, updates: 0, verify: true, operations, interval };
+        let measure = load.run(&mut Unobserved)?;
+        Ok(measure.started as f64 / measure.span().as_secs_f64())
+    };
+    let first: f64 = rate(FIRST_OPERATIONS)?;
+    rate((first * CEILING_FOR) as u64)
+}
+
 fn listed<'a>(numbers: impl IntoIterator<Item = &'a usize>) -> String {
     numbers.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn check_store(OpenStore { url: shown, store, .. }: OpenStore) -> Result<(), Failure> {
+/// What the store says of itself, and its URL as it may be shown.
+fn asked(url: &str) -> Result<(String, Profile), Failure> {
+    let OpenStore { url: shown, store, .. } = OpenStore::open(url)?;
     let profile = store.ask_profile().map_err(|error| Failure::of_load(&shown, &error))?;
+    Ok((shown, profile))
+}
+
+fn print_store(url: &str, profile: &Profile) {
     let version = profile.version.as_deref().unwrap_or("of unknown version");
-    say!("store         {} {version} at {shown}", profile.store);
-    let (durability, consistency) = (profile.durability, profile.consistency);
+    say!("store         {} {version} at {url}", profile.store);
+    let (durability, consistency) = (&profile.durability, &profile.consistency);
     say!("durability    {} ({})", durability.level.describe(), durability.told());
     say!("consistency   {} ({})", consistency.level.describe(), consistency.told());
     for (name, value) in &profile.settings {
         say!("  {name} = {value}");
     }
     say!("The store answers.");
-    Ok(())
 }

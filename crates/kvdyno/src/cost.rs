@@ -3,7 +3,7 @@
 use kvdyno_core::cost::Prices;
 use kvdyno_core::ground::numbers::significant;
 use kvdyno_core::suite::EXAMPLE_PRICES;
-use kvdyno_report::cost::{lines_with, needed_lines};
+use kvdyno_report::cost::{lines_with, needed_lines, servers_line};
 use kvdyno_report::result::{CostResult, RunResult, StoreRun};
 
 use crate::args::{CostArguments, PriceArguments};
@@ -12,13 +12,13 @@ use crate::exit::{Exit, Failure};
 /// What the prices that come with kvdyno are called.
 const EXAMPLE: &str = "prices.toml of kvdyno";
 
-/// Prints what each result costs, or whether the published costs add up.
+/// Prints what each result costs; without one, what the stated servers do, or whether the published costs add up.
 ///
 /// # Errors
 /// [`Failure`] if prices or a result cannot be read, or a server has no price.
 pub fn cost(arguments: &CostArguments) -> Result<Exit, Failure> {
     if arguments.results.is_empty() {
-        return published(&prices(&arguments.price)?);
+        return without_result(&arguments.price);
     }
     let stated = of_servers(&arguments.price)?;
     let results: Vec<RunResult> = arguments
@@ -44,6 +44,17 @@ pub fn cost(arguments: &CostArguments) -> Result<Exit, Failure> {
     }
     if let Some(load) = arguments.load {
         needed(load, &results, stated.as_ref());
+    }
+    Ok(Exit::Done)
+}
+
+/// What the servers cost that are stated; without any, whether the published costs add up.
+fn without_result(price: &PriceArguments) -> Result<Exit, Failure> {
+    if price.servers.is_none() {
+        return published(&prices(price)?);
+    }
+    if let Some(cost) = of_servers(price)? {
+        say!("{}", servers_line(&cost));
     }
     Ok(Exit::Done)
 }

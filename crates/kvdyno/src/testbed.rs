@@ -156,7 +156,7 @@ fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
     {
         let known: Vec<&str> = ids.iter().map(String::as_str).collect();
         let advice = match known.is_empty() {
-            true => "none is up".to_owned(),
+            true => "`kvdyno testbed up NAME` starts one".to_owned(),
             false => kvdyno_core::ground::hints::hint(absent, &known),
         };
         return Err(Failure::usage(format!("no testbed {absent} is up; {advice}")));

@@ -59,9 +59,9 @@ pub fn cost_lines(result: &RunResult, run: &StoreRun) -> Vec<String> {
     result.cost.as_ref().map_or_else(Vec::new, |cost| lines_with(cost, run))
 }
 
-/// [`cost_lines`] with the prices of `cost`.
+/// What the servers cost.
 #[must_use]
-pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
+pub fn servers_line(cost: &CostResult) -> String {
     let currency = &cost.currency;
     let servers: Vec<String> = (cost.servers.iter())
         .map(|kind| {
@@ -71,13 +71,20 @@ pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
             )
         })
         .collect();
-    let mut lines = vec![format!(
+    format!(
         "cost: {} {currency} an hour, {} {currency} a month of {} hours: {}",
         money(cost.hourly()),
         money(cost.monthly()),
         cost.hours_a_month,
         servers.join(", ")
-    )];
+    )
+}
+
+/// [`cost_lines`] with the prices of `cost`.
+#[must_use]
+pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
+    let currency = &cost.currency;
+    let mut lines = vec![servers_line(cost)];
     for CarriedRate { what, rate, .. } in carried(run) {
         lines.push(format!(
             "cost of {what}, {}/s: {} {currency} per million operations, {} operations a second per \

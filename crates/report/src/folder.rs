@@ -39,7 +39,7 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// A file cannot be written; what was in it before is still there.
-    #[error("cannot write {path}: {source}; make room there, or choose another folder with --out")]
+    #[error("cannot write {path}: {source}; make room there, or name another place")]
     Write {
         /// The file.
         path: PathBuf,
@@ -325,7 +325,13 @@ fn new_folder(parent: &Path, suite: &str, started: SystemTime) -> Result<PathBuf
 
 /// Writes beside, forces to disk, renames over: a reader sees the old or the new, never a half.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-    let failed = |source| FolderError::Write { path: path.to_owned(), source };
+    let failed = |source: io::Error| FolderError::Write { path: path.to_owned(), source };
+    // The name of the file beside it would be told, too, of which nobody has heard.
+    let refused = |error: io::Error| {
+        let inner = error.get_ref().and_then(|named| named.source()?.downcast_ref::<io::Error>());
+        let number = inner.and_then(io::Error::raw_os_error);
+        failed(number.map_or(error, io::Error::from_raw_os_error))
+    };
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -334,7 +340,7 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         .prefix(".kvdyno-")
         .permissions(readable_by_all())
         .tempfile_in(folder)
-        .map_err(failed)?;
+        .map_err(refused)?;
     file.write_all(bytes).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;

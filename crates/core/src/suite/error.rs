@@ -5,6 +5,8 @@ use std::fmt::{self, Write as _};
 
 use crate::ground::units::UnitError;
 
+/// What a suite that is wrong is compared with.
+const EXAMPLE_SUITE: &str = "compare it with a suite that `kvdyno new FILE` writes";
 /// Most characters of a line that an excerpt shows.
 const EXCERPT: usize = 120;
 
@@ -28,13 +30,15 @@ pub enum Place {
     Argument(String),
     /// In the suite as a whole.
     Suite(String),
+    /// In a file of another kind as a whole.
+    File(String),
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Line { file, line, column, .. } => write!(f, "{file}:{line}:{column}"),
-            Place::Argument(text) => f.write_str(text),
+            Place::Argument(text) | Place::File(text) => f.write_str(text),
             Place::Suite(name) => write!(f, "suite {name}"),
         }
     }
@@ -149,13 +153,26 @@ impl SuiteError {
             Problem::Syntax(_)
             | Problem::UnknownKey { .. }
             | Problem::UnknownWord { .. }
-            | Problem::Missing { .. } => {
-                Some("compare it with a suite that `kvdyno new FILE` writes".to_owned())
-            }
+            | Problem::Missing { .. } => Some(EXAMPLE_SUITE.to_owned()),
             // These say what must be instead.
             Problem::WrongType { .. } | Problem::OutOfRange { .. } | Problem::Conflict(_) => None,
         });
         SuiteError(Box::new(Detail { place, problem, hint }))
+    }
+
+    /// The same of a file that is no suite, and that `page` describes: what is said of suites helps nobody there.
+    #[must_use]
+    pub(super) fn described_in(mut self, page: &str) -> Self {
+        let detail = &mut *self.0;
+        if let Place::Suite(name) = &mut detail.place {
+            detail.place = Place::File(std::mem::take(name));
+        }
+        if matches!(detail.problem, Problem::Unreadable(_)) {
+            detail.hint = Some("name a file that can be read".to_owned());
+        } else if detail.hint.as_deref() == Some(EXAMPLE_SUITE) {
+            detail.hint = Some(format!("compare it with the example in {page}"));
+        }
+        self
     }
 
     /// Where it is.

@@ -83,7 +83,7 @@ pub(super) fn mix(value: Value<'_>) -> Result<Mix, SuiteError> {
     let sum: u32 = parts.iter().map(|(_, part)| u32::from(*part)).sum();
     if sum != 1_000 {
         let problem = Problem::MixSum((f64::from(sum) / 10.0).to_string());
-        return Err(value.error(problem, "shares are percentages, such as get=80,update=20"));
+        return Err(value.error(problem, "write percentages, such as get=80,update=20"));
     }
     parts.retain(|(_, part)| *part > 0);
     parts.sort_by_key(|(kind, _)| *kind);

@@ -17,6 +17,8 @@ pub(super) const STATEMENT_KEYS: [&str; 8] =
 
 /// The prices that come with kvdyno: those of the published runs, as an example.
 pub const EXAMPLE_PRICES: &str = include_str!("../../../../prices.toml");
+/// The page that describes files of prices.
+const PAGE: &str = "docs/COST.md";
 
 impl Prices {
     /// Reads prices from `text`; `file` is its name in messages.
@@ -24,6 +26,10 @@ impl Prices {
     /// # Errors
     /// [`SuiteError`] with the place of the first mistake.
     pub fn parse(file: &str, text: &str) -> Result<Prices, SuiteError> {
+        Prices::of(file, text).map_err(|error| error.described_in(PAGE))
+    }
+
+    fn of(file: &str, text: &str) -> Result<Prices, SuiteError> {
         let document = Document::parse(file, text)?;
         let top = Fields::root(&document, "the prices", &PRICES_KEYS)?;
         let mut kinds: Vec<Price> = Vec::new();
@@ -56,7 +62,8 @@ impl Prices {
     /// # Errors
     /// [`SuiteError`] if it cannot be read or has a mistake.
     pub fn load(path: &str) -> Result<Prices, SuiteError> {
-        Prices::parse(path, &super::read(path)?)
+        let text = super::read(path).map_err(|error| error.described_in(PAGE))?;
+        Prices::parse(path, &text)
     }
 }
 

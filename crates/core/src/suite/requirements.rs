@@ -16,6 +16,9 @@ use super::search::conditions;
 use super::{Overrides, Suite};
 use crate::ground::units::{format_count, format_duration, format_rate};
 
+/// The page that describes files of requirements.
+const PAGE: &str = "docs/WINNOW.md";
+
 /// Keys of the file.
 pub(super) const REQUIREMENT_KEYS: [&str; 14] = [
     "name",
@@ -115,6 +118,10 @@ impl Requirements {
     /// # Errors
     /// [`SuiteError`] with the place of the first mistake.
     pub fn parse(file: &str, text: &str) -> Result<Requirements, SuiteError> {
+        Requirements::of(file, text).map_err(|error| error.described_in(PAGE))
+    }
+
+    fn of(file: &str, text: &str) -> Result<Requirements, SuiteError> {
         let document = Document::parse(file, text)?;
         let top = Fields::root(&document, "the requirements", &REQUIREMENT_KEYS)?;
         let flag = |key| -> Result<bool, SuiteError> {
@@ -154,7 +161,8 @@ impl Requirements {
     /// # Errors
     /// [`SuiteError`] if it cannot be read or has a mistake.
     pub fn load(path: &str) -> Result<Requirements, SuiteError> {
-        Requirements::parse(path, &super::read(path)?)
+        let text = super::read(path).map_err(|error| error.described_in(PAGE))?;
+        Requirements::parse(path, &text)
     }
 
     fn kills_a_node(&self) -> bool {

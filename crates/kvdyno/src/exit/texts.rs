@@ -20,69 +20,9 @@ use kvdyno_testbed::TestbedError;
 
 use crate::device::DeviceError;
 
-/// How a part of a text begins that says what to do.
-const ADVICE: [&str; 37] = [
-    "`",
-    "--",
-    "add",
-    "aim",
-    "answer",
-    "build",
-    "choose",
-    "compare",
-    "did you mean",
-    "do",
-    "fewer",
-    "give",
-    "install",
-    "it must be",
-    "it must have",
-    "leave",
-    "load",
-    "look",
-    "make",
-    "measure",
-    "must be",
-    "name",
-    "raise",
-    "read",
-    "report",
-    "run",
-    "see",
-    "start",
-    "the first must",
-    "they must",
-    "try",
-    "turn",
-    "use",
-    "winnow",
-    "write",
-    "there is at least",
-    "allow",
-];
-
-/// Some part of the text, behind a stop or an `or`, says what to do.
-fn says_what_to_do(text: &str) -> bool {
-    let behind = ["; ", ": ", " or ", ", ", " must be", " and ", "("];
-    let starts = behind.into_iter().flat_map(|stop| {
-        // Of `must be` the words themselves are the advice.
-        let after = if stop == " must be" { 1 } else { stop.len() };
-        text.match_indices(stop).map(move |(at, _)| at + after)
-    });
-    let starts = std::iter::once(0).chain(starts);
-    starts.map(|at| &text[at..]).any(|part| {
-        ADVICE.iter().any(|word| {
-            let rest = part.strip_prefix(word);
-            let whole = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
-            // A word in backticks is advice only as a command.
-            rest.is_some_and(|rest| match *word {
-                "`" => rest.starts_with("kvdyno ") || rest.starts_with("--"),
-                "--" => true,
-                _ => whole(rest),
-            })
-        })
-    })
-}
+#[path = "../../tests/support/next_step.rs"]
+mod next_step;
+use next_step::says_what_to_do;
 
 /// One text for each kind of an error; none for a kind whose whole text comes from elsewhere.
 macro_rules! texts {

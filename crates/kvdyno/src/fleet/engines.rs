@@ -129,7 +129,7 @@ pub fn role(
     })?;
     if variables(TOKEN_VARIABLE).is_none() {
         return Err(format!(
-            "{TOKEN_VARIABLE} is not set: `export {TOKEN_VARIABLE}=$(openssl rand -hex 16)` before the start; {}",
+            "{TOKEN_VARIABLE} is not set: run `export {TOKEN_VARIABLE}=$(openssl rand -hex 16)` before the start; {}",
             engine.carries_token()
         ));
     }

@@ -16,6 +16,7 @@ mod documented;
 mod elsewhere;
 #[cfg(feature = "server-tests")]
 mod engines;
+mod errors;
 mod events;
 mod folders;
 #[cfg(feature = "server-tests")]

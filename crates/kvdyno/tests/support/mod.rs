@@ -5,6 +5,7 @@
 
 mod command;
 pub mod library;
+pub mod next_step;
 pub mod suite;
 
 use std::collections::BTreeSet;

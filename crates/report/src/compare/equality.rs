@@ -161,7 +161,7 @@ impl Differences {
             (None, false) => "dist".to_owned(),
         };
         self.unequal_if("kvdyno's build", &build(a), &build(b));
-        let parts = |result: &RunResult| format!("{} part(s)", result.part.count);
+        let parts = |result: &RunResult| result.part.count.to_string();
         self.unequal_if("the number of parts", &parts(a), &parts(b));
         for phase in run_a.phases.iter().filter(|phase| !phase.prepares()) {
             let Some(other) = run_b.phases.iter().find(|other| other.name == phase.name) else {

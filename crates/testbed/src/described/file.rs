@@ -128,7 +128,7 @@ impl DeploymentFile {
         let written: Written = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             let problem = error.message().replace('\n', " ");
-            (format!("line {line}: {problem}"), "docs/TESTBEDS.md has an example".to_owned())
+            (format!("line {line}: {problem}"), "see the example in docs/TESTBEDS.md".to_owned())
         })?;
         let ready_within = match &written.ready_within {
             None => READY_WITHIN,

@@ -35,7 +35,7 @@ const PHASE: [(&str, &str); 15] = [
     (
         "mix = { get = 80, update = 30 }",
         "t.toml:9:7: the mix sums to 110 %, not to 100 %; \
-             shares are percentages, such as get=80,update=20",
+             write percentages, such as get=80,update=20",
     ),
     ("mix = { read = 100 }", "t.toml:9:16: `read` is not an operation; did you mean `get`?"),
     (
