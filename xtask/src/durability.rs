@@ -1,6 +1,7 @@
 //! `cargo xtask durability`: cuts the power of stores under load, again and again, and counts what each setting
 //! costs of acknowledged writes. Its table stands in docs/DURABILITY.md.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
@@ -31,7 +32,7 @@ pub struct Options {
 }
 
 /// Each store at each setting of durability that it has, with the rate of its inserts.
-const DEFAULT: [(&str, &str); 24] = [
+const DEFAULT: [(&str, &str); 29] = [
     ("redis?persistence=none&disk=ext4", MODEST),
     ("redis?persistence=rdb&disk=ext4", MODEST),
     ("redis?persistence=aof-everysec&disk=ext4", MODEST),
@@ -56,6 +57,12 @@ const DEFAULT: [(&str, &str); 24] = [
     ("engine:rocksdb?durability=process&disk=ext4", MODEST),
     ("engine:rocksdb?durability=none&disk=ext4", MODEST),
     ("mongodb?disk=ext4", HALF),
+    ("cassandra:1?sync=periodic&disk=ext4:2GiB", HALF),
+    ("cassandra:1?sync=batch&disk=ext4:2GiB", HALF),
+    ("cassandra:1?sync=group&disk=ext4:2GiB", HALF),
+    // Replicas in memory and a snapshot now and then.
+    ("redis-sentinel:3?persistence=rdb&disk=ext4", MODEST),
+    ("engine:lmdb?durability=none&disk=ext4", MODEST),
 ];
 
 /// What a store can do at most is measured first.
@@ -71,13 +78,16 @@ const ENOUGH: u64 = 10;
 const SURE: f64 = 0.95;
 
 /// From one cut to the next one, with time for the store to come back, s.
-const A_CUT_TAKES: u64 = 6;
+fn a_cut_takes(testbed: &str) -> u64 {
+    // A Java machine that replays its log.
+    if testbed.starts_with("cassandra") { 27 } else { 6 }
+}
 
 /// Inserts only, so that each loss is seen; all nodes at once, so that no copy is of help. What a store can do is
 /// found only where the rate is a share of that: a store that syncs nothing loses all of it in the first cut, and
 /// that would be more than a result lists one by one.
-fn suite(cuts: u64, rate: &str) -> String {
-    let seconds = cuts * A_CUT_TAKES;
+fn suite(testbed: &str, cuts: u64, rate: &str) -> String {
+    let seconds = cuts * a_cut_takes(testbed);
     let capacity = match rate.contains("capacity") {
         true => "[[phase]]\nname = \"capacity\"\nmix = \"insert\"\nduration = \"3s\"\n",
         false => "",
@@ -94,19 +104,25 @@ fn suite(cuts: u64, rate: &str) -> String {
 
 /// What the cuts of one testbed took.
 #[derive(Debug, Default, PartialEq)]
-struct Row {
-    store: String,
-    promised: String,
-    acknowledged: u64,
+pub struct CutRow {
+    /// Name and version.
+    pub store: String,
+    /// What it says that a write survives.
+    pub promised: String,
+    /// Inserts of the whole run.
+    pub acknowledged: u64,
     /// Lost writes, cut by cut.
-    lost: Vec<u64>,
+    pub lost: Vec<u64>,
+    /// Writes that were acknowledged in the last whole second before each cut.
+    pub at_stake: Vec<u64>,
     /// From the oldest lost write's answer to its cut, ms, the longest of all cuts.
-    reach_ms: u64,
+    pub reach_ms: u64,
     /// Starts after a cut that went wrong.
-    not_back: u64,
+    pub not_back: u64,
     /// Records that hold what they must not.
-    wrong: u64,
-    unknown: u64,
+    pub wrong: u64,
+    /// Records of which it cannot be told.
+    pub unknown: u64,
 }
 
 /// Cuts off each testbed as often as was asked, and prints the table.
@@ -115,8 +131,6 @@ struct Row {
 /// If a build or a run fails.
 pub fn durability(options: &Options) -> Result<(), StepFailure> {
     let folder = root().join("target/durability");
-    std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
-    let path = folder.join("durability.toml");
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => {
@@ -130,8 +144,7 @@ pub fn durability(options: &Options) -> Result<(), StepFailure> {
     let wanted = if own.is_empty() { &DEFAULT[..] } else { &own };
     let mut rows = Vec::new();
     for &(testbed, rate) in wanted {
-        std::fs::write(&path, suite(options.cuts, rate)).map_err(StepFailure::file(&path))?;
-        let row = row(&cut_off(&binary, &path, &folder, testbed)?)?;
+        let row = cut_off(&binary, &folder, testbed, rate, options.cuts)?;
         println!("{}", line(testbed, &row));
         rows.push((testbed, row));
     }
@@ -143,14 +156,32 @@ pub fn durability(options: &Options) -> Result<(), StepFailure> {
     Ok(())
 }
 
-/// What one run left: its result, and its anomalies.
+/// One row: `binary`, a kvdyno, runs `testbed` in `folder` and cuts it off about `cuts` times under inserts at `rate`.
+///
+/// # Errors
+/// If the run fails, or does not tell what is to be known.
+pub fn cut_off(
+    binary: &Path,
+    folder: &Path,
+    testbed: &str,
+    rate: &str,
+    cuts: u64,
+) -> Result<CutRow, StepFailure> {
+    std::fs::create_dir_all(folder).map_err(StepFailure::file(folder))?;
+    let path = folder.join("durability.toml");
+    std::fs::write(&path, suite(testbed, cuts, rate)).map_err(StepFailure::file(&path))?;
+    row(&run(binary, &path, folder, testbed)?)
+}
+
+/// What one run left: its result, its anomalies, and its timeline.
 struct Ran {
     result: Value,
     anomalies: Vec<Value>,
+    timeline: String,
 }
 
 /// One run.
-fn cut_off(binary: &Path, suite: &Path, folder: &Path, testbed: &str) -> Result<Ran, StepFailure> {
+fn run(binary: &Path, suite: &Path, folder: &Path, testbed: &str) -> Result<Ran, StepFailure> {
     let out = folder.join("result");
     if out.exists() {
         std::fs::remove_dir_all(&out).map_err(StepFailure::file(&out))?;
@@ -164,7 +195,9 @@ fn cut_off(binary: &Path, suite: &Path, folder: &Path, testbed: &str) -> Result<
     let anomalies = anomalies.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     // 1 tells of losses, which are counted; 2 of a machine that is too busy.
     match ended.status.code() {
-        Some(0..=2) if phase(&result, "cut").is_some() => Ok(Ran { result, anomalies }),
+        Some(0..=2) if phase(&result, "cut").is_some() => {
+            Ok(Ran { result, anomalies, timeline: read("timeline.csv") })
+        }
         _ => {
             eprint!("{}", String::from_utf8_lossy(&ended.stderr));
             Err(steps::failure(&run, &ended.status.to_string()))
@@ -188,8 +221,25 @@ fn moment(phase: &Value) -> Option<u64> {
     Some(moment.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos() as u64)
 }
 
+/// Writes that were acknowledged in each second of the phase with the cuts.
+fn by_second(timeline: &str) -> BTreeMap<u64, u64> {
+    let mut lines = timeline.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+    let head = lines.next().unwrap_or_default();
+    let column = |name: &str| head.iter().position(|column| *column == name);
+    let columns = column("phase_name").zip(column("interval")).zip(column("ok"));
+    let Some(((phase, interval), ok)) = columns else { return BTreeMap::new() };
+    let mut seconds = BTreeMap::new();
+    for line in lines.filter(|line| line.get(phase) == Some(&"cut")) {
+        let number = |at: usize| line.get(at).and_then(|text| text.parse::<u64>().ok());
+        if let Some((second, acknowledged)) = number(interval).zip(number(ok)) {
+            *seconds.entry(second).or_default() += acknowledged;
+        }
+    }
+    seconds
+}
+
 /// What a run tells.
-fn row(ran: &Ran) -> Result<Row, StepFailure> {
+fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
     let told = |what: &str| StepFailure::Found(format!("the result has no {what}"));
     let cut = phase(&ran.result, "cut").ok_or_else(|| told("phase cut"))?;
     let back = phase(&ran.result, "cut:read-back").ok_or_else(|| told("records read back"))?;
@@ -201,20 +251,27 @@ fn row(ran: &Ran) -> Result<Row, StepFailure> {
     let mut cuts: Vec<(u64, u64)> =
         done.map(|fault| (count(&fault["began_ns"]), count(&fault["ended_ns"]))).collect();
     cuts.dedup();
+    let seconds = by_second(&ran.timeline);
+    let at_stake = cuts.iter().filter_map(|(began, _)| {
+        // A second that the cut is in is not whole.
+        let before = (began / 1_000_000_000).checked_sub(1)?;
+        Some(seconds.get(&before).copied().unwrap_or(0))
+    });
     let store = &ran.result["runs"][0]["store"];
     let version = store["version"].as_str().unwrap_or_default();
     let writes = &cut["writes"];
     let anomalies = |place: usize| count(&writes["anomalies"][place]);
-    let mut row = Row {
+    let mut row = CutRow {
         store: format!("{} {version}", store["name"].as_str().unwrap_or_default()),
         promised: store["durability"]["level"].as_str().unwrap_or_default().replace('-', " "),
         acknowledged: count(&writes["acknowledged"]),
         lost: vec![0; cuts.len()],
+        at_stake: at_stake.collect(),
         not_back: of("start again").filter(|fault| !fault["error"].is_null()).count() as u64,
         // Corrupt, phantom, resurrected.
         wrong: anomalies(0) + anomalies(1) + anomalies(2),
         unknown: count(&writes["unknown"]),
-        ..Row::default()
+        ..CutRow::default()
     };
     let lost = || ran.anomalies.iter().filter(|anomaly| anomaly["kind"] == "lost");
     // Which cut took it is told of listed losses alone, and the list is bounded.
@@ -237,21 +294,27 @@ fn row(ran: &Ran) -> Result<Row, StepFailure> {
     Ok(row)
 }
 
-fn table(rows: &[(&str, Row)]) -> String {
+fn table(rows: &[(&str, CutRow)]) -> String {
     let lines: Vec<String> = rows.iter().map(|(testbed, row)| line(testbed, row)).collect();
     format!(
-        "| testbed | store | says that a write survives | cuts | acknowledged | lost a cut, median | \
-         worst | reach back | came back by itself | wrong | cuts that lost any, at most (95 %) |\n\
-         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |\n{}\n",
+        "| testbed | store | says that a write survives | cuts | acknowledged | in the second before a cut | \
+         lost a cut, median | worst | reach back | came back by itself | wrong | cuts that lost any, at most (95 %) |\n\
+         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |\n{}\n",
         lines.join("\n")
     )
 }
 
-fn line(testbed: &str, row: &Row) -> String {
-    let mut lost = row.lost.clone();
-    lost.sort_unstable();
-    let (median, worst) =
-        (lost.get(lost.len() / 2).copied().unwrap_or(0), lost.last().copied().unwrap_or(0));
+/// The median; 0 of nothing.
+fn middle(values: &[u64]) -> u64 {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+fn line(testbed: &str, row: &CutRow) -> String {
+    let lost = &row.lost;
+    let (median, worst) = (middle(lost), lost.iter().max().copied().unwrap_or(0));
+    let at_stake = middle(&row.at_stake);
     let (cuts, lossy) = (lost.len() as u64, lost.iter().filter(|lost| **lost > 0).count() as u64);
     let most = largest_share(lossy, cuts, SURE) * 100.0;
     let reach = if worst > 0 { format!("{} ms", row.reach_ms) } else { "–".to_owned() };
@@ -263,9 +326,10 @@ fn line(testbed: &str, row: &Row) -> String {
         0 => String::new(),
         unknown => format!(" ({unknown} not told)"),
     };
-    let Row { store, promised, acknowledged, wrong, .. } = row;
+    let CutRow { store, promised, acknowledged, wrong, .. } = row;
     format!(
-        "| `{testbed}` | {store} | {promised} | {cuts} | {acknowledged} | {median} | {worst} | {reach} | \
+        "| `{testbed}` | {store} | {promised} | {cuts} | {acknowledged} | {at_stake} | {median} | {worst} | \
+         {reach} | \
          {back} | {wrong}{unknown} | {most:.0} % |"
     )
 }
@@ -298,20 +362,26 @@ mod tests {
             json!({ "kind": "lost", "sent_ns": 1_000_000, "behind_ns": behind })
         };
         let anomalies = vec![lost(1_400), lost(4_100), lost(5_020), json!({ "kind": "corrupt" })];
-        let row = super::row(&Ran { result, anomalies }).unwrap();
+        // The first cut is in second 2, the second in second 5; another phase is not counted.
+        let timeline = "run,phase_name,interval,kind,ok\n0,cut,1,insert,700\n0,cut,2,insert,300\n\
+                        0,cut,4,insert,900\n0,load,4,insert,5000\n"
+            .to_owned();
+        let row = super::row(&Ran { result, anomalies, timeline }).unwrap();
+        assert_eq!(row.at_stake, [700, 900]);
         assert_eq!((row.lost.as_slice(), row.reach_ms), (&[1, 2][..], 900));
         assert_eq!((row.not_back, row.wrong), (1, 1));
         let bounded = json!({ "runs": [{ "phases": [
             { "name": "cut", "started": "2026-01-01T00:00:00Z", "writes": { "lost": 3 } },
             { "name": "cut:read-back", "started": "2026-01-01T00:00:11Z" },
         ] }] });
-        let few = super::row(&Ran { result: bounded, anomalies: vec![lost(1_400)] });
+        let (anomalies, timeline) = (vec![lost(1_400)], String::new());
+        let few = super::row(&Ran { result: bounded, anomalies, timeline });
         assert!(few.unwrap_err().to_string().contains("3 writes are lost, and 1 of them"));
         assert_eq!(
             line("redis", &row),
-            "| `redis` | redis 7 | power loss | 2 | 5000 | 2 | 2 | 900 ms | not 1 time(s) | 1 | 100 % |"
+            "| `redis` | redis 7 | power loss | 2 | 5000 | 900 | 2 | 2 | 900 ms | not 1 time(s) | 1 | 100 % |"
         );
-        let none = Row { lost: vec![0; 10], ..Row::default() };
+        let none = CutRow { lost: vec![0; 10], ..CutRow::default() };
         assert!(line("etcd", &none).ends_with("| 0 | 0 | – | yes | 0 | 26 % |"));
     }
 

@@ -16,6 +16,8 @@ pub struct Accounting {
     acknowledged: u64,
     failed: u64,
     indeterminate: u64,
+    /// No record was there before.
+    fresh: bool,
     /// No record can have been written twice, and none was there before.
     exact: bool,
     /// The last phase with faults: its begin, and what was done.
@@ -63,7 +65,18 @@ impl Accounting {
     pub fn new(fresh: bool) -> Self {
         let (acknowledged, failed, indeterminate) = (0, 0, 0);
         let before = Unclear::default();
-        Accounting { acknowledged, failed, indeterminate, exact: fresh, disturbed: None, before }
+        let exact = fresh;
+        Accounting { acknowledged, failed, indeterminate, fresh, exact, disturbed: None, before }
+    }
+
+    /// The first of the records that `plan` inserts, if it writes no others and nobody wrote these before: then each
+    /// of them that is gone is seen to be gone, whatever earlier phases have written over.
+    pub fn first_insert(&self, plan: &PhasePlan, context: &StoreContext) -> Option<u64> {
+        let again = plan.load || plan.from_empty || writes_again(plan) || vanishes(plan);
+        let mut kinds = plan.groups.iter().flat_map(|group| &group.mix.parts);
+        let inserts = kinds.any(|&(kind, part)| part > 0 && kind.inserts());
+        let seen = self.fresh && !context.fields_apart && inserts && !again;
+        plan.groups.iter().map(|group| group.insert_first).min().filter(|_| seen)
     }
 
     /// A phase of the plan was carried out.
@@ -72,10 +85,7 @@ impl Accounting {
         self.acknowledged += tally.writes_acknowledged;
         self.failed += tally.writes_failed;
         self.indeterminate += tally.writes_indeterminate;
-        let twice = |kind: Kind| !kind.read_only() && !kind.inserts();
-        let mut kinds = plan.groups.iter().flat_map(|group| &group.mix.parts);
-        let vanishes = plan.groups.iter().any(|group| group.ttl.is_some());
-        self.exact &= !kinds.any(|&(kind, _)| twice(kind)) && !plan.from_empty && !vanishes;
+        self.exact &= !writes_again(plan) && !plan.from_empty && !vanishes(plan);
         if !faults.is_empty() {
             self.disturbed = Some((measure.start, faults.to_vec()));
         }
@@ -115,6 +125,7 @@ impl Accounting {
             how: settled(how, context),
             examples: spread(&lost).map(|anomaly| self.history(context, anomaly)).collect(),
             copies: None,
+            inserts: None,
         }
     }
 
@@ -151,6 +162,17 @@ impl Accounting {
             again: anomaly.again.clone(),
         }
     }
+}
+
+/// It may write to records that were written before.
+fn writes_again(plan: &PhasePlan) -> bool {
+    let again = |kind: Kind| !kind.read_only() && !kind.inserts();
+    plan.groups.iter().flat_map(|group| &group.mix.parts).any(|&(kind, _)| again(kind))
+}
+
+/// Some of what it writes has a time to live.
+fn vanishes(plan: &PhasePlan) -> bool {
+    plan.groups.iter().any(|group| group.ttl.is_some())
 }
 
 /// At most [`LOST_SHOWN`] of all, from the first to the last.

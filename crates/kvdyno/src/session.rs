@@ -19,8 +19,8 @@ use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::claims;
 use kvdyno_report::events::{Event, StoreEnded};
 use kvdyno_report::result::{
-    ClaimResult, PhaseOutcome, SkippedPhase, Status, StoreResult, StoreRun, TestbedResult, Verdict,
-    WriteAccount, rfc3339,
+    ClaimResult, InsertAccount, PhaseOutcome, SkippedPhase, Status, StoreResult, StoreRun,
+    TestbedResult, Verdict, WriteAccount, rfc3339,
 };
 
 use crate::account::Accounting;
@@ -259,16 +259,21 @@ impl<'a> Session<'a> {
         let profile = self.origin.profile().clone();
         let promised = std::mem::replace(&mut self.context.profile, profile);
         let number = self.next_index();
-        let pass = Pass::reading_back(phase, self.records);
+        let first = self.accounting.first_insert(phase, &self.context);
+        let inserted = before.as_ref().map(|of| of.measure.tally.writes_acknowledged).zip(first);
+        let pass = Pass::reading_back(phase, self.records).phase("Read back", number);
+        let pass = PhasePlan { inserted_from: inserted.map(|(_, first)| first), ..pass };
         self.reads_back = true;
-        let mut reading = self.phase(&pass.phase("Read back", number), output);
+        let mut reading = self.phase(&pass, output);
         self.reads_back = false;
         self.store = usual;
         if let Some(reading) = &mut reading
             && self.status == Status::Complete
         {
             let account = self.accounting.account(&self.context, &reading.measure, &how);
-            let writes = Some(WriteAccount { copies, ..account });
+            let lost = reading.measure.old.lost_inserts;
+            let inserts = inserted.map(|(acknowledged, _)| InsertAccount { acknowledged, lost });
+            let writes = Some(WriteAccount { copies, inserts, ..account });
             before.as_mut().unwrap_or(reading).writes = writes;
         }
         self.context.profile = promised;

@@ -2,6 +2,7 @@
 //! store with its history; each figure links to its report. Nothing is ranked that is not alike, and nothing is hidden.
 
 mod entries;
+mod evidence;
 mod history;
 mod pages;
 mod steps;
@@ -91,6 +92,7 @@ impl Board {
             }
         }
         board.entries.sort_by(|a, b| (&a.when, &a.report).cmp(&(&b.when, &b.report)));
+        evidence::share(&mut board.entries);
         board.skipped.sort();
         Ok(board)
     }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lines::{P99, run_has_misses};
+use crate::power::durability_text;
 use crate::result::{HistogramError, Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::view::{Clock, PhaseView, main_row};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
@@ -138,8 +139,11 @@ fn cautions(result: &RunResult, labels: &[String]) -> Vec<String> {
             labels.iter().zip(&words).map(|(label, word)| format!("{label}: {word}")).collect();
         different.then(|| told.join("; "))
     };
-    if let Some(told) = each(&|run| run.store.durability.level.describe().to_owned()) {
+    if each(&|run| run.store.durability.level.describe().to_owned()).is_some() {
+        let told = each(&durability_text).unwrap_or_default();
         cautions.push(format!("durability differs, so this is no like-for-like race ({told})"));
+    } else if let Some(told) = each(&durability_text) {
+        cautions.push(format!("durability is not equally known ({told})"));
     }
     if let Some(told) = each(&|run| run.store.consistency.level.describe().into_owned()) {
         cautions.push(format!("consistency differs, so this is no like-for-like race ({told})"));

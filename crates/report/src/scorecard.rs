@@ -8,6 +8,7 @@ use kvdyno_core::workload::SizeModel;
 use kvdyno_core::workload::fault::KILL;
 
 use crate::cost::together;
+use crate::power::durability_text;
 use crate::result::{PhaseResult, RunResult, StoreRun};
 use crate::wording::judged_text;
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant, small};
@@ -184,7 +185,7 @@ fn replicated(run: &StoreRun) -> (bool, String) {
         .iter()
         .any(|(name, value)| name.to_lowercase().contains("replica") && number(value) >= 2);
     let copies = if replicas || told { "replicated" } else { "no replica seen" };
-    let figure = format!("{copies}, durability {}", run.store.durability.level.describe());
+    let figure = format!("{copies}, durability {}", durability_text(run));
     (durable && (replicas || told), figure)
 }
 

@@ -226,7 +226,7 @@ fn durability(required: &Requirements, run: &StoreRun) -> Decided {
         }
         Some(Durability::PowerLoss) => {
             let Some(cuts) = PowerCuts::of(run) else {
-                let why = format!("promised: {told}; no power was taken away");
+                let why = format!("{told} ({}); no power was taken away", promise.told());
                 return (RequirementStatus::NotShown, why, "");
             };
             let standing = match cuts.shows_survival() {

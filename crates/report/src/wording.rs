@@ -159,7 +159,7 @@ pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
     )
 }
 
-/// Durability and consistency in words, each with whether it was read back, and what cuts of power showed.
+/// Durability and consistency in words: each is declared, read back, or, where power was cut, shown with the figures.
 pub(crate) fn promises(run: &StoreRun) -> (String, String) {
     let (durability, consistency) = (run.store.durability, run.store.consistency);
     let level = durability.level.describe();

@@ -4,6 +4,7 @@
 mod account;
 mod bare;
 mod child;
+mod disk;
 mod engine;
 pub mod instructions;
 mod kvdyno;
@@ -53,6 +54,8 @@ enum Subject {
     Memory,
     /// Inserts with every write accounted for, and reading them back
     Account,
+    /// Writes to stores on disks of their own, beside the machine's own file system; as root
+    Disk,
     /// Random gets from RocksDB; the last, for it builds kvdyno anew, with that engine in it
     Rocksdb,
 }
@@ -88,6 +91,7 @@ pub fn bench(options: &Options) -> Result<(), StepFailure> {
             Subject::Open => open::run(options)?,
             Subject::Memory => memory::run(options)?,
             Subject::Account => account::run(options)?,
+            Subject::Disk => disk::run(options)?,
             Subject::Redis => wire::run("redis", REDIS, options)?,
             Subject::Memcached => wire::run("memcached", MEMCACHED, options)?,
             Subject::Rocksdb => engine::ROCKSDB.run(options)?,

@@ -49,7 +49,7 @@ pub(super) fn recheck(
     }
     let idle_since = measure.end.max(measure.last_end);
     let looks = passes.look(suspects, idle_since.saturating_add(settle(job)));
-    looks.count(measure);
+    looks.count(measure, job.plan.inserted_from.unwrap_or(u64::MAX));
     looks.name(&mut measure.anomalies);
     let unknown = measure.unread + measure.tally.not_read_again;
     if unknown > 0 && job.context.interrupt.is_raised() {
@@ -244,8 +244,8 @@ impl Looks<'_> {
         before.map_or(0, Finding::reads)
     }
 
-    /// Enters into the counts what became of every suspect.
-    fn count(&self, measure: &mut PhaseMeasure) {
+    /// Enters into the counts what became of every suspect; records from `inserted_from` on are the last inserts.
+    fn count(&self, measure: &mut PhaseMeasure, inserted_from: u64) {
         let PhaseMeasure { tally, old, .. } = measure;
         for record in self.suspects.marks().records() {
             let (mut was_old, mut is_wrong, mut is_lost) = (false, false, false);
@@ -266,6 +266,7 @@ impl Looks<'_> {
             }
             let unread = self.unread.has(record);
             old.lost += u64::from(is_lost);
+            old.lost_inserts += u64::from(is_lost && record >= inserted_from);
             old.unread += u64::from(was_old && unread);
             old.late += u64::from(was_old && !unread && !is_wrong);
         }

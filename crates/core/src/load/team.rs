@@ -171,6 +171,7 @@ impl LookedAgain {
     pub fn add(&mut self, other: LookedAgain) {
         self.findings.add(other.findings);
         self.old.lost += other.old.lost;
+        self.old.lost_inserts += other.old.lost_inserts;
         self.old.late += other.old.late;
         self.old.unread += other.old.unread;
         self.unread += other.unread;
@@ -228,9 +229,11 @@ mod tests {
         let mut all = LookedAgain::default();
         for _ in 0..3 {
             let mut one = LookedAgain { unread: 2, ..LookedAgain::default() };
-            (one.findings.tally.reads, one.old.lost) = (10, 1);
+            (one.findings.tally.reads, one.old.lost) = (10, 2);
+            one.old.lost_inserts = 1;
             all.add(one);
         }
-        assert_eq!((all.findings.tally.reads, all.old.lost, all.unread), (30, 3, 6));
+        assert_eq!((all.findings.tally.reads, all.unread), (30, 6));
+        assert_eq!((all.old.lost, all.old.lost_inserts), (6, 3));
     }
 }

@@ -322,6 +322,7 @@ impl Builder<'_> {
             time_limit: limit.unwrap_or_else(|| duration.map_or(LONGEST, |d| d + GRACE)),
             verify: phase.verify.unwrap_or(self.spec.verify),
             read_back: phase.read_back.unwrap_or(false),
+            inserted_from: None,
             expect_hits: phase.expect_hits.or(self.spec.expect_hits).unwrap_or(EXPECTED_HITS),
             faults,
         })

@@ -519,6 +519,10 @@ pub struct PhasePlan {
     pub verify: bool,
     /// Every record is read back once the phase is over, and what is missing is named.
     pub read_back: bool,
+    /// Of a phase that reads back: records from this one on were inserted by the phase before, and which of them
+    /// are lost is counted apart, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inserted_from: Option<u64>,
     /// Share of the gets of records that should be there which must find them, where the store may
     /// forget or is stale for a while.
     #[serde(default = "expected_hits", skip_serializing_if = "is_expected")]
@@ -550,6 +554,7 @@ impl PhasePlan {
             time_limit,
             verify: true,
             read_back: false,
+            inserted_from: None,
             expect_hits: EXPECTED_HITS,
             faults: Vec::new(),
         }

@@ -260,7 +260,11 @@ fn stores_of_one_run_are_compared_and_unequal_ones_only_on_demand() {
     assert!([0, 2].contains(&ended.code()), "{ended:#?}");
     scratch.kvdyno("compare r").expect_line(
         64,
-        &["not compared", "durability differs (none and survives power loss)", "--allow-unequal"],
+        &[
+            "not compared",
+            "durability differs (none (setting read back) and survives power loss (setting read back))",
+            "--allow-unequal",
+        ],
     );
     let ended = expect_passed(scratch.kvdyno("compare r --allow-unequal"));
     for word in ["unequal: durability differs", "caution: one trial each", "rate", "p99.9"] {

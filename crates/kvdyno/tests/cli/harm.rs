@@ -200,15 +200,17 @@ fn are_free(images: &[String]) -> bool {
     !devices.into_iter().any(held)
 }
 
-/// The devices' processes alone, one while its disk stands still: whoever waits for them gets an error, the run comes
-/// to its end when it is told to, and nothing stays.
+/// The devices' processes alone, one while its disk stands still, one while its power is cut again and again: whoever
+/// waits for them gets an error, the run comes to its end when it is told to, and nothing stays.
 #[test]
 fn nothing_is_left_when_the_processes_of_disks_are_killed() {
     let place = Place::new();
     let load = Suite::of(100).set("clients", 2).load().phase("mix", "get = 50, update = 50");
     let load = load.set("rate", "100/s").set("duration", "600s");
     let stall = load.fault("disk-stall").set("node", "redis-1");
-    suite::write(&place.scratch.path("s.toml"), stall);
+    let cuts = stall.fault("power").set("node", "redis-2").set("lose", "some");
+    let cuts = cuts.set("repair", "20ms").set("every", "60ms");
+    suite::write(&place.scratch.path("s.toml"), cuts);
     let mut running = place.start(
         "run s.toml --quiet --give-up 600s --out r --testbed \
          redis-sharded:2?disk=xfs:300MiB&persistence=aof-always",

@@ -149,8 +149,17 @@ pub(crate) fn writes_text(writes: &WriteAccount) -> String {
             parts.push(format!("{} {what}", count(number)));
         }
     }
+    let own = writes.inserts.filter(|_| !writes.exact).map_or(String::new(), |own| {
+        let (all, lost) = (count(own.acknowledged), count(own.lost));
+        format!("; of {all} inserts of this phase alone {lost} lost (each loss is seen)")
+    });
     let copies = writes.copies.as_ref().map_or(String::new(), |c| format!("; {}", copies_text(c)));
-    format!("{}; {} records read back {}{copies}", parts.join(", "), count(writes.read), writes.how)
+    format!(
+        "{}{own}; {} records read back {}{copies}",
+        parts.join(", "),
+        count(writes.read),
+        writes.how
+    )
 }
 
 /// Whether replicas agree, as a part of a sentence.

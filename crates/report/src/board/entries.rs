@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use kvdyno_core::verdict::ConditionFigure;
 use serde_json::Value;
 
+use super::evidence::{Evidence, ShownElsewhere};
 use crate::compare::{ComparedSide, Samples, store_key};
 use crate::files::{INTERVALS_FILE, REPORT_FILE};
 use crate::result::{HistogramError, Level, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun};
@@ -46,6 +47,10 @@ pub(super) struct Entry {
     /// RFC 3339, UTC.
     pub when: String,
     pub durability: String,
+    /// What its own cuts of power show.
+    pub evidence: Option<Evidence>,
+    /// What those of another result show.
+    pub shown_elsewhere: Option<ShownElsewhere>,
     pub consistency: String,
     /// Whatever must be equal for a ranking.
     pub class: Class,
@@ -284,6 +289,8 @@ impl Found {
             when: result.started.clone(),
             class: Class::of(result, run),
             durability,
+            evidence: Evidence::of(run),
+            shown_elsewhere: None,
             consistency,
             verdict: Standing::of(run),
             reasons: names.join(", "),
@@ -316,7 +323,7 @@ impl Class {
     pub fn text(&self) -> String {
         let records = kvdyno_core::ground::numbers::grouped(self.records as f64);
         let mut text = format!(
-            "durability {}, consistency {}, {records} records",
+            "promised durability {}, promised consistency {}, {records} records",
             self.durability, self.consistency
         );
         if !self.stamp.is_empty() {

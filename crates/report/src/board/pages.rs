@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use askama::Template;
 
 use super::entries::{Class, Entry, Figure, Standing};
+use super::evidence::ShownElsewhere;
 use super::history::{Drawn, HistoryChart, Kin, ToldStep, chart, day};
 use super::steps::Steps;
 use super::{Board, REPORTS, Skipped};
@@ -171,6 +172,8 @@ struct Row {
     standing: &'static str,
     reasons: String,
     durability: String,
+    /// Where a promise is shown that this result does not show, and what.
+    shown_by: Option<(String, String)>,
     consistency: String,
     when: String,
     kvdyno: String,
@@ -260,6 +263,9 @@ fn row(entry: &Entry, place: Option<usize>, results: usize) -> Row {
         standing: entry.verdict.name(),
         reasons: entry.reasons.clone(),
         durability: entry.durability.clone(),
+        shown_by: entry.shown_elsewhere.as_ref().map(|ShownElsewhere { text, report }| {
+            (format!("{REPORTS}/{report}.html"), text.clone())
+        }),
         consistency: entry.consistency.clone(),
         when: day(entry),
         kvdyno: entry.kvdyno.clone(),

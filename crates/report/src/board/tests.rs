@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::result::{CostResult, Level, PricedServers, RunResult, Verdict, rfc3339};
+use crate::result::{
+    CostResult, FaultResult, Level, PricedServers, RunResult, Verdict, WriteAccount, rfc3339,
+};
 use crate::sample;
 
 /// A result of its day, whose store has this name.
@@ -123,6 +125,52 @@ fn unequal_durability_or_scale_is_never_in_one_ranking_and_nothing_is_hidden() {
             "{link} leads nowhere"
         );
     }
+}
+
+/// A result that was cut off shows the promise of the others of the same store, version and setup, and of no others; one
+/// that refutes it is told, however often others have shown it.
+#[test]
+fn a_promise_says_which_result_shows_it() {
+    let cut_off = |day, lost| {
+        let mut result = result(day, "redis");
+        let phase = &mut result.runs[0].phases[0];
+        let power = FaultResult { what: "power".to_owned(), ..FaultResult::default() };
+        let account = WriteAccount { acknowledged: 9, exact: true, lost, ..Default::default() };
+        (phase.faults, phase.writes) = (vec![power], Some(account));
+        result
+    };
+    let mut all = vec![result(0, "redis"), cut_off(1, 0), result(2, "redis")];
+    all[2].runs[0].store.version = Some("another".to_owned());
+    let rows = |all: &[RunResult]| {
+        let (from, site) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for (day, result) in all.iter().enumerate() {
+            let mut result = result.clone();
+            let power = kvdyno_core::store::Durability::PowerLoss;
+            result.runs[0].store.durability = kvdyno_core::store::Promise::checked(power);
+            save(from.path(), &format!("{day}.json"), &result);
+        }
+        built(from.path(), site.path());
+        let store = page(site.path(), "store-redis.html");
+        let rows = store.lines().filter(|line| line.starts_with("    <tr class="));
+        let of_day = |day: u64| {
+            let when = rfc3339(sample::started() + Duration::from_secs(day * 86_400));
+            let mut rows = rows.clone().filter(|row| row.contains(&when[..10]));
+            rows.next().expect("a row of the day").to_owned()
+        };
+        [0, 1, 2].map(of_day)
+    };
+    let [before, own, other] = rows(&all);
+    let figures = "1 cut of power, 0 of 9 acknowledged writes lost";
+    assert!(own.contains(&format!("shown by this run: {figures}")), "{own}");
+    assert!(!own.contains("another result"), "{own}");
+    let link = before.split("href=\"reports/").nth(6).expect("a link of its own");
+    assert!(link.contains(&format!("\">shown by another result: {figures}")), "{before}");
+    assert!(own.contains(link.split('"').next().unwrap()), "the report of that day: {own}");
+    assert!(other.contains("(setting read back)") && !other.contains("shown"), "{other}");
+    all.push(cut_off(3, 2));
+    let [before, own, _] = rows(&all);
+    assert!(before.contains("refuted by another result: 1 cut of power, 2 of 9"), "{before}");
+    assert!(own.contains("shown by this run"), "{own}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::power::durability_text;
 use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
 
 use super::source::Source;
@@ -46,11 +47,13 @@ impl Differences {
     fn compare(&mut self, first: (&RunResult, &StoreRun), second: (&RunResult, &StoreRun)) {
         let ((a, run_a), (b, run_b)) = (first, second);
         let (store_a, store_b) = (&run_a.store, &run_b.store);
-        self.unequal_if(
-            "durability",
-            store_a.durability.level.describe(),
-            store_b.durability.level.describe(),
-        );
+        let known = (durability_text(run_a), durability_text(run_b));
+        if store_a.durability.level != store_b.durability.level {
+            self.unequal_if("durability", &known.0, &known.1);
+        } else if known.0 != known.1 {
+            let line = format!("durability is not equally known ({} and {})", known.0, known.1);
+            self.cautions.push(line);
+        }
         self.unequal_if(
             "consistency",
             &store_a.consistency.level.describe(),

@@ -175,6 +175,30 @@ pub struct WriteAccount {
     /// Whether the copies of each record agree, read before; `None` where there is one of each.
     #[serde(default)]
     pub copies: Option<CopiesAccount>,
+    /// The phase's own writes, if all of them were inserts of new records: then each that is gone is seen to be gone,
+    /// whatever phases before have written over. `None` if it wrote others, too.
+    #[serde(default)]
+    pub inserts: Option<InsertAccount>,
+}
+
+/// What became of the inserts of one phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InsertAccount {
+    /// Inserts that were acknowledged.
+    pub acknowledged: u64,
+    /// Of these, those that are gone.
+    pub lost: u64,
+}
+
+impl InsertAccount {
+    /// These and those of another part of the load.
+    fn and(self, other: InsertAccount) -> InsertAccount {
+        InsertAccount {
+            acknowledged: self.acknowledged.saturating_add(other.acknowledged),
+            lost: self.lost.saturating_add(other.lost),
+        }
+    }
 }
 
 /// Whether replicas agree: every copy of each record was read by itself.
@@ -304,6 +328,7 @@ impl WriteAccount {
             examples,
             copies,
             anomalies,
+            inserts,
         } = other;
         for (mine, theirs) in [
             (&mut self.acknowledged, acknowledged),
@@ -333,6 +358,8 @@ impl WriteAccount {
             (Some(mine), Some(theirs)) => Some(mine.and(theirs)),
             (mine, theirs) => mine.or(theirs),
         };
+        // Where one part does not know, nobody does.
+        self.inserts = self.inserts.zip(*inserts).map(|(mine, theirs)| mine.and(theirs));
         self
     }
 }

@@ -53,7 +53,7 @@ pub const ENTRY: Entry = Entry {
     ],
     operations: "KV.Range, KV.Put, KV.DeleteRange, batches by KV.Txn; with a time to live \
                  Lease.LeaseGrant before the put; docs/stores/etcd.md",
-    durability: "survives power loss: a majority has synced it to disk; unchecked, for a member \
+    durability: "survives power loss: a majority has synced it to disk; declared, for a member \
                  does not tell whether it was started with --unsafe-no-fsync",
     consistency: "linearizable; with read=serializable eventual",
     example: "etcd://127.0.0.1:2379",
