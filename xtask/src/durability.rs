@@ -74,6 +74,9 @@ const MODEST: &str = "1k/s";
 /// Cuts that the page's table is made of.
 const ENOUGH: u64 = 10;
 
+/// How long nothing may succeed: a store takes its time to come back on a machine that is busy.
+const PATIENCE: &str = "3m";
+
 /// How sure the last column is.
 const SURE: f64 = 0.95;
 
@@ -123,6 +126,8 @@ pub struct CutRow {
     pub wrong: u64,
     /// Records of which it cannot be told.
     pub unknown: u64,
+    /// If not, the store did not come back, and nothing is known of what was lost.
+    pub is_read_back: bool,
 }
 
 /// Cuts off each testbed as often as was asked, and prints the table.
@@ -187,7 +192,8 @@ fn run(binary: &Path, suite: &Path, folder: &Path, testbed: &str) -> Result<Ran,
         std::fs::remove_dir_all(&out).map_err(StepFailure::file(&out))?;
     }
     let mut run = Command::new(binary);
-    run.arg("run").arg(suite).args(["--testbed", testbed, "--quiet", "--out"]).arg(&out);
+    run.arg("run").arg(suite).args(["--testbed", testbed, "--quiet"]);
+    run.args(["--give-up", PATIENCE, "--out"]).arg(&out);
     let ended = run.output().map_err(|source| steps::start_failure(&run, source))?;
     let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap_or_default();
     let result: Value = serde_json::from_str(&read("result.json")).unwrap_or_default();
@@ -242,9 +248,6 @@ fn by_second(timeline: &str) -> BTreeMap<u64, u64> {
 fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
     let told = |what: &str| StepFailure::Found(format!("the result has no {what}"));
     let cut = phase(&ran.result, "cut").ok_or_else(|| told("phase cut"))?;
-    let back = phase(&ran.result, "cut:read-back").ok_or_else(|| told("records read back"))?;
-    let (start, read) = (moment(cut), moment(back));
-    let (start, read) = start.zip(read).ok_or_else(|| told("begin of a phase"))?;
     let faults = cut["faults"].as_array().cloned().unwrap_or_default();
     let of = |what: &'static str| faults.iter().filter(move |fault| fault["what"] == what);
     let done = of("power").filter(|fault| fault["error"].is_null());
@@ -271,8 +274,18 @@ fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
         // Corrupt, phantom, resurrected.
         wrong: anomalies(0) + anomalies(1) + anomalies(2),
         unknown: count(&writes["unknown"]),
+        is_read_back: true,
         ..CutRow::default()
     };
+    let Some(back) = phase(&ran.result, "cut:read-back") else {
+        // Nobody is there to be asked.
+        let ended = row.not_back > 0;
+        row.acknowledged = seconds.values().sum();
+        row.is_read_back = false;
+        return if ended { Ok(row) } else { Err(told("records read back")) };
+    };
+    let (start, read) = (moment(cut), moment(back));
+    let (start, read) = start.zip(read).ok_or_else(|| told("begin of a phase"))?;
     let lost = || ran.anomalies.iter().filter(|anomaly| anomaly["kind"] == "lost");
     // Which cut took it is told of listed losses alone, and the list is bounded.
     let (listed, counted) = (lost().count() as u64, count(&writes["lost"]));
@@ -327,6 +340,12 @@ fn line(testbed: &str, row: &CutRow) -> String {
         unknown => format!(" ({unknown} not told)"),
     };
     let CutRow { store, promised, acknowledged, wrong, .. } = row;
+    if !row.is_read_back {
+        return format!(
+            "| `{testbed}` | {store} | {promised} | {cuts} | {acknowledged} | {at_stake} | not told | not told | – | \
+             not after the last | – | – |"
+        );
+    }
     format!(
         "| `{testbed}` | {store} | {promised} | {cuts} | {acknowledged} | {at_stake} | {median} | {worst} | \
          {reach} | \
@@ -370,6 +389,15 @@ mod tests {
         assert_eq!(row.at_stake, [700, 900]);
         assert_eq!((row.lost.as_slice(), row.reach_ms), (&[1, 2][..], 900));
         assert_eq!((row.not_back, row.wrong), (1, 1));
+        let gone = json!({ "runs": [{ "phases": [{ "name": "cut", "faults": [
+            fault("power", first, Value::Null), fault("start again", second, json!("it ended at once")),
+        ] }] }] });
+        let timeline = "phase_name,interval,ok\ncut,1,800\ncut,2,100\n".to_owned();
+        let row_of_gone =
+            super::row(&Ran { result: gone, anomalies: Vec::new(), timeline }).unwrap();
+        assert!(
+            line("cassandra", &row_of_gone).contains("| 1 | 900 | 800 | not told | not told |")
+        );
         let bounded = json!({ "runs": [{ "phases": [
             { "name": "cut", "started": "2026-01-01T00:00:00Z", "writes": { "lost": 3 } },
             { "name": "cut:read-back", "started": "2026-01-01T00:00:11Z" },
@@ -381,7 +409,7 @@ mod tests {
             line("redis", &row),
             "| `redis` | redis 7 | power loss | 2 | 5000 | 900 | 2 | 2 | 900 ms | not 1 time(s) | 1 | 100 % |"
         );
-        let none = CutRow { lost: vec![0; 10], ..CutRow::default() };
+        let none = CutRow { lost: vec![0; 10], is_read_back: true, ..CutRow::default() };
         assert!(line("etcd", &none).ends_with("| 0 | 0 | – | yes | 0 | 26 % |"));
     }
 

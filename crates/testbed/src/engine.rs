@@ -13,6 +13,9 @@ use crate::server::Launch;
 use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
+/// The engine that a library of the user's is.
+const PLUGIN: &str = "plugin";
+
 /// Name of its only node.
 const NODE: &str = "engine-1";
 
@@ -36,7 +39,7 @@ pub static KIND: TestbedKind = TestbedKind {
         Setting {
             name: "engine",
             meaning: "which engine, if this program was built with it; `engine:lmdb` says the same",
-            values: Values::Choice(&["lmdb", "fjall", "redb", "rocksdb"]),
+            values: Values::Choice(&["lmdb", "fjall", "redb", "rocksdb", PLUGIN]),
             default: "lmdb",
         },
         Setting {
@@ -44,6 +47,12 @@ pub static KIND: TestbedKind = TestbedKind {
             meaning: "what an acknowledged write is to survive, as in the engine's URL",
             values: Values::Choice(&["power", "process", "none"]),
             default: "power",
+        },
+        Setting {
+            name: "library",
+            meaning: "with `engine=plugin`: the shared library of an engine of your own, as of `plugin:`",
+            values: Values::Text,
+            default: "",
         },
         Setting {
             name: "options",
@@ -59,17 +68,37 @@ pub static KIND: TestbedKind = TestbedKind {
 };
 
 /// The URL of the engine with its files in `folder`.
-fn url(site: &Site, folder: &Path) -> String {
+///
+/// # Errors
+/// [`TestbedError`] if a plug-in's library is not named, is not there, or belongs to no plug-in.
+fn url(site: &Site, folder: &Path) -> Result<String, TestbedError> {
     let settings = site.settings();
     let (engine, durability) = (settings.text("engine"), settings.text("durability"));
-    let more = settings.text("options").replace('+', "&");
+    let (library, more) = (settings.text("library"), settings.text("options").replace('+', "&"));
     let more = if more.is_empty() { more } else { format!("&{more}") };
-    format!("{engine}:{}?durability={durability}{more}", folder.display())
+    let folder = folder.display();
+    let wrong = |problem: &str| TestbedError::Word {
+        word: format!("engine:{engine}"),
+        problem: problem.to_owned(),
+        advice: "write engine:plugin?library=./mine.so".to_owned(),
+    };
+    match (engine, library) {
+        (PLUGIN, "") => Err(wrong("it does not say of which library")),
+        (PLUGIN, library) => {
+            // The process that opens it has another working folder.
+            let library = std::fs::canonicalize(library)
+                .map_err(TestbedError::system("find the library", library.to_owned()))?;
+            let library = library.display();
+            Ok(format!("{PLUGIN}:{library}?durability={durability}&folder={folder}{more}"))
+        }
+        (_, "") => Ok(format!("{engine}:{folder}?durability={durability}{more}")),
+        _ => Err(wrong("it has no `library`")),
+    }
 }
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     let address = site.address(1, 6379)?;
-    let url = url(site, &site.folder(&format!("{NODE}/data"))?);
+    let url = url(site, &site.folder(&format!("{NODE}/data"))?)?;
     let told = EngineNode { address, url: url.clone() };
     let text = serde_json::to_string_pretty(&told).expect("plain data");
     let file = site.write(NODE, "engine.json", &text)?;

@@ -73,6 +73,14 @@ fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> Resp
                 RespAnswer::Value(there.then(|| reading.bytes().into()))
             })
         }
+        (b"MGET", keys) if !profile.capabilities.batch_get => {
+            let mut reading = Reading::default();
+            let mut value = |key: &&[u8]| {
+                let there = at_once(client.get(key, &mut reading))?;
+                Ok(RespAnswer::Value(there.then(|| reading.bytes().into())))
+            };
+            told(keys.iter().map(&mut value).collect(), RespAnswer::List)
+        }
         (b"MGET", keys) => {
             let mut rows = Rows::default();
             let asked = at_once(client.get_batch(keys, &mut rows));
@@ -81,11 +89,11 @@ fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> Resp
                 RespAnswer::List(values.collect())
             })
         }
-        (b"SET", [key, value]) => told(at_once(put(client, &[(key, value)])), |()| OK),
+        (b"SET", [key, value]) => told(at_once(put(client, profile, &[(key, value)])), |()| OK),
         (b"MSET", pairs) if pairs.len() % 2 == 0 => {
             let pairs: Vec<(&[u8], &[u8])> =
                 pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-            told(at_once(put(client, &pairs)), |()| OK)
+            told(at_once(put(client, profile, &pairs)), |()| OK)
         }
         (b"DEL", [key]) => {
             told(at_once(client.delete(key)), |there| RespAnswer::Number(u64::from(there)))
@@ -107,8 +115,12 @@ fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> Resp
 
 const OK: RespAnswer = RespAnswer::Status("OK");
 
-/// One commit: of a record, or of a batch.
-async fn put(client: &mut impl Client, records: &[(&[u8], &[u8])]) -> Result<(), RequestError> {
+/// One commit: of a record, or of a batch; of an engine without batches one for each record.
+async fn put(
+    client: &mut impl Client,
+    profile: &Profile,
+    records: &[(&[u8], &[u8])],
+) -> Result<(), RequestError> {
     let spans: Vec<[FieldSpan; 1]> = records
         .iter()
         .map(|(_, value)| [FieldSpan { index: 0, start: 0, end: value.len() as u32 }])
@@ -124,7 +136,19 @@ async fn put(client: &mut impl Client, records: &[(&[u8], &[u8])]) -> Result<(),
     let puts: Vec<Put<'_>> = puts.collect();
     match puts.as_slice() {
         [one] => client.put(*one).await,
-        several => client.put_batch(several).await,
+        several if profile.capabilities.batch_put => client.put_batch(several).await,
+        several => {
+            for (done, one) in several.iter().enumerate() {
+                client.put(*one).await.map_err(|mut error| {
+                    // Those before it are there.
+                    if done > 0 {
+                        error.certainty = Certainty::Indeterminate;
+                    }
+                    error
+                })?;
+            }
+            Ok(())
+        }
     }
 }
 

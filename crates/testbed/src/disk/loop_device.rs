@@ -1,7 +1,7 @@
 //! Loop devices: a file as a block device. One is held by whoever has it open or mounted, and frees itself
 //! when the last of them lets go, however that one ends.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -107,6 +107,20 @@ impl LoopDevice {
             }
         }
         Err(Errno::BUSY.into())
+    }
+
+    /// Sees to it that the kernel flushes what is below it. A device remembers beyond its image that somebody has told the
+    /// kernel not to.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn flush(&self) -> io::Result<()> {
+        let name = self.path.file_name().unwrap_or_default();
+        let cache = Path::new("/sys/block").join(name).join("queue/write_cache");
+        match fs::read_to_string(&cache)?.trim() {
+            "write back" => Ok(()),
+            _ => fs::write(cache, "write back"),
+        }
     }
 
     /// Where it is.
