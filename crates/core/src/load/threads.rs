@@ -225,11 +225,12 @@ impl Assignment {
         self.seats.iter().map(|seat| seat.connections * seat.slots).sum()
     }
 
-    fn end(&self, worker: Worker, start: Nanos, took: ThreadTime, spun: Nanos) -> WorkerReport {
+    fn end(&self, worker: Worker, begun: Begun, took: ThreadTime, spun: Nanos) -> WorkerReport {
         let end = now();
         let spun = Duration::from_nanos(spun);
         let used = WorkerUse {
-            wall: Duration::from_nanos(end.saturating_sub(start)),
+            wall: Duration::from_nanos(end.saturating_sub(begun.due)),
+            late: Duration::from_nanos(begun.at.saturating_sub(begun.due)),
             cpu: took.cpu.saturating_sub(spun),
             spun,
             waited: took.waited,
@@ -247,15 +248,22 @@ fn carry_in_process(
 ) -> Carried {
     let Some((start, worker)) = assignment.begin() else { return Carried(None) };
     let begun = ThreadTime::now();
-    wait_for_start(start);
+    let start = wait_for_start(start);
     let spun = clients(&worker, assignment.job.context.options.pace);
     Carried(Some(assignment.end(worker, start, ThreadTime::now().since(begun), spun)))
 }
 
-fn wait_for_start(start: Nanos) {
-    while let Some(left) = start.checked_sub(now()).filter(|&left| left > 0) {
+/// When a worker was to begin, and when it did.
+struct Begun {
+    due: Nanos,
+    at: Nanos,
+}
+
+fn wait_for_start(due: Nanos) -> Begun {
+    while let Some(left) = due.checked_sub(now()).filter(|&left| left > 0) {
         std::thread::sleep(Duration::from_nanos(left));
     }
+    Begun { due, at: now() }
 }
 
 /// How the clients of a worker with a runtime wait.
@@ -276,7 +284,7 @@ fn carry_networked(
         let timer = Timer::new().map_err(timer_refused)?;
         let Some((start, worker)) = assignment.begin() else { return Ok(Carried(None)) };
         let worker = Rc::new(worker);
-        wait_for_start(start);
+        let start = wait_for_start(start);
         let begun = ThreadTime::now();
         let job = Arc::clone(&assignment.job);
         let pacing = job.context.options.pace;

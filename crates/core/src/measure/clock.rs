@@ -15,6 +15,8 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Nanoseconds since the process first asked the time.
 pub type Nanos = u64;
 
@@ -48,6 +50,14 @@ pub fn departure() -> Nanos {
         #[cfg(target_arch = "x86_64")]
         Source::Counter(counter) => counter.at(counter::ticks()),
     }
+}
+
+/// What the system's own clock (CLOCK_MONOTONIC) shows, ns: it has the same zero for all processes of a machine,
+/// but for those in a time namespace of their own.
+#[must_use]
+pub fn system_time() -> Nanos {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
 }
 
 impl Source {

@@ -28,7 +28,7 @@ mod worker_use;
 
 pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
 pub use changes::{Segment, segments};
-pub use clock::{Nanos, departure, now};
+pub use clock::{Nanos, departure, now, system_time};
 pub use collector::Collector;
 pub(crate) use histogram::as_text;
 pub use histogram::{
@@ -50,8 +50,7 @@ pub use resources::{
 };
 pub use series::{Drained, Ending, KindMeasure, Series};
 pub use silence::{Silences, Stretch};
-pub(crate) use slots::SLOT;
-pub use slots::{Side, Slot};
+pub use slots::{SLOT, Side, Slot};
 pub use stalls::{LEAST_GAP, LEAST_IN_ALL, Stalls, Standstill, Watchdog};
 pub use steady::Settling;
 pub use thread_time::{ThreadTime, thread_cpu};

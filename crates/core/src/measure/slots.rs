@@ -8,7 +8,7 @@ use super::silence::Stretch;
 use crate::workload::Kind;
 
 /// Width of a slot, ns.
-pub(crate) const SLOT: Nanos = 20_000_000;
+pub const SLOT: Nanos = 20_000_000;
 
 /// Reads and writes are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

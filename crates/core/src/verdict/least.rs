@@ -82,6 +82,7 @@ impl Reason {
             | Reason::OtherRun { .. }
             | Reason::AgentLost { .. }
             | Reason::AgentUnlike { .. }
+            | Reason::ClocksUncertain { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),
         };
         Least { number, of }

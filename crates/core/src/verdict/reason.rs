@@ -190,6 +190,15 @@ pub enum Reason {
         /// Its p99 over that of the median agent, in its median interval.
         times: f64,
     },
+    /// An agent's clock is not known well enough for the times that the phase tells.
+    ClocksUncertain {
+        /// Whose is known worst.
+        agent: String,
+        /// The true difference from the conductor's is no further from the stated one.
+        off: Duration,
+        /// The shortest stretch that the phase tells apart.
+        of: Duration,
+    },
     /// The phase was steered by hand, or as one that was: not comparable.
     Steered {
         /// How often.
@@ -245,6 +254,7 @@ impl Reason {
             Reason::Apart { .. } => "apart",
             Reason::AgentLost { .. } => "agent-lost",
             Reason::AgentUnlike { .. } => "agent-unlike",
+            Reason::ClocksUncertain { .. } => "clocks-uncertain",
             Reason::Steered { .. } => "steered",
             Reason::Unjudged { .. } => "unjudged",
             Reason::OtherRun { .. } => "other-run",
@@ -286,6 +296,7 @@ impl Reason {
             Reason::OtherLoad { .. } => Bounds::suspect_above(IDLE_OTHER_LOAD),
             // Two thirds themselves count.
             Reason::AgentUnlike { .. } => Bounds::suspect_above(0.66),
+            Reason::ClocksUncertain { .. } => Bounds::suspect_above(0.25),
             Reason::Disturbed { .. } => Bounds::above(IDLE_STEAL, 0.10),
             Reason::Apart { .. } => Bounds::above(0.01, 0.05),
             Reason::Scaled { .. } | Reason::Unjudged { .. } | Reason::Steered { .. } => {
@@ -330,6 +341,9 @@ impl Reason {
             Reason::AgentLost { ref agents, .. } => (agents.len() as f64, Unit::Count),
             Reason::AgentUnlike { unlike, intervals, .. } => {
                 (unlike as f64 / intervals.max(1) as f64, Unit::Share)
+            }
+            Reason::ClocksUncertain { off, of, .. } => {
+                (off.as_secs_f64() / of.as_secs_f64(), Unit::Share)
             }
             Reason::Steered { changes } => (changes as f64, Unit::Count),
             Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
@@ -414,6 +428,7 @@ impl Reason {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
+            Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
             Reason::AgentUnlike { ref agent, unlike, intervals, times } => {
                 words::of_unlike_agent(agent, unlike, intervals, times)
@@ -488,6 +503,7 @@ impl Reason {
             Reason::AgentUnlike { .. } => {
                 "see what its machine or its network does beside; take its machine out, or mend it, and repeat"
             }
+            Reason::ClocksUncertain { .. } => "let conductor and agents be nearer to each other",
             Reason::Steered { .. } => "run it again as it is planned, and leave it alone",
             Reason::Unjudged { .. } => {
                 "fewer timeouts, or fewer clients on the same records, leave less in doubt"

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::{Begin, Job};
-use kvdyno_core::measure::now;
 
 use super::carried::AgentStore;
+use super::clocks::ClocksShown;
 use super::identity::who_am_i;
 use super::messages::{AgentOrder, Told};
 use super::token::{TOKEN_VARIABLE, Token};
@@ -182,7 +182,9 @@ struct Hearing {
 impl Hearing {
     fn hear(&self, order: AgentOrder) {
         match order {
-            AgentOrder::Clock { number } => self.sending.send(&Told::Clock { number, at: now() }),
+            AgentOrder::Clock { number } => {
+                self.sending.send(&Told::Clock { number, shown: ClocksShown::now() });
+            }
             AgentOrder::StartAt(at) => drop(self.begins.send(Begin::At(at))),
             AgentOrder::CallOff => drop(self.begins.send(Begin::Never)),
             AgentOrder::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),

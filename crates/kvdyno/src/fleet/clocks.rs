@@ -1,6 +1,23 @@
-//! How far an agent's clock is from the conductor's: asked many times, and the quickest answer kept, as NTP does.
+//! How far an agent's clocks are from the conductor's: asked many times, and the quickest answer kept, as NTP does.
 
-use kvdyno_core::measure::Nanos;
+use kvdyno_core::measure::{Nanos, now, system_time};
+use serde::{Deserialize, Serialize};
+
+/// What a process's clocks show at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClocksShown {
+    /// The clock of everything that it measures; its zero is the process's own.
+    own: Nanos,
+    /// That of its system, which others can know, too.
+    system: Nanos,
+}
+
+impl ClocksShown {
+    /// Now.
+    pub fn now() -> ClocksShown {
+        ClocksShown { own: now(), system: system_time() }
+    }
+}
 
 /// What is known of another clock. The other shows `offset` more, give or take `uncertainty`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +46,46 @@ impl ClockOffset {
     pub fn there(self, at: Nanos) -> Nanos {
         at.saturating_add_signed(self.offset)
     }
+
+    /// How far from `offset` the true one was at most, now and when `later` was learnt, ns. Clocks drift.
+    fn until(self, later: ClockOffset) -> Nanos {
+        let drift = later.offset.abs_diff(self.offset);
+        self.uncertainty.max(drift.saturating_add(later.uncertainty))
+    }
+}
+
+/// What is known of both clocks of another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offsets {
+    /// Of the clock of what it measures.
+    pub own: ClockOffset,
+    /// Of its system's.
+    pub system: ClockOffset,
+}
+
+impl Default for Offsets {
+    fn default() -> Offsets {
+        Offsets::UNKNOWN
+    }
+}
+
+impl Offsets {
+    /// Nothing is known.
+    pub const UNKNOWN: Offsets =
+        Offsets { own: ClockOffset::UNKNOWN, system: ClockOffset::UNKNOWN };
+
+    /// As [`ClockOffset::learn`], of both.
+    pub fn learn(&mut self, asked: ClocksShown, told: ClocksShown, heard: ClocksShown) {
+        self.own.learn(asked.own, told.own, heard.own);
+        self.system.learn(asked.system, told.system, heard.system);
+    }
+
+    /// How far either was from what is known here at most, until `later` was known, ns. Where nothing is known
+    /// of later, as for one moment.
+    pub fn until(self, later: Offsets) -> Nanos {
+        let later = if later == Offsets::UNKNOWN { self } else { later };
+        self.own.until(later.own).max(self.system.until(later.system))
+    }
 }
 
 #[cfg(test)]
@@ -55,5 +112,17 @@ mod tests {
                 2_000_000_000_u64.wrapping_add_signed(clock.offset)
             );
         }
+    }
+
+    /// A clock that gains 3 ms in a phase was not known to 10 µs in it.
+    #[test]
+    fn what_a_clock_drifts_in_a_phase_is_in_its_interval() {
+        let known = |offset, uncertainty| ClockOffset { offset, uncertainty };
+        let still = known(500, 20_000);
+        let before = Offsets { own: known(-7_000, 10_000), system: still };
+        let after = Offsets { own: known(2_993_000, 40_000), system: still };
+        assert_eq!(before.until(after), 3_040_000);
+        assert_eq!(after.until(before), 3_010_000);
+        assert_eq!(before.until(Offsets::UNKNOWN), 20_000, "one that was lost is as it was");
     }
 }

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use hdrhistogram::Histogram;
 use kvdyno_core::load::{Moved, TeamVoice, WorkerReport};
-use kvdyno_core::measure::{Batch, WorkerUse, latency_histogram};
+use kvdyno_core::measure::{Batch, Nanos, WorkerUse, latency_histogram};
 use kvdyno_core::verdict::Reason;
 use kvdyno_core::verify::Findings;
 use kvdyno_report::result::AgentResult;
 
-use super::clocks::ClockOffset;
+use super::clocks::Offsets;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
 use super::unlike::AgentCourse;
@@ -24,8 +24,8 @@ pub struct Member {
     sending: Sending,
     /// Why nothing more will be heard of it.
     pub lost: Option<String>,
-    /// How far its clock is off.
-    pub clock: ClockOffset,
+    /// How far its clocks are off, as it was known last.
+    pub clock: Offsets,
     /// Of the phase that runs, or ran last.
     pub phase: MemberPhase,
 }
@@ -35,6 +35,8 @@ pub struct Member {
 pub struct MemberPhase {
     /// From its times and numbers to the conductor's.
     pub moved: Moved,
+    /// How far its clocks were off before the phase; intervals are those of then.
+    pub clock: Offsets,
     /// Which of its workers have ended.
     pub ended: Vec<bool>,
     /// All of its workers have, and it has said when it stood still.
@@ -56,7 +58,7 @@ impl Member {
     /// An agent that has said who it is.
     pub fn new(name: String, hello: Hello, sending: Sending) -> Member {
         let (lost, phase) = (None, MemberPhase::default());
-        Member { name, hello, sending, lost, clock: ClockOffset::UNKNOWN, phase }
+        Member { name, hello, sending, lost, clock: Offsets::UNKNOWN, phase }
     }
 
     /// It can be given orders.
@@ -134,6 +136,12 @@ impl Member {
         self.phase.loaded = true;
     }
 
+    /// By how much its clocks were off otherwise than before the phase, at most, as far as that is known: from
+    /// before the phase to after it, ns.
+    pub fn clock_uncertainty(&self) -> Nanos {
+        self.phase.clock.until(self.clock)
+    }
+
     /// Its row in a phase of `all` operations that took `seconds`.
     pub fn row(&self, all: u64, seconds: f64) -> AgentResult {
         let MemberPhase { ended, operations, succeeded, latencies, lag, used, .. } = &self.phase;
@@ -152,14 +160,15 @@ impl Member {
             rate: (seconds > 0.0).then_some(*succeeded as f64 / seconds),
             p99_ns: p99(latencies),
             late_p99_ns: p99(lag),
+            begin_late_ns: used.iter().map(|used| used.late.as_nanos() as u64).min(),
             processors: if wall > 0.0 { busy / wall } else { 0.0 },
             busiest: used
                 .iter()
                 .map(WorkerUse::wanted)
                 .filter(|b| b.is_finite())
                 .fold(0.0, f64::max),
-            clock_offset_ns: self.clock.offset,
-            clock_uncertainty_ns: self.clock.uncertainty,
+            clock_offset_ns: self.phase.clock.system.offset,
+            clock_uncertainty_ns: self.clock_uncertainty(),
             lost: self.lost.clone(),
             machine_busy: machine.busy,
             steal: machine.steal,

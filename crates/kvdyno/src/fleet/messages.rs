@@ -8,11 +8,12 @@ use kvdyno_core::measure::{Batch, Nanos, Stalls};
 use kvdyno_core::workload::{Ownership, PhasePlan, RateChange};
 use serde::{Deserialize, Serialize};
 
+use super::clocks::ClocksShown;
 use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What the conductor orders.
 #[derive(Debug, Serialize, Deserialize)]
@@ -112,7 +113,7 @@ pub enum Told {
         /// Number of the question.
         number: u32,
         /// The time.
-        at: Nanos,
+        shown: ClocksShown,
     },
     /// All workers of the phase are connected.
     Ready {

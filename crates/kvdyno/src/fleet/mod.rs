@@ -15,6 +15,7 @@ mod member;
 mod messages;
 mod phase;
 mod share;
+mod timing;
 mod token;
 mod under_way;
 mod unlike;

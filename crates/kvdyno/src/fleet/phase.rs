@@ -12,7 +12,6 @@ use kvdyno_core::verdict::Reason;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
-use super::clocks::ClockOffset;
 use super::gathering::{AgentNews, Fleet};
 use super::member::{Member, MemberPhase, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
@@ -22,16 +21,12 @@ use super::wire::SILENCE;
 use crate::account::Unclear;
 use crate::exit::Failure;
 
-/// Questions to each agent's clock before a phase.
-const QUESTIONS: u32 = 16;
-/// How long an agent may take to say what its clock shows.
-const CLOCK: Duration = Duration::from_millis(500);
 /// How long agents may take to connect to a store, or to get their workers ready.
 const CONNECTING: Duration = Duration::from_secs(120);
-/// Between the order and the begin: it reaches everybody before.
+/// Between the order and the begin, beside the time that orders take on their way: it reaches everybody before.
 const AHEAD: Duration = Duration::from_millis(50);
 /// Between two looks at what the conductor decides.
-const LOOK: Duration = Duration::from_millis(5);
+pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 impl Fleet {
     /// Gets all agents ready for a store; `opening` says what each is told.
@@ -106,19 +101,23 @@ impl Fleet {
             self.members.iter().for_each(|member| member.order(&AgentOrder::CallOff));
             LoadError::Agents(why)
         })?;
-        let start = now() + AHEAD.as_nanos() as Nanos;
-        let started_at = SystemTime::now() + AHEAD;
+        let ahead = AHEAD + self.longest_way();
+        let start = now() + ahead.as_nanos() as Nanos;
+        let started_at = SystemTime::now() + ahead;
         let mut first_worker = 0;
         for (member, workers) in self.members.iter_mut().zip(ready) {
-            let there = member.clock.there(start);
+            let there = member.clock.own.there(start);
             member.order(&AgentOrder::StartAt(there));
             let clock = start.wrapping_sub(there) as i64;
             member.phase.moved = Moved { first_worker, clock };
+            member.phase.clock = member.clock;
             member.phase.ended = vec![false; workers];
             first_worker += workers;
         }
         let (voice, team) = Team::new(first_worker, start, started_at);
-        Ok(self.conduct(job, team, voice, observer))
+        let measure = self.conduct(job, team, voice, observer);
+        self.see_clocks();
+        Ok(measure)
     }
 
     /// While the team's phase goes on, another thread hears the agents and hands on what is decided.
@@ -213,31 +212,6 @@ impl Fleet {
         name_limit(&self.members, reason);
     }
 
-    /// Measures how far each agent's clock is off.
-    fn set_clocks(&mut self, interrupt: &Interrupt) -> Result<(), String> {
-        for index in 0..self.members.len() {
-            // Clocks drift: what was known before the last phase is no longer so.
-            self.members[index].clock = ClockOffset::UNKNOWN;
-            for number in 0..QUESTIONS {
-                let asked = now();
-                self.members[index].order(&AgentOrder::Clock { number });
-                let heard = self.hear(CLOCK, interrupt, |from, told| match told {
-                    Told::Clock { number: answered, at } if (from, answered) == (index, number) => {
-                        Ok(Some((at, now())))
-                    }
-                    _ => Ok(None),
-                })?;
-                if let Some((told, heard)) = heard {
-                    self.members[index].clock.learn(asked, told, heard);
-                }
-            }
-            if self.members[index].clock == ClockOffset::UNKNOWN {
-                return Err(format!("{} does not tell its time", self.members[index].who()));
-            }
-        }
-        Ok(())
-    }
-
     /// Waits until every agent has said something that `take` takes.
     fn hear_all<T>(
         &mut self,
@@ -302,7 +276,7 @@ impl Fleet {
     }
 
     /// An agent is lost while nothing is measured.
-    fn lose(&mut self, number: usize, why: &str) {
+    pub(super) fn lose(&mut self, number: usize, why: &str) {
         self.members[number].lost.get_or_insert_with(|| why.to_owned());
         warn_user!("kvdyno: lost {}: {why}", self.members[number].who());
     }
@@ -332,7 +306,7 @@ impl Relay<'_> {
             if decided < deadline {
                 deadline = decided;
                 for member in &fleet.members {
-                    member.order(&AgentOrder::StopAt(member.clock.there(deadline)));
+                    member.order(&AgentOrder::StopAt(member.clock.own.there(deadline)));
                 }
             }
             if self.job.change_count() > handed_on.iter().sum() {

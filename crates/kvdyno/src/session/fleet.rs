@@ -89,12 +89,19 @@ impl Session<'_> {
     }
 
     /// What stands out among the agents: which was the limit, and which is unlike the others.
-    pub(super) fn judge_agents(&self, reasons: &mut Vec<Reason>, prepares: bool) {
+    pub(super) fn judge_agents(
+        &self,
+        phase: &PhasePlan,
+        reasons: &mut Vec<Reason>,
+        prepares: bool,
+    ) {
         let Some(fleet) = &self.fleet else { return };
         let fleet = fleet.lock();
         reasons.iter_mut().for_each(|reason| fleet.name_limit(reason));
         if !prepares {
             reasons.extend(fleet.unlike());
+            let interval = self.options.load.interval;
+            reasons.extend(fleet.uncertain(phase, interval));
         }
     }
 

@@ -89,7 +89,7 @@ fn conducting(scratch: &Scratch, server: &RedisServer, more: &str) -> (Running, 
     conducting_by(scratch, &line)
 }
 
-fn conducting_by(scratch: &Scratch, line: &str) -> (Running, String, String) {
+pub fn conducting_by(scratch: &Scratch, line: &str) -> (Running, String, String) {
     let mut running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
     let told = loop {
         running.until("a line to join by", || true);

@@ -11,6 +11,8 @@ mod advice;
 mod agents;
 mod beginning;
 mod capacity;
+#[cfg(feature = "server-tests")]
+mod clocks;
 mod comparing;
 mod documented;
 mod elsewhere;

@@ -27,13 +27,17 @@ pub struct AgentResult {
     pub p99_ns: Option<u64>,
     /// 99th percentile of how late it sent requests although a client was free, ns; open arrivals only.
     pub late_p99_ns: Option<u64>,
+    /// How long after the agreed moment its first worker began, by its own clock, ns.
+    #[serde(default)]
+    pub begin_late_ns: Option<u64>,
     /// Processors that its workers kept busy, spinning left out.
     pub processors: f64,
     /// Share of the time that its busiest worker worked or would have, spinning left out.
     pub busiest: f64,
-    /// Its clock less the conductor's, ns.
+    /// Its machine's CLOCK_MONOTONIC less the conductor's, ns, before the phase.
     pub clock_offset_ns: i64,
-    /// The true difference is no further from that, ns.
+    /// The true difference is no further from that, ns; from the phase's begin to its end, if the agent was there
+    /// to be asked again. So exact are the agent's times here, too.
     pub clock_uncertainty_ns: u64,
     /// Why it was lost, if it was.
     #[serde(default)]

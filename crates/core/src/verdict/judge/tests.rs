@@ -58,6 +58,7 @@ fn group() -> GroupPlan {
 fn measure() -> PhaseMeasure {
     let worker = WorkerUse {
         wall: Duration::from_secs(SECONDS),
+        late: Duration::ZERO,
         cpu: Duration::from_secs(SECONDS / 2),
         spun: Duration::ZERO,
         waited: Duration::ZERO,

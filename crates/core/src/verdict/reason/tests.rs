@@ -51,6 +51,7 @@ fn each() -> Vec<Reason> {
             times: 2.0,
         },
         Reason::Steered { changes: 2 },
+        Reason::ClocksUncertain { agent: "agent-2 (m)".to_owned(), off: span / 2, of: span },
     ]
 }
 
@@ -83,6 +84,7 @@ fn position(reason: &Reason) -> usize {
         Reason::AgentLost { .. } => 23,
         Reason::AgentUnlike { .. } => 24,
         Reason::Steered { .. } => 25,
+        Reason::ClocksUncertain { .. } => 26,
     }
 }
 

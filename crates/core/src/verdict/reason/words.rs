@@ -33,6 +33,14 @@ pub(super) fn of_unlike_agent(agent: &str, unlike: u64, intervals: u64, times: f
     )
 }
 
+/// Whose clock is known too little for which intervals.
+pub(super) fn of_clock(agent: &str, off: Duration, of: Duration) -> String {
+    let [off, of] = [off, of].map(|time| duration_text(time.as_nanos() as f64));
+    format!(
+        "the clock of {agent} is known to ± {off} only, and the phase tells apart what is {of} long"
+    )
+}
+
 /// For which share of a phase its parts did not run together.
 pub(super) fn of_apart(share: &str, span: Duration) -> String {
     let span = duration_text(span.as_nanos() as f64);

@@ -1,0 +1,126 @@
+//! When agents are asked for the time, and what is concluded from it: before each phase and after it, many agents at
+//! once, so that many of them, or a long way, do not keep the phase waiting.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use kvdyno_core::load::Interrupt;
+use kvdyno_core::measure::SLOT;
+use kvdyno_core::verdict::Reason;
+use kvdyno_core::workload::PhasePlan;
+
+use super::clocks::{ClocksShown, Offsets};
+use super::gathering::{AgentNews, Fleet};
+use super::member::Member;
+use super::messages::{AgentOrder, Told};
+use super::phase::LOOK;
+
+/// Questions to each agent's clock.
+const QUESTIONS: u32 = 16;
+/// No further question to an agent whose answers took so long together.
+const ENOUGH: Duration = Duration::from_secs(1);
+/// How long an agent may take for one answer.
+const ANSWER: Duration = Duration::from_secs(2);
+/// So many agents are asked at a time: with more their answers wait for each other.
+const AT_ONCE: usize = 8;
+
+/// An agent that is being asked.
+struct Asked {
+    number: u32,
+    at: ClocksShown,
+    since: Instant,
+    begun: Instant,
+    known: Offsets,
+}
+
+impl Asked {
+    fn ask(member: &Member, number: u32, begun: Instant, known: Offsets) -> Asked {
+        let asked = Asked { number, at: ClocksShown::now(), since: Instant::now(), begun, known };
+        member.order(&AgentOrder::Clock { number });
+        asked
+    }
+}
+
+impl Fleet {
+    /// Measures how far each agent's clocks are off, before a phase.
+    ///
+    /// # Errors
+    /// In one line, if one does not tell, or the user does not want to wait.
+    pub fn set_clocks(&mut self, interrupt: &Interrupt) -> Result<(), String> {
+        self.ask_clocks(|| interrupt.is_raised());
+        if interrupt.is_raised() {
+            return Err("the user stopped the run".to_owned());
+        }
+        if let Some(lost) = self.lost().into_iter().next() {
+            return Err(lost);
+        }
+        let silent = self.members.iter().find(|member| member.clock == Offsets::UNKNOWN);
+        silent.map_or(Ok(()), |silent| Err(format!("{} does not tell its time", silent.who())))
+    }
+
+    /// The same after a phase, whatever has become of it: who was lost is not asked.
+    pub fn see_clocks(&mut self) {
+        self.ask_clocks(|| false);
+    }
+
+    /// How long an order takes to reach every agent, at most: no longer than an answer took both ways.
+    pub fn longest_way(&self) -> Duration {
+        let ways = self.members.iter().map(|member| member.clock.own.uncertainty);
+        Duration::from_nanos(ways.max().unwrap_or(0).saturating_mul(2))
+    }
+
+    /// The agent whose clock was known worst in the phase that was measured last, if it was known too little for
+    /// what the phase tells apart: intervals, and slots where it has faults.
+    pub fn uncertain(&self, phase: &PhasePlan, interval: Duration) -> Option<Reason> {
+        let worst = self.members.iter().max_by_key(|member| member.clock_uncertainty())?;
+        let off = Duration::from_nanos(worst.clock_uncertainty());
+        let slot = Duration::from_nanos(SLOT);
+        let of = if phase.faults.is_empty() { interval } else { slot };
+        let reason = Reason::ClocksUncertain { agent: worst.called(), off, of };
+        reason.threshold().map(|_| reason)
+    }
+
+    /// What was known is forgotten: clocks drift.
+    fn ask_clocks(&mut self, given_up: impl Fn() -> bool) {
+        self.members.iter_mut().for_each(|member| member.clock = Offsets::UNKNOWN);
+        let mut waiting: Vec<usize> = (0..self.members.len()).rev().collect();
+        let mut asked: BTreeMap<usize, Asked> = BTreeMap::new();
+        while !given_up() {
+            while asked.len() < AT_ONCE
+                && let Some(next) = waiting.pop()
+            {
+                let member = &self.members[next];
+                if member.is_there() {
+                    asked.insert(next, Asked::ask(member, 0, Instant::now(), Offsets::UNKNOWN));
+                }
+            }
+            if asked.is_empty() {
+                return;
+            }
+            match self.inbox.recv_timeout(LOOK) {
+                Ok((from, AgentNews::Says(Told::Clock { number, shown }))) => {
+                    let heard = ClocksShown::now();
+                    if asked.get(&from).is_some_and(|asked| asked.number == number)
+                        && let Some(mut answered) = asked.remove(&from)
+                    {
+                        answered.known.learn(answered.at, shown, heard);
+                        self.members[from].clock = answered.known;
+                        let Asked { begun, known, .. } = answered;
+                        if number + 1 < QUESTIONS && begun.elapsed() < ENOUGH {
+                            let next = Asked::ask(&self.members[from], number + 1, begun, known);
+                            asked.insert(from, next);
+                        }
+                    }
+                }
+                Ok((from, AgentNews::Gone(why))) => {
+                    self.lose(from, &why);
+                    asked.remove(&from);
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            asked.retain(|_, asked| asked.since.elapsed() < ANSWER);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The interval that a result states for an agent's clock holds the truth: agents in time namespaces, whose clocks are
+//! off by what the test says, one of them behind a relay that is slow in one direction.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::agents::{conducting_by, phase};
+use crate::support::{KVDYNO, Running, Scratch};
+
+/// By how much the agents' clocks are ahead, s.
+const AHEAD: [i64; 2] = [1_000, 500_000];
+/// How slow the relay is, one way.
+const SLOW: Duration = Duration::from_millis(20);
+
+/// With faults a phase tells apart slots of 20 ms, else intervals of a second.
+const TWO_PHASES: &str = r#"
+name = "two-phases"
+records = 500
+clients = 4
+warmup = false
+
+[[phase]]
+name = "load"
+label = "Load"
+load = true
+
+[[phase]]
+name = "calm"
+label = "Calm"
+mix = { get = 50, update = 50 }
+rate = "500/s"
+duration = "1500ms"
+
+[[phase]]
+name = "paused"
+label = "Paused"
+mix = { get = 50, update = 50 }
+rate = "500/s"
+duration = "3s"
+
+[[phase.fault]]
+do = "pause"
+at = "1s"
+repair = "500ms"
+"#;
+
+/// An agent whose CLOCK_MONOTONIC and CLOCK_BOOTTIME are ahead by this much.
+fn ahead(scratch: &Scratch, seconds: i64, address: &str, token: &str) -> Running {
+    let mut command = Command::new("unshare");
+    let by = seconds.to_string();
+    command.args(["--time", "--kill-child", "--monotonic", &by, "--boottime", &by]);
+    command.args([KVDYNO, "agent", "--conductor", address]).env("KVDYNO_TOKEN", token);
+    scratch.spawn(command)
+}
+
+/// Hands one connection on to `address`; what comes from the agent is held up.
+fn slow_from_agents(address: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let here = listener.local_addr().expect("its address").to_string();
+    std::thread::spawn(move || {
+        let (agent, _) = listener.accept().expect("an agent");
+        let conductor = TcpStream::connect(address).expect("the conductor");
+        for stream in [&agent, &conductor] {
+            stream.set_nodelay(true).expect("an option of TCP");
+        }
+        let twice = |stream: &TcpStream| stream.try_clone().expect("another handle");
+        let (mut from, mut to) = (twice(&conductor), twice(&agent));
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Write);
+        });
+        let (sink, held) = channel::<(Instant, Vec<u8>)>();
+        let (mut from, mut to) = (agent, conductor);
+        std::thread::spawn(move || {
+            for (came, bytes) in held {
+                std::thread::sleep((came + SLOW).saturating_duration_since(Instant::now()));
+                if to.write_all(&bytes).is_err() {
+                    return;
+                }
+            }
+            let _ = to.shutdown(Shutdown::Write);
+        });
+        let mut bytes = vec![0; 64 << 10];
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            if sink.send((Instant::now(), bytes[..count].to_vec())).is_err() {
+                return;
+            }
+        }
+    });
+    here
+}
+
+#[test]
+fn the_stated_interval_holds_the_true_offset_even_if_one_way_is_slow() {
+    let mut tried = Command::new("unshare");
+    tried.args(["--time", "--monotonic", "5", "--fork", "true"]);
+    if !tried.status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.write("suite.toml", TWO_PHASES);
+    let line = "run suite.toml --testbed redis --agents 2 --listen 127.0.0.1:0 --quiet --out r";
+    let (conductor, address, token) = conducting_by(&scratch, line);
+    let agents = [
+        ahead(&scratch, AHEAD[0], &address, &token),
+        ahead(&scratch, AHEAD[1], &slow_from_agents(address.clone()), &token),
+    ];
+    let ended = conductor.wait();
+    assert!([0, 2].contains(&ended.code()), "{ended:?}");
+    agents.into_iter().for_each(|agent| {
+        agent.wait().expect(0);
+    });
+    let result = scratch.result("r");
+    let mut slow = String::new();
+    for name in ["load", "calm", "paused"] {
+        let agents = phase(&result, name)["agents"].as_array().expect("agents").clone();
+        assert_eq!(agents.len(), 2);
+        for agent in agents {
+            let offset = agent["clock_offset_ns"].as_i64().expect("an offset");
+            let uncertainty = agent["clock_uncertainty_ns"].as_u64().expect("its interval");
+            let error = |seconds: i64| (offset - seconds * 1_000_000_000).unsigned_abs();
+            // They came in an order of their own; their clocks are far apart.
+            let truly = AHEAD.into_iter().min_by_key(|&ahead| error(ahead)).expect("two");
+            assert!(error(truly) <= uncertainty, "{name}: {agent}, truly {truly} s");
+            assert!(
+                uncertainty < 1_000_000_000,
+                "{name}: an interval that says something: {agent}"
+            );
+            if truly == AHEAD[1] {
+                // Nobody can know which way the 20 ms were lost on.
+                assert!(uncertainty >= 10_000_000, "{name}: {agent}");
+                slow = agent["name"].as_str().expect("a name").to_owned();
+            }
+        }
+    }
+    let reasons = result["runs"][0]["verdict"]["reasons"].as_array().expect("reasons").clone();
+    let told: Vec<&Value> = reasons.iter().filter(|r| r["name"] == "clocks-uncertain").collect();
+    assert_eq!(told.len(), 1, "only where slots of 20 ms are told apart: {reasons:?}");
+    assert_eq!((&told[0]["phase"], &told[0]["level"]), (&"paused".into(), &"suspect".into()));
+    let text = told[0]["text"].as_str().expect("a text");
+    assert!(text.contains(&format!("the clock of {slow} (")), "{slow}: {text}");
+}
