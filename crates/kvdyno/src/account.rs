@@ -71,11 +71,11 @@ impl Accounting {
 
     /// The first of the records that `plan` inserts, if it writes no others and nobody wrote these before: then each
     /// of them that is gone is seen to be gone, whatever earlier phases have written over.
-    pub fn first_insert(&self, plan: &PhasePlan, context: &StoreContext) -> Option<u64> {
+    pub fn first_insert(&self, plan: &PhasePlan, fields_apart: bool) -> Option<u64> {
         let again = plan.load || plan.from_empty || writes_again(plan) || vanishes(plan);
         let mut kinds = plan.groups.iter().flat_map(|group| &group.mix.parts);
         let inserts = kinds.any(|&(kind, part)| part > 0 && kind.inserts());
-        let seen = self.fresh && !context.fields_apart && inserts && !again;
+        let seen = self.fresh && !fields_apart && inserts && !again;
         plan.groups.iter().map(|group| group.insert_first).min().filter(|_| seen)
     }
 
@@ -216,6 +216,7 @@ fn relation(at: Nanos, start: Nanos, faults: &[FaultResult]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::suite::{Overrides, Suite};
     use kvdyno_core::verify::{Initial, LedgerConfig, WriteEnd, WriteKind};
 
     use super::*;
@@ -248,6 +249,26 @@ mod tests {
         let tally = Tally { early: 1, legal_misses: 12, ..Tally::default() };
         assert_eq!(accounting.recovered(&tally, 0), 2);
         assert_eq!(accounting.recovered(&tally, 1), 1, "one was not answered");
+    }
+
+    /// Of `standard-2` what is killed and what is cut off only inserts, and so is seen whole; what mixes, deletes or begins
+    /// anew is not.
+    #[test]
+    fn the_inserts_of_a_phase_are_seen_whole_if_nobody_wrote_there_before() {
+        let plan = Suite::find("standard-2").unwrap().plan(&Overrides::default()).unwrap();
+        let accounting = Accounting::new(true);
+        let named = |name: &str| plan.phases.iter().find(|phase| phase.name == name).unwrap();
+        let (cut, from) = (named("cut"), named("cut").groups[0].insert_first);
+        assert_eq!(accounting.first_insert(cut, false), Some(from));
+        assert!(from >= 2_000_000 && accounting.first_insert(named("killed"), false).is_some());
+        for other in ["read-100B", "mixed-100B", "delete-100B", "write-varied"] {
+            assert_eq!(accounting.first_insert(named(other), false), None, "{other}");
+        }
+        assert_eq!(accounting.first_insert(cut, true), None, "fields are written apart");
+        assert_eq!(Accounting::new(false).first_insert(cut, false), None, "records were there");
+        let mut vanishes = cut.clone();
+        vanishes.groups[0].ttl = Some(std::time::Duration::from_secs(1));
+        assert_eq!(accounting.first_insert(&vanishes, false), None);
     }
 
     #[test]

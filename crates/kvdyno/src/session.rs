@@ -259,7 +259,7 @@ impl<'a> Session<'a> {
         let profile = self.origin.profile().clone();
         let promised = std::mem::replace(&mut self.context.profile, profile);
         let number = self.next_index();
-        let first = self.accounting.first_insert(phase, &self.context);
+        let first = self.accounting.first_insert(phase, self.context.fields_apart);
         let inserted = before.as_ref().map(|of| of.measure.tally.writes_acknowledged).zip(first);
         let pass = Pass::reading_back(phase, self.records).phase("Read back", number);
         let pass = PhasePlan { inserted_from: inserted.map(|(_, first)| first), ..pass };
