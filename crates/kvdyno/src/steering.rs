@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use kvdyno_core::ground::units::UnitError;
 use kvdyno_core::load::{Interrupt, NotSteered};
+use kvdyno_core::suite::SuiteError;
 use serde::Deserialize;
 
 /// How long an order may wait for a phase that takes it.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long one that was taken may need: servers that are started again take their time.
+const AT_WORK: Duration = Duration::from_secs(60);
 /// Most orders that wait.
 const MOST_WAITING: usize = 16;
 
@@ -31,6 +34,13 @@ pub enum SteeringOrder {
     EndPhase,
     /// The run ends as by Ctrl-C.
     StopRun,
+    /// Something is done to the testbed at once.
+    Fault {
+        /// As a suite writes it, without when: `do = "kill"` and `node = "any"`, each in a line.
+        fault: String,
+    },
+    /// What is broken of the testbed is put right at once.
+    Repair,
 }
 
 /// Why an order was not carried out.
@@ -48,6 +58,21 @@ pub enum OrderRefused {
     /// A probe of a search, or what kvdyno does for itself.
     #[error("this phase is not one of the suite's: its rate is kvdyno's")]
     NotPlanned,
+    /// What was written is no fault.
+    #[error(transparent)]
+    Fault(#[from] SuiteError),
+    /// Nobody may break what is somebody else's.
+    #[error("the servers are no testbed that kvdyno has made: nothing is done to them")]
+    NoTestbed,
+    /// It could not be done.
+    #[error("{0}")]
+    NotDone(String),
+    /// All nodes are as they were.
+    #[error("nothing is broken")]
+    NothingBroken,
+    /// It takes longer than anybody waits for.
+    #[error("it is still being done")]
+    StillAtIt,
     /// It ended meanwhile.
     #[error("the phase is over")]
     PhaseOver,
@@ -104,9 +129,7 @@ impl Steering {
         match told.recv_timeout(PATIENCE) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Disconnected) => Err(OrderRefused::PhaseOver),
-            Err(RecvTimeoutError::Timeout) => {
-                // It is given up: nobody is to carry it out later.
-                locked(&self.waiting).retain(|waiting| waiting.number != number);
+            Err(RecvTimeoutError::Timeout) if self.give_up(number) => {
                 match (stops, &*locked(&self.interrupt)) {
                     (true, Some(interrupt)) => {
                         interrupt.raise();
@@ -115,7 +138,20 @@ impl Steering {
                     _ => Err(OrderRefused::NoPhase),
                 }
             }
+            Err(RecvTimeoutError::Timeout) => match told.recv_timeout(AT_WORK) {
+                Ok(answer) => answer,
+                Err(RecvTimeoutError::Disconnected) => Err(OrderRefused::PhaseOver),
+                Err(RecvTimeoutError::Timeout) => Err(OrderRefused::StillAtIt),
+            },
         }
+    }
+
+    /// Nobody is to carry this order out later; `false` if somebody has taken it already.
+    fn give_up(&self, number: u64) -> bool {
+        let mut waiting = locked(&self.waiting);
+        let before = waiting.len();
+        waiting.retain(|waiting| waiting.number != number);
+        waiting.len() < before
     }
 
     /// The next order, for who carries it out.

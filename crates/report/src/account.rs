@@ -115,7 +115,9 @@ pub(crate) fn of_faults(
     let begins: Vec<(u64, bool)> =
         accounts.iter().map(|account| (account.began_ns, repairs(&account.what))).collect();
     let Some(&(first, _)) = begins.first() else { return accounts };
-    let schedule = Schedule::of(plan, measure);
+    // Where the suite plans no fault, slots are not kept: what one that came by hand cost is not known then.
+    let is_kept = !measure.timeline.slots.is_empty();
+    let schedule = Schedule::of(plan, measure).filter(|_| is_kept);
     let waiting = schedule.as_ref().map(|schedule| Waiting::of(schedule, measure, first));
     for (number, account) in accounts.iter_mut().enumerate() {
         // A fault is watched beyond its repair; a repair until anything is done.
@@ -126,7 +128,8 @@ pub(crate) fn of_faults(
         let of = |side| {
             let has = measure.series.iter().any(|(series, _)| Side::of(series.kind) == side);
             let (timeline, schedule) = (&measure.timeline, schedule.as_ref());
-            has.then(|| Sight { timeline, schedule, side, first, span, wall }.account())
+            (has && is_kept)
+                .then(|| Sight { timeline, schedule, side, first, span, wall }.account())
         };
         (account.reads, account.writes) = (of(Side::Reads), of(Side::Writes));
         account.backlog = waiting.as_ref().map(|waiting| waiting.after(span));

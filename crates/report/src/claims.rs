@@ -10,10 +10,11 @@ use kvdyno_core::verdict::{
     Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Level, Measured,
 };
 
+use kvdyno_core::workload::PhasePlan;
 use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, FaultKind, POWER};
 
-use crate::figures;
-use crate::result::{ClaimResult, ConditionResult, PhaseResult, StoreRun};
+use crate::figures::{self, Operated};
+use crate::result::{ClaimResult, ConditionResult, PhaseResult, SeriesResult, StoreRun};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// How each claim of `plan` that is about the run's store alone stands.
@@ -22,6 +23,36 @@ pub fn judge(plan: &Plan, run: &StoreRun) -> Vec<ClaimResult> {
     let about = |claim: &&Claim| claim.between.is_none() && is_about(claim, run);
     let judge = Judge { plan, run };
     plan.claims.iter().filter(about).map(|claim| judge.claim(claim)).collect()
+}
+
+/// How what claims say of a phase that goes on stands so far, each condition with the sentence of its claim. `load` tells
+/// what its operations have come to, and in how many ns; it is asked only where a claim is about the phase.
+pub(crate) fn so_far(
+    plan: &Plan,
+    run: &StoreRun,
+    phase: &PhasePlan,
+    load: impl FnOnce() -> (Vec<SeriesResult>, u64),
+) -> Vec<(String, ConditionResult)> {
+    let about = |claim: &&Claim| claim.between.is_none() && is_about(claim, run);
+    let prepares = phase.load || phase.warmup;
+    let concerns = |condition: &Condition| match &condition.subject.phase {
+        Some(name) => *name == phase.name,
+        None => !prepares,
+    };
+    let claims = plan.claims.iter().filter(about);
+    let all = claims.flat_map(|claim| claim.conditions.iter().map(|one| (&claim.says, one)));
+    let concerned: Vec<_> = all.filter(|(_, condition)| concerns(condition)).collect();
+    if concerned.is_empty() {
+        return Vec::new();
+    }
+    let (series, wall_ns) = load();
+    let load = Operated { series: &series, wall_ns, unstarted: None };
+    let stand = |(says, condition): (&String, &Condition)| {
+        let measured = figures::of_operations(load, &condition.subject);
+        let phase = Some(phase.name.clone());
+        (says.clone(), ConditionResult { phase, ..told(condition, None, measured) })
+    };
+    concerned.into_iter().map(stand).collect()
 }
 
 /// Whether a claim is about the run's store.

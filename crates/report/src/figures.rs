@@ -20,26 +20,20 @@ pub(crate) fn measured(
 ) -> Result<Measured, String> {
     let of = subject.operations;
     match &subject.figure {
-        ConditionFigure::Rate => {
-            let ok = sum(phase, of, move |series| counted(series, of))?;
-            let rate = rate(ok as u64, phase.wall_ns).ok_or_else(|| "no time passed".to_owned())?;
-            Ok(Measured::Exactly(rate))
-        }
-        ConditionFigure::Percentile(_) | ConditionFigure::Max | ConditionFigure::Mean => {
-            latency(phase, subject)
-        }
-        ConditionFigure::Operations => sum(phase, of, completed).map(Measured::Exactly),
-        ConditionFigure::Errors => sum(phase, of, unsuccessful).map(Measured::Exactly),
-        ConditionFigure::Failed => sum(phase, of, |series| series.failed).map(Measured::Exactly),
-        ConditionFigure::Indeterminate => {
-            sum(phase, of, |series| series.indeterminate).map(Measured::Exactly)
-        }
-        ConditionFigure::ErrorRatio => {
-            let all = sum(phase, of, completed)?;
-            Ok(Measured::Exactly(sum(phase, of, unsuccessful)? / all.max(1.0)))
+        ConditionFigure::Rate
+        | ConditionFigure::Percentile(_)
+        | ConditionFigure::Max
+        | ConditionFigure::Mean
+        | ConditionFigure::Operations
+        | ConditionFigure::Errors
+        | ConditionFigure::Failed
+        | ConditionFigure::Indeterminate
+        | ConditionFigure::ErrorRatio
+        | ConditionFigure::HitRatio => {
+            let (series, unstarted) = (&phase.series[..], phase.unstarted.as_ref());
+            of_operations(Operated { series, wall_ns: phase.wall_ns, unstarted }, subject)
         }
         ConditionFigure::Misses => tally(phase, Tally::missed),
-        ConditionFigure::HitRatio => hit_ratio(phase, of),
         ConditionFigure::Anomalies => anomalies(phase, &AnomalyKind::ALL),
         ConditionFigure::Stale => anomalies(phase, &[AnomalyKind::Stale]),
         ConditionFigure::Corrupt => anomalies(phase, &[AnomalyKind::Corrupt]),
@@ -68,6 +62,42 @@ pub(crate) fn measured(
     }
 }
 
+/// What the operations of a phase came to, or have come to so far.
+#[derive(Clone, Copy)]
+pub(crate) struct Operated<'a> {
+    pub series: &'a [SeriesResult],
+    pub wall_ns: u64,
+    /// What was due and never started, by its age when the phase stopped.
+    pub unstarted: Option<&'a Latency>,
+}
+
+/// What is known of a figure from operations alone, or why it is not known.
+pub(crate) fn of_operations(load: Operated<'_>, subject: &Subject) -> Result<Measured, String> {
+    let of = subject.operations;
+    match &subject.figure {
+        ConditionFigure::Rate => {
+            let ok = sum(load, of, move |series| counted(series, of))?;
+            let rate = rate(ok as u64, load.wall_ns).ok_or_else(|| "no time passed".to_owned())?;
+            Ok(Measured::Exactly(rate))
+        }
+        ConditionFigure::Percentile(_) | ConditionFigure::Max | ConditionFigure::Mean => {
+            latency(load, subject)
+        }
+        ConditionFigure::Operations => sum(load, of, completed).map(Measured::Exactly),
+        ConditionFigure::Errors => sum(load, of, unsuccessful).map(Measured::Exactly),
+        ConditionFigure::Failed => sum(load, of, |series| series.failed).map(Measured::Exactly),
+        ConditionFigure::Indeterminate => {
+            sum(load, of, |series| series.indeterminate).map(Measured::Exactly)
+        }
+        ConditionFigure::ErrorRatio => {
+            let all = sum(load, of, completed)?;
+            Ok(Measured::Exactly(sum(load, of, unsuccessful)? / all.max(1.0)))
+        }
+        ConditionFigure::HitRatio => hit_ratio(load, of),
+        _ => Err("known when the phase is over".to_owned()),
+    }
+}
+
 /// What counts as done before the phase ended: of gets the hits, unless misses are asked for.
 fn counted(series: &SeriesResult, of: Operations) -> u64 {
     let found = if of.include_hits() { series.found_in_time() } else { 0 };
@@ -75,9 +105,9 @@ fn counted(series: &SeriesResult, of: Operations) -> u64 {
     found.saturating_add(nothing)
 }
 
-fn hit_ratio(phase: &PhaseResult, of: Operations) -> Result<Measured, String> {
+fn hit_ratio(load: Operated<'_>, of: Operations) -> Result<Measured, String> {
     let mut all = (0_u64, 0_u64);
-    for (hits, misses) in included(phase, of)?.into_iter().map(SeriesResult::hits_and_misses) {
+    for (hits, misses) in included(load, of)?.into_iter().map(SeriesResult::hits_and_misses) {
         all = (all.0.saturating_add(hits), all.1.saturating_add(misses));
     }
     match all.0.saturating_add(all.1) {
@@ -95,8 +125,8 @@ fn unsuccessful(series: &SeriesResult) -> u64 {
 }
 
 /// The series that are meant.
-fn included(phase: &PhaseResult, of: Operations) -> Result<Vec<&SeriesResult>, String> {
-    let series: Vec<_> = phase.series.iter().filter(|series| of.include(series.kind)).collect();
+fn included(load: Operated<'_>, of: Operations) -> Result<Vec<&SeriesResult>, String> {
+    let series: Vec<_> = load.series.iter().filter(|series| of.include(series.kind)).collect();
     match (series.is_empty(), of) {
         (false, _) => Ok(series),
         (true, Operations::All) => Err("nothing was done in the phase".to_owned()),
@@ -105,11 +135,11 @@ fn included(phase: &PhaseResult, of: Operations) -> Result<Vec<&SeriesResult>, S
 }
 
 fn sum(
-    phase: &PhaseResult,
+    load: Operated<'_>,
     of: Operations,
     count: impl Fn(&SeriesResult) -> u64,
 ) -> Result<f64, String> {
-    let counts = included(phase, of)?.into_iter().map(count);
+    let counts = included(load, of)?.into_iter().map(count);
     Ok(counts.fold(0, u64::saturating_add) as f64)
 }
 
@@ -124,8 +154,8 @@ fn meant(series: &SeriesResult, of: Operations) -> impl Iterator<Item = &Latency
 /// What was due and never started is of no kind: it counts against each, as never answered, so a
 /// percentile may come out too high and never too low. Where it falls among them their ages at the end
 /// are its lower bound.
-fn latency(phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
-    let included = included(phase, subject.operations)?;
+fn latency(load: Operated<'_>, subject: &Subject) -> Result<Measured, String> {
+    let included = included(load, subject.operations)?;
     let mut latencies: Option<Histogram<u64>> = None;
     for series in &included {
         meant(series, subject.operations).try_for_each(|latency| merge(&mut latencies, latency))?;
@@ -137,17 +167,17 @@ fn latency(phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
         });
     }
     let failed = included.into_iter().map(unsuccessful).fold(0, u64::saturating_add);
-    let unstarted = phase.unstarted.as_ref().map_or(0, |unstarted| unstarted.count);
+    let unstarted = load.unstarted.map_or(0, |unstarted| unstarted.count);
     let share = match &subject.figure {
         ConditionFigure::Percentile(part) => f64::from(*part) / 100_000.0,
         ConditionFigure::Max => 1.0,
         _ if failed > 0 => return Ok(Measured::Exactly(f64::INFINITY)),
-        _ => return mean(latencies, phase),
+        _ => return mean(latencies, load.unstarted),
     };
     let without = failed.saturating_add(unstarted);
     let nothing = || "nothing was done".to_owned();
     let value = percentile(latencies.as_ref(), without, share).ok_or_else(nothing)?;
-    let Some(ages) = phase.unstarted.as_ref().filter(|_| value.is_infinite()) else {
+    let Some(ages) = load.unstarted.filter(|_| value.is_infinite()) else {
         return Ok(Measured::Exactly(value));
     };
     merge(&mut latencies, ages)?;
@@ -156,12 +186,15 @@ fn latency(phase: &PhaseResult, subject: &Subject) -> Result<Measured, String> {
     Ok(if value.is_finite() { Measured::AtLeast(value) } else { Measured::Exactly(value) })
 }
 
-fn mean(mut latencies: Option<Histogram<u64>>, phase: &PhaseResult) -> Result<Measured, String> {
-    if let Some(ages) = &phase.unstarted {
+fn mean(
+    mut latencies: Option<Histogram<u64>>,
+    unstarted: Option<&Latency>,
+) -> Result<Measured, String> {
+    if let Some(ages) = unstarted {
         merge(&mut latencies, ages)?;
     }
     let mean = latencies.ok_or_else(|| "nothing was done".to_owned())?.mean();
-    Ok(if phase.unstarted.is_some() { Measured::AtLeast(mean) } else { Measured::Exactly(mean) })
+    Ok(if unstarted.is_some() { Measured::AtLeast(mean) } else { Measured::Exactly(mean) })
 }
 
 fn merge(sum: &mut Option<Histogram<u64>>, latency: &Latency) -> Result<(), String> {

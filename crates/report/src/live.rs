@@ -3,13 +3,16 @@
 
 mod now;
 mod phase;
+mod wheel;
 
 use std::path::Path;
 
 use askama::Template;
 use kvdyno_core::shown::plain_lines;
+use kvdyno_core::suite::Plan;
 use serde::Serialize;
 
+use crate::claims;
 use crate::events::fold::Fold;
 use crate::events::{Event, Used};
 use crate::html::HtmlError;
@@ -20,7 +23,7 @@ use crate::ranking::store_labels;
 use crate::result::{ClaimResult, FaultResult, ProbeResult, RunResult, Status, Verdict};
 use crate::timeline::DrawnTimeline;
 
-use now::{Activity, Now};
+use now::{Activity, ClaimNow, Now};
 use phase::LivePhase;
 
 /// The page of a result on disk, and what viewers of it are told: all of its charts, and that the page is to be asked
@@ -47,6 +50,10 @@ pub struct LiveRun {
     /// How the store that runs is judged so far.
     judged: Option<(Verdict, Vec<ClaimResult>)>,
     activity: Activity,
+    /// What is planned, for its claims.
+    plan: Option<Plan>,
+    /// How what claims say of the phase that goes on stands so far.
+    claims: Vec<ClaimNow>,
     /// Examples of wrong reads that were found, of all phases that are over.
     anomalies: Vec<String>,
     /// What was done to nodes, latest last.
@@ -106,7 +113,9 @@ impl LiveRun {
         if matches!(event, Event::RunBegan(_)) {
             // Of several trials each begins anew.
             let (fold, may_steer) = (std::mem::take(&mut self.fold), self.may_steer);
-            *self = LiveRun { fold, may_steer, ..LiveRun::default() };
+            let plan = fold.result().map(|result| result.suite.plan.clone());
+            let plan = plan.and_then(|plan| serde_json::from_value(plan).ok());
+            *self = LiveRun { fold, may_steer, plan, ..LiveRun::default() };
         }
         let change = self.change(event);
         self.activity.hear(event);
@@ -160,12 +169,15 @@ impl LiveRun {
                 // A phase of this number that was begun before is begun anew.
                 self.phases.retain(|phase| !phase.is(began.run, began.plan.index));
                 self.phases.push(LivePhase::new(began));
+                self.claims.clear();
                 Change::Charts
             }
-            Event::Interval(interval) => match self.phases.last_mut() {
-                Some(phase) => phase.interval(interval),
-                None => Change::Nothing,
-            },
+            Event::Interval(interval) => {
+                let Some(phase) = self.phases.last_mut() else { return Change::Nothing };
+                let change = phase.interval(interval);
+                self.claims = self.claims_so_far();
+                change
+            }
             Event::Used(used) => self.used(used),
             Event::FaultBegan { what, at_ns } => self.fault_began(what, *at_ns),
             Event::FaultDone(fault) => self.fault_done(fault),
@@ -196,15 +208,28 @@ impl LiveRun {
                 self.judged = None;
                 Change::Tables
             }
+            Event::PhaseEnded(_) => {
+                self.claims.clear();
+                Change::Tables
+            }
             Event::RunBegan(_)
             | Event::StoreFailed { .. }
             | Event::NodesCame { .. }
-            | Event::PhaseEnded(_)
             | Event::StoreEnded(_)
             | Event::Judged { .. }
             | Event::RunEnded { .. } => Change::Tables,
             Event::Progress(_) | Event::ReadingAgain(_) | Event::Mending { .. } => Change::Now,
         }
+    }
+
+    /// How what claims say of the phase that goes on stands.
+    fn claims_so_far(&self) -> Vec<ClaimNow> {
+        let run = self.fold.result().and_then(|result| result.runs.last());
+        let (Some(plan), Some(phase), Some(run)) = (&self.plan, self.phases.last(), run) else {
+            return Vec::new();
+        };
+        let stands = claims::so_far(plan, run, phase.plan(), || phase.so_far());
+        stands.into_iter().map(ClaimNow::of).collect()
     }
 
     fn used(&mut self, used: &Used) -> Change {
@@ -215,7 +240,7 @@ impl LiveRun {
     }
 
     fn fault_began(&mut self, what: &str, at_ns: u64) -> Change {
-        self.faults.push(format!("{what}, {:.1} s after the phase began", at_ns as f64 / 1e9));
+        self.faults.push(fault_text(what, at_ns));
         match self.phases.last_mut() {
             Some(phase) => phase.fault_began(what, at_ns),
             None => Change::Now,
@@ -223,6 +248,15 @@ impl LiveRun {
     }
 
     fn fault_done(&mut self, fault: &FaultResult) -> Change {
+        // What was told to have begun is this one, with the nodes that it befell.
+        let begun = fault_text(&fault.what, fault.began_ns);
+        self.faults.retain(|told| *told != begun);
+        let whom = format!("{} {}", fault.what, fault.node);
+        let text = fault_text(whom.trim_end(), fault.began_ns);
+        self.faults.push(match &fault.error {
+            Some(why) => format!("{text}, not done: {why}"),
+            None => text,
+        });
         match self.phases.last_mut() {
             Some(phase) => phase.fault_done(fault),
             None => Change::Now,
@@ -277,6 +311,10 @@ impl LiveRun {
     fn now(&self) -> Now {
         Now::of(self)
     }
+}
+
+fn fault_text(what: &str, at_ns: u64) -> String {
+    format!("{what}, {:.1} s after the phase began", at_ns as f64 / 1e9)
 }
 
 fn told(message: &Message) -> String {

@@ -7,7 +7,7 @@ use crate::workload::fault::{
     NodeSelector, Sides, Whom,
 };
 
-use super::document::Item;
+use super::document::{Document, Item};
 use super::error::{Problem, SuiteError};
 use super::reader::{Fields, Value};
 use crate::ground::units::{self, format_duration};
@@ -30,7 +30,18 @@ pub(super) fn faults(phase: &Fields<'_>) -> Result<Vec<FaultPlan>, SuiteError> {
 }
 
 fn fault(value: Value<'_>) -> Result<FaultPlan, SuiteError> {
-    let fields = value.fields("[[phase.fault]]", &fault_keys())?;
+    written(&value.fields("[[phase.fault]]", &fault_keys())?)
+}
+
+/// A fault that somebody wants at once, written as in `[[phase.fault]]`.
+pub(super) fn fault_at_once(text: &str) -> Result<FaultPlan, SuiteError> {
+    let later = ["when", "at", "spread", "every"];
+    let keys: Vec<&str> = fault_keys().into_iter().filter(|key| !later.contains(key)).collect();
+    let document = Document::parse("the order", text)?;
+    written(&Fields::root(&document, "a fault that is done at once", &keys)?)
+}
+
+fn written(fields: &Fields<'_>) -> Result<FaultPlan, SuiteError> {
     let kind = fields.need("do")?.word("a fault", &FaultKind::ALL.map(|kind| (kind.word, kind)))?;
     let mut values = FaultValues::default();
     for (field, _) in FaultKind::fields() {

@@ -40,8 +40,17 @@ pub use search::SearchPlan;
 pub use shares::ShareOfCapacity;
 
 use crate::ground::hints::hint;
+use crate::workload::fault::FaultPlan;
 use document::Document;
 use file::SuiteSpec;
+
+/// Reads a fault that somebody wants at once, written as in `[[phase.fault]]` but for the keys that say when.
+///
+/// # Errors
+/// [`SuiteError`] with the place of the first mistake.
+pub fn fault_at_once(text: &str) -> Result<FaultPlan, SuiteError> {
+    faults::fault_at_once(text)
+}
 
 /// Largest suite file that is read, bytes.
 const LARGEST_FILE: u64 = 16 << 20;

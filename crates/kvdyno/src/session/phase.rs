@@ -17,6 +17,7 @@ use kvdyno_report::events::fold::Fold;
 use kvdyno_report::events::{Event, LoadEnded, used};
 use kvdyno_report::result::{
     EventResult, FaultResult, PhaseOutcome, PhaseResult, Published, Status, SteeredResult,
+    TestbedResult,
 };
 use kvdyno_testbed::work_of;
 
@@ -128,7 +129,7 @@ impl Session<'_> {
         let anomalies = outcome.anomalies();
         output.events().tell(Event::LoadEnded(Box::new(LoadEnded { anomalies, history })));
         output.show();
-        let Disturbed { faults, unasked } = told;
+        let Disturbed { faults, unasked, .. } = told;
         let fleet = self.fleet.as_ref();
         let agents = fleet.map_or_else(Vec::new, |fleet| fleet.lock().table(&outcome.measure));
         Ok(PhaseOutcome { resources, faults, unasked, agents, steered, ..outcome })
@@ -147,6 +148,7 @@ impl Session<'_> {
             dataset: self.context.dataset,
             interrupt: &self.context.interrupt,
             events: output.events(),
+            is_ours: self.testbed.as_ref().is_some_and(TestbedResult::is_made),
         };
         let store = (output.store_number(), self.context.profile.store.as_str());
         let disturbance = Disturbance::new(self.keeper.as_ref(), around, phase);
@@ -163,7 +165,9 @@ impl Session<'_> {
         let measure = self.carry_load(phase, job, &mut watch);
         // What looks at suspects waits for it: what cannot be reached is not lost.
         let told = watch.disturbance().end();
-        let steered = watch.steered();
+        let mut steered = watch.steered();
+        steered.extend(told.by_hand.iter().cloned());
+        steered.sort_by_key(|steered| steered.at_ns);
         let mut measure = measure?;
         self.look_again(job, &mut measure, &mut watch);
         Ok((measure, told, steered))

@@ -77,7 +77,7 @@ impl Observer for Watch<'_> {
 
     fn progress(&mut self, progress: &Progress) {
         self.disturbance.progress(progress);
-        self.wheel.turn(self.plan, self.start, self.events);
+        self.wheel.turn(self.plan, self.start, self.events, &mut self.disturbance);
         self.events.tell(Event::Progress(*progress));
     }
 

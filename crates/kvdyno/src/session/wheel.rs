@@ -7,12 +7,14 @@ use std::time::Duration;
 use kvdyno_core::ground::units::parse_rate;
 use kvdyno_core::load::{Carriers, Interrupt, Job};
 use kvdyno_core::measure::{Nanos, now};
+use kvdyno_core::suite::fault_at_once;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
 use kvdyno_report::result::SteeredResult;
 
 use crate::steering::{OrderRefused, Steering, SteeringOrder};
+use crate::testbed::{Deed, Disturbance};
 
 /// Until an order is known to all workers of this process, and of agents.
 const NOTICE: Duration = Duration::from_millis(100);
@@ -31,6 +33,14 @@ pub(super) struct Wheel<'a> {
     pub done: Vec<SteeredResult>,
 }
 
+/// What became of an order.
+enum CarriedOut {
+    /// It was done, in words.
+    Done(SteeredResult, String),
+    /// It is for those who have the testbed in hand.
+    HandedOn(Deed),
+}
+
 impl Wheel<'_> {
     /// The phase begins: what is to be repeated is known.
     pub fn begin(&mut self, plan: &PhasePlan) {
@@ -43,15 +53,24 @@ impl Wheel<'_> {
         }
     }
 
-    /// Carries out what waits.
-    pub fn turn(&mut self, plan: &PhasePlan, start: Nanos, events: &Stream) {
+    /// Carries out what waits; what is done to the testbed is handed to those who do it.
+    pub fn turn(
+        &mut self,
+        plan: &PhasePlan,
+        start: Nanos,
+        events: &Stream,
+        disturbance: &mut Disturbance<'_>,
+    ) {
         while let Some(asked) = self.steering.and_then(Steering::next) {
-            let done = self.carry_out(&asked.order, plan, start);
-            if let Ok((steered, _)) = &done {
-                events.tell(Event::Steered(steered.clone()));
-                self.done.push(steered.clone());
+            match self.carry_out(&asked.order, plan, start) {
+                Ok(CarriedOut::Done(steered, text)) => {
+                    events.tell(Event::Steered(steered.clone()));
+                    self.done.push(steered);
+                    asked.answer(Ok(text));
+                }
+                Ok(CarriedOut::HandedOn(deed)) => disturbance.by_hand(deed, asked),
+                Err(why) => asked.answer(Err(why)),
             }
-            asked.answer(done.map(|(_, text)| text));
         }
     }
 
@@ -60,37 +79,40 @@ impl Wheel<'_> {
         order: &SteeringOrder,
         plan: &PhasePlan,
         start: Nanos,
-    ) -> Result<(SteeredResult, String), OrderRefused> {
+    ) -> Result<CarriedOut, OrderRefused> {
         let since = now().saturating_sub(start);
         match order {
             SteeringOrder::StopRun => {
                 self.interrupt.raise();
-                Ok((SteeredResult::new("stop", since), "the run stops".to_owned()))
+                let stop = SteeredResult::new("stop", since);
+                Ok(CarriedOut::Done(stop, "the run stops".to_owned()))
             }
-            SteeringOrder::EndPhase if plan.load => Err(OrderRefused::Loads),
+            SteeringOrder::EndPhase | SteeringOrder::Fault { .. } if plan.load => {
+                Err(OrderRefused::Loads)
+            }
             SteeringOrder::EndPhase => {
                 let notice = self.notice();
                 self.job.stop_at(now() + notice.as_nanos() as Nanos);
-                let at = since + notice.as_nanos() as Nanos;
-                Ok((SteeredResult::new("end", at), "the phase ends".to_owned()))
+                let end = SteeredResult::new("end", since + notice.as_nanos() as Nanos);
+                Ok(CarriedOut::Done(end, "the phase ends".to_owned()))
             }
-            SteeringOrder::Rate { .. } if !self.is_planned => Err(OrderRefused::NotPlanned),
+            _ if !self.is_planned => Err(OrderRefused::NotPlanned),
             SteeringOrder::Rate { group, rate } => self.change_rate(*group, rate),
+            SteeringOrder::Fault { fault } => {
+                Ok(CarriedOut::HandedOn(Deed::Fault(fault_at_once(fault)?)))
+            }
+            SteeringOrder::Repair => Ok(CarriedOut::HandedOn(Deed::Repair)),
         }
     }
 
-    fn change_rate(
-        &self,
-        group: usize,
-        rate: &str,
-    ) -> Result<(SteeredResult, String), OrderRefused> {
+    fn change_rate(&self, group: usize, rate: &str) -> Result<CarriedOut, OrderRefused> {
         let rate = parse_rate(rate)?;
         let carriers = Carriers { processes: self.agents.unwrap_or(1), notice: self.notice() };
         let change = self.job.change_rate(group, rate, carriers)?;
         let at = self.job.due_of(group, change).unwrap_or(0);
         let steered = SteeredResult::of_rate(group, change, at);
         let text = steered.text();
-        Ok((steered, text))
+        Ok(CarriedOut::Done(steered, text))
     }
 
     fn notice(&self) -> Duration {

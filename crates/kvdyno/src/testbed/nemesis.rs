@@ -1,12 +1,14 @@
 //! Carries out the faults of a phase on its testbed while the phase runs, and puts right what is
 //! left of them when it is over, however it ends. It is told how the phase goes, and tells what it does.
 
+mod by_hand;
 mod disturbance;
+mod first_fault;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,7 +21,7 @@ use kvdyno_core::workload::fault::{
 use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
-use kvdyno_report::result::{FaultResult, MOVE_RECORDS, Redundancy};
+use kvdyno_report::result::{FaultResult, MOVE_RECORDS, Redundancy, SteeredResult};
 use kvdyno_testbed::{NodeDescription, Role, TestbedError};
 
 use super::NodeProcesses;
@@ -27,37 +29,35 @@ use super::aim::{Aimed, choose, few, sides, wanted};
 use super::mending::{Mending, State};
 use super::newcomers::{Newcomers, TAKE_RECORDS};
 use super::shared_keeper::{SharedKeeper, lock};
+use crate::steering::WaitingOrder;
+pub use by_hand::Deed;
 pub use disturbance::{Disturbance, Disturbed, Surroundings};
+use first_fault::First;
 
 /// Longest time between two looks at a phase in which nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Faults under way.
 struct Nemesis {
-    /// How the phase goes; closed when it is over.
-    news: Sender<News>,
-    thread: JoinHandle<Vec<Done>>,
+    /// How the phase goes, and what somebody wants; closed when it is over.
+    heard: Sender<Heard>,
+    thread: JoinHandle<Deeds>,
     first: Arc<First>,
+    /// The phase is over: nothing more is begun.
+    is_over: Arc<AtomicBool>,
 }
 
-/// When the first fault was begun, for the thread that watches the phase.
-struct First(AtomicU64);
+/// What a nemesis hears.
+enum Heard {
+    News(News),
+    ByHand(Deed, WaitingOrder),
+}
 
-impl First {
-    const NONE: Nanos = Nanos::MAX;
-
-    fn begin(&self, at: Nanos) {
-        let _ = self.0.compare_exchange(First::NONE, at, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Nothing could be done of what was begun `at` that time.
-    fn take_back(&self, at: Nanos) {
-        let _ = self.0.compare_exchange(at, First::NONE, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    fn begun(&self) -> Option<Nanos> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|at| *at != First::NONE)
-    }
+/// What a nemesis did, in order.
+#[derive(Default)]
+struct Deeds {
+    done: Vec<Done>,
+    by_hand: Vec<SteeredResult>,
 }
 
 /// How the phase goes, as far as faults wait for it.
@@ -138,8 +138,9 @@ impl Nemesis {
         let faults = &phase.faults;
         let seed = phase.groups.first().map_or(0, |group| group.seed);
         let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
-        let (news, heard) = channel();
-        let first = Arc::new(First(AtomicU64::new(First::NONE)));
+        let (tell, heard) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let first = Arc::new(First::none());
         let hand = Hand {
             first: Arc::clone(&first),
             events: around.events.clone(),
@@ -156,17 +157,20 @@ impl Nemesis {
             done: Vec::new(),
             mending: Mending::default(),
             put_off: BTreeSet::new(),
+            by_hand: Vec::new(),
+            is_over: Arc::clone(&is_over),
         };
         let thread = std::thread::spawn(move || hand.work(&heard));
-        Nemesis { news, thread, first }
+        Nemesis { heard: tell, thread, first, is_over }
     }
 
-    /// The phase is over: what is broken is repaired. What was done, in order; `start` is the
-    /// phase's begin.
-    fn stop(self, start: Nanos) -> Vec<FaultResult> {
-        drop(self.news);
-        let done = self.thread.join().unwrap_or_default();
-        done.iter().map(|done| done.result(start)).collect()
+    /// The phase is over: what is broken is repaired. What was done, in order, all of it and by hand; `start` is
+    /// the phase's begin.
+    fn stop(self, start: Nanos) -> (Vec<FaultResult>, Vec<SteeredResult>) {
+        self.is_over.store(true, Ordering::Relaxed);
+        drop(self.heard);
+        let Deeds { done, by_hand } = self.thread.join().unwrap_or_default();
+        (done.iter().map(|done| done.result(start)).collect(), by_hand)
     }
 }
 
@@ -194,10 +198,14 @@ struct Hand {
     mending: Mending,
     /// Numbers of faults that wait for copies to be whole.
     put_off: BTreeSet<usize>,
+    /// What somebody has done by hand.
+    by_hand: Vec<SteeredResult>,
+    /// The phase is over: nothing more is begun.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Hand {
-    fn work(mut self, heard: &Receiver<News>) -> Vec<Done> {
+    fn work(mut self, heard: &Receiver<Heard>) -> Deeds {
         let begin = Instant::now() + Duration::from_nanos(self.start.saturating_sub(now()));
         for number in 0..self.faults.len() {
             if self.faults[number].when.is_none() {
@@ -211,7 +219,8 @@ impl Hand {
             let look = self.mending.next_look();
             let wait = due.unwrap_or(IDLE).min(look.unwrap_or(IDLE));
             match heard.recv_timeout(wait) {
-                Ok(news) => self.hear(news),
+                Ok(Heard::News(news)) => self.hear(news),
+                Ok(Heard::ByHand(deed, asked)) => self.take(deed, asked),
                 Err(RecvTimeoutError::Disconnected) => break,
                 // A fault that waits for copies is due with the next look: the look comes first.
                 Err(RecvTimeoutError::Timeout)
@@ -230,7 +239,7 @@ impl Hand {
         for newcomer in self.newcomers.account() {
             self.tell_of(newcomer);
         }
-        self.done
+        Deeds { done: self.done, by_hand: self.by_hand }
     }
 
     /// Faults whose condition holds now get their time.

@@ -163,3 +163,71 @@ fn agents_change_the_rate_at_the_same_operation_and_without_control_nobody_steer
     shown.signal(15);
     shown.wait();
 }
+
+#[test]
+fn a_node_of_our_own_testbed_is_killed_and_repaired_by_hand_and_nobody_else_s_is() {
+    let scratch = Scratch::new();
+    let words = "run --testbed redis?persistence=aof-always --records 200 --mix get=90,update=10 --clients 2 --rate 200/s \
+                 --duration 60s --set warmup=false --console=control --quiet --events --out a";
+    let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let page = page(&mut running);
+    let fault = |text: &str| json!({"do": "fault", "fault": text});
+    let kill = fault("do = \"kill\"\nnode = \"any\"");
+    assert_eq!(order_in_time(&page, &kill), "kill redis-1");
+    for (refused, why) in [
+        (kill.clone(), "no node is up with data now"),
+        (fault("do = \"explode\""), "explode"),
+        (fault("do = \"kill\"\nat = \"5s\""), "unknown key `at`"),
+        (fault("do = \"slow\""), "does not say how much"),
+        (fault("do = \"kill\"\nnode = \"redis-9\""), "no node is called redis-9"),
+    ] {
+        let (status, told) = order(&page, &refused);
+        assert!(status == 409 && told.contains(why), "{refused}: {status} {told}");
+    }
+    let repair = json!({"do": "repair"});
+    assert_eq!(order(&page, &repair), (200, "start again redis-1".to_owned()));
+    assert_eq!(order(&page, &repair), (409, "nothing is broken".to_owned()));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(order(&page, &json!({"do": "end-phase"})).0, 200);
+    assert!([0, 1, 2].contains(&running.wait().code()));
+    let result = scratch.result("a");
+    let run = phase(&result, "run");
+    let told = |list: &str, figures: [&str; 2]| -> Vec<(String, String)> {
+        let entries = run[list].as_array().expect(list);
+        let text =
+            |entry: &Value, figure: &str| entry[figure].as_str().unwrap_or_default().to_owned();
+        entries.iter().map(|e| (text(e, figures[0]), text(e, figures[1]))).collect()
+    };
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    };
+    let by_hand = [("fault", "kill redis-1"), ("repair", "start again redis-1"), ("end", "")];
+    assert_eq!(told("steered", ["what", "done"]), pairs(&by_hand));
+    let done: Vec<_> =
+        run["faults"].as_array().unwrap().iter().filter(|f| f["error"].is_null()).collect();
+    let done: Vec<_> =
+        done.iter().map(|f| (f["what"].as_str().unwrap(), f["node"].as_str().unwrap())).collect();
+    assert_eq!(done, [("kill", "redis-1"), ("start again", "redis-1")]);
+    assert!(has_reason(&result), "{}", result["runs"][0]["verdict"]);
+    let events = std::fs::read_to_string(scratch.path("a/events.jsonl")).unwrap();
+    assert_eq!(events.matches("\"event\":\"steered\"").count(), 3);
+    let report = std::fs::read_to_string(scratch.path("a/report.html")).unwrap();
+    assert!(report.contains("kill redis-1, by hand"), "the charts are marked");
+    // The suite planned no fault: what this one cost was not kept, and no nought stands for it.
+    let cost = run["accounts"]
+        .as_array()
+        .map_or(0, |all| all.iter().filter(|account| !account["reads"].is_null()).count());
+    assert_eq!(cost, 0, "{}", run["account"]);
+
+    let words = "run --store null: --records 200 --rate 100/s --mix get=100 --duration 60s --set warmup=false \
+                 --console=control --quiet --out b";
+    let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let page = self::page(&mut running);
+    order_in_time(&page, &json!({"do": "rate", "group": 0, "rate": "200/s"}));
+    for what in [kill, repair] {
+        let (status, told) = order(&page, &what);
+        assert!(status == 409 && told.contains("no testbed that kvdyno has made"), "{told}");
+    }
+    running.signal(15);
+    running.wait();
+}

@@ -12,10 +12,9 @@ use crate::sample;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The sample's first store, with a fault in its second phase; and a plan with the claim.
-fn judged(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimResult {
-    let mut run = sample::two_stores().runs.remove(0);
-    let names: Vec<String> = run.phases.iter().map(|phase| phase.name.clone()).collect();
+/// A plan with a fault in the second phase of a run, and the claim.
+fn plan(run: &StoreRun, holds: &str) -> Plan {
+    let names: Vec<&str> = run.phases.iter().map(|phase| phase.name.as_str()).collect();
     let phases: String = names
         .iter()
         .map(|name| {
@@ -27,11 +26,41 @@ fn judged(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimResult {
         "name = \"t\"\nrecords = 9\nwarmup = false\n{phases}[[claim]]\nsays = \"it is so\"\nholds = \
          \"{holds}\"\n"
     );
-    let plan = Suite::parse("t.toml", &text).unwrap().plan(&Overrides::default()).unwrap();
+    Suite::parse("t.toml", &text).unwrap().plan(&Overrides::default()).unwrap()
+}
+
+/// The sample's first store, with a fault in its second phase; and a plan with the claim.
+fn judged(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimResult {
+    let mut run = sample::two_stores().runs.remove(0);
+    let plan = plan(&run, holds);
     let phase = &mut run.phases[1];
     phase.faults = vec![FaultResult { what: "kill".to_owned(), ..FaultResult::default() }];
     change(&mut run);
     judge(&plan, &run).remove(0)
+}
+
+#[test]
+fn a_phase_that_goes_on_has_the_figures_that_it_will_be_judged_by() {
+    let run = sample::two_stores().runs.remove(0);
+    let name = &run.phases[1].name;
+    let holds = format!("rate in {name} > 1M/s, p50 in {name} < 1h, acked_lost in {name} == 0");
+    let plan = plan(&run, &holds);
+    let judged = judged(&holds, |run| run.phases[1].unstarted = None);
+    let planned = |name: &str| plan.phases.iter().find(|phase| phase.name == name).unwrap();
+    let phase = &run.phases[1];
+    let load = || (phase.series.clone(), phase.wall_ns);
+    let so_far = so_far(&plan, &run, planned(name), load);
+    let stands: Vec<_> =
+        so_far.iter().map(|(_, one)| (one.measured.as_str(), one.standing)).collect();
+    let [rate, p50, lost] = &judged.conditions[..] else { panic!("{judged:?}") };
+    assert_eq!(stands[0], (rate.measured.as_str(), Refuted));
+    assert_eq!(stands[1], (p50.measured.as_str(), Confirmed));
+    assert_eq!(stands[2], ("", Inconclusive));
+    assert_eq!(so_far[2].1.why, "known when the phase is over");
+    assert!(lost.why != so_far[2].1.why && so_far[0].0 == "it is so");
+    // Of a phase that no claim is about nothing is added up.
+    let others = super::so_far(&plan, &run, planned(&run.phases[0].name), || unreachable!());
+    assert!(others.is_empty());
 }
 
 fn standing(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimStatus {

@@ -2,15 +2,17 @@
 
 use hdrhistogram::{Counter, Histogram};
 use kvdyno_core::ground::numbers::{approximate_count, bytes_text};
-use kvdyno_core::ground::units::format_rate;
 use kvdyno_core::load::Progress;
 use kvdyno_core::measure::{KindMeasure, Series};
+use kvdyno_core::verdict::ClaimStatus;
 use serde::Serialize;
 
 use super::LiveRun;
 use super::phase::LivePhase;
+use super::wheel::Wheel;
 use crate::events::Event;
-use crate::result::{RunResult, Status};
+use crate::result::{ConditionResult, RunResult, Status};
+use crate::timeline::Use;
 
 /// Texts of each list that are shown, the latest.
 const LATEST: usize = 8;
@@ -38,23 +40,16 @@ pub(super) struct Now {
     backlog: u64,
     steps: Vec<Step>,
     rows: Vec<Row>,
+    /// How what claims say of the phase stands so far.
+    claims: Vec<ClaimNow>,
     /// What each process used last.
-    uses: Vec<[String; 3]>,
+    uses: Vec<Vec<String>>,
     /// Wrong reads, as far as examples are kept.
     anomalies: Vec<String>,
     faults: Vec<String>,
     /// What its viewers may steer; nothing if they may not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    steer: Option<Vec<SteeredGroup>>,
-}
-
-/// A client group whose rate may be changed.
-#[derive(Serialize)]
-struct SteeredGroup {
-    number: usize,
-    name: String,
-    /// As it is written.
-    rate: String,
+    steer: Option<Wheel>,
 }
 
 /// A phase of the store that runs.
@@ -78,6 +73,30 @@ struct Row {
     failed: u64,
     /// Median, 90, 99, 99.9 % and the longest.
     latency: Option<[f64; 5]>,
+}
+
+/// What a claim says of the phase that goes on, and how that stands so far.
+#[derive(Clone, Serialize)]
+pub(super) struct ClaimNow {
+    says: String,
+    condition: String,
+    /// The present figure, or why there is none.
+    measured: String,
+    /// It holds, does not hold, or cannot be told yet.
+    holds: Option<bool>,
+}
+
+impl ClaimNow {
+    pub(super) fn of((says, stands): (String, ConditionResult)) -> ClaimNow {
+        let ConditionResult { condition, standing, measured, why, .. } = stands;
+        let holds = match standing {
+            ClaimStatus::Confirmed => Some(true),
+            ClaimStatus::Refuted => Some(false),
+            ClaimStatus::Inconclusive => None,
+        };
+        let measured = if measured.is_empty() { why } else { measured };
+        ClaimNow { says, condition, measured, holds }
+    }
 }
 
 impl Activity {
@@ -130,30 +149,28 @@ impl Now {
             backlog: phase.map_or(0, |phase| phase.latest.backlog),
             steps: steps(live),
             rows: phase.map_or_else(Vec::new, rows),
+            claims: live.claims.clone(),
             uses: phase.map_or_else(Vec::new, |phase| {
-                let told = phase.last_uses().map(|(name, used)| {
-                    let memory = bytes_text(used.rss_bytes as f64);
-                    [name.to_owned(), format!("{:.2} CPUs", used.processors), memory]
-                });
-                told.collect()
+                phase.last_uses().map(|(name, used)| use_text(name, &used)).collect()
             }),
             anomalies: latest(&live.anomalies),
             faults: latest(&live.faults),
             steer: (live.may_steer && live.fold.is_loading())
-                .then(|| phase.map_or_else(Vec::new, steered_groups)),
+                .then(|| phase.map(|phase| Wheel::of(phase, store)))
+                .flatten(),
         }
     }
 }
 
-fn steered_groups(phase: &LivePhase) -> Vec<SteeredGroup> {
-    let groups = phase.plan().groups.iter().enumerate();
-    let open = groups.filter_map(|(number, group)| {
-        let curve = group.arrival.curve()?;
-        let last = group.changes.last().map(|change| format_rate(change.rate));
-        let (name, rate) = (group.name.clone(), last.unwrap_or_else(|| curve.to_string()));
-        Some(SteeredGroup { number, name, rate })
-    });
-    open.collect()
+/// What a process used last: processors and memory, and what it wrote and sent where that is known.
+fn use_text(name: &str, used: &Use) -> Vec<String> {
+    let memory = bytes_text(used.rss_bytes as f64);
+    let mut text = vec![name.to_owned(), format!("{:.2} CPUs", used.processors), memory];
+    let a_second = |bytes: u64| bytes_text(bytes as f64 / used.length_s.max(1e-3));
+    let written = used.written_bytes.filter(|bytes| *bytes > 0);
+    text.extend(written.map(|bytes| format!("{}/s to storage", a_second(bytes))));
+    text.extend(used.network_bytes.map(|bytes| format!("{}/s of network", a_second(bytes))));
+    text
 }
 
 /// How a run ended; `None` while it goes on.

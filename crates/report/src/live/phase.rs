@@ -9,7 +9,7 @@ use kvdyno_core::workload::PhasePlan;
 use super::Change;
 use crate::events::{MACHINE, PhaseBegan, Used};
 use crate::html::charts::{Mark, RunCharts, RunSource, title};
-use crate::result::{FaultResult, PhaseResult, SteeredResult, add};
+use crate::result::{FaultResult, PhaseResult, SeriesResult, SteeredResult, add};
 use crate::timeline::growing::Growing;
 use crate::timeline::{ProcessTimeline, Use, sum};
 
@@ -198,6 +198,14 @@ impl LivePhase {
         };
         let timeline = Some(self.timeline.shown());
         Some(RunCharts::of(RunSource { timeline, uses: &self.uses, from, ..of_phase }))
+    }
+
+    /// What its operations have come to, and in how many ns.
+    pub(super) fn so_far(&self) -> (Vec<SeriesResult>, u64) {
+        let wall_ns = (self.measured_s * 1e9) as u64;
+        let all = self.whole.iter();
+        let series = all.map(|(series, m)| SeriesResult::new(&(*series, m.clone()), wall_ns));
+        (series.collect(), wall_ns)
     }
 
     /// Operations a second that succeeded so far.

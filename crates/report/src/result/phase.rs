@@ -459,7 +459,11 @@ impl Published {
 }
 
 impl SeriesResult {
-    fn new((series, measure): &(Series, KindMeasure<u64>), wall_ns: u64) -> SeriesResult {
+    /// What operations of a kind came to in `wall_ns`.
+    pub(crate) fn new(
+        (series, measure): &(Series, KindMeasure<u64>),
+        wall_ns: u64,
+    ) -> SeriesResult {
         let mut result = SeriesResult {
             group: series.group,
             kind: series.kind,

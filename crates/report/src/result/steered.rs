@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SteeredResult {
-    /// What: `rate`, `end` (of the phase) or `stop` (of the run).
+    /// What: `rate`, `end` (of the phase), `stop` (of the run), `fault` or `repair` (of the testbed).
     pub what: String,
     /// When it took effect, ns since the phase began; of arrivals at random, about.
     pub at_ns: u64,
@@ -20,6 +20,9 @@ pub struct SteeredResult {
     /// The new rate, requests a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
+    /// What was done to the testbed, and to which of its nodes: `kill redis-1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<String>,
     /// It was planned, for the run repeats another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
@@ -38,6 +41,7 @@ impl SteeredResult {
             group: None,
             from_operation: None,
             rate: None,
+            done: None,
             repeated: false,
             late: false,
         }
@@ -54,6 +58,12 @@ impl SteeredResult {
         }
     }
 
+    /// Something that was done to the testbed, as words tell it.
+    #[must_use]
+    pub fn of_testbed(what: &str, done: &str, at_ns: u64) -> SteeredResult {
+        SteeredResult { done: Some(done.to_owned()), ..SteeredResult::new(what, at_ns) }
+    }
+
     /// The change of a group's rate that it is, if it is one.
     #[must_use]
     pub fn change(&self) -> Option<(usize, RateChange)> {
@@ -64,11 +74,12 @@ impl SteeredResult {
     /// In words.
     #[must_use]
     pub fn text(&self) -> String {
-        match (self.what.as_str(), self.change()) {
-            (_, Some((_, change))) => {
-                let rate = kvdyno_core::ground::units::format_rate(change.rate);
-                format!("{rate} from operation {} on", change.from)
-            }
+        if let Some((_, change)) = self.change() {
+            let rate = kvdyno_core::ground::units::format_rate(change.rate);
+            return format!("{rate} from operation {} on", change.from);
+        }
+        match (self.what.as_str(), &self.done) {
+            (_, Some(done)) => format!("{done}, by hand"),
             ("end", _) => "phase ended by hand".to_owned(),
             _ => "run stopped by hand".to_owned(),
         }

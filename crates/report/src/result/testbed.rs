@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Kind of a deployment that somebody else has made and a file describes.
+pub const DESCRIBED_KIND: &str = "described";
+
 /// A throwaway deployment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -61,6 +64,12 @@ pub struct TestbedStep {
 }
 
 impl TestbedResult {
+    /// kvdyno has made it, so that kvdyno may break it.
+    #[must_use]
+    pub fn is_made(&self) -> bool {
+        self.kind != DESCRIBED_KIND
+    }
+
     /// Whether each node has a real file system of its own, whose power can be cut.
     #[must_use]
     pub fn has_file_systems(&self) -> bool {

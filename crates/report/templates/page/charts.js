@@ -221,10 +221,13 @@ const Charts = (function () {
     const before = charts.get(id);
     const form = JSON.stringify([spec.lines.map((line) => [line.name, line.store, line.x.length < 3]), spec.yTitle]);
     const points = spec.lines.reduce((sum, line) => sum + line.y.filter((y) => y !== null).length, 0);
+    const isSame = before && before.form === form;
+    // What removes the chart takes the number of its points along.
+    if (!isSame) remove(id);
     element.dataset.points = String(points);
     element.setAttribute("role", "img");
     element.setAttribute("aria-label", spec.lines.map((line) => line.name).join(", "));
-    if (before && before.form === form) {
+    if (isSame) {
       before.spec = spec;
       const times = before.plot.data[0], { min, max } = before.plot.scales.x;
       const isZoomed = times.length > 0 && (min > times[0] || max < times[times.length - 1]);
@@ -232,7 +235,6 @@ const Charts = (function () {
       if (isZoomed) before.plot.redraw();
       return;
     }
-    remove(id);
     charts.set(id, { spec, form, plot: null });
     make(id);
   }

@@ -72,6 +72,10 @@
       made.append(...cells.map((cell) => line("td", cell)));
       return made;
     }));
+    element("now-claims").replaceChildren(...told.claims.map((claim) => {
+      const stands = claim.holds === null ? "" : claim.holds ? ", holds so far" : ", does not hold so far";
+      return line("li", "claim “" + claim.says + "”: " + claim.condition + ": " + claim.measured + stands, claim.holds === false ? "bad" : "");
+    }));
     const lines = told.uses.map((use) => line("li", use.join(", ")));
     if (told.backlog > 0) lines.push(line("li", "due and not started: " + count(told.backlog), "bad"));
     told.faults.forEach((text) => lines.push(line("li", "done to the testbed: " + text)));
@@ -79,20 +83,43 @@
     element("now-lines").replaceChildren(...lines);
   }
 
-  // What may be done to the run by hand, if anything may.
-  function steer(groups) {
-    element("steer").hidden = !groups;
-    if (!groups) return;
-    element("steer-rates").hidden = groups.length === 0;
-    element("steer-rate").disabled = groups.length === 0;
-    const picker = element("steer-group");
-    const names = groups.map((group) => [String(group.number), group.name + " (" + group.rate + ")"]);
-    if (JSON.stringify(names) === picker.dataset.names) return;
+  // What a picker offers; what was chosen stays. Whether anything has changed.
+  function offer(picker, names) {
+    if (JSON.stringify(names) === picker.dataset.names) return false;
     const before = picker.value;
     picker.replaceChildren(...names.map(([value, name]) => new Option(name, value)));
     if (names.some(([value]) => value === before)) picker.value = before;
     picker.dataset.names = JSON.stringify(names);
+    return true;
   }
+
+  // What may be done to the run by hand, if anything may.
+  let faults = [];
+  function steer(wheel) {
+    element("steer").hidden = !wheel;
+    element("harm").hidden = !wheel || wheel.faults.length === 0;
+    if (!wheel) return;
+    element("steer-rates").hidden = wheel.groups.length === 0;
+    element("steer-rate").disabled = wheel.groups.length === 0;
+    offer(element("steer-group"), wheel.groups.map((group) => [String(group.number), group.name + " (" + group.rate + ")"]));
+    faults = wheel.faults;
+    offer(element("harm-node"), wheel.nodes.map((name) => [name, name]));
+    if (offer(element("harm-fault"), faults.map((fault) => [fault.word, fault.word + ": " + fault.help]))) fields();
+  }
+  const fault = () => faults.find((fault) => fault.word === element("harm-fault").value);
+
+  // What is said with the fault that is chosen.
+  function fields() {
+    element("harm-whom").hidden = !fault()?.aims;
+    element("harm-fields").replaceChildren(...(fault()?.fields ?? []).map((field) => {
+      const label = line("label", field.key + " ");
+      const input = document.createElement("input");
+      Object.assign(input, { name: field.key, size: 8, placeholder: field.example, title: field.help });
+      label.append(input, " ");
+      return label;
+    }));
+  }
+  element("harm-fault").addEventListener("change", fields);
   async function order(what) {
     const answer = element("steer-answer");
     answer.textContent = "…";
@@ -105,6 +132,15 @@
     event.preventDefault();
     order({ do: "rate", group: +element("steer-group").value, rate: element("steer-rate").value });
   });
+  // As a suite writes it.
+  element("harm").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const said = [["do", element("harm-fault").value]];
+    if (fault()?.aims) said.push(["node", element("harm-node").value]);
+    for (const input of element("harm-fields").querySelectorAll("input")) if (input.value) said.push([input.name, input.value]);
+    order({ do: "fault", fault: said.map(([key, value]) => key + " = " + JSON.stringify(value)).join("\n") });
+  });
+  element("harm-repair").addEventListener("click", () => order({ do: "repair" }));
   element("steer-end").addEventListener("click", () => order({ do: "end-phase" }));
   element("steer-stop").addEventListener("click", () => order({ do: "stop-run" }));
 

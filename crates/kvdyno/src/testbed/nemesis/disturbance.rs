@@ -7,11 +7,12 @@ use kvdyno_core::load::{AnyStore, Interrupt, Progress};
 use kvdyno_core::measure::{Interval, Nanos};
 use kvdyno_core::workload::{Dataset, PhasePlan};
 use kvdyno_report::events::stream::Stream;
-use kvdyno_report::result::{FaultResult, UnaskedNode};
+use kvdyno_report::result::{FaultResult, SteeredResult, UnaskedNode};
 
 use super::super::NodeProcesses;
 use super::super::asked::Asked;
-use super::{Nemesis, News};
+use super::{Deed, Heard, Nemesis, News};
+use crate::steering::{OrderRefused, WaitingOrder};
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
 /// Who a nemesis has to do with beside the testbed: `node_processes` is told of new processes, `store` of new
@@ -28,6 +29,8 @@ pub struct Surroundings<'a> {
     pub interrupt: &'a Arc<Interrupt>,
     /// Where the run tells its story.
     pub events: &'a Stream,
+    /// kvdyno has made the testbed: whoever looks at the run may break it.
+    pub is_ours: bool,
 }
 
 /// What befalls the testbed between the begin of a phase and its end.
@@ -48,6 +51,8 @@ pub struct Disturbance<'a> {
 pub struct Disturbed {
     /// What was done, in order.
     pub faults: Vec<FaultResult>,
+    /// What of it somebody did by hand.
+    pub by_hand: Vec<SteeredResult>,
     /// The nodes that got no requests although they served.
     pub unasked: Vec<UnaskedNode>,
 }
@@ -90,6 +95,20 @@ impl<'a> Disturbance<'a> {
         self.tell();
     }
 
+    /// Somebody wants something done to the testbed: hands it on to who does it.
+    pub fn by_hand(&mut self, deed: Deed, asked: WaitingOrder) {
+        let (Some(keeper), Some((_, start)), true) =
+            (self.keeper, &self.asked, self.around.is_ours)
+        else {
+            return asked.answer(Err(OrderRefused::NoTestbed));
+        };
+        let (nemesis, _) = self.nemesis.get_or_insert_with(|| {
+            (Nemesis::start(keeper, self.around, self.phase, *start), *start)
+        });
+        // Where nobody hears it, whoever asked learns that the phase is over.
+        let _ = nemesis.heard.send(Heard::ByHand(deed, asked));
+    }
+
     /// When the first fault was begun, if one was.
     pub fn first_fault(&self) -> Option<Nanos> {
         self.nemesis.as_ref().and_then(|(nemesis, _)| nemesis.first.begun())
@@ -98,19 +117,19 @@ impl<'a> Disturbance<'a> {
     /// The clients are done, or could not begin: what is broken still is repaired. Returns when it is.
     pub fn end(&mut self) -> Disturbed {
         let faults = self.nemesis.take().map(|(nemesis, start)| nemesis.stop(start));
-        let faults = faults.unwrap_or_default();
+        let (faults, by_hand) = faults.unwrap_or_default();
         let asked = self.asked.take().zip(self.keeper);
         let unasked = asked.map(|((asked, start), keeper)| {
             let nodes = lock(keeper).nodes().unwrap_or_default();
             asked.unasked(&nodes, &faults, start)
         });
-        Disturbed { faults, unasked: unasked.unwrap_or_default() }
+        Disturbed { faults, by_hand, unasked: unasked.unwrap_or_default() }
     }
 
     fn tell(&self) {
         if let Some((nemesis, _)) = &self.nemesis {
             // A nemesis that has nothing left to do hears nothing more.
-            let _ = nemesis.news.send(self.news);
+            let _ = nemesis.heard.send(Heard::News(self.news));
         }
     }
 }

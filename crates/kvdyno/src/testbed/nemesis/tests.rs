@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_could_not_be_done_was_no_first_fault() {
-    let first = First(AtomicU64::new(First::NONE));
+    let first = First::none();
     first.begin(5);
     first.take_back(5);
     assert_eq!(first.begun(), None);

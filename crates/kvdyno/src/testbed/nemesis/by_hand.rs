@@ -1,0 +1,91 @@
+//! What somebody at the live page does to the testbed: a fault at once, or the repair of what is broken. It is done as the
+//! suite's faults are, by the same hand, so that both are told, marked and put right alike.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use kvdyno_core::measure::now;
+use kvdyno_core::workload::fault::FaultPlan;
+use kvdyno_report::events::Event;
+use kvdyno_report::result::SteeredResult;
+
+use super::{Done, Hand, Task};
+use crate::steering::{OrderRefused, SteeringAnswer, WaitingOrder};
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    /// This fault, at once.
+    Fault(FaultPlan),
+    /// Whatever is broken is put right.
+    Repair,
+}
+
+impl Hand {
+    /// Does what was asked for, and tells what came of it.
+    pub(super) fn take(&mut self, deed: Deed, asked: WaitingOrder) {
+        let answer = match self.is_over.load(Ordering::Relaxed) {
+            true => Err(OrderRefused::PhaseOver),
+            false => self.do_by_hand(deed),
+        };
+        asked.answer(answer);
+    }
+
+    fn do_by_hand(&mut self, deed: Deed) -> SteeringAnswer {
+        let (began, known) = (now(), self.done.len());
+        let what = match deed {
+            Deed::Fault(fault) => {
+                let number = self.faults.len();
+                self.faults.push(fault.clone());
+                self.begun.insert(number);
+                self.fault(number, &fault);
+                "fault"
+            }
+            Deed::Repair if !self.repair_at_once() => return Err(OrderRefused::NothingBroken),
+            Deed::Repair => "repair",
+        };
+        let done = &self.done[known..];
+        let said = in_words(done);
+        // What was tried on a node may have done something to it.
+        if done.iter().any(|done| done.error.is_none() || !done.node.is_empty()) {
+            let steered = SteeredResult::of_testbed(what, &said, began.saturating_sub(self.start));
+            self.events.tell(Event::Steered(steered.clone()));
+            self.by_hand.push(steered);
+        }
+        let done = &self.done[known..];
+        match done.iter().find_map(|done| done.error.as_ref()) {
+            Some(why) => Err(OrderRefused::NotDone(format!("{said}: not done: {why}"))),
+            None => Ok(said),
+        }
+    }
+
+    /// All that waits for its repair gets it now; whether anything did.
+    fn repair_at_once(&mut self) -> bool {
+        let moment = Instant::now();
+        let is_repair = |task: &Task| matches!(task, Task::Repair(_));
+        for (due, _) in self.agenda.iter_mut().filter(|(_, task)| is_repair(task)) {
+            *due = moment.min(*due);
+        }
+        let mut is_done = false;
+        while let Some(place) = self.agenda.iter().position(|(_, task)| is_repair(task)) {
+            let (due, task) = self.agenda.swap_remove(place);
+            self.carry_out(due, task);
+            is_done = true;
+        }
+        is_done
+    }
+}
+
+/// `kill redis-1, redis-2`: what was done, and to whom.
+fn in_words(done: &[Done]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = "";
+    for done in done {
+        let node = done.node.as_str();
+        let said =
+            if done.what == last { node.to_owned() } else { format!("{} {node}", done.what) };
+        words.push(said.trim_end().to_owned());
+        last = done.what;
+    }
+    words.join(", ")
+}
