@@ -101,6 +101,9 @@ pub struct ViewArguments {
     /// Result folder or its result.json, also of a run that still goes on.
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
+    /// Serve the page at this address of the machine, with TLS, for viewers on others; without it on loopback.
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub console_on: Option<String>,
 }
 
 /// `kvdyno board`.
@@ -146,7 +149,7 @@ pub enum ConsoleArgument {
     Run,
     /// Until Ctrl-C.
     Stay,
-    /// The page may change the rate, end the phase and stop the run.
+    /// The page may change the rate, end the phase, stop the run, and break and repair a testbed of kvdyno's.
     Control,
 }
 
@@ -323,6 +326,9 @@ pub struct ExecutionArguments {
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
           value_delimiter = ',', default_missing_value = "run")]
     pub console: Vec<ConsoleArgument>,
+    /// Serve that page at this address of the machine, with TLS, for viewers on others; without it on loopback.
+    #[arg(long, value_name = "ADDRESS[:PORT]", requires = "console")]
+    pub console_on: Option<String>,
     /// What monitoring systems are told.
     #[command(flatten)]
     pub metrics: MetricsArguments,

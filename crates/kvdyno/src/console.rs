@@ -1,11 +1,11 @@
-//! `--console` and `kvdyno view`: the page of a result, served to browsers on this machine while a run lasts, or
-//! afterwards. It listens to the run as everybody does, on a thread of its own, and delays nothing.
+//! `--console` and `kvdyno view`: the page of a result, served to browsers while a run lasts, or afterwards: on this
+//! machine, or at an address that the user has named. It listens to the run as everybody does, on a thread of its own, and delays nothing.
 
 pub mod http;
+mod open_port;
 mod server;
 mod viewers;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,6 +20,7 @@ use crate::args::ViewArguments;
 use crate::exit::{Exit, Failure};
 use crate::signals;
 use crate::steering::Steering;
+use open_port::OpenPort;
 use server::serve;
 use viewers::{Story, Viewers};
 
@@ -39,15 +40,16 @@ pub struct Console {
 }
 
 impl Console {
-    /// Serves the page, and says where. `steers`: its viewers may steer the run.
+    /// Serves the page on loopback or `at` an address of this machine, and says where. `steers`: its viewers may steer
+    /// the run.
     ///
     /// # Errors
     /// [`Failure`] if no port can be opened.
-    pub fn open(steers: bool) -> Result<Console, Failure> {
+    pub fn open(steers: bool, at: Option<&str>) -> Result<Console, Failure> {
         let live = if steers { LiveRun::steered() } else { LiveRun::default() };
         let viewers = Arc::new(Viewers::new(live));
         let steering = steers.then(Arc::<Steering>::default);
-        tell_address(serve(Arc::clone(&viewers), steering.clone()))?;
+        publish(at, &viewers, steering.clone())?;
         Ok(Console { viewers, steering })
     }
 
@@ -129,7 +131,7 @@ pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
     let mut is_running = story.is_running;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let viewers = Arc::new(Viewers::new(story));
-    tell_address(serve(Arc::clone(&viewers), None))?;
+    publish(arguments.console_on.as_deref(), &viewers, None)?;
     let (mut seen, mut waited) = (changed_at(path), Duration::ZERO);
     while !interrupt.is_raised() {
         std::thread::sleep(ASK);
@@ -158,10 +160,25 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(file).and_then(|file| file.modified()).ok()
 }
 
-fn tell_address(served: io::Result<String>) -> Result<(), Failure> {
-    let address = served.map_err(|error| {
-        Failure::internal(format!("the console cannot be served: {error}; run without --console"))
+/// Serves the page, and says where.
+fn publish<S: Story>(
+    at: Option<&str>,
+    viewers: &Arc<Viewers<S>>,
+    steering: Option<Arc<Steering>>,
+) -> Result<(), Failure> {
+    let place = OpenPort::open(at).map_err(|error| match at {
+        Some(_) => Failure::usage(format!("--console-on: {error}")),
+        None => Failure::internal(format!(
+            "the console cannot be served: {error}; run without --console"
+        )),
     })?;
+    let fingerprint = place.fingerprint();
+    let address = serve(place, Arc::clone(viewers), steering).map_err(Failure::internal)?;
     warn_user!("kvdyno: console at {address}");
+    if let Some(fingerprint) = fingerprint {
+        warn_user!(
+            "kvdyno: its certificate was made for this run, so that browsers ask whether to trust it; SHA-256 {fingerprint}"
+        );
+    }
     Ok(())
 }

@@ -107,6 +107,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     // A result is of one trial.
     recorded.execution.trials = 1;
     recorded.execution.console.clear();
+    recorded.execution.console_on = None;
     recorded.execution.metrics = MetricsArguments::default();
     if let Some(conductor) = conductor_to_join(&recorded.execution)? {
         return agent_of_engine(&conductor);
@@ -248,7 +249,7 @@ fn carry_out(
         verify: !arguments.no_verify,
         session: session_number(),
         unseen,
-        console: console(&arguments.console, &interrupt)?,
+        console: console(arguments, &interrupt)?,
         metering: Metering::open(&arguments.metrics)?,
     };
     let console = options.console.clone();
@@ -271,11 +272,12 @@ fn carry_out(
 
 /// `--console`, if it was asked for.
 fn console(
-    asked: &[ConsoleArgument],
+    asked: &ExecutionArguments,
     interrupt: &Arc<Interrupt>,
 ) -> Result<Option<Console>, Failure> {
-    let steers = asked.contains(&ConsoleArgument::Control);
-    let console = (!asked.is_empty()).then(|| Console::open(steers)).transpose()?;
+    let steers = asked.console.contains(&ConsoleArgument::Control);
+    let open = || Console::open(steers, asked.console_on.as_deref());
+    let console = (!asked.console.is_empty()).then(open).transpose()?;
     if let Some(steering) = console.as_ref().and_then(Console::steering) {
         steering.stops(Arc::clone(interrupt));
     }

@@ -1,5 +1,6 @@
-//! The live page in a real browser: two viewers, one that reloads, one that stops reading; then the same page of the
-//! result on disk.
+//! The live page in a real browser: a run whose node is killed and repaired from the page, by keyboard alone; two
+//! viewers, one that reloads, one that stops reading; then the same page of the result on disk. With `KVDYNO_RENEW` set
+//! it takes the pictures of docs/CONSOLE.md anew.
 #![cfg(feature = "server-tests")]
 
 #[path = "../../report/tests/browser/mod.rs"]
@@ -10,6 +11,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use browser::{Browser, Tab, assert_drawn};
 use serde_json::json;
 use support::{Running, Scratch};
@@ -46,6 +49,38 @@ fn press(browser: &mut Browser, tab: &Tab, key: &str, code: u32) {
     }
 }
 
+/// Goes on by Tab alone until the element of this id has the focus.
+fn tab_to(browser: &mut Browser, tab: &Tab, id: &str) {
+    for _ in 0..80 {
+        press(browser, tab, "Tab", 9);
+        if browser.look(tab, "document.activeElement.id") == json!(id) {
+            return;
+        }
+    }
+    panic!("{id} is not reached by keyboard");
+}
+
+/// Presses the button of this id by keyboard, and waits for the answer.
+fn order(browser: &mut Browser, tab: &Tab, id: &str, answer: &str) {
+    tab_to(browser, tab, id);
+    press(browser, tab, "Enter", 13);
+    let told = "document.getElementById('steer-answer').textContent";
+    browser.wait(tab, &format!("{told} && {told} !== '…'"));
+    let told = browser.look(tab, told);
+    assert!(told.as_str().is_some_and(|told| told.starts_with(answer)), "{told}");
+}
+
+/// Keeps what the window shows as a picture of the docs, if they are to be renewed.
+fn picture(browser: &mut Browser, tab: &Tab, name: &str) {
+    if std::env::var_os("KVDYNO_RENEW").is_none() {
+        return;
+    }
+    let taken = browser.ask(tab, "Page.captureScreenshot", json!({ "format": "png" }));
+    let bytes = BASE64.decode(taken["data"].as_str().expect("a picture")).expect("base64");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
+    std::fs::write(folder.join(name), bytes).expect("the picture is kept");
+}
+
 /// A viewer that asks for the stream and then reads nothing but its head.
 fn stalled(site: &str, token: &str) -> TcpStream {
     let host = site.trim_start_matches("http://").trim_end_matches('/');
@@ -61,16 +96,16 @@ fn stalled(site: &str, token: &str) -> TcpStream {
 }
 
 #[test]
-fn a_run_is_seen_while_it_lasts_by_two_viewers_and_after_a_reload() {
+fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() {
     let scratch = Scratch::new();
-    let words = "run --store null: --records 2k --mix get=80,update=20 --rate 2k/s --duration 12s \
-                 --console=stay,control --quiet --out result";
+    let words = "run --testbed redis?persistence=aof-everysec --records 2k --mix get=80,update=20 --rate 1k/s \
+                 --duration 25s --set warmup=false --console=stay,control --quiet --out result";
     let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
     let url = address(&mut running);
     let (site, token) = url.split_once("?token=").unwrap();
     let idle = stalled(site, token);
     let browser = &mut Browser::start();
-    let (wide, narrow) = (browser.tab(1280, 900), browser.tab(400, 900));
+    let (wide, narrow) = (browser.tab(1280, 1000), browser.tab(400, 900));
     // The second viewer has the cookie of the first: they are one browser's.
     browser.go(&wide, &url);
     browser.go(&narrow, site);
@@ -83,36 +118,27 @@ fn a_run_is_seen_while_it_lasts_by_two_viewers_and_after_a_reload() {
     assert_eq!(at, json!(site), "the token has left the address");
     let measured = "document.getElementById('phase').selectedOptions[0]?.textContent === 'Run'
         && +document.getElementById('throughput').dataset.points";
-    browser.wait(&narrow, &format!("({measured}) > 3"));
+    browser.wait(&narrow, &format!("({measured}) > 2"));
+    browser.wait(&wide, "!document.getElementById('harm').hidden && document.getElementById('steer-group').options.length === 1");
+    steer(browser, &wide);
+    picture(browser, &wide, "console.png");
     let before = browser.look(&narrow, measured).as_u64().unwrap();
     browser.go(&narrow, site);
     browser.wait(&narrow, &format!("({measured}) >= {before}"));
-    // By keyboard alone: from the group to the rate, and Enter.
-    browser.wait(&wide, "!document.getElementById('steer').hidden && document.getElementById('steer-group').options.length === 1");
-    browser.look(&wide, "document.getElementById('steer-group').focus()");
-    press(browser, &wide, "Tab", 9);
-    browser.ask(&wide, "Input.insertText", json!({ "text": "3k/s" }));
-    press(browser, &wide, "Enter", 13);
-    let answer = "document.getElementById('steer-answer').textContent";
-    browser.wait(&wide, &format!("{answer}.startsWith('3k/s from operation ')"));
+    browser.wait(&narrow, "!document.getElementById('harm').hidden");
+    assert_fits(browser, &narrow);
+    picture(browser, &narrow, "console-400.png");
     for tab in [&wide, &narrow] {
-        browser.wait(tab, "document.getElementById('steer-group').textContent.includes('3k/s')");
-    }
-    for tab in [&wide, &narrow] {
+        browser.wait(tab, "document.getElementById('steer-group').textContent.includes('1.5k/s')");
         browser.wait(tab, "document.body.dataset.running === 'false'");
         browser.wait(tab, "document.querySelector('.figures-table tr.phase td') && !document.querySelector('header').textContent.includes('goes on')");
         // Reading back came last, and measures nothing.
         let shown =
             browser.look(tab, "document.getElementById('phase').selectedOptions[0].textContent");
         assert_eq!(shown, json!("Run"));
-        let seen = assert_drawn(browser, tab);
-        for chart in ["throughput", "response", "service", "curve", "heat-0", "processors"] {
-            assert!(seen.iter().any(|id| id == chart), "{chart} is not among {seen:?}");
-        }
+        assert_seen(browser, tab);
     }
-    let beyond = "[...document.querySelectorAll('main *')].filter((e) => !e.closest('.scroll') && e.offsetParent
-        && e.getBoundingClientRect().right > 401).map((e) => `${e.tagName} ${e.id} ${e.className} ${e.textContent}`)";
-    assert_eq!(browser.look(&narrow, beyond), json!([]), "wider than the window");
+    assert_fits(browser, &narrow);
     clean(browser, &wide, site);
     clean(browser, &narrow, site);
     drop(idle);
@@ -123,8 +149,62 @@ fn a_run_is_seen_while_it_lasts_by_two_viewers_and_after_a_reload() {
     let url = address(&mut viewing);
     let tab = browser.tab(1280, 900);
     browser.go(&tab, &url);
-    assert!(assert_drawn(browser, &tab).iter().any(|id| id == "heat-0"));
+    assert_seen(browser, &tab);
     clean(browser, &tab, url.split('?').next().unwrap());
     viewing.signal(SIGTERM);
     viewing.wait().expect(0);
+}
+
+/// By keyboard alone: another rate, a node that is killed, and its repair, each answered and shown.
+fn steer(browser: &mut Browser, tab: &Tab) {
+    tab_to(browser, tab, "steer-rate");
+    browser.ask(tab, "Input.insertText", json!({ "text": "1.5k/s" }));
+    press(browser, tab, "Enter", 13);
+    let answer = "document.getElementById('steer-answer').textContent";
+    browser.wait(tab, &format!("{answer}.startsWith('1.5k/s from operation ')"));
+    let shown = "document.getElementById('now-lines').textContent";
+    let points = "+(document.getElementById('throughput').dataset.points ?? 0)";
+    order(browser, tab, "harm-do", "kill redis-1");
+    browser.wait(tab, &format!("{shown}.includes('kill redis-1')"));
+    let at = browser.look(tab, points).as_u64().unwrap();
+    browser.wait(tab, &format!("{points} > {at} + 1"));
+    order(browser, tab, "harm-repair", "start again redis-1");
+    browser.wait(tab, &format!("{shown}.includes('start again redis-1')"));
+    let at = browser.look(tab, points).as_u64().unwrap();
+    browser.wait(tab, &format!("{points} > {at} + 2"));
+}
+
+/// Nothing of the page is cut off in a window 400 px wide.
+fn assert_fits(browser: &mut Browser, tab: &Tab) {
+    let beyond = "[...document.querySelectorAll('main *')].filter((e) => !e.closest('.scroll') && e.offsetParent
+        && e.getBoundingClientRect().right > 401).map((e) => `${e.tagName} ${e.id} ${e.className} ${e.textContent}`)";
+    assert_eq!(browser.look(tab, beyond), json!([]), "wider than the window");
+}
+
+/// Every chart has data and every thing that was done is marked on them.
+fn assert_seen(browser: &mut Browser, tab: &Tab) {
+    let seen = assert_drawn(browser, tab);
+    for chart in [
+        "throughput",
+        "response",
+        "service",
+        "curve",
+        "heat-0",
+        "failed",
+        "backlog",
+        "processors",
+        "memory",
+        "written",
+    ] {
+        assert!(seen.iter().any(|id| id == chart), "{chart} is not among {seen:?}");
+    }
+    let marks = "Page.data().phases.flatMap((phase) => phase.runs).flatMap((run) => run.marks).map((mark) => mark.text)";
+    let marks = browser.look(tab, marks);
+    for done in
+        ["kill redis-1", "kill redis-1, by hand", "start again redis-1", "1.5k/s from operation"]
+    {
+        let is_marked =
+            |mark: &serde_json::Value| mark.as_str().is_some_and(|mark| mark.starts_with(done));
+        assert!(marks.as_array().unwrap().iter().any(is_marked), "{done} is not among {marks}");
+    }
 }

@@ -113,7 +113,7 @@ const GUARDS: &str = "Content-Security-Policy: default-src 'none'; script-src 'u
 
 /// Answers with a whole text. `extra` are lines of the head, each with its end.
 pub fn answer(
-    mut to: &TcpStream,
+    mut to: impl Write,
     status: &str,
     kind: &str,
     extra: &str,
@@ -128,7 +128,7 @@ pub fn answer(
 }
 
 /// Begins a stream of messages.
-pub fn begin_stream(mut to: &TcpStream) -> io::Result<()> {
+pub fn begin_stream(mut to: impl Write) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{GUARDS}\r\nretry: 1000\n\n"
     );
@@ -136,12 +136,12 @@ pub fn begin_stream(mut to: &TcpStream) -> io::Result<()> {
 }
 
 /// A message of the stream: JSON, which has no line breaks.
-pub fn message(mut to: &TcpStream, text: &str) -> io::Result<()> {
+pub fn message(mut to: impl Write, text: &str) -> io::Result<()> {
     to.write_all(format!("data: {text}\n\n").as_bytes())
 }
 
 /// Says that the stream goes on, and finds out whether anybody reads it.
-pub fn still_here(mut to: &TcpStream) -> io::Result<()> {
+pub fn still_here(mut to: impl Write) -> io::Result<()> {
     to.write_all(b": \n\n")
 }
 

@@ -1,13 +1,13 @@
-//! Serves a page to browsers of this machine: only to those who know the token, only under the server's own name, only to
-//! pages of its own.
+//! Serves a page to browsers: only to those who know the token, only under the server's own name, only to pages of its
+//! own.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::http::{self, Request, answer, begin_stream, message, still_here};
+use super::open_port::{Duplex, OpenPort};
 use super::viewers::{Next, Story, Viewers};
 use crate::steering::Steering;
 
@@ -19,25 +19,32 @@ const STEER: &str = "/steer";
 
 /// What the server knows of itself.
 struct Identity {
+    /// The names that requests may ask for.
+    names: Vec<String>,
+    /// `http` or `https`.
+    scheme: &'static str,
     port: u16,
     token: String,
     /// Where orders of its viewers go, if they may give any.
     steering: Option<Arc<Steering>>,
 }
 
-/// Serves `viewers`' page on loopback for as long as the process lives. Gives its address, with the token.
+/// Serves `viewers`' page at `place` for as long as the process lives. Gives its address, with the token.
 ///
 /// # Errors
-/// If no port can be opened.
+/// If nobody can be let in.
 pub fn serve<S: Story>(
+    place: OpenPort,
     viewers: Arc<Viewers<S>>,
     steering: Option<Arc<Steering>>,
 ) -> io::Result<String> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let (port, token) = (listener.local_addr()?.port(), token()?);
-    let identity = Identity { port, token, steering };
-    let address = format!("http://127.0.0.1:{}/?token={}", identity.port, identity.token);
-    http::accept(listener, "console", move |stream| converse(stream, &identity, &viewers))?;
+    let (port, token) = (place.listener.local_addr()?.port(), token()?);
+    let (scheme, speaker) = (place.scheme(), place.speaker());
+    let address = format!("{scheme}://{}/?token={token}", place.names[0]);
+    let identity = Identity { names: place.names, scheme, port, token, steering };
+    http::accept(place.listener, "console", move |stream| {
+        speaker.through(stream, |line| converse(line, &identity, &viewers))
+    })?;
     Ok(address)
 }
 
@@ -49,30 +56,31 @@ fn token() -> io::Result<String> {
 }
 
 fn converse<S: Story>(
-    stream: &TcpStream,
+    line: &mut dyn Duplex,
     identity: &Identity,
     viewers: &Viewers<S>,
 ) -> io::Result<()> {
-    let request = Request::read(stream)?;
-    let refuse = |status: &str, why: &str| answer(stream, status, "text/plain", "", why);
+    let request = Request::read(&mut *line)?;
+    let mut refuse = |status: &str, why: &str| answer(&mut *line, status, "text/plain", "", why);
     match identity.permits(&request) {
         Permit::Refused(status, why) => refuse(status, why),
         Permit::Enters => {
-            let Identity { port, token, .. } = identity;
+            let Identity { port, token, scheme, .. } = identity;
+            let secure = if *scheme == "https" { "; Secure" } else { "" };
             // The token leaves the address: what is copied from there opens nothing. Cookies are of all ports.
             let cookie = format!(
-                "Location: /\r\nSet-Cookie: kvdyno-{port}={token}; HttpOnly; SameSite=Strict; Path=/\r\n"
+                "Location: /\r\nSet-Cookie: kvdyno-{port}={token}; HttpOnly; SameSite=Strict; Path=/{secure}\r\n"
             );
-            answer(stream, "303 See Other", "text/plain", &cookie, "")
+            answer(line, "303 See Other", "text/plain", &cookie, "")
         }
         Permit::Granted => match request.path.as_str() {
             "/" => match viewers.page() {
-                Ok(page) => answer(stream, "200 OK", "text/html", "", &page),
+                Ok(page) => answer(line, "200 OK", "text/html", "", &page),
                 Err(why) => refuse("500 Internal Server Error", &why),
             },
-            "/events" => tell(stream, viewers),
+            "/events" => tell(line, viewers),
             STEER => match identity.steer(&request.body) {
-                Ok(done) => answer(stream, "200 OK", "text/plain", "", &done),
+                Ok(done) => answer(line, "200 OK", "text/plain", "", &done),
                 Err(why) => refuse("409 Conflict", &why),
             },
             _ => refuse("404 Not Found", "there is no such page\n"),
@@ -81,13 +89,13 @@ fn converse<S: Story>(
 }
 
 /// Tells a viewer all, then what happens.
-fn tell<S: Story>(stream: &TcpStream, viewers: &Viewers<S>) -> io::Result<()> {
-    begin_stream(stream)?;
+fn tell<S: Story>(line: &mut dyn Duplex, viewers: &Viewers<S>) -> io::Result<()> {
+    begin_stream(&mut *line)?;
     let seat = viewers.join();
     loop {
         match seat.next(SIGN_OF_LIFE) {
-            Next::Message(text) => message(stream, &text)?,
-            Next::Nothing => still_here(stream)?,
+            Next::Message(text) => message(&mut *line, &text)?,
+            Next::Nothing => still_here(&mut *line)?,
             Next::Over => return Ok(()),
         }
     }
@@ -104,14 +112,16 @@ enum Permit {
 impl Identity {
     fn permits(&self, request: &Request) -> Permit {
         let forbidden = |why| Permit::Refused("403 Forbidden", why);
-        let names = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
-        let own = |host: &str| names.iter().any(|name| name == host);
+        let own = |host: &str| self.names.iter().any(|name| name == host);
         // Another name for this address is another site's.
         if !request.header("host").is_some_and(own) {
             return forbidden("this is not the name of the console\n");
         }
-        let origin =
-            request.header("origin").map(|origin| origin.strip_prefix("http://").is_some_and(own));
+        let origin = request.header("origin").map(|origin| {
+            origin
+                .split_once("://")
+                .is_some_and(|(scheme, host)| scheme == self.scheme && own(host))
+        });
         let site = request.header("sec-fetch-site");
         let other_site = site.is_some_and(|site| !["same-origin", "none"].contains(&site));
         if origin == Some(false) || other_site {
@@ -174,7 +184,19 @@ mod tests {
         method: &str,
         headers: &[&str],
     ) -> u16 {
-        let identity = Identity { port: 8000, token: "0123456789abcdef".to_owned(), steering };
+        asked_at(("127.0.0.1:8000", "http"), steering, target, method, headers)
+    }
+
+    fn asked_at(
+        (name, scheme): (&str, &'static str),
+        steering: Option<Arc<Steering>>,
+        target: &str,
+        method: &str,
+        headers: &[&str],
+    ) -> u16 {
+        let names = vec![name.to_owned(), "localhost:8000".to_owned()];
+        let token = "0123456789abcdef".to_owned();
+        let identity = Identity { names, scheme, port: 8000, token, steering };
         let head = format!("{method} {target} HTTP/1.1\r\n{}\r\n\r\n", headers.join("\r\n"));
         match identity.permits(&Request::read(head.as_bytes()).unwrap()) {
             Permit::Enters => 303,
@@ -221,6 +243,20 @@ mod tests {
         assert_eq!(steered("POST", &["Host: evil.example", cookie, own]), 403);
         assert_eq!(steered("GET", &all), 405);
         assert_eq!(asked_of(Some(Arc::default()), "/", "POST", &all), 405);
+    }
+
+    #[test]
+    fn at_a_named_address_only_that_name_and_its_own_pages_over_tls_are_let_in() {
+        let cookie = "Cookie: kvdyno-8000=0123456789abcdef";
+        let place = ("192.0.2.7:8000", "https");
+        let get = |headers: &[&str]| asked_at(place, None, "/events", "GET", headers);
+        let host = "Host: 192.0.2.7:8000";
+        assert_eq!(get(&[host, cookie]), 200);
+        assert_eq!(get(&[host, cookie, "Origin: https://192.0.2.7:8000"]), 200);
+        assert_eq!(get(&[host, cookie, "Origin: http://192.0.2.7:8000"]), 403);
+        assert_eq!(get(&["Host: evil.example:8000", cookie]), 403);
+        assert_eq!(get(&["Host: 192.0.2.8:8000", cookie]), 403);
+        assert_eq!(get(&[host]), 401);
     }
 
     #[test]
