@@ -99,7 +99,7 @@ impl Wheel<'_> {
             _ if !self.is_planned => Err(OrderRefused::NotPlanned),
             SteeringOrder::Rate { group, rate } => self.change_rate(*group, rate),
             SteeringOrder::Fault { fault } => {
-                Ok(CarriedOut::HandedOn(Deed::Fault(fault_at_once(fault)?)))
+                Ok(CarriedOut::HandedOn(Deed::Fault(Box::new(fault_at_once(fault)?))))
             }
             SteeringOrder::Repair => Ok(CarriedOut::HandedOn(Deed::Repair)),
         }

@@ -50,7 +50,7 @@ struct Nemesis {
 /// What a nemesis hears.
 enum Heard {
     News(News),
-    ByHand(Deed, WaitingOrder),
+    ByHand(Box<(Deed, WaitingOrder)>),
 }
 
 /// What a nemesis did, in order.
@@ -220,7 +220,7 @@ impl Hand {
             let wait = due.unwrap_or(IDLE).min(look.unwrap_or(IDLE));
             match heard.recv_timeout(wait) {
                 Ok(Heard::News(news)) => self.hear(news),
-                Ok(Heard::ByHand(deed, asked)) => self.take(deed, asked),
+                Ok(Heard::ByHand(asked)) => self.take(*asked),
                 Err(RecvTimeoutError::Disconnected) => break,
                 // A fault that waits for copies is due with the next look: the look comes first.
                 Err(RecvTimeoutError::Timeout)

@@ -16,14 +16,14 @@ use crate::steering::{OrderRefused, SteeringAnswer, WaitingOrder};
 #[derive(Clone, Debug)]
 pub enum Deed {
     /// This fault, at once.
-    Fault(FaultPlan),
+    Fault(Box<FaultPlan>),
     /// Whatever is broken is put right.
     Repair,
 }
 
 impl Hand {
     /// Does what was asked for, and tells what came of it.
-    pub(super) fn take(&mut self, deed: Deed, asked: WaitingOrder) {
+    pub(super) fn take(&mut self, (deed, asked): (Deed, WaitingOrder)) {
         let answer = match self.is_over.load(Ordering::Relaxed) {
             true => Err(OrderRefused::PhaseOver),
             false => self.do_by_hand(deed),
@@ -36,7 +36,7 @@ impl Hand {
         let what = match deed {
             Deed::Fault(fault) => {
                 let number = self.faults.len();
-                self.faults.push(fault.clone());
+                self.faults.push((*fault).clone());
                 self.begun.insert(number);
                 self.fault(number, &fault);
                 "fault"

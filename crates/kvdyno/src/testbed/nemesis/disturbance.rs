@@ -106,7 +106,7 @@ impl<'a> Disturbance<'a> {
             (Nemesis::start(keeper, self.around, self.phase, *start), *start)
         });
         // Where nobody hears it, whoever asked learns that the phase is over.
-        let _ = nemesis.heard.send(Heard::ByHand(deed, asked));
+        let _ = nemesis.heard.send(Heard::ByHand(Box::new((deed, asked))));
     }
 
     /// When the first fault was begun, if one was.
