@@ -26,7 +26,7 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     // A testbed's folder is there, and so are the images of its disks.
     let folder = std::env::temp_dir();
     let below = statfs(&folder).map_err(|error| StepFailure::file(&folder)(error.into()))?;
-    if i64::from(below.f_type) != EXT4 {
+    if below.f_type != EXT4 {
         let folder = folder.display();
         let message = format!("{folder} is not on ext4: set TMPDIR to a folder that is");
         return Err(StepFailure::Found(message));
