@@ -92,7 +92,7 @@ impl Board {
             }
         }
         board.entries.sort_by(|a, b| (&a.when, &a.report).cmp(&(&b.when, &b.report)));
-        evidence::share(&mut board.entries);
+        entries::share(&mut board.entries);
         board.skipped.sort();
         Ok(board)
     }

@@ -38,7 +38,7 @@ pub struct PowerCuts {
 
 /// How far a promise of durability is known, in one word or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum KnownHow {
     /// The store, or its URL, says so.
     Declared,
     /// Its settings say so.
@@ -49,32 +49,32 @@ pub(crate) enum Known {
     Refuted,
 }
 
-impl Known {
+impl KnownHow {
     /// What is known of what this run's store promises.
-    pub fn of(run: &StoreRun) -> Known {
+    pub fn of(run: &StoreRun) -> KnownHow {
         let promise = run.store.durability;
         match PowerCuts::of(run) {
-            Some(cuts) if cuts.refutes(promise.level) => Known::Refuted,
-            Some(cuts) if cuts.shows(promise.level) => Known::Shown,
-            _ if promise.checked => Known::ReadBack,
-            _ => Known::Declared,
+            Some(cuts) if cuts.refutes(promise.level) => KnownHow::Refuted,
+            Some(cuts) if cuts.shows(promise.level) => KnownHow::Shown,
+            _ if promise.checked => KnownHow::ReadBack,
+            _ => KnownHow::Declared,
         }
     }
 
     /// In words, to stand behind the promise.
     pub fn told(self) -> &'static str {
         match self {
-            Known::Declared => "declared",
-            Known::ReadBack => "setting read back",
-            Known::Shown => "shown",
-            Known::Refuted => "refuted",
+            KnownHow::Declared => "declared",
+            KnownHow::ReadBack => "setting read back",
+            KnownHow::Shown => "shown",
+            KnownHow::Refuted => "refuted",
         }
     }
 }
 
 /// A promise of durability with how far it is known, in few words: `survives power loss (setting read back)`.
 pub(crate) fn durability_text(run: &StoreRun) -> String {
-    format!("{} ({})", run.store.durability.level.describe(), Known::of(run).told())
+    format!("{} ({})", run.store.durability.level.describe(), KnownHow::of(run).told())
 }
 
 /// Moments at which the power of some node was cut.
@@ -317,7 +317,7 @@ mod tests {
             let end =
                 " on a disk that did not keep what was synced, which says nothing of the store";
             assert!(told.contains(&figures) && told.ends_with(end), "{told}");
-            assert_eq!(Known::of(&run), Known::ReadBack);
+            assert_eq!(KnownHow::of(&run), KnownHow::ReadBack);
             let mut refused = run.clone();
             refused.phases[0].faults[0].error = Some("it could not".into());
             assert!(!PowerCuts::of(&refused).unwrap().disk_at_fault);

@@ -1,5 +1,6 @@
 //! Results as the board shows them: one entry for each measured phase of each store of each result.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use kvdyno_core::verdict::ConditionFigure;
 use serde_json::Value;
 
-use super::evidence::{Evidence, ShownElsewhere};
+use super::evidence::{CutEvidence, ShownElsewhere};
 use crate::compare::{ComparedSide, Samples, store_key};
 use crate::files::{INTERVALS_FILE, REPORT_FILE};
 use crate::result::{HistogramError, Level, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun};
@@ -48,7 +49,7 @@ pub(super) struct Entry {
     pub when: String,
     pub durability: String,
     /// What its own cuts of power show.
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<CutEvidence>,
     /// What those of another result show.
     pub shown_elsewhere: Option<ShownElsewhere>,
     pub consistency: String,
@@ -289,7 +290,7 @@ impl Found {
             when: result.started.clone(),
             class: Class::of(result, run),
             durability,
-            evidence: Evidence::of(run),
+            evidence: CutEvidence::of(run),
             shown_elsewhere: None,
             consistency,
             verdict: Standing::of(run),
@@ -331,6 +332,32 @@ impl Class {
         }
         text
     }
+}
+
+/// Gives each of `entries`, the oldest first, that shows nothing itself the newest result of the same store, version, setup
+/// and promise that does. A refutation goes before all that shows the contrary.
+pub(super) fn share(entries: &mut [Entry]) {
+    let mut best: BTreeMap<_, (bool, ShownElsewhere)> = BTreeMap::new();
+    for entry in entries.iter() {
+        let Some(CutEvidence { is_against, figures }) = &entry.evidence else { continue };
+        let known = best.get(&key(entry));
+        if known.is_some_and(|(against, _)| *against && !is_against) {
+            continue;
+        }
+        let what = if *is_against { "refuted" } else { "shown" };
+        let text = format!("{what} by another result: {figures}");
+        let report = entry.report.clone();
+        best.insert(key(entry), (*is_against, ShownElsewhere { text, report }));
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.evidence.is_none()) {
+        entry.shown_elsewhere = best.get(&key(entry)).map(|(_, shown)| shown.clone());
+    }
+}
+
+/// Store, version, setup and promise, which must be the same.
+fn key(entry: &Entry) -> [String; 4] {
+    let Entry { store, version, setup, class, .. } = entry;
+    [store.clone(), version.clone(), setup.clone(), class.durability.clone()]
 }
 
 /// Takes away what is told of a plan and changes no figure; of its phases and whatever is in them.
