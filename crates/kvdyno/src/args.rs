@@ -126,6 +126,9 @@ pub struct ExportArguments {
     /// For which tool (docs/BOARD.md).
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     pub format: ExportFormat,
+    /// Which table, of `csv` and `parquet` [default: kinds].
+    #[arg(long, value_enum, value_name = "TABLE")]
+    pub table: Option<ExportTable>,
     /// Where to [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -138,8 +141,19 @@ pub enum ExportFormat {
     Bencher,
     /// The action github-action-benchmark: figures of which less is better.
     GithubActionBenchmark,
-    /// A table of all phases and kinds of operation.
+    /// A table as comma-separated values.
     Csv,
+    /// A table as a Parquet file, for DuckDB and pandas.
+    Parquet,
+}
+
+/// Which table is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportTable {
+    /// A row for each phase, clock and kind of operation.
+    Kinds,
+    /// A row for each interval and kind of operation.
+    Intervals,
 }
 
 /// How long the page of a run is served, and what it may do.

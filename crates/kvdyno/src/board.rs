@@ -1,10 +1,10 @@
 //! `kvdyno board` and `kvdyno export`: results for all to see, and for other tools.
 
 use kvdyno_report::board::Board;
-use kvdyno_report::export::{self, Format};
+use kvdyno_report::export::{self, Format, Table};
 use kvdyno_report::result::RunResult;
 
-use crate::args::{BoardArguments, ExportArguments, ExportFormat};
+use crate::args::{BoardArguments, ExportArguments, ExportFormat, ExportTable};
 use crate::exit::{Exit, Failure};
 
 /// Makes the site, and names what is not in it.
@@ -32,17 +32,37 @@ pub fn board(arguments: &BoardArguments) -> Result<Exit, Failure> {
 pub fn export(arguments: &ExportArguments) -> Result<Exit, Failure> {
     let path = &arguments.result;
     let result = RunResult::load(path).map_err(Failure::usage)?;
-    let format = match arguments.format {
-        ExportFormat::Bencher => Format::Bencher,
-        ExportFormat::GithubActionBenchmark => Format::GithubActionBenchmark,
-        ExportFormat::Csv => Format::Csv,
-    };
-    let text = export::text(&result, path, format).map_err(Failure::usage)?;
+    let format = format(arguments)?;
+    let bytes = export::bytes(&result, path, format).map_err(Failure::usage)?;
     match &arguments.output {
-        None => say!("{}", text.trim_end()),
-        Some(to) => std::fs::write(to, text).map_err(|error| {
+        None => say!("{}", String::from_utf8_lossy(&bytes).trim_end()),
+        Some(to) => std::fs::write(to, bytes).map_err(|error| {
             Failure::internal(format!("cannot write {}: {error}; name another file", to.display()))
         })?,
     }
     Ok(Exit::Done)
+}
+
+/// What the words ask for.
+fn format(arguments: &ExportArguments) -> Result<Format, Failure> {
+    let table = match arguments.table {
+        None | Some(ExportTable::Kinds) => Table::Kinds,
+        Some(ExportTable::Intervals) => Table::Intervals,
+    };
+    match arguments.format {
+        ExportFormat::Csv => Ok(Format::Csv(table)),
+        ExportFormat::Parquet if arguments.output.is_none() => {
+            Err(Failure::usage("a Parquet file is no text; name a file for it with -o"))
+        }
+        ExportFormat::Parquet => Ok(Format::Parquet(table)),
+        ExportFormat::Bencher | ExportFormat::GithubActionBenchmark
+            if arguments.table.is_some() =>
+        {
+            Err(Failure::usage(
+                "this format is no table; leave out --table, or take --as csv or parquet",
+            ))
+        }
+        ExportFormat::Bencher => Ok(Format::Bencher),
+        ExportFormat::GithubActionBenchmark => Ok(Format::GithubActionBenchmark),
+    }
 }

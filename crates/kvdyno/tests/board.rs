@@ -4,9 +4,15 @@
 
 #[path = "../../report/tests/browser/mod.rs"]
 mod browser;
+#[path = "../../report/tests/python/mod.rs"]
+mod python;
 mod support;
 
+use std::collections::BTreeSet;
+use std::process::Command;
+
 use browser::{Browser, assert_drawn};
+use python::python_with;
 use serde_json::{Value, json};
 use support::Scratch;
 
@@ -96,17 +102,120 @@ fn a_board_of_own_results_is_seen_in_a_browser() {
     exported(&scratch);
 }
 
-/// Each format is written, and is what it says it is.
+/// Reads the tables as DuckDB and pandas do, and holds them against the result and each other.
+const READ_TABLES: &str = "
+import json, sys, duckdb, pandas
+text = dict(keep_default_na=False, na_values=[''])
+for table in ['kinds', 'intervals']:
+    parquet, csv = pandas.read_parquet(table + '.parquet'), pandas.read_csv(table + '.csv', **text)
+    pandas.testing.assert_frame_equal(parquet, csv, check_dtype=False, check_exact=True)
+    types = {str(t) for t in parquet[['phase', 'prepares', 'rate', 'operations' if table == 'kinds' else 'ok']].dtypes}
+    assert types == {'str', 'bool', 'float64', 'int64'}, parquet.dtypes
+    both = ['select * from \\'' + table + kind + '\\'' for kind in ['.parquet', '.csv']]
+    for one, other in [both, both[::-1]]:
+        assert duckdb.sql('(' + one + ') except (' + other + ')').fetchall() == []
+    assert len(parquet) == len(duckdb.sql(both[0]).fetchall()) > 3
+run = json.load(open(sys.argv[1]))['runs'][0]
+of_intervals = 'select sum(ok), max(service_max_ns) from \\'intervals.parquet\\' where phase = ? and kind = ?'
+of_kinds = 'select operations, p50_ns, p99_9_ns, clock from \\'kinds.parquet\\' where phase = ? and row = ?'
+checked = 0
+for phase in run['phases']:
+    for series in phase['series']:
+        name, kind, latency = phase['name'], series['kind'], series['service']
+        told = duckdb.execute(of_intervals, [name, kind]).fetchone()
+        assert told == (series['ok'], latency['max_ns']), (name, kind, told)
+        row = kind if len(phase['series']) > 1 else 'all'
+        told = duckdb.execute(of_kinds, [name, row]).fetchall()
+        assert told == [(latency['count'], latency['p50_ns'], latency['p99_9_ns'], 'service')], (name, kind, told)
+        checked += 1
+print(checked)
+";
+
+/// What Bencher takes (its Metric Format, as its page defines it), and what it has to be beside that.
+fn is_metric_format(told: &Value) {
+    let number = json!({ "type": "number", "exclusiveMinimum": 0 });
+    let metric = json!({
+        "type": "object",
+        "properties": { "value": number, "lower_value": number, "upper_value": number },
+        "required": ["value"],
+        "additionalProperties": false,
+    });
+    let named = |most: u32, of: Value| {
+        json!({ "type": "object", "minProperties": 1, "propertyNames": { "minLength": 1, "maxLength": most },
+            "additionalProperties": of })
+    };
+    let schema = jsonschema::validator_for(&named(1024, named(64, metric))).unwrap();
+    let broken: Vec<String> = schema.iter_errors(told).map(|error| error.to_string()).collect();
+    assert_eq!(broken, Vec::<String>::new(), "{told}");
+    let metrics =
+        told.as_object().unwrap().values().flat_map(|of| of.as_object().unwrap().values());
+    for metric in metrics {
+        let [low, high] = ["lower_value", "upper_value"].map(|key| metric[key].as_f64());
+        let value = metric["value"].as_f64().unwrap();
+        assert_eq!(low.is_some(), high.is_some(), "{metric}");
+        assert!(low.unwrap_or(value) <= value && value <= high.unwrap_or(value), "{metric}");
+    }
+}
+
+/// What github-action-benchmark takes with `customSmallerIsBetter`: a list of figures, each with a name of its own.
+fn is_list_of_figures(told: &Value) {
+    let figure = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "minLength": 1 },
+            "unit": { "type": "string" },
+            "value": { "type": "number", "exclusiveMinimum": 0 },
+            "range": { "type": "string" },
+        },
+        "required": ["name", "unit", "value"],
+        "additionalProperties": false,
+    });
+    let schema = json!({ "type": "array", "minItems": 4, "items": figure });
+    let broken: Vec<String> = jsonschema::validator_for(&schema)
+        .unwrap()
+        .iter_errors(told)
+        .map(|error| error.to_string())
+        .collect();
+    assert_eq!(broken, Vec::<String>::new(), "{told}");
+    let list = told.as_array().unwrap();
+    let names: BTreeSet<&str> =
+        list.iter().map(|figure| figure["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), list.len(), "{told}");
+}
+
+/// Each format is written, and read by those it is for, or by what they say they take.
 fn exported(scratch: &Scratch) {
-    for format in ["bencher", "github-action-benchmark", "csv"] {
-        let told = scratch.kvdyno(&format!("export own/map --as {format} -o out")).expect(0);
+    let written = |words: &str, file: &str| {
+        let told = scratch.kvdyno(&format!("export own/map --as {words} -o {file}")).expect(0);
         assert_eq!(told.err, "");
-        let text = std::fs::read_to_string(scratch.path("out")).unwrap();
-        match format {
-            "csv" => {
-                assert!(text.lines().count() > 3 && text.starts_with("run,suite,store"), "{text}")
-            }
-            _ => assert!(serde_json::from_str::<Value>(&text).is_ok(), "{text}"),
+        std::fs::read(scratch.path(file)).unwrap()
+    };
+    for table in ["kinds", "intervals"] {
+        for format in ["csv", "parquet"] {
+            written(&format!("{format} --table {table}"), &format!("{table}.{format}"));
         }
+    }
+    let python = python_with(&["duckdb==2.0.0", "pandas==3.1.1", "pyarrow==26.0.1"]);
+    let read = Command::new(python)
+        .current_dir(scratch.path(""))
+        .args(["-c", READ_TABLES, "own/map/result.json"])
+        .output()
+        .unwrap();
+    let checked = String::from_utf8_lossy(&read.stdout);
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    assert!(checked.trim().parse::<u32>().unwrap() >= 3, "{checked}");
+
+    is_metric_format(&serde_json::from_slice(&written("bencher", "bencher.json")).unwrap());
+    let list = written("github-action-benchmark", "action.json");
+    is_list_of_figures(&serde_json::from_slice(&list).unwrap());
+
+    for (words, told) in [
+        ("--as parquet", "name a file"),
+        ("--as bencher --table intervals", "no table"),
+        // A bare result has no files beside it, whatever lies there.
+        ("--as parquet --table intervals -o x", "has no intervals"),
+    ] {
+        let ended = scratch.kvdyno(&format!("export own/days/3.json {words}"));
+        ended.expect_line(64, &[told]);
     }
 }

@@ -12,8 +12,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use entries::Figure;
 use entries::{Entry, Found};
+pub(crate) use entries::{Figure, is_whole};
 use kvdyno_core::shown::plain_lines;
 
 use crate::ranking::store_labels;

@@ -1,13 +1,18 @@
 //! A result's figures for other tools: Bencher, github-action-benchmark, and whoever reads tables.
 
-use std::path::Path;
+mod intervals;
+mod kinds;
+mod parquet;
+mod table;
+
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use crate::board::{Figure, figures_of};
-use crate::ranking::store_labels;
-use crate::result::{HistogramError, RunResult};
-use crate::view::{Scope, rows};
+use crate::result::{HistogramError, RESULT_FILE, RunResult};
+use parquet::ParquetTable;
+use table::{CsvTable, TableWriter};
 
 /// Who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,19 +23,81 @@ pub enum Format {
     /// The list of figures of the action github-action-benchmark, with `customSmallerIsBetter`: latencies, and the time that
     /// an operation takes of the whole (1 / rate).
     GithubActionBenchmark,
-    /// A row for each phase, clock and kind of operation; latencies in ns.
-    Csv,
+    /// Comma-separated values.
+    Csv(Table),
+    /// Parquet.
+    Parquet(Table),
 }
 
-/// The figures of a result that is at `path`.
+/// What a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// A row for each phase, clock and kind of operation; latencies in ns.
+    Kinds,
+    /// A row for each interval and kind of operation, from the files beside the result.
+    Intervals,
+}
+
+/// Figures that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// A histogram cannot be decoded.
+    #[error(transparent)]
+    Histogram(#[from] HistogramError),
+    /// The result has no files beside it.
+    #[error(
+        "{0} has no intervals: they are in the file timeline.csv beside {RESULT_FILE}; name a whole result folder"
+    )]
+    NoIntervals(PathBuf),
+    /// The file of intervals is broken.
+    #[error("{path}: {source}; name a result as kvdyno wrote it")]
+    Intervals {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: csv::Error,
+    },
+}
+
+/// The figures of a result that is at `path`: text in UTF-8, or a Parquet file.
 ///
 /// # Errors
-/// [`HistogramError`] if a histogram cannot be decoded.
-pub fn text(result: &RunResult, path: &Path, format: Format) -> Result<String, HistogramError> {
+/// [`ExportError`] if a histogram cannot be decoded or there are no intervals.
+pub fn bytes(result: &RunResult, path: &Path, format: Format) -> Result<Vec<u8>, ExportError> {
     match format {
-        Format::Bencher => bencher(result, path),
-        Format::GithubActionBenchmark => action(result, path),
-        Format::Csv => table(result),
+        Format::Bencher => Ok(bencher(result, path)?.into_bytes()),
+        Format::GithubActionBenchmark => Ok(action(result, path)?.into_bytes()),
+        Format::Csv(table) => {
+            let mut to = CsvTable::new(table.columns());
+            table.write(result, path, &mut to)?;
+            Ok(to.end())
+        }
+        Format::Parquet(table) => {
+            let mut to = ParquetTable::new(table.columns());
+            table.write(result, path, &mut to)?;
+            Ok(to.end())
+        }
+    }
+}
+
+impl Table {
+    fn columns(self) -> &'static [table::Column] {
+        match self {
+            Table::Kinds => &kinds::COLUMNS,
+            Table::Intervals => &intervals::COLUMNS,
+        }
+    }
+
+    fn write(
+        self,
+        result: &RunResult,
+        path: &Path,
+        to: &mut impl TableWriter,
+    ) -> Result<(), ExportError> {
+        match self {
+            Table::Kinds => Ok(kinds::write(result, to)?),
+            Table::Intervals => intervals::write(result, path, to),
+        }
     }
 }
 
@@ -83,72 +150,6 @@ fn action(result: &RunResult, path: &Path) -> Result<String, HistogramError> {
     Ok(pretty(&Value::Array(list)))
 }
 
-fn table(result: &RunResult) -> Result<String, HistogramError> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let head = [
-        "run",
-        "suite",
-        "store",
-        "version",
-        "verdict",
-        "phase",
-        "row",
-        "clock",
-        "prepares",
-        "rate",
-        "operations",
-        "errors",
-        "p50_ns",
-        "p90_ns",
-        "p99_ns",
-        "p99_9_ns",
-        "max_ns",
-        "mean_ns",
-    ];
-    let mut lines = vec![head.map(str::to_owned)];
-    for (store, run) in store_labels(result).into_iter().zip(&result.runs) {
-        let verdict = run.verdict.as_ref().map_or("", |verdict| verdict.level.name());
-        for phase in &run.phases {
-            for row in rows(phase, false)? {
-                let number =
-                    |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-                let count =
-                    |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
-                let kind = match row.scope {
-                    Scope::Phase => "all",
-                    Scope::Series | Scope::Missed | Scope::Published => row.test.trim(),
-                };
-                let latency = &row.latency;
-                lines.push([
-                    result.started.clone(),
-                    result.suite.name.clone(),
-                    store.clone(),
-                    run.store.version.clone().unwrap_or_default(),
-                    verdict.to_owned(),
-                    phase.name.clone(),
-                    kind.to_owned(),
-                    format!("{:?}", row.clock).to_lowercase(),
-                    row.prepares.to_string(),
-                    number(row.rate),
-                    count(latency.samples),
-                    count(row.errors),
-                    number(latency.p50),
-                    number(latency.p90),
-                    number(latency.p99),
-                    number(latency.p99_9),
-                    number(latency.max),
-                    number(latency.mean),
-                ]);
-            }
-        }
-    }
-    for line in lines {
-        writer.write_record(&line).expect("memory takes it");
-    }
-    let bytes = writer.into_inner().expect("memory takes it");
-    Ok(String::from_utf8(bytes).expect("what went in was text"))
-}
-
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("figures are plain JSON") + "\n"
 }
@@ -156,13 +157,14 @@ fn pretty(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ranking::store_labels;
     use crate::sample;
 
     fn told(format: Format) -> (RunResult, String) {
         let folder = tempfile::tempdir().unwrap();
         let result = sample::written(folder.path());
-        let text = text(&result, &folder.path().join("result.json"), format).unwrap();
-        (result, text)
+        let bytes = bytes(&result, &folder.path().join("result.json"), format).unwrap();
+        (result, String::from_utf8(bytes).unwrap())
     }
 
     #[test]
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_table_has_a_row_for_each_phase_and_kind() {
-        let (result, text) = told(Format::Csv);
+        let (result, text) = told(Format::Csv(Table::Kinds));
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         let phases: usize = result.runs.iter().map(|run| run.phases.len()).sum();

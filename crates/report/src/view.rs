@@ -36,6 +36,17 @@ pub enum Clock {
     Response,
 }
 
+impl Clock {
+    /// Its name in tables for other tools.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Clock::Service => "service",
+            Clock::Response => "response",
+        }
+    }
+}
+
 /// What a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {

@@ -152,7 +152,7 @@ fn gather(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
 }
 
 /// The files beside a result are its own.
-pub(super) fn is_whole(path: &Path) -> bool {
+pub(crate) fn is_whole(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == RESULT_FILE)
 }
 

@@ -1,0 +1,61 @@
+//! Tables for other tools, whatever file they end in: columns with names and types, and rows of cells.
+
+use kvdyno_core::shown::plain;
+
+/// What the cells of a column hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ColumnType {
+    Text,
+    Count,
+    Real,
+    Truth,
+}
+
+/// A column's name and type.
+pub(super) type Column = (&'static str, ColumnType);
+
+/// A value, or that there is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cell<'a> {
+    Text(Option<&'a str>),
+    Count(Option<u64>),
+    Real(Option<f64>),
+    Truth(bool),
+}
+
+/// Takes the rows of a table one by one, each with a cell for every column, of the column's type.
+pub(super) trait TableWriter {
+    fn row(&mut self, cells: &[Cell<'_>]);
+}
+
+/// Comma-separated values, with the names in the first line; what is not there is empty.
+pub(super) struct CsvTable {
+    writer: csv::Writer<Vec<u8>>,
+}
+
+impl CsvTable {
+    pub fn new(columns: &[Column]) -> CsvTable {
+        let mut table = CsvTable { writer: csv::Writer::from_writer(Vec::new()) };
+        table.line(columns.iter().map(|(name, _)| (*name).to_owned()));
+        table
+    }
+
+    pub fn end(self) -> Vec<u8> {
+        self.writer.into_inner().expect("memory takes it")
+    }
+
+    fn line(&mut self, cells: impl Iterator<Item = String>) {
+        self.writer.write_record(cells.map(String::into_bytes)).expect("memory takes it");
+    }
+}
+
+impl TableWriter for CsvTable {
+    fn row(&mut self, cells: &[Cell<'_>]) {
+        self.line(cells.iter().map(|cell| match cell {
+            Cell::Text(text) => text.map_or(String::new(), |text| plain(text).into_owned()),
+            Cell::Count(count) => count.map_or(String::new(), |count| count.to_string()),
+            Cell::Real(real) => real.map_or(String::new(), |real| real.to_string()),
+            Cell::Truth(truth) => truth.to_string(),
+        }));
+    }
+}
