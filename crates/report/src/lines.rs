@@ -215,10 +215,11 @@ impl LatencyUnit {
         if shows_published(result) && phases().any(|phase| !phase.published.is_empty()) {
             return LatencyUnit::Millis;
         }
-        let medians = phases().filter_map(|phase| main_row(phase).ok()?.latency.p50);
-        match medians.reduce(f64::min) {
-            Some(shortest) if shortest >= 1e6 => LatencyUnit::Millis,
-            _ => LatencyUnit::Micros,
+        // A phase's histograms are added for its median: the first short one decides.
+        let mut medians = phases().filter_map(|phase| main_row(phase).ok()?.latency.p50).peekable();
+        match medians.peek().is_some() && medians.all(|median| median >= 1e6) {
+            true => LatencyUnit::Millis,
+            false => LatencyUnit::Micros,
         }
     }
 

@@ -1,6 +1,7 @@
 //! One row of the table: a phase, one of its clocks, or a figure that somebody published, all in
 //! one shape, so that one list of report lines serves them.
 
+use hdrhistogram::Histogram;
 use kvdyno_core::ground::numbers::approximate_count;
 use kvdyno_core::workload::Kind;
 
@@ -174,16 +175,29 @@ pub fn title(test: &str, record_rate: Option<f64>) -> String {
 /// # Errors
 /// As [`rows`].
 pub fn phase_latency(phase: &PhaseResult, clock: Clock) -> Result<Option<Latency>, HistogramError> {
+    Latency::sum(latencies(phase, clock))
+}
+
+/// The histogram of these.
+///
+/// # Errors
+/// As [`rows`].
+pub fn phase_histogram(
+    phase: &PhaseResult,
+    clock: Clock,
+) -> Result<Option<Histogram<u64>>, HistogramError> {
+    Latency::histogram(latencies(phase, clock))
+}
+
+fn latencies(phase: &PhaseResult, clock: Clock) -> impl Iterator<Item = &Latency> {
     let misses = phase.only_misses();
-    let of = |series: &'_ SeriesResult| match (clock, misses) {
-        (Clock::Service, false) => series.service.clone(),
-        (Clock::Service, true) => series.missed_service.clone(),
-        (Clock::Response, false) => series.response.clone(),
-        (Clock::Response, true) => series.missed_response.clone(),
-    };
-    let answered: Vec<Latency> = phase.series.iter().filter_map(of).collect();
-    let unstarted = phase.unstarted.iter().filter(|_| clock == Clock::Response);
-    Latency::sum(answered.iter().chain(unstarted))
+    let answered = phase.series.iter().filter_map(move |series| match (clock, misses) {
+        (Clock::Service, false) => series.service.as_ref(),
+        (Clock::Service, true) => series.missed_service.as_ref(),
+        (Clock::Response, false) => series.response.as_ref(),
+        (Clock::Response, true) => series.missed_response.as_ref(),
+    });
+    answered.chain(phase.unstarted.iter().filter(move |_| clock == Clock::Response))
 }
 
 fn phase_row(phase: &PhaseResult, test: String, clock: Clock) -> Result<PhaseView, HistogramError> {

@@ -14,7 +14,7 @@ use crate::timeline::heat::Heat;
 use crate::timeline::{
     ALL_KINDS, DrawnTimeline, Percentiles, PhaseTimeline, Point, ProcessTimeline, Use,
 };
-use crate::view::{Clock, phase_latency};
+use crate::view::{Clock, phase_histogram};
 
 /// Points of a percentile curve for each halving of the distance to 100 %.
 const POINTS_PER_HALVING: u32 = 4;
@@ -220,14 +220,11 @@ impl RunSource<'_> {
         store: usize,
         phase: &PhaseResult,
     ) -> Result<RunSource<'a>, HistogramError> {
-        let latency = |clock| -> Result<Option<Histogram<u64>>, HistogramError> {
-            phase_latency(phase, clock)?.map(|latency| latency.decode()).transpose()
-        };
         Ok(RunSource {
             store,
             rate: phase.rate(),
-            service: latency(Clock::Service)?,
-            response: if phase.open() { latency(Clock::Response)? } else { None },
+            service: phase_histogram(phase, Clock::Service)?,
+            response: if phase.open() { phase_histogram(phase, Clock::Response)? } else { None },
             marks: marks(phase),
             agents: agent_lines(&phase.agents),
             ..RunSource::default()

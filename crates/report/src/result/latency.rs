@@ -68,11 +68,26 @@ impl Latency {
         let mut parts = parts.into_iter();
         let Some(first) = parts.next() else { return Ok(None) };
         let Some(second) = parts.next() else { return Ok(Some(first.clone())) };
-        let mut total = first.decode()?;
-        for part in std::iter::once(second).chain(parts) {
-            add(&mut total, &part.decode()?);
+        let all = [first, second].into_iter().chain(parts);
+        Ok(Latency::histogram(all)?.as_ref().and_then(Latency::of))
+    }
+
+    /// The same, for whoever needs no more than the histogram: to encode it takes as long as to add it.
+    ///
+    /// # Errors
+    /// [`HistogramError`] as [`Latency::decode`].
+    pub fn histogram<'a>(
+        parts: impl IntoIterator<Item = &'a Latency>,
+    ) -> Result<Option<Histogram<u64>>, HistogramError> {
+        let mut total: Option<Histogram<u64>> = None;
+        for part in parts {
+            let histogram = part.decode()?;
+            match &mut total {
+                None => total = Some(histogram),
+                Some(total) => add(total, &histogram),
+            }
         }
-        Ok(Latency::of(&total))
+        Ok(total)
     }
 }
 
