@@ -58,6 +58,10 @@ pub enum Command {
     Testbed(TestbedArguments),
     /// Carry a part of the load of a `kvdyno run --agents`, its conductor (docs/FLEET.md).
     Agent(AgentArguments),
+    /// Speak as so many agents do, and carry no load.
+    #[cfg(feature = "simulated-agents")]
+    #[command(hide = true)]
+    SimulatedAgents(SimulatedAgentsArguments),
     /// Print the completions for a shell: `kvdyno completions bash > /etc/bash_completion.d/kvdyno`.
     Completions(CompletionsArguments),
 }
@@ -68,6 +72,18 @@ pub struct AgentArguments {
     /// Where the conductor listens.
     #[arg(long, value_name = "HOST:PORT")]
     pub conductor: String,
+}
+
+/// `kvdyno simulated-agents`.
+#[cfg(feature = "simulated-agents")]
+#[derive(Args, Debug)]
+pub struct SimulatedAgentsArguments {
+    /// Where the conductor listens.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub conductor: String,
+    /// How many.
+    #[arg(long)]
+    pub count: u32,
 }
 
 /// `kvdyno suites`.

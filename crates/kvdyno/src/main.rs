@@ -128,5 +128,9 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
         Command::Agent(arguments) => fleet::agent(&arguments.conductor),
+        #[cfg(feature = "simulated-agents")]
+        Command::SimulatedAgents(arguments) => {
+            fleet::simulated_agents(&arguments.conductor, arguments.count)
+        }
     }
 }

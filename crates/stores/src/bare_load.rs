@@ -62,8 +62,21 @@ impl BareLoad<'_> {
     /// # Errors
     /// [`LoopError`].
     pub fn run(&self, observer: &mut dyn Observer) -> Result<PhaseMeasure, LoopError> {
+        self.run_as(Ownership::ALL, observer)
+    }
+
+    /// The same as one of several owners of the records does it: all draw the operations, and each carries out its
+    /// own.
+    ///
+    /// # Errors
+    /// [`LoopError`].
+    pub fn run_as(
+        &self,
+        ownership: Ownership,
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseMeasure, LoopError> {
         let store: Arc<dyn AnyStore> = registry::open(self.url)?.0;
-        let context = self.context(store.as_ref())?;
+        let context = self.context(store.as_ref(), ownership)?;
         let carry = |index, mix: &[(Kind, u16)], requests, records, observer: &mut dyn Observer| {
             let plain = GroupPlan::plain("counted", mix, records);
             let group = GroupPlan { requests: Some(requests), clients: self.clients, ..plain };
@@ -77,7 +90,11 @@ impl BareLoad<'_> {
         Ok(carry(1, &mix, self.operations, RECORDS, observer)?)
     }
 
-    fn context(&self, store: &dyn AnyStore) -> Result<StoreContext, LoopError> {
+    fn context(
+        &self,
+        store: &dyn AnyStore,
+        ownership: Ownership,
+    ) -> Result<StoreContext, LoopError> {
         let key = KeyModel { form: KeyForm::Hash, length: 16 };
         let dataset = Dataset { id: 7, session: 1, key, fields: 1, capacity: RECORDS };
         let profile = store.ask_profile()?;
@@ -95,7 +112,7 @@ impl BareLoad<'_> {
             threads: 1,
             interval: self.interval,
             part: Part::WHOLE,
-            ownership: Ownership::ALL,
+            ownership,
             start_at: None,
             give_up: NEVER,
             pace: Pacing::default(),
@@ -137,6 +154,12 @@ mod tests {
         assert_eq!((measure.tally.judged, measure.tally.illegal()), (1_000, 0));
         let unverified = BareLoad { url: "null:", updates: 0, verify: false, ..load };
         assert_eq!(unverified.run(&mut Unobserved).unwrap().tally.judged, 0);
+        let owned = (0..3).map(|index| {
+            let measure = load.run_as(Ownership { index, count: 3 }, &mut Unobserved).unwrap();
+            measure.series.iter().map(|(_, series)| series.ok).sum::<u64>()
+        });
+        let owned: Vec<u64> = owned.collect();
+        assert_eq!(owned.iter().sum::<u64>(), operations, "together all of them: {owned:?}");
         assert!(BareLoad { url: "nil:", ..load }.run(&mut Unobserved).is_err());
     }
 }

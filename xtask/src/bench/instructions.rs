@@ -124,6 +124,11 @@ fn accepted(text: &str) -> Result<Accepted, StepFailure> {
         .map_err(|error| StepFailure::Found(format!("{ACCEPTED} holds no figures: {error}")))
 }
 
+/// `crates/stores/benches/hot_path.rs` as [`steps::BY_DIST`] builds it.
+pub(super) fn hot_path() -> Result<PathBuf, StepFailure> {
+    program(BuildProfile::Dist)
+}
+
 /// Builds `crates/stores/benches/hot_path.rs` by this profile, and tells where it is.
 fn program(profile: BuildProfile) -> Result<PathBuf, StepFailure> {
     let mut cargo = steps::cargo();

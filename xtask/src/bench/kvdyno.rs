@@ -74,12 +74,13 @@ pub(super) fn phase(out: &Path, command: &mut Command) -> Result<Value, StepFail
 }
 
 /// The phase called `run`: what goes before it loads or warms up, what follows reads back.
-fn measured_phase(result: &Value) -> Option<&Value> {
+pub(super) fn measured_phase(result: &Value) -> Option<&Value> {
     let phases = result["runs"].as_array()?.first()?["phases"].as_array()?;
     phases.iter().find(|phase| phase["name"] == "run")
 }
 
-fn measured(result: &Value) -> Option<Ran> {
+/// What the result says of it.
+pub(super) fn measured(result: &Value) -> Option<Ran> {
     let phase = measured_phase(result)?;
     let own = &phase["resources"]["own"];
     let time = |part: &Value| {

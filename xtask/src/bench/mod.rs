@@ -4,6 +4,7 @@
 mod account;
 mod bare;
 mod child;
+mod conductor;
 mod disk;
 mod engine;
 pub mod instructions;
@@ -13,6 +14,7 @@ mod machine;
 mod memory;
 mod null;
 mod open;
+mod ownership;
 pub(crate) mod page;
 mod pairs;
 pub mod peers;
@@ -56,6 +58,10 @@ enum Subject {
     Account,
     /// Writes to stores on disks of their own, beside the machine's own file system; as root
     Disk,
+    /// What drawing operations of other agents' records costs
+    Ownership,
+    /// What a conductor of many agents takes, and how far apart agents begin
+    Conductor,
     /// Random gets from RocksDB; the last, for it builds kvdyno anew, with that engine in it
     Rocksdb,
 }
@@ -80,7 +86,8 @@ pub(crate) struct Section {
 pub fn bench(options: &Options) -> Result<(), StepFailure> {
     options.check()?;
     let mut build = steps::cargo();
-    steps::run(build.args(["build", "--package", "kvdyno"]).args(steps::BY_DIST))?;
+    build.args(["build", "--package", "kvdyno", "--features", "simulated-agents"]);
+    steps::run(build.args(steps::BY_DIST))?;
     let all = Subject::value_variants();
     let subjects = if options.only.is_empty() { all } else { &options.only[..] };
     let mut sections = vec![Section { name: "machine", text: machine::describe() }];
@@ -92,6 +99,8 @@ pub fn bench(options: &Options) -> Result<(), StepFailure> {
             Subject::Memory => memory::run(options)?,
             Subject::Account => account::run(options)?,
             Subject::Disk => disk::run(options)?,
+            Subject::Ownership => ownership::run(options)?,
+            Subject::Conductor => conductor::run(options)?,
             Subject::Redis => wire::run("redis", REDIS, options)?,
             Subject::Memcached => wire::run("memcached", MEMCACHED, options)?,
             Subject::Rocksdb => engine::ROCKSDB.run(options)?,

@@ -49,8 +49,9 @@ mod tests {
     fn the_page_has_a_place_for_each_benchmark() {
         let page = include_str!("../../../docs/PERFORMANCE.md");
         let loads = ["null", "lmdb", "rocksdb", "redis", "memcached", "open", "memory", "account"];
+        let agents = ["ownership", "conductor"];
         let peers = ["peers-redis", "peers-memcached", "peers-cassandra", "peers-mongodb"];
-        for name in ["machine"].into_iter().chain(loads).chain(peers) {
+        for name in ["machine"].into_iter().chain(loads).chain(agents).chain(peers) {
             assert!(replaced(page, name, "x").is_some(), "{name}");
         }
     }

@@ -55,6 +55,27 @@ pub struct WorkerReport {
 }
 
 impl WorkerReport {
+    /// Of one that is none: it has seen nothing wrong since `start`, and was never without success. A simulated
+    /// agent tells it.
+    #[must_use]
+    pub fn of_no_worker(used: WorkerUse, start: Nanos, issued: Vec<(u16, u64)>) -> WorkerReport {
+        let silences = Silences { stretches: Vec::new(), ..Silences::total(start) };
+        WorkerReport {
+            worker: 0,
+            used,
+            errors: Vec::new(),
+            timeouts: Timeouts::default(),
+            lag: None,
+            unstarted: None,
+            silences: [silences.clone(), silences],
+            issued,
+            findings: Findings::default(),
+            kept: Vec::new(),
+            missed_at: MissedAt::new(),
+            late_change: false,
+        }
+    }
+
     /// Number of the worker, among those of its process.
     #[must_use]
     pub fn worker(&self) -> usize {

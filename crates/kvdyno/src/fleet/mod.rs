@@ -15,6 +15,8 @@ mod member;
 mod messages;
 mod phase;
 mod share;
+#[cfg(feature = "simulated-agents")]
+mod simulated;
 mod timing;
 mod token;
 mod under_way;
@@ -27,6 +29,8 @@ pub use agent::{agent, agent_of_engine};
 pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse};
 pub use identity::hash;
 pub use messages::Opening;
+#[cfg(feature = "simulated-agents")]
+pub use simulated::simulated_agents;
 
 /// How long processes that an engine starts wait for each other: machines come one by one, images are fetched.
 const PATIENCE: Duration = Duration::from_secs(600);

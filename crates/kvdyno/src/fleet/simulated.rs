@@ -1,0 +1,215 @@
+//! Agents that speak as agents do and carry no load, many in one process: what a conductor of hundreds costs can so be
+//! measured on one machine (`cargo xtask bench conductor`). Only in builds with the feature `simulated-agents`.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kvdyno_core::load::{LookedAgain, WorkerReport};
+use kvdyno_core::measure::{
+    Batch, KindMeasure, Nanos, Series, Stalls, WorkerUse, latency_histogram, now,
+};
+use kvdyno_core::workload::{Kind, PhasePlan};
+use tokio::task::{JoinSet, LocalSet, spawn_local};
+use tokio::time::sleep;
+use tokio_rustls::rustls::ClientConfig;
+
+use super::clocks::ClocksShown;
+use super::identity::who_am_i;
+use super::machine_use::MachineUse;
+use super::messages::{AgentOrder, Hello, Told};
+use super::token::Token;
+use super::wire::{Sending, carry, reach};
+use crate::account::Unclear;
+use crate::exit::{Exit, Failure};
+
+/// What each agent says that it carries.
+const KINDS: [Kind; 5] =
+    [Kind::Insert, Kind::Get, Kind::Update, Kind::Delete, Kind::ReadModifyWrite];
+/// Operations of each kind that it says it carries in an interval: 20,000 a second of each agent.
+const OPERATIONS: u64 = 4_000;
+/// Different intervals, of which each agent tells one after the other.
+const DIFFERENT: u64 = 16;
+const SECOND: Nanos = 1_000_000_000;
+/// Between two tries to reach the conductor, of which there are so many.
+const AGAIN: (Duration, u32) = (Duration::from_millis(100), 600);
+
+/// So many agents, until the conductor ends them.
+///
+/// # Errors
+/// [`Failure`] if it is not there, or refuses one.
+pub fn simulated_agents(conductor: &str, count: u32) -> Result<Exit, Failure> {
+    let token = Token::told()?.ok_or_else(|| Failure::usage("KVDYNO_TOKEN is not set"))?;
+    let (config, me) = (token.of_agent()?, who_am_i()?);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::internal)?;
+    let intervals: Rc<Vec<_>> = Rc::new((0..DIFFERENT).map(interval).collect());
+    let all = async {
+        let mut agents = JoinSet::new();
+        for process in 0..count {
+            let hello = Hello { process, ..me.clone() };
+            let (conductor, config) = (conductor.to_owned(), Arc::clone(&config));
+            agents.spawn_local(one(conductor, config, hello, Rc::clone(&intervals)));
+        }
+        while let Some(ended) = agents.join_next().await {
+            ended.map_err(Failure::internal)?.map_err(|error| {
+                Failure::unavailable(format!("a simulated agent was not taken: {error}"))
+            })?;
+        }
+        Ok(Exit::Done)
+    };
+    LocalSet::new().block_on(&runtime, all)
+}
+
+/// What an interval of an agent looks like: latencies as a store over a network has them, no two alike.
+type ToldSeries = Vec<(Series, KindMeasure<u32>)>;
+
+fn interval(number: u64) -> ToldSeries {
+    let of_kind = |kind: Kind| {
+        let mut service = latency_histogram::<u32>();
+        for n in 0..OPERATIONS {
+            // Most are about 300 µs, and one in a hundred is up to ten times as long.
+            let drawn = (n * 7_919 + number * 104_729 + kind as u64 * 31) % OPERATIONS;
+            let tail = if drawn >= OPERATIONS * 99 / 100 { 30 } else { 1 };
+            service.saturating_record(150_000 + drawn * 75 * tail);
+        }
+        let measure = KindMeasure {
+            ok: OPERATIONS,
+            records: OPERATIONS,
+            service: Some(service),
+            ..KindMeasure::default()
+        };
+        (Series { group: 0, kind }, measure)
+    };
+    KINDS.into_iter().map(of_kind).collect()
+}
+
+/// One agent, from its begin to its end.
+async fn one(
+    conductor: String,
+    config: Arc<ClientConfig>,
+    hello: Hello,
+    intervals: Rc<Vec<ToldSeries>>,
+) -> io::Result<()> {
+    let mut tries = AGAIN.1;
+    let stream = loop {
+        match reach(&conductor, Arc::clone(&config)).await {
+            Ok(stream) => break stream,
+            Err(error) if tries == 0 => return Err(error),
+            Err(_) => sleep(AGAIN.0).await,
+        }
+        tries -= 1;
+    };
+    let (sending, outgoing) = Sending::new();
+    sending.send(&Told::Hello(hello));
+    let refused = Cell::new(None);
+    let simulated =
+        Simulated { sending, intervals, phase: RefCell::default(), stop: Rc::default() };
+    let mut simulated = Some(simulated);
+    carry(stream, outgoing, |order: AgentOrder| match order {
+        // Whoever keeps no end to send at closes the line.
+        AgentOrder::End => drop(simulated.take()),
+        AgentOrder::Refused(why) => {
+            refused.set(Some(why));
+            drop(simulated.take());
+        }
+        order => {
+            if let Some(simulated) = &simulated {
+                simulated.hear(order);
+            }
+        }
+    })
+    .await;
+    refused.take().map_or(Ok(()), |why| Err(io::Error::other(why)))
+}
+
+struct Simulated {
+    sending: Sending,
+    intervals: Rc<Vec<ToldSeries>>,
+    /// The phase that is prepared.
+    phase: RefCell<Option<PhasePlan>>,
+    /// When it ends.
+    stop: Rc<Cell<Nanos>>,
+}
+
+impl Simulated {
+    fn hear(&self, order: AgentOrder) {
+        let told = match order {
+            AgentOrder::Open(opening) => Told::Opened { plan_hash: opening.plan_hash },
+            AgentOrder::Clock { number } => Told::Clock { number, shown: ClocksShown::now() },
+            AgentOrder::Prepare(preparing) => {
+                self.stop.set(Nanos::MAX);
+                *self.phase.borrow_mut() = Some(preparing.phase);
+                Told::Ready { workers: 1 }
+            }
+            AgentOrder::StartAt(start) => return self.begin(start),
+            AgentOrder::StopAt(at) => return self.stop.set(at),
+            AgentOrder::ReadAgain => Told::LookedAgain(Box::new(LookedAgain::default())),
+            AgentOrder::CountUnclear { .. } => Told::Unclear(Unclear::default()),
+            _ => return,
+        };
+        self.sending.send(&told);
+    }
+
+    fn begin(&self, start: Nanos) {
+        let Some(phase) = self.phase.borrow_mut().take() else { return };
+        let (sending, stop) = (self.sending.clone(), Rc::clone(&self.stop));
+        let intervals = Rc::clone(&self.intervals);
+        spawn_local(async move {
+            // What counts its requests instead has none to make here.
+            let told = match phase.duration {
+                Some(_) => tell(start, &stop, &sending, &intervals).await,
+                None => 0,
+            };
+            let wall = Duration::from_nanos(now().saturating_sub(start));
+            let clients = phase.groups.iter().map(|group| group.clients).sum();
+            let used = WorkerUse { wall, cpu: wall / 2, clients, ..WorkerUse::default() };
+            let issued = |requests: Option<u64>| requests.unwrap_or(told);
+            let groups = (0..).zip(&phase.groups);
+            let issued = groups.map(|(number, group)| (number, issued(group.requests))).collect();
+            let report = WorkerReport::of_no_worker(used, start, issued);
+            sending.send(&Told::Ended(Box::new(report)));
+            let (stalls, machine) = (Stalls::default(), MachineUse::default());
+            sending.send(&Told::Loaded { stalls, machine });
+        });
+    }
+}
+
+/// Tells an interval a second until the phase ends; of how many operations.
+async fn tell(
+    start: Nanos,
+    stop: &Cell<Nanos>,
+    sending: &Sending,
+    intervals: &[ToldSeries],
+) -> u64 {
+    let mut all = 0;
+    for number in 0_u32.. {
+        let begin = start + Nanos::from(number) * SECOND;
+        if begin >= stop.get() {
+            break;
+        }
+        let end = begin + SECOND;
+        while now() < end.min(stop.get()) {
+            let left = end.min(stop.get()).saturating_sub(now());
+            sleep(Duration::from_nanos(left)).await;
+        }
+        let series = intervals[number as usize % intervals.len()].clone();
+        let started = KINDS.len() as u64 * OPERATIONS;
+        all += started;
+        let batch = Batch {
+            worker: 0,
+            interval: number,
+            over: true,
+            started,
+            offered: started,
+            last_end: end.min(stop.get()),
+            in_store: started * 300_000,
+            series,
+            slots: Vec::new(),
+        };
+        sending.send(&Told::Batch(Box::new(batch)));
+    }
+    all
+}

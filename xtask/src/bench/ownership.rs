@@ -1,0 +1,140 @@
+//! What it costs that each agent draws every operation and passes over those of the others' records: beside the client's
+//! whole processor time for an operation on a server over the wire.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::pairs::Median;
+use super::target::Target;
+use super::{Options, REDIS, Section, child, instructions, kvdyno};
+use crate::steps::{StepFailure, root};
+
+/// Agents that carry one load.
+const AGENTS: [u64; 4] = [1, 2, 4, 16];
+/// Operations that one of them carries out, in the shorter run and in the longer: what both do but once cancels out.
+const OWN: [u64; 2] = [200_000, 1_200_000];
+/// Share of the client's processor time that is asked for at most, at 16 agents.
+const MOST: f64 = 10.0;
+const RECORDS: u64 = 100_000;
+/// Requests of a run over the wire, at a request at a time and at 16 on a connection.
+const PIPELINES: [(u64, u64); 2] = [(1, 200_000), (16, 2_000_000)];
+
+pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
+    let program = instructions::hot_path()?;
+    let out = root().join("target/bench/ownership");
+    let target = Target::start(REDIS, RECORDS)?;
+    let mut loops = AGENTS.map(|_| Vec::new());
+    let mut wires = PIPELINES.map(|_| Vec::new());
+    for pass in 0..options.pairs {
+        for (agents, figures) in AGENTS.into_iter().zip(&mut loops) {
+            figures.push(each(&program, agents, options)?);
+        }
+        for ((pipeline, requests), figures) in PIPELINES.into_iter().zip(&mut wires) {
+            let (pipeline, requests) = (pipeline.to_string(), options.scaled(requests).to_string());
+            let mut command = over_the_wire(&out, &target, &["--pipeline", &pipeline]);
+            command.args(["--requests", &requests, "--keys", "uniform"]);
+            figures.push(kvdyno::run(&out, &mut command)?.cpu_ns());
+        }
+        println!("pass {} of {}", pass + 1, options.pairs);
+    }
+    let busiest = AGENTS.into_iter().map(|agents| busiest(&out, &target, agents, options));
+    let busiest = busiest.collect::<Result<Vec<_>, _>>()?;
+    Ok(Section { name: "ownership", text: told(&loops, &wires, &busiest) })
+}
+
+/// Processor time of the whole process for each operation carried out by one of so many agents, ns.
+fn each(program: &Path, agents: u64, options: &Options) -> Result<f64, StepFailure> {
+    let mut took = [(0.0, 0.0); 2];
+    for (own, took) in OWN.into_iter().zip(&mut took) {
+        let all = (options.scaled(own) * agents).to_string();
+        let mut command = Command::new(program);
+        let used = child::run(command.args(["null:", "0", "true", &all, &agents.to_string()]))?;
+        let done = used.said.split(' ').next().and_then(|count| count.parse().ok());
+        let done: f64 = done.ok_or_else(|| {
+            StepFailure::Found("hot_path did not tell how much it has done".to_owned())
+        })?;
+        *took = (used.cpu.as_secs_f64() * 1e9, done);
+    }
+    Ok((took[1].0 - took[0].0) / (took[1].1 - took[0].1))
+}
+
+fn over_the_wire(out: &Path, target: &Target, more: &[&str]) -> Command {
+    let mut command = kvdyno::command(out, &[]);
+    let records = RECORDS.to_string();
+    command.args(["--store", target.url(), "--records", &records, "--value", "100B"]);
+    command.args(["--mix", "get=100", "--clients", "64", "--threads", "1", "--data", "wipe"]);
+    command.args(more);
+    command
+}
+
+/// The busiest agent's share of the operations beside that of one of equals, where few keys are asked for most.
+fn busiest(
+    out: &Path,
+    target: &Target,
+    agents: u64,
+    options: &Options,
+) -> Result<f64, StepFailure> {
+    if agents == 1 {
+        return Ok(1.0);
+    }
+    let requests = options.scaled(200_000).to_string();
+    let local = format!("local:{agents}");
+    let mut command = over_the_wire(out, target, &["--agents", &local, "--keys", "zipfian"]);
+    let phase = kvdyno::phase(out, command.args(["--requests", &requests]))?;
+    largest_share(&phase)
+        .map(|share| share * agents as f64)
+        .ok_or_else(|| StepFailure::Found("a result does not tell what agents did".to_owned()))
+}
+
+fn largest_share(phase: &Value) -> Option<f64> {
+    let shares = phase["agents"].as_array()?.iter().map(|agent| agent["share"].as_f64());
+    shares.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
+}
+
+fn told(loops: &[Vec<f64>], wires: &[Vec<f64>], busiest: &[f64]) -> String {
+    let alone = Median::of(&loops[0]).value;
+    let wires: Vec<f64> = wires.iter().map(|figures| Median::of(figures).value).collect();
+    let mut text = String::from(
+        "| agents | the loop, CPU ns for each operation carried out | of it drawing and passing over, ns | of a \
+         networked client's CPU, pipeline 1 | pipeline 16 | busiest agent over the mean, zipfian keys |\n\
+         | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for ((agents, figures), busiest) in AGENTS.into_iter().zip(loops).zip(busiest) {
+        let each = Median::of(figures);
+        let over = (each.value - alone).max(0.0);
+        let share = |wire: f64| over / (wire + over) * 100.0;
+        let shares: Vec<_> = wires.iter().map(|wire| format!("{:.1} %", share(*wire))).collect();
+        let shares = shares.join(" | ");
+        text += &format!("| {agents} | {each} | {over:.0} | {shares} | {busiest:.2} |\n");
+    }
+    text += &format!(
+        "\nThe loop is that of `null:` with verification and uniform keys, in one process that owns what one of so many \
+         agents owns. The networked client is kvdyno alone on Redis, 64 clients: {} ns of processor time for each get \
+         (pipeline 1 and 16). Asked for at 16 agents is at most {MOST:.0} % on a networked store.\n",
+        wires.iter().map(|wire| format!("{wire:.0}")).collect::<Vec<_>>().join(" and ")
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_drawing_costs_is_a_share_of_the_whole() {
+        let loops = [vec![70.0], vec![80.0], vec![100.0], vec![270.0]];
+        let text = told(&loops, &[vec![5_800.0], vec![600.0]], &[1.0, 1.1, 1.3, 2.25]);
+        assert!(
+            text.contains(
+                "| 270.000 (n = 1: too few for an interval) | 200 | 3.3 % | 25.0 % | 2.25 |"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("| 0 | 0.0 % | 0.0 % | 1.00 |"), "{text}");
+        let phase = serde_json::json!({ "agents": [{ "share": 0.25 }, { "share": 0.75 }] });
+        assert_eq!(largest_share(&phase), Some(0.75));
+        assert_eq!(largest_share(&serde_json::json!({})), None);
+    }
+}
