@@ -7,7 +7,7 @@ use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, Tally};
 use kvdyno_core::workload::{KeyWriter, Kind, Ownership, PhasePlan};
-use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostWrite, WriteAccount};
+use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostAgentsAccount, LostWrite, WriteAccount};
 use serde::{Deserialize, Serialize};
 
 /// What is known of the writes so far.
@@ -60,6 +60,27 @@ impl Unclear {
     }
 }
 
+/// What nobody can tell, for the agents that wrote it were lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ownerless {
+    /// Their names.
+    pub agents: Vec<String>,
+    /// Their acknowledged writes, as far as they had told of them.
+    pub acknowledged: u64,
+    /// Their records, as far as nobody read them back.
+    pub records: u64,
+    /// How these stood before, where that was asked.
+    pub before: Unclear,
+}
+
+impl Ownerless {
+    /// As a result has it; nothing if no agent was lost.
+    fn told(&self) -> Option<LostAgentsAccount> {
+        let Ownerless { agents, acknowledged, records, .. } = self.clone();
+        (!agents.is_empty()).then_some(LostAgentsAccount { agents, acknowledged, records })
+    }
+}
+
 impl Accounting {
     /// Nothing was written yet. `fresh`: no record was there before.
     pub fn new(fresh: bool) -> Self {
@@ -97,12 +118,27 @@ impl Accounting {
         self.before = if self.indeterminate == 0 { Unclear::default() } else { count() };
     }
 
-    /// All records were read back, `how` in words, which gave `measure`.
+    /// Nobody is left who could read the records back.
+    pub fn unread(&self, context: &StoreContext, ownerless: &Ownerless) -> WriteAccount {
+        WriteAccount {
+            acknowledged: self.acknowledged,
+            failed: self.failed,
+            indeterminate: self.indeterminate,
+            exact: self.exact && !context.fields_apart,
+            unknown: ownerless.records,
+            how: "(every agent was lost)".to_owned(),
+            of_lost: ownerless.told(),
+            ..WriteAccount::default()
+        }
+    }
+
+    /// All records were read back, `how` in words, which gave `measure`; but for those that are `ownerless`.
     pub fn account(
         &self,
         context: &StoreContext,
         measure: &PhaseMeasure,
         how: &str,
+        ownerless: &Ownerless,
     ) -> WriteAccount {
         let (tally, old, unread) = (&measure.tally, measure.old, measure.unread);
         // Examples: what is counted comes from the counts.
@@ -114,26 +150,29 @@ impl Accounting {
             indeterminate: self.indeterminate,
             exact: self.exact && !context.fields_apart,
             lost: old.lost,
-            recovered: self.recovered(tally, unread),
+            recovered: self.recovered(tally, unread, ownerless),
             resurrected: tally.of(AnomalyKind::Resurrected),
             corrupt: tally.of(AnomalyKind::Corrupt),
             phantom: tally.of(AnomalyKind::Phantom),
             late: old.late,
-            unknown: tally.unknown + tally.other_run + unread + old.unread,
+            unknown: tally.unknown + tally.other_run + unread + old.unread + ownerless.records,
             read: tally.records,
             anomalies: tally.anomalies,
             how: settled(how, context),
             examples: spread(&lost).map(|anomaly| self.history(context, anomaly)).collect(),
             copies: None,
             inserts: None,
+            of_lost: ownerless.told(),
         }
     }
 
     /// Records without an acknowledged write that held one all the same. What was not answered may be
     /// one of them, and is not counted.
-    fn recovered(&self, tally: &Tally, unread: u64) -> u64 {
-        let missing = tally.early + tally.legal_misses.saturating_sub(self.before.empty);
-        self.before.unclear.saturating_sub(missing + unread)
+    fn recovered(&self, tally: &Tally, unread: u64, ownerless: &Ownerless) -> u64 {
+        let Unclear { unclear, empty } = self.before;
+        let empty = empty.saturating_sub(ownerless.before.empty);
+        let missing = tally.early + tally.legal_misses.saturating_sub(empty);
+        unclear.saturating_sub(missing + unread + ownerless.before.unclear)
     }
 
     fn history(&self, context: &StoreContext, anomaly: &Anomaly) -> LostWrite {
@@ -247,8 +286,14 @@ mod tests {
         assert_eq!((accounting.before.unclear, accounting.before.empty), (3, 12));
         // Of the three one is not there; nothing is where nothing was written.
         let tally = Tally { early: 1, legal_misses: 12, ..Tally::default() };
-        assert_eq!(accounting.recovered(&tally, 0), 2);
-        assert_eq!(accounting.recovered(&tally, 1), 1, "one was not answered");
+        let all_there = Ownerless::default();
+        assert_eq!(accounting.recovered(&tally, 0, &all_there), 2);
+        assert_eq!(accounting.recovered(&tally, 1, &all_there), 1, "one was not answered");
+        // Of another agent, which counted three and was lost before it read them, nothing is recovered.
+        accounting.before.add(Unclear { unclear: 3, empty: 5 });
+        let before = Unclear { unclear: 3, empty: 5 };
+        let lost = Ownerless { records: 9, before, ..Ownerless::default() };
+        assert_eq!(accounting.recovered(&tally, 0, &lost), 2);
     }
 
     /// Of `standard-2` what is killed and what is cut off only inserts, and so is seen whole; what mixes, deletes or begins

@@ -1,11 +1,13 @@
 //! `kvdyno report` and `kvdyno merge`: results shown again and brought together.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verdict::Level;
 use kvdyno_report::folder::{ResultFolder, write_report, write_trials_page};
+use kvdyno_report::joined::JoinedTimeline;
 use kvdyno_report::result::{
     self, Absent, LinearizabilityAnswer, RESULT_FILE, RunResult, Status, StoreRun,
 };
@@ -25,7 +27,7 @@ pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
         return Err(Failure::usage("-o takes one result; leave it out for several"));
     }
     for path in &arguments.results {
-        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        let folder = folder_of(path);
         let to = arguments.output.clone().unwrap_or_else(|| folder.join("report.html"));
         match path.is_dir() && !path.join(RESULT_FILE).is_file() {
             true => report_trials(path, &to)?,
@@ -34,6 +36,11 @@ pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
         say!("Report: {}", to.display());
     }
     Ok(Exit::Done)
+}
+
+/// Where the other files of a result are that is named by its folder or its file.
+fn folder_of(path: &Path) -> &Path {
+    if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) }
 }
 
 fn report_one(path: &Path, folder: &Path, to: &Path) -> Result<(), Failure> {
@@ -77,16 +84,18 @@ fn write(to: &Path, text: &str) -> Result<(), Failure> {
 /// [`Failure`] if a part cannot be read, the parts do not belong together, or one is missing.
 pub fn merge(arguments: &MergeArguments) -> Result<Exit, Failure> {
     let parts: Result<Vec<RunResult>, _> = arguments.results.iter().map(RunResult::load).collect();
-    let merged =
-        result::merge(&parts.map_err(Failure::usage)?, Absent::Refuse).map_err(Failure::usage)?;
-    let now = std::time::SystemTime::now();
-    let folder = ResultFolder::create(
-        arguments.out.as_deref(),
-        &format!("{}-merged", merged.suite.name),
-        now,
-    )
-    .map_err(Failure::usage)?;
+    let parts = parts.map_err(Failure::usage)?;
+    let merged = result::merge(&parts, Absent::Refuse).map_err(Failure::usage)?;
+    let name = format!("{}-merged", merged.suite.name);
+    // Times of the merged timeline count from then.
+    let began = merged.started_at().unwrap_or_else(SystemTime::now);
+    let mut folder =
+        ResultFolder::create(arguments.out.as_deref(), &name, began).map_err(Failure::usage)?;
     folder.save(&merged).map_err(Failure::internal)?;
+    let folders = arguments.results.iter().map(|path| folder_of(path));
+    for joined in JoinedTimeline::of(folders.zip(&parts), &merged) {
+        folder.append(&merged, &joined).map_err(Failure::internal)?;
+    }
     let report = folder.write_report(&merged).map_err(Failure::internal)?;
     say_styled!(terminal::render(&merged, style_of_terminal(false)).map_err(Failure::usage)?);
     say!("Report: {}", report.display());

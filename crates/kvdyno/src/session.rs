@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Ran, StoreContext, supports};
+use kvdyno_core::measure::StopReason;
 use kvdyno_core::store::{Consistency, Durability, Profile, Threading};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Extent, Reason, judge_run};
@@ -76,6 +77,8 @@ pub struct Session<'a> {
     not_back: BTreeMap<String, String>,
     /// Who carries the load, if not this process.
     fleet: Option<FleetInUse>,
+    /// Lost agents that the verdict has.
+    lost_told: usize,
     /// Records are read back, at the strongest level of reads.
     reads_back: bool,
 }
@@ -113,6 +116,7 @@ impl<'a> Session<'a> {
         };
         Ok(Session {
             fleet,
+            lost_told: 0,
             reads_back: false,
             options,
             store,
@@ -202,12 +206,26 @@ impl<'a> Session<'a> {
         if !self.calibrate(phase) {
             return;
         }
-        let Some(outcome) = self.phase(phase, output) else { return };
-        if phase.read_back && self.options.verify && self.status == Status::Complete {
-            self.read_back(phase, Some(outcome), output);
-        } else {
+        let outcome = self.phase(phase, output);
+        if self.is_to_read_back(phase) {
+            self.read_back(phase, outcome, output);
+        } else if let Some(outcome) = outcome {
             self.close(&outcome, output);
         }
+    }
+
+    /// Records are read back after this phase: the suite asks for it here. Or it does later, and an agent was lost, so
+    /// that nothing later comes.
+    fn is_to_read_back(&self, phase: &PhasePlan) -> bool {
+        let later = &self.options.plan.phases[usize::from(phase.index)..];
+        let asked = match &self.status {
+            Status::Complete => phase.read_back,
+            Status::Failed { .. } if self.has_lost_agents() => {
+                !self.ran.is_empty() && later.iter().any(|phase| phase.read_back)
+            }
+            _ => false,
+        };
+        asked && self.options.verify
     }
 
     /// Number of the next phase that the plan does not have.
@@ -244,13 +262,14 @@ impl<'a> Session<'a> {
 
     /// Reads every record back, accounts for every write so far, and closes both phases. After faults the
     /// store first gets time to answer again. The account is kept with what was read back; of a search,
-    /// which is no phase by itself, with the reading.
+    /// which is no phase by itself, with the reading. Where an agent was lost the others read what is theirs.
     fn read_back(&mut self, phase: &PhasePlan, mut before: Option<PhaseOutcome>, output: &Output) {
         let nodes = self.testbed.as_ref().map_or(0, |testbed| testbed.nodes.len());
         // Where no node is left, nobody will answer.
         if !phase.faults.is_empty() && (nodes == 0 || self.not_back.len() < nodes) {
             self.origin.wait(&self.context, self.records);
         }
+        let status = self.status.clone();
         self.count_unclear();
         // First each copy as it is: a read at a strong level would repair what it finds.
         let copies = replicas::compare(&self.store, &self.context, self.records, &self.testbed);
@@ -267,16 +286,29 @@ impl<'a> Session<'a> {
         let mut reading = self.phase(&pass, output);
         self.reads_back = false;
         self.store = usual;
-        if let Some(reading) = &mut reading
-            && self.status == Status::Complete
-        {
-            let account = self.accounting.account(&self.context, &reading.measure, &how);
-            let lost = reading.measure.old.lost_inserts;
-            let inserts = inserted.map(|(acknowledged, _)| InsertAccount { acknowledged, lost });
-            let writes = Some(WriteAccount { copies, inserts, ..account });
-            before.as_mut().unwrap_or(reading).writes = writes;
+        let ownerless = self.ownerless();
+        let account = match &reading {
+            Some(PhaseOutcome { measure, .. }) if has_read_all(measure.stopped) => {
+                Some(self.accounting.account(&self.context, measure, &how, &ownerless))
+            }
+            None if ownerless.records == self.records => {
+                Some(self.accounting.unread(&self.context, &ownerless))
+            }
+            _ => None,
+        };
+        // What a lost agent has inserted nobody has looked at.
+        let looked_at = inserted.zip(reading.as_ref()).filter(|_| !self.has_lost_agents());
+        let inserts = looked_at.map(|((acknowledged, _), reading)| {
+            InsertAccount { acknowledged, lost: reading.measure.old.lost_inserts }
+        });
+        if let Some(phase) = before.as_mut().or(reading.as_mut()) {
+            phase.writes = account.map(|account| WriteAccount { copies, inserts, ..account });
         }
         self.context.profile = promised;
+        if status != Status::Complete && self.status != Status::Interrupted {
+            // What ended the run before is what is to be told.
+            self.status = status;
+        }
         for outcome in before.iter().chain(&reading) {
             self.close(outcome, output);
         }
@@ -331,6 +363,11 @@ impl<'a> Session<'a> {
         events.tell(Event::Judged { claims });
         exit
     }
+}
+
+/// A reading back that ended so has asked for every record that somebody is left to read.
+fn has_read_all(stopped: StopReason) -> bool {
+    matches!(stopped, StopReason::Requests | StopReason::Duration)
 }
 
 /// What all phases of a run have in common, but for the ledger.

@@ -10,6 +10,11 @@ use support::{Bench, Outcome, number_at};
 
 /// Inserts and reads at a fixed rate; `fault` befalls them.
 fn run(testbed: &str, seconds: u32, fault: &str) -> Outcome {
+    run_by(testbed, seconds, fault, &[])
+}
+
+/// The same, with more words of the command.
+fn run_by(testbed: &str, seconds: u32, fault: &str, more: &[&str]) -> Outcome {
     let suite = Suite::of(2_000)
         .set("clients", 8)
         .load()
@@ -23,7 +28,7 @@ fn run(testbed: &str, seconds: u32, fault: &str) -> Outcome {
         .phase_claim("it goes on", "unavailable < 15s");
     let bench = Bench::new();
     let suite = bench.suite(&suite);
-    bench.run(&["run", &suite, "--testbed", testbed, "--quiet"])
+    bench.run(&[&["run", &suite, "--testbed", testbed, "--quiet"], more].concat())
 }
 
 fn told(run: &Outcome) -> String {
@@ -203,11 +208,22 @@ fn only_the_killed_node_lacks_any(copies: &Value, killed: &str) {
     }
 }
 
+/// Two agents carry the load, each its own records, and each reads its own back.
 #[cfg(feature = "cassandra")]
 #[test]
-fn cassandra_at_quorum_loses_nothing_and_fails_no_more_than_was_in_flight() {
+fn cassandra_at_quorum_loses_nothing_of_two_agents_and_fails_no_more_than_was_in_flight() {
     let fault = "do = \"kill\"\nnode = 2\nat = \"4s\"\nrepair = \"30s\"";
-    let run = run("cassandra:3?memory=256MiB", 12, fault);
+    let run = run_by("cassandra:3?memory=256MiB", 12, fault, &["--agents", "local:2"]);
+    for name in ["load", "mix", "mix:read-back"] {
+        let phase = run.phase(name);
+        let agents = phase["agents"].as_array().unwrap();
+        assert!(agents.iter().all(|agent| agent["lost"].is_null()), "{agents:?}");
+        assert!(agents.iter().all(|agent| agent["share"].as_f64() > Some(0.3)), "{agents:?}");
+        let operations = agents.iter().map(|agent| number_at(agent, "operations")).sum::<u64>();
+        assert_eq!((agents.len(), operations), (2, number_at(phase, "started_operations")));
+        let tally = &phase["tally"];
+        assert_eq!((&tally["judged"], &tally["unknown"]), (&tally["reads"], &0.into()), "{name}");
+    }
     let writes = writes(&run);
     assert!(writes["how"].as_str().unwrap().starts_with("at level all"), "{}", told(&run));
     let copies = replicas_compared(&run, 3);

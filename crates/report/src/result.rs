@@ -33,7 +33,7 @@ use kvdyno_core::workload::{Dataset, Part};
 use serde::{Deserialize, Serialize};
 
 pub use account::{
-    BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, InsertAccount, LOST_SHOWN,
+    BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, InsertAccount, LOST_SHOWN, LostAgentsAccount,
     LostWrite, Recovery, SideAccount, StaleAccount, StretchResult, Unavailable, WriteAccount,
 };
 pub use agent::AgentResult;
@@ -435,6 +435,12 @@ impl RunResult {
             cost: None,
             runs: Vec::new(),
         }
+    }
+
+    /// Moment when the run began.
+    #[must_use]
+    pub fn started_at(&self) -> Option<SystemTime> {
+        humantime::parse_rfc3339(&self.started).ok()
     }
 }
 

@@ -231,7 +231,10 @@ impl Watch {
                 }
                 Ok(Report::Lost(worker)) => {
                     self.lost.push(worker);
-                    self.stop(job, now(), StopReason::AgentLost);
+                    // What the others read back is wanted all the more.
+                    if !job.plan.reads_back() {
+                        self.stop(job, now(), StopReason::AgentLost);
+                    }
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,

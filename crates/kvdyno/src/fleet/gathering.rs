@@ -45,6 +45,8 @@ pub struct Fleet {
     pub members: Vec<Member>,
     /// What is heard, and from which of them.
     pub inbox: Receiver<(usize, AgentNews)>,
+    /// Where one is lost the others go on: they read their own records back.
+    pub goes_on: bool,
     count: u32,
     /// Where they join, HOST:PORT.
     address: String,
@@ -81,7 +83,8 @@ impl Fleet {
         let thread = thread.spawn(serving).map_err(Failure::internal)?;
         let (members, children, ends) = (Vec::new(), Vec::new(), Vec::new());
         let door = Some((over, thread));
-        Ok(Fleet { members, inbox, count, address, children, ends, door })
+        let goes_on = false;
+        Ok(Fleet { members, inbox, goes_on, count, address, children, ends, door })
     }
 
     /// Where they join, HOST:PORT.

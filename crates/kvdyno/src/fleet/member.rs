@@ -15,6 +15,7 @@ use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
 use super::unlike::AgentCourse;
 use super::wire::Sending;
+use crate::account::Unclear;
 
 /// See the top of the file.
 pub struct Member {
@@ -28,6 +29,10 @@ pub struct Member {
     pub clock: Offsets,
     /// Of the phase that runs, or ran last.
     pub phase: MemberPhase,
+    /// Writes that were acknowledged to it in phases that are over.
+    pub acknowledged: u64,
+    /// How its records stood before they were read back.
+    pub unclear: Unclear,
 }
 
 /// What an agent did in a phase.
@@ -37,12 +42,16 @@ pub struct MemberPhase {
     pub moved: Moved,
     /// How far its clocks were off before the phase; intervals are those of then.
     pub clock: Offsets,
+    /// Records are read back.
+    pub reads_back: bool,
     /// Which of its workers have ended.
     pub ended: Vec<bool>,
     /// All of its workers have, and it has said when it stood still.
     pub loaded: bool,
     /// What its workers found, by the conductor's clock.
     pub findings: Findings,
+    /// Acknowledged writes that each of its workers has told of, interval by interval.
+    written: Vec<u64>,
     operations: u64,
     succeeded: u64,
     latencies: Option<Histogram<u64>>,
@@ -58,7 +67,20 @@ impl Member {
     /// An agent that has said who it is.
     pub fn new(name: String, hello: Hello, sending: Sending) -> Member {
         let (lost, phase) = (None, MemberPhase::default());
-        Member { name, hello, sending, lost, clock: Offsets::UNKNOWN, phase }
+        let (clock, acknowledged, unclear) = (Offsets::UNKNOWN, 0, Unclear::default());
+        Member { name, hello, sending, lost, clock, phase, acknowledged, unclear }
+    }
+
+    /// A phase is prepared: nothing is known of it yet.
+    pub fn make_ready(&mut self, reads_back: bool) {
+        let loaded = !self.is_there();
+        self.phase = MemberPhase { reads_back, loaded, ..MemberPhase::default() };
+    }
+
+    /// A phase is to begin that it carries with so many workers, numbered from `moved` on.
+    pub fn take_part(&mut self, moved: Moved, workers: usize) {
+        (self.phase.moved, self.phase.clock) = (moved, self.clock);
+        (self.phase.ended, self.phase.written) = (vec![false; workers], vec![0; workers]);
     }
 
     /// It can be given orders.
@@ -94,7 +116,10 @@ impl Member {
             return;
         }
         phase.course.reach(batch.interval);
-        for (_, measure) in &batch.series {
+        for (series, measure) in &batch.series {
+            if !series.kind.read_only() {
+                phase.written[batch.worker] += measure.records;
+            }
             phase.operations += measure.completed();
             phase.succeeded += measure.ok;
             if let Some(latencies) = measure.response.as_ref().or(measure.service.as_ref()) {
@@ -128,18 +153,22 @@ impl Member {
     /// Nothing more will be heard of it.
     pub fn lose(&mut self, why: &str, voice: &TeamVoice) {
         self.lost.get_or_insert_with(|| why.to_owned());
-        for (worker, ended) in self.phase.ended.iter_mut().enumerate() {
+        let phase = &mut self.phase;
+        for (worker, ended) in phase.ended.iter_mut().enumerate() {
             if !std::mem::replace(ended, true) {
-                voice.lost(self.phase.moved.first_worker + worker);
+                // What it would have counted itself is known from its intervals, as far as these came.
+                phase.findings.tally.writes_acknowledged += phase.written[worker];
+                voice.lost(phase.moved.first_worker + worker);
             }
         }
-        self.phase.loaded = true;
+        phase.loaded = true;
     }
 
     /// By how much its clocks were off otherwise than before the phase, at most, as far as that is known: from
     /// before the phase to after it, ns.
     pub fn clock_uncertainty(&self) -> Nanos {
-        self.phase.clock.until(self.clock)
+        // Nothing of a phase in which it took no part is told by its clock.
+        if self.phase.ended.is_empty() { 0 } else { self.phase.clock.until(self.clock) }
     }
 
     /// Its row in a phase of `all` operations that took `seconds`.
@@ -191,6 +220,12 @@ pub fn name_limit(members: &[Member], reason: &mut Reason) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use kvdyno_core::load::Team;
+    use kvdyno_core::measure::{KindMeasure, Series};
+    use kvdyno_core::workload::Kind;
+
     use super::*;
 
     fn member(number: usize, first_worker: usize, workers: usize) -> Member {
@@ -202,9 +237,35 @@ mod tests {
             process: 1,
         };
         let mut member = Member::new(format!("agent-{number}"), hello, Sending::new().0);
-        member.phase.moved.first_worker = first_worker;
-        member.phase.ended = vec![true; workers];
+        member.take_part(Moved { first_worker, clock: 0 }, workers);
         member
+    }
+
+    #[test]
+    fn what_a_lost_agent_was_told_of_its_writes_is_kept() {
+        let series = |kind, records| {
+            let measure = KindMeasure { ok: records, records, ..KindMeasure::default() };
+            (Series { group: 0, kind }, measure)
+        };
+        let batch = |worker, interval| Batch {
+            worker,
+            interval,
+            over: false,
+            started: 0,
+            offered: 0,
+            last_end: 1,
+            in_store: 0,
+            series: vec![series(Kind::Update, 10), series(Kind::Get, 40), series(Kind::Insert, 1)],
+            slots: Vec::new(),
+        };
+        let (mut member, (voice, _team)) = (member(1, 0, 2), Team::new(2, 0, SystemTime::now()));
+        for (worker, interval) in [(0, 0), (0, 1), (1, 0)] {
+            member.batch(batch(worker, interval), &voice);
+        }
+        member.lose("killed", &voice);
+        member.lose("killed again", &voice);
+        assert_eq!(member.phase.findings.tally.writes_acknowledged, 33);
+        assert_eq!(member.lost.as_deref(), Some("killed"));
     }
 
     #[test]

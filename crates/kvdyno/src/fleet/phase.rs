@@ -7,18 +7,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use kvdyno_core::load::{Interrupt, Job, LoadError, LookedAgain, Moved, Observer, Team, TeamVoice};
-use kvdyno_core::measure::{Nanos, PhaseMeasure, Stalls, StopReason, now};
+use kvdyno_core::measure::{Nanos, OldRecords, PhaseMeasure, Stalls, StopReason, now};
 use kvdyno_core::verdict::Reason;
-use kvdyno_core::workload::PhasePlan;
+use kvdyno_core::verify::AnomalyKind;
+use kvdyno_core::workload::{Ownership, PhasePlan};
 use kvdyno_report::result::AgentResult;
 
 use super::gathering::{AgentNews, Fleet};
-use super::member::{Member, MemberPhase, name_limit};
+use super::member::{Member, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::share::{check, share_of};
 use super::unlike::{Unlike, unlike};
 use super::wire::SILENCE;
-use crate::account::Unclear;
+use crate::account::{Ownerless, Unclear};
 use crate::exit::Failure;
 
 /// How long agents may take to connect to a store, or to get their workers ready.
@@ -38,6 +39,7 @@ impl Fleet {
         interrupt: &Interrupt,
         opening: impl Fn(u32) -> Opening,
     ) -> Result<(), Failure> {
+        self.goes_on = false;
         let mut hash = String::new();
         for (index, member) in (0..).zip(&self.members) {
             let opening = opening(index);
@@ -50,7 +52,10 @@ impl Fleet {
             Told::Failed(why) => Err(why),
             _ => Ok(None),
         });
-        opened.map(|_| ()).map_err(Failure::unavailable)
+        opened.map(|_| ()).map_err(|why| match self.lost().is_empty() {
+            true => Failure::unavailable(why),
+            false => Failure::of_load("", &LoadError::Agents(why)),
+        })
     }
 
     /// The store is done with.
@@ -63,6 +68,28 @@ impl Fleet {
         self.members.len() as u32
     }
 
+    /// What cannot be told of the records 0..`records`, whose reading back is over, for agents were lost;
+    /// `None` if none was.
+    pub fn ownerless(&self, records: u64) -> Option<Ownerless> {
+        let count = self.count();
+        let mut ownerless = Ownerless::default();
+        for (index, member) in (0..).zip(&self.members).filter(|(_, member)| !member.is_there()) {
+            let own = Ownership { index, count }.own(records).count() as u64;
+            // It may have been lost when it had told what it had read.
+            let read = match member.phase.reads_back {
+                true => member.phase.findings.tally.records,
+                false => 0,
+            };
+            ownerless.agents.push(member.name.clone());
+            ownerless.acknowledged += member.acknowledged;
+            if own > read {
+                ownerless.records += own - read;
+                ownerless.before.add(member.unclear);
+            }
+        }
+        (!ownerless.agents.is_empty()).then_some(ownerless)
+    }
+
     /// Those that were lost, with why.
     pub fn lost(&self) -> Vec<String> {
         let lost = self
@@ -72,7 +99,8 @@ impl Fleet {
         lost.collect()
     }
 
-    /// Carries the load of a phase; `job` is the whole of it. What looked wrong is still to be read again.
+    /// Carries the load of a phase; `job` is the whole of it. What looked wrong is still to be read again. Where an
+    /// agent is lost there is no load, but the others read their own records back.
     ///
     /// # Errors
     /// [`LoadError`] if it could not begin.
@@ -85,10 +113,11 @@ impl Fleet {
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError> {
         check(phase, self.count()).map_err(LoadError::Agents)?;
-        self.members.iter_mut().for_each(|member| member.phase = MemberPhase::default());
+        self.goes_on = reads_back;
+        self.members.iter_mut().for_each(|member| member.make_ready(reads_back));
         self.set_clocks(interrupt).map_err(LoadError::Agents)?;
         let count = self.count();
-        for (index, member) in (0..).zip(&self.members) {
+        for (index, member) in (0..).zip(&self.members).filter(|(_, member)| member.is_there()) {
             let phase = share_of(phase, index, count);
             member.order(&AgentOrder::Prepare(Box::new(Preparing { phase, reads_back })));
         }
@@ -106,12 +135,11 @@ impl Fleet {
         let started_at = SystemTime::now() + ahead;
         let mut first_worker = 0;
         for (member, workers) in self.members.iter_mut().zip(ready) {
+            let Some(workers) = workers else { continue };
             let there = member.clock.own.there(start);
             member.order(&AgentOrder::StartAt(there));
             let clock = start.wrapping_sub(there) as i64;
-            member.phase.moved = Moved { first_worker, clock };
-            member.phase.clock = member.clock;
-            member.phase.ended = vec![false; workers];
+            member.take_part(Moved { first_worker, clock }, workers);
             first_worker += workers;
         }
         let (voice, team) = Team::new(first_worker, start, started_at);
@@ -130,7 +158,7 @@ impl Fleet {
     ) -> PhaseMeasure {
         let over = AtomicBool::new(false);
         let (stalls, told) = channel();
-        let count = self.members.len();
+        let count = self.members.iter().filter(|member| member.is_there()).count();
         std::thread::scope(|scope| {
             // Nobody changes a rate before the team begins.
             let planned = job.changes().iter().map(Vec::len).collect();
@@ -152,8 +180,9 @@ impl Fleet {
             match self.inbox.recv_timeout(LOOK) {
                 Ok((number, AgentNews::Says(Told::LookedAgain(again)))) => {
                     if std::mem::take(&mut waiting[number]) {
-                        let mut again = *again;
-                        self.members[number].phase.moved.findings(&mut again.findings);
+                        let (mut again, member) = (*again, &mut self.members[number]);
+                        member.phase.moved.findings(&mut again.findings);
+                        member.acknowledged += again.findings.tally.writes_acknowledged;
                         all.add(again);
                     }
                 }
@@ -170,8 +199,13 @@ impl Fleet {
         }
         // Of an agent that is lost there is what its workers had found by the end of the load.
         for member in self.members.iter_mut().filter(|member| !member.is_there()) {
-            let findings = std::mem::take(&mut member.phase.findings);
-            all.add(LookedAgain { findings, ..LookedAgain::default() });
+            let findings = member.phase.findings.clone();
+            member.acknowledged += findings.tally.writes_acknowledged;
+            // Whether a record that was old at first came right nobody knows.
+            let old =
+                if member.phase.reads_back { findings.tally.of(AnomalyKind::Stale) } else { 0 };
+            let old = OldRecords { unread: old, ..OldRecords::default() };
+            all.add(LookedAgain { findings, old, ..LookedAgain::default() });
         }
         all.enter(measure);
         if measure.unread + measure.tally.not_read_again > 0 && interrupt.is_raised() {
@@ -181,6 +215,7 @@ impl Fleet {
 
     /// Asks the agents how the records stand before they are read back.
     pub fn count_unclear(&mut self, records: u64, interrupt: &Interrupt) -> Unclear {
+        self.goes_on = true;
         let order = AgentOrder::CountUnclear { records };
         self.members.iter().for_each(|member| member.order(&order));
         let counted = self.hear_all(CONNECTING, interrupt, |_, told| match told {
@@ -188,7 +223,10 @@ impl Fleet {
             _ => Ok(None),
         });
         let mut all = Unclear::default();
-        counted.unwrap_or_default().into_iter().for_each(|unclear| all.add(unclear));
+        for (member, counted) in self.members.iter_mut().zip(counted.unwrap_or_default()) {
+            member.unclear = counted.unwrap_or_default();
+            all.add(member.unclear);
+        }
         all
     }
 
@@ -212,39 +250,48 @@ impl Fleet {
         name_limit(&self.members, reason);
     }
 
-    /// Waits until every agent has said something that `take` takes.
+    /// Waits until every agent that is there has said something that `take` takes: what that was, of each.
     fn hear_all<T>(
         &mut self,
         patience: Duration,
         interrupt: &Interrupt,
         mut take: impl FnMut(usize, Told) -> Result<Option<T>, String>,
-    ) -> Result<Vec<T>, String> {
+    ) -> Result<Vec<Option<T>>, String> {
         let mut all: Vec<Option<T>> = self.members.iter().map(|_| None).collect();
         let until = Instant::now() + patience;
-        while let Some(silent) = all.iter().position(Option::is_none) {
+        let waits = |all: &[Option<T>], members: &[Member]| {
+            all.iter().zip(members).position(|(told, member)| told.is_none() && member.is_there())
+        };
+        while let Some(silent) = waits(&all, &self.members) {
             let left = until.saturating_duration_since(Instant::now());
             let heard = self.hear(left, interrupt, |from, told| {
                 take(from, told).map(|taken| taken.map(|taken| (from, taken)))
             })?;
             match heard {
                 Some((from, taken)) => all[from] = Some(taken),
+                // One was lost, and maybe it was this one.
+                None if Instant::now() < until => {}
                 None => {
                     let (who, waited) = (self.members[silent].who(), patience.as_secs());
                     return Err(format!("{who} had nothing to say for {waited} s"));
                 }
             }
         }
-        Ok(all.into_iter().flatten().collect())
+        match self.members.iter().any(Member::is_there) {
+            true => Ok(all),
+            false => Err("every agent was lost".to_owned()),
+        }
     }
 
-    /// Waits until an agent has said something that `take` takes; `None` if none has in time.
+    /// Waits until an agent has said something that `take` takes; `None` if none has in time, or where the others go
+    /// on without it if one was lost.
     fn hear<T>(
         &mut self,
         patience: Duration,
         interrupt: &Interrupt,
         mut take: impl FnMut(usize, Told) -> Result<Option<T>, String>,
     ) -> Result<Option<T>, String> {
-        if let Some(lost) = self.lost().into_iter().next() {
+        if let Some(lost) = self.lost().into_iter().next().filter(|_| !self.goes_on) {
             return Err(lost);
         }
         let until = Instant::now() + patience;
@@ -260,7 +307,10 @@ impl Fleet {
                 }
                 Ok((number, AgentNews::Gone(why))) => {
                     self.lose(number, &why);
-                    return Err(format!("{}: {why}", self.members[number].who()));
+                    return match self.goes_on {
+                        true => Ok(None),
+                        false => Err(format!("{}: {why}", self.members[number].who())),
+                    };
                 }
                 Ok((_, AgentNews::Joined(..))) => {}
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
@@ -277,8 +327,10 @@ impl Fleet {
 
     /// An agent is lost while nothing is measured.
     pub(super) fn lose(&mut self, number: usize, why: &str) {
-        self.members[number].lost.get_or_insert_with(|| why.to_owned());
-        warn_user!("kvdyno: lost {}: {why}", self.members[number].who());
+        if self.members[number].is_there() {
+            self.members[number].lost = Some(why.to_owned());
+            warn_user!("kvdyno: lost {}: {why}", self.members[number].who());
+        }
     }
 }
 
@@ -350,8 +402,10 @@ impl Relay<'_> {
                         member.who()
                     );
                 }
+                if !member.phase.loaded {
+                    let _ = self.stalls.send(Stalls::default());
+                }
                 member.lose(&why, &self.voice);
-                let _ = self.stalls.send(Stalls::default());
             }
             AgentNews::Says(_) | AgentNews::Joined(..) => {}
         }

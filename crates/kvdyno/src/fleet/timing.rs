@@ -52,10 +52,11 @@ impl Fleet {
         if interrupt.is_raised() {
             return Err("the user stopped the run".to_owned());
         }
-        if let Some(lost) = self.lost().into_iter().next() {
+        if let Some(lost) = self.lost().into_iter().next().filter(|_| !self.goes_on) {
             return Err(lost);
         }
-        let silent = self.members.iter().find(|member| member.clock == Offsets::UNKNOWN);
+        let mut there = self.members.iter().filter(|member| member.is_there());
+        let silent = there.find(|member| member.clock == Offsets::UNKNOWN);
         silent.map_or(Ok(()), |silent| Err(format!("{} does not tell its time", silent.who())))
     }
 
@@ -66,7 +67,8 @@ impl Fleet {
 
     /// How long an order takes to reach every agent, at most: no longer than an answer took both ways.
     pub fn longest_way(&self) -> Duration {
-        let ways = self.members.iter().map(|member| member.clock.own.uncertainty);
+        let there = self.members.iter().filter(|member| member.is_there());
+        let ways = there.map(|member| member.clock.own.uncertainty);
         Duration::from_nanos(ways.max().unwrap_or(0).saturating_mul(2))
     }
 

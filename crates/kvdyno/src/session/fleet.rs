@@ -7,7 +7,7 @@ use kvdyno_core::workload::{Ownership, PhasePlan};
 use std::sync::Arc;
 
 use super::Session;
-use crate::account::Unclear;
+use crate::account::{Ownerless, Unclear};
 use crate::existing::Existing;
 use crate::exit::Failure;
 use crate::fleet::{FleetInUse, Fleets, Opening, hash};
@@ -105,10 +105,24 @@ impl Session<'_> {
         }
     }
 
-    /// Agents that were lost, if any was.
-    pub(super) fn agents_lost(&self) -> Option<Reason> {
-        let fleet = self.fleet.as_ref()?.lock();
-        let agents = fleet.lost();
-        (!agents.is_empty()).then(|| Reason::AgentLost { agents, of: fleet.count().into() })
+    /// Whether an agent was lost.
+    pub(super) fn has_lost_agents(&self) -> bool {
+        self.fleet.as_ref().is_some_and(|fleet| !fleet.lock().lost().is_empty())
+    }
+
+    /// Agents that were lost, if any was since this was asked last.
+    pub(super) fn agents_lost(&mut self) -> Option<Reason> {
+        let (agents, of) = {
+            let fleet = self.fleet.as_ref()?.lock();
+            (fleet.lost(), fleet.count())
+        };
+        let told = std::mem::replace(&mut self.lost_told, agents.len());
+        (agents.len() > told).then(|| Reason::AgentLost { agents, of: of.into() })
+    }
+
+    /// What nobody can tell of the records, for their agents were lost.
+    pub(super) fn ownerless(&self) -> Ownerless {
+        let fleet = self.fleet.as_ref();
+        fleet.and_then(|fleet| fleet.lock().ownerless(self.records)).unwrap_or_default()
     }
 }

@@ -37,8 +37,8 @@ impl Session<'_> {
         let mut outcome = match self.load(phase, output) {
             Ok(outcome) => outcome,
             Err(error) => {
-                self.reasons
-                    .extend(self.agents_lost().map(|lost| (phase.name.clone(), vec![lost])));
+                let lost = self.agents_lost();
+                self.reasons.extend(lost.map(|lost| (phase.name.clone(), vec![lost])));
                 let failure = self.failure_of(phase, &error);
                 self.exit = self.exit.worse(failure.exit);
                 self.status = match self.fleet.is_some() && self.context.interrupt.is_raised() {
@@ -63,6 +63,16 @@ impl Session<'_> {
                 }
                 _ => Exit::Unavailable,
             });
+        }
+        if self.status == Status::Complete && self.has_lost_agents() {
+            self.exit = self.exit.worse(Exit::Undecided);
+            self.status = Status::Failed {
+                message: format!(
+                    "an agent was lost when the load of phase {} was over; the run ends there, and what was \
+                     measured is kept",
+                    phase.name
+                ),
+            };
         }
         self.crowded |= measure.tally.other_run > 0;
         if self.is_failure(measure) {

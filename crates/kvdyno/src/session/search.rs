@@ -50,7 +50,7 @@ impl Session<'_> {
             self.rates(order, &phase, first, &mut found, output)
         });
         self.probing = false;
-        if let (Ok(()), true) = (&searched, phase.read_back && self.options.verify) {
+        if self.is_to_read_back(&phase) {
             self.read_back(&phase, None, output);
         }
         if searched.is_ok() && found.carried.is_none() {

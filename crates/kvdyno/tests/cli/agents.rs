@@ -143,8 +143,42 @@ pub fn lost_one_of(scratch: &Scratch, folder: &str) -> Value {
     assert!(run["started_operations"].as_u64() > Some(500), "what was measured is kept");
     assert_eq!(run["tally"]["anomalies"], serde_json::json!([0, 0, 0, 0, 0]));
     let agents = run["agents"].as_array().expect("agents");
-    assert_eq!(agents.iter().filter(|agent| !agent["lost"].is_null()).count(), 1);
+    let lost: Vec<&Value> = agents.iter().filter(|agent| !agent["lost"].is_null()).collect();
+    assert_eq!(lost.len(), 1);
+    let writes = account_without(&result, "run", &[&lost[0]["name"]]);
+    let own = number(writes, "of_lost", "records");
+    assert!(writes["read"].as_u64().is_some_and(|read| read.abs_diff(own) <= 1), "{writes}");
     result
+}
+
+fn number(value: &Value, key: &str, inner: &str) -> u64 {
+    value[key][inner].as_u64().unwrap_or_else(|| panic!("no {key}.{inner} in {value}"))
+}
+
+/// The account of the writes after agents of these names were lost in this phase: what was theirs is unknown, never
+/// lost, and the others have read back all else.
+fn account_without<'a>(result: &'a Value, lost_in: &str, names: &[&Value]) -> &'a Value {
+    let run = phase(result, lost_in);
+    let writes = &run["writes"];
+    assert_eq!(writes["of_lost"]["agents"], serde_json::json!(names), "{writes}");
+    assert_eq!(writes["lost"], 0, "{writes}");
+    let records = number(writes, "of_lost", "records");
+    assert_eq!(writes["unknown"], records, "{writes}");
+    assert_eq!(writes["read"].as_u64().map(|read| read + records), run["records"].as_u64());
+    // The load's are half of them: each agent told of its own when that phase ended.
+    assert!(number(writes, "of_lost", "acknowledged") > 900, "{writes}");
+    assert!(writes["acknowledged"].as_u64() > Some(2_000), "{writes}");
+    let phases = result["runs"][0]["phases"].as_array().expect("phases");
+    let written: u64 = phases.iter().map(written).sum();
+    assert_eq!(writes["acknowledged"], written, "as the phases have it");
+    assert_eq!(result["runs"][0]["status"]["state"], "failed");
+    writes
+}
+
+/// Writes that a phase's rows say were acknowledged.
+fn written(phase: &Value) -> u64 {
+    let series = phase["series"].as_array().expect("series").iter();
+    series.filter(|s| s["kind"] != "get").filter_map(|s| s["records"].as_u64()).sum()
 }
 
 /// Two processes send exactly the requests that one does, about the same keys, each exactly once; every read
@@ -213,6 +247,60 @@ fn an_agent_that_is_killed_makes_the_run_invalid_and_is_named() {
     lost_one(&scratch, conductor);
     assert!(killed.elapsed() < Duration::from_secs(15), "{:?}", killed.elapsed());
     other.wait().expect(0);
+}
+
+#[test]
+fn when_every_agent_is_lost_all_that_was_written_is_unknown() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let (conductor, agents) = under_load(&scratch, &server);
+    agents.iter().for_each(|agent| agent.signal(libc::SIGKILL));
+    conductor.wait().expect(2);
+    let result = scratch.result("r");
+    let mut names: Vec<&Value> = Vec::new();
+    for agent in phase(&result, "run")["agents"].as_array().expect("agents") {
+        assert!(!agent["lost"].is_null(), "{agent}");
+        names.push(&agent["name"]);
+    }
+    let writes = account_without(&result, "run", &names);
+    assert_eq!((&writes["read"], &writes["unknown"]), (&0.into(), &2_000.into()), "{writes}");
+}
+
+/// A server dies and comes again, and while the load goes on an agent is lost: what the other has written is read
+/// back, and none of it is lost.
+#[test]
+fn an_agent_that_is_lost_after_a_fault_leaves_an_account_of_both() {
+    let scratch = Scratch::new();
+    let suite = COUNTED
+        .replace("get = 50, update = 30, insert = 10, get-batch = 10", "get = 50, insert = 50");
+    let suite = suite.replace("requests = 5000", "rate = \"800/s\"\nduration = \"40s\"");
+    let fault = "[[phase.fault]]\ndo = \"kill\"\nnode = \"all\"\nat = \"1s\"\nrepair = \"1s\"\n";
+    scratch.write("faulty.toml", &format!("{suite}{fault}"));
+    let line = "run faulty.toml --testbed redis?persistence=aof-always --agents 2 --listen 127.0.0.1:0 --quiet --out r";
+    let (mut conductor, address, token) = conducting_by(&scratch, line);
+    let [one, other] = [0, 1].map(|_| agent(&scratch, &address, &token));
+    let log = scratch.path("r/timeline.csv");
+    conductor.until("what comes after the repair", || {
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        log.lines().filter(|line| line.contains(",mix,")).count() >= 4
+    });
+    one.signal(libc::SIGKILL);
+    conductor.wait().expect(2);
+    other.wait().expect(0);
+    let result = scratch.result("r");
+    let mix = phase(&result, "mix");
+    assert_eq!(mix["stopped"], "agent-lost");
+    let done: Vec<&Value> =
+        mix["faults"].as_array().expect("faults").iter().map(|f| &f["what"]).collect();
+    assert_eq!(done, ["kill", "start again"], "{}", mix["faults"]);
+    assert!(!mix["account"].as_array().expect("an account").is_empty());
+    let agents = mix["agents"].as_array().expect("agents");
+    let lost = agents.iter().find(|agent| !agent["lost"].is_null()).expect("the lost one");
+    let writes = account_without(&result, "mix", &[&lost["name"]]);
+    assert_eq!(writes["exact"], true, "{writes}");
+    let text = result["runs"][0]["verdict"].to_string();
+    assert!(text.contains("agent-lost") && text.contains("\"level\":\"invalid\""), "{text}");
+    let reading = phase(&result, "mix:read-back");
+    assert_eq!(reading["tally"]["records"], writes["read"]);
 }
 
 #[test]

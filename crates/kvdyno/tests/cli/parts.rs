@@ -33,6 +33,21 @@ fn parts_that_ran_one_after_the_other_are_not_one_load() {
     let apart = reasons.iter().find(|r| r["name"] == "apart").expect("the reason");
     assert_eq!((&apart["level"], &apart["threshold"]), (&"invalid".into(), &0.05.into()));
     assert!(run["phases"][0]["apart"].as_f64().is_some_and(|share| share > 0.9), "{run:#}");
+    // Their timelines are one: what both completed, second by second, the second part behind the first.
+    let offered = |folder: &str| -> Vec<u64> {
+        let text = std::fs::read_to_string(scratch.path(folder).join("timeline.csv")).expect("it");
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().expect("a header");
+        let column = names.iter().position(|name| *name == "offered").expect("the column");
+        lines.filter_map(|cells| cells[column].parse().ok()).collect()
+    };
+    let (one, two, both) = (offered("1"), offered("2"), offered("whole"));
+    assert_eq!(both.iter().sum::<u64>(), one.iter().chain(&two).sum::<u64>(), "{both:?}");
+    assert!(both.len() >= 2, "{one:?} {two:?} {both:?}");
+    let told = run["of_parts"].to_string();
+    assert!(told.contains("part 2: began insert ") && told.contains("not measured"), "{told}");
+    let page = std::fs::read_to_string(scratch.path("whole/report.html")).expect("the report");
+    assert!(page.contains("0/0"), "its timeline is charted");
 }
 
 #[test]

@@ -154,12 +154,16 @@ pub(crate) fn writes_text(writes: &WriteAccount) -> String {
         format!("; of {all} inserts of this phase alone {lost} lost (each loss is seen)")
     });
     let copies = writes.copies.as_ref().map_or(String::new(), |c| format!("; {}", copies_text(c)));
-    format!(
-        "{}{own}; {} records read back {}{copies}",
-        parts.join(", "),
-        count(writes.read),
-        writes.how
-    )
+    let lost = writes.of_lost.as_ref().map_or(String::new(), |lost| {
+        format!(
+            "; lost {}: what became of {} acknowledged writes there is unknown, {} records were not read back",
+            lost.agents.join(", "),
+            count(lost.acknowledged),
+            count(lost.records)
+        )
+    });
+    let (parts, read) = (parts.join(", "), count(writes.read));
+    format!("{parts}{own}{lost}; {read} records read back {}{copies}", writes.how)
 }
 
 /// Whether replicas agree, as a part of a sentence.

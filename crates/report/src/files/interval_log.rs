@@ -57,6 +57,8 @@ impl Measured {
 pub(crate) struct LoggedHistogram {
     pub run: usize,
     pub phase: u16,
+    /// Number of the client group.
+    pub group: u16,
     pub kind: String,
     pub measured: Measured,
     /// Begin of the interval, seconds since the run began.
@@ -116,7 +118,7 @@ fn tag(place: IntervalPlace<'_>, group: u16, kind: &str, measured: Measured) -> 
 
 /// Every histogram of a log in its order, which is that of time; none if it is not there. Broken lines
 /// leave gaps.
-pub(crate) fn read_log(path: &Path) -> impl Iterator<Item = LoggedHistogram> {
+pub(crate) fn read_log(path: &Path) -> impl Iterator<Item = LoggedHistogram> + use<> {
     let mut reader = File::open(path).map(BufReader::new).ok();
     let mut line = Vec::new();
     std::iter::from_fn(move || {
@@ -151,11 +153,11 @@ fn read_line(line: &[u8]) -> Option<LoggedHistogram> {
     let number = |part: &str| Some(part.split_once('-')?.0.to_owned());
     let run = number(parts.next()?)?.parse().ok()?;
     let phase = number(parts.next()?)?.parse().ok()?;
-    let _group = parts.next()?;
+    let group = parts.next()?.parse().ok()?;
     let kind = parts.next()?.to_owned();
     let what = parts.next()?;
     let measured = Measured::ALL.into_iter().find(|m| m.name() == what)?;
     let histogram = histogram_from_text(entry.encoded_histogram()).ok()?;
     let start_s = entry.start_timestamp().as_secs_f64();
-    Some(LoggedHistogram { run, phase, kind, measured, start_s, histogram })
+    Some(LoggedHistogram { run, phase, group, kind, measured, start_s, histogram })
 }

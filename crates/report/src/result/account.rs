@@ -179,6 +179,9 @@ pub struct WriteAccount {
     /// whatever phases before have written over. `None` if it wrote others, too.
     #[serde(default)]
     pub inserts: Option<InsertAccount>,
+    /// Whose writes nobody can account for; `None` if no agent was lost.
+    #[serde(default)]
+    pub of_lost: Option<LostAgentsAccount>,
 }
 
 /// What became of the inserts of one phase.
@@ -199,6 +202,18 @@ impl InsertAccount {
             lost: self.lost.saturating_add(other.lost),
         }
     }
+}
+
+/// Agents that were lost: what became of their writes is unknown. Nobody else knows what their records must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LostAgentsAccount {
+    /// Their names.
+    pub agents: Vec<String>,
+    /// Of [`WriteAccount::acknowledged`], theirs: as far as they had told of them, up to a second before they were lost.
+    pub acknowledged: u64,
+    /// Of [`WriteAccount::unknown`], their records, which were not read back.
+    pub records: u64,
 }
 
 /// Whether replicas agree: every copy of each record was read by itself.
@@ -329,6 +344,7 @@ impl WriteAccount {
             copies,
             anomalies,
             inserts,
+            of_lost,
         } = other;
         for (mine, theirs) in [
             (&mut self.acknowledged, acknowledged),
@@ -354,6 +370,12 @@ impl WriteAccount {
         }
         self.examples.extend(examples.iter().cloned());
         self.examples.truncate(LOST_SHOWN);
+        if let Some(LostAgentsAccount { agents, acknowledged, records }) = of_lost {
+            let mine = self.of_lost.get_or_insert_default();
+            mine.agents.extend(agents.iter().cloned());
+            mine.acknowledged = mine.acknowledged.saturating_add(*acknowledged);
+            mine.records = mine.records.saturating_add(*records);
+        }
         self.copies = match (self.copies, copies.clone()) {
             (Some(mine), Some(theirs)) => Some(mine.and(theirs)),
             (mine, theirs) => mine.or(theirs),

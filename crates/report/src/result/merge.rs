@@ -9,6 +9,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use kvdyno_core::ground::numbers::duration_text;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::Part;
 
@@ -197,6 +198,7 @@ fn whole_run(parts: &[RunResult], number: usize) -> Result<StoreRun, MergeError>
         unite_runs(&mut whole, other, part.part)?;
     }
     whole.of_parts = of_parts;
+    whole.of_parts.extend(not_known(&whole));
     for (index, phase) in whole.phases.iter_mut().enumerate() {
         let of_parts: Vec<_> = parts.iter().map(|p| &p.runs[number].phases[index]).collect();
         phase.apart = phases::apart(&of_parts);
@@ -271,6 +273,23 @@ fn unite_stores(mine: &mut StoreResult, theirs: StoreResult) {
     mine.settings.retain(|setting| settings.contains(setting));
 }
 
+/// What nobody can tell of all parts together.
+fn not_known(whole: &StoreRun) -> Vec<String> {
+    let mut notes = vec![
+        "each part's moments are by its own machine's calendar: how far these are apart was not measured"
+            .to_owned(),
+        "for how long nothing succeeded in any part is not known: each part's own result tells it of its clients"
+            .to_owned(),
+    ];
+    if whole.phases.iter().any(|phase| !phase.faults.is_empty()) {
+        notes.push(
+            "what followed a fault is not known of all parts: each part's own result tells it of its clients"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
 /// What each part has to say for itself: its node, its bottlenecks, its search.
 fn said_by_parts(runs: &[(u32, StoreRun)]) -> Vec<String> {
     let mut said = Vec::new();
@@ -279,7 +298,14 @@ fn said_by_parts(runs: &[(u32, StoreRun)]) -> Vec<String> {
         if !same_url {
             said.push(format!("part {part}: reached the store at {}", run.store.url));
         }
-        for phase in run.phases.iter().filter(|phase| !phase.prepares()) {
+        for (index, phase) in run.phases.iter().enumerate().filter(|(_, p)| !p.prepares()) {
+            let began = runs.iter().map(|(_, run)| run.phases[index].started_at());
+            let late = phase.started_at().zip(began.min().flatten());
+            let late = late.map_or(0, |(began, first)| phases::nanos_between(first, began));
+            if late > 0 {
+                let late = duration_text(late as f64);
+                said.push(format!("part {part}: began {} {late} after the first", phase.label));
+            }
             let limit = phase.limit.as_ref().map(|l| l.text(|pid| format!("process {pid}")));
             said.extend(limit.map(|limit| format!("part {part}: {}: {limit}", phase.label)));
         }

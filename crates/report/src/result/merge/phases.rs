@@ -403,6 +403,6 @@ pub(super) fn set_offsets(whole: &mut RunResult) {
     }
 }
 
-fn nanos_between(start: SystemTime, end: SystemTime) -> u64 {
+pub(super) fn nanos_between(start: SystemTime, end: SystemTime) -> u64 {
     end.duration_since(start).map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -153,9 +153,13 @@ fn nothing_of_one_part_stands_for_all() {
         "part 1: mix 80/20: limited by the client: a thread of kvdyno had work 99 % of the time",
         "part 1: run found 70/s for its own clients",
         "part 2: reached the store at redis://other",
+        "how far these are apart was not measured",
+        "for how long nothing succeeded in any part is not known",
     ] {
         assert!(told.contains(said), "{said}: {told}");
     }
+    assert!(!told.contains("what followed a fault"), "there was none: {told}");
+    assert!(!told.contains("after the first"), "they began at one moment: {told}");
 }
 
 #[test]
@@ -193,6 +197,10 @@ fn moments_of_all_parts_count_from_the_first_begin() {
     // In whatever order they are named.
     for parts in [[&parts[0], &parts[1]], [&parts[1], &parts[0]]] {
         let mut whole = merge(&parts.map(Clone::clone), Absent::Refuse).unwrap();
+        let of_parts = whole.runs[0].of_parts.join("\n");
+        for said in ["part 2: began Mix 80/20 4.00 s after the first", "what followed a fault"] {
+            assert!(of_parts.contains(said), "{of_parts}");
+        }
         let phase = mixed(&mut whole);
         let course = phase.course.as_ref().unwrap();
         let told: Vec<(&str, u64)> = course
