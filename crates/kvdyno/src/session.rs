@@ -291,15 +291,16 @@ impl<'a> Session<'a> {
             Some(PhaseOutcome { measure, .. }) if has_read_all(measure.stopped) => {
                 Some(self.accounting.account(&self.context, measure, &how, &ownerless))
             }
-            None if ownerless.records == self.records => {
+            None if self.has_lost_agents() && ownerless.records == self.records => {
                 Some(self.accounting.unread(&self.context, &ownerless))
             }
             _ => None,
         };
         // What a lost agent has inserted nobody has looked at.
         let looked_at = inserted.zip(reading.as_ref()).filter(|_| !self.has_lost_agents());
-        let inserts = looked_at.map(|((acknowledged, _), reading)| {
-            InsertAccount { acknowledged, lost: reading.measure.old.lost_inserts }
+        let inserts = looked_at.map(|((acknowledged, _), reading)| InsertAccount {
+            acknowledged,
+            lost: reading.measure.old.lost_inserts,
         });
         if let Some(phase) = before.as_mut().or(reading.as_mut()) {
             phase.writes = account.map(|account| WriteAccount { copies, inserts, ..account });

@@ -33,8 +33,9 @@ use kvdyno_core::workload::{Dataset, Part};
 use serde::{Deserialize, Serialize};
 
 pub use account::{
-    BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, InsertAccount, LOST_SHOWN, LostAgentsAccount,
-    LostWrite, Recovery, SideAccount, StaleAccount, StretchResult, Unavailable, WriteAccount,
+    BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, InsertAccount, LOST_SHOWN,
+    LostAgentsAccount, LostWrite, Recovery, SideAccount, StaleAccount, StretchResult, Unavailable,
+    WriteAccount,
 };
 pub use agent::AgentResult;
 pub use capacity::{CapacityResult, FitResult, ProbeResult};
