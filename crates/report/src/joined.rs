@@ -64,7 +64,7 @@ impl Iterator for JoinedTimeline<'_> {
         let mut interval = Interval { index, start, end, ..Interval::default() };
         for part in &mut self.parts {
             while part.next.as_ref().is_some_and(|(theirs, _)| *theirs == place) {
-                if let Some((_, theirs)) = std::mem::replace(&mut part.next, None) {
+                if let Some((_, theirs)) = part.next.take() {
                     add(&mut interval, theirs);
                 }
                 part.advance();
