@@ -128,8 +128,11 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
     browser.wait(&narrow, "!document.getElementById('harm').hidden");
     assert_fits(browser, &narrow);
     picture(browser, &narrow, "console-400.png");
+    // While the phase lasts: what reads back after it has no rate.
     for tab in [&wide, &narrow] {
         browser.wait(tab, "document.getElementById('steer-group').textContent.includes('1.5k/s')");
+    }
+    for tab in [&wide, &narrow] {
         browser.wait(tab, "document.body.dataset.running === 'false'");
         browser.wait(tab, "document.querySelector('.figures-table tr.phase td') && !document.querySelector('header').textContent.includes('goes on')");
         // Reading back came last, and measures nothing.
