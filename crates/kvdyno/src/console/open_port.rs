@@ -40,7 +40,7 @@ impl OpenPort {
         let alone = named.parse::<IpAddr>().map(|address| SocketAddr::new(address, 0));
         let wanted = alone.or_else(|_| named.parse::<SocketAddr>()).map_err(|_| {
             io::Error::other(format!(
-                "`{named}` is no address, such as 192.0.2.7 or 192.0.2.7:8443"
+                "`{named}` is no address: write one such as 192.0.2.7 or 192.0.2.7:8443"
             ))
         })?;
         if wanted.ip().is_unspecified() {

@@ -41,7 +41,8 @@ const AGAIN: (Duration, u32) = (Duration::from_millis(100), 600);
 /// # Errors
 /// [`Failure`] if it is not there, or refuses one.
 pub fn simulated_agents(conductor: &str, count: u32) -> Result<Exit, Failure> {
-    let token = Token::told()?.ok_or_else(|| Failure::usage("KVDYNO_TOKEN is not set"))?;
+    let token = Token::told()?
+        .ok_or_else(|| Failure::usage("KVDYNO_TOKEN is not set: give the conductor's"))?;
     let (config, me) = (token.of_agent()?, who_am_i()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::internal)?;
@@ -55,7 +56,9 @@ pub fn simulated_agents(conductor: &str, count: u32) -> Result<Exit, Failure> {
         }
         while let Some(ended) = agents.join_next().await {
             ended.map_err(Failure::internal)?.map_err(|error| {
-                Failure::unavailable(format!("a simulated agent was not taken: {error}"))
+                Failure::unavailable(format!(
+                    "a simulated agent was not taken: {error}; see what the conductor says"
+                ))
             })?;
         }
         Ok(Exit::Done)

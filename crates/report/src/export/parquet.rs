@@ -1,5 +1,5 @@
 //! Parquet files of flat tables, for DuckDB and pandas: the few parts of the format that such tables need. The format's
-//! library takes longer to build than all of this crate, for encodings and nested types that no table here has.
+//! own library would bring some 60 more packages, for encodings and nested types that no table here has.
 //! A group of rows has one page a column: levels that tell which cells are there, then their values one after the other,
 //! packed by gzip. At the end stands what there is and where, in Thrift's compact protocol (`parquet.thrift` of Apache
 //! Parquet has the numbers).
