@@ -6,7 +6,7 @@ use kvdyno_core::load::StoreContext;
 use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, Tally};
-use kvdyno_core::workload::{KeyWriter, Kind, Ownership, PhasePlan};
+use kvdyno_core::workload::{KeyWriter, Kind, Ownership, Part, PhasePlan};
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostAgentsAccount, LostWrite, WriteAccount};
 use serde::{Deserialize, Serialize};
 
@@ -37,9 +37,11 @@ pub struct Unclear {
 
 impl Unclear {
     /// Of the own ones of the records 0..`records`, as the ledger knows them.
-    pub fn count(ledger: &Ledger, ownership: Ownership, records: u64) -> Unclear {
+    pub fn count(ledger: &Ledger, (part, ownership): (Part, Ownership), records: u64) -> Unclear {
         let mut count = Unclear::default();
-        for slot in ownership.own(records).map(|record| ownership.slot(record)) {
+        let of_part = |record: &u64| record % u64::from(part.count) == u64::from(part.index);
+        let own = ownership.own(records).filter(of_part);
+        for slot in own.map(|record| ownership.slot(record)) {
             if slot >= ledger.slots() {
                 break;
             }
@@ -282,8 +284,12 @@ mod tests {
             }
         }
         let mut accounting = Accounting { indeterminate: 3, ..Accounting::new(true) };
-        accounting.before_reading(|| Unclear::count(&ledger, Ownership::ALL, 20));
+        let all = (Part::WHOLE, Ownership::ALL);
+        accounting.before_reading(|| Unclear::count(&ledger, all, 20));
         assert_eq!((accounting.before.unclear, accounting.before.empty), (3, 12));
+        // A part looks at its own records alone: the others' are empty here, for it has written none of them.
+        let part = (Part { index: 1, count: 2 }, Ownership::ALL);
+        assert_eq!(Unclear::count(&ledger, part, 20), Unclear { unclear: 2, empty: 6 });
         // Of the three one is not there; nothing is where nothing was written.
         let tally = Tally { early: 1, legal_misses: 12, ..Tally::default() };
         let all_there = Ownerless::default();

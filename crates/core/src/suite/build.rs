@@ -67,6 +67,11 @@ pub(super) fn plan(
     builder.check_keys(capacity)?;
     let Builder { mut phases, searches, needs_nodes, needs_survival, shares, .. } = builder;
     read_back(&mut phases, spec, capacity);
+    if let Some(part) = overrides.part {
+        let loads =
+            phases.iter_mut().filter(|phase| phase.load).flat_map(|phase| &mut phase.groups);
+        loads.for_each(|group| group.in_even_shares(part.count));
+    }
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
     let mut plan = Plan {

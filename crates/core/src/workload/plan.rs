@@ -426,6 +426,19 @@ pub struct GroupPlan {
 }
 
 impl GroupPlan {
+    /// Makes `count` parts of a load insert together what one process would. Batches that do not deal out evenly are
+    /// taken apart: a part fills whole batches with records of its own, and with one batch more than another it
+    /// would reach further.
+    pub fn in_even_shares(&mut self, count: u32) {
+        let mut kinds = self.mix.parts.iter().filter(|(_, part)| *part > 0);
+        let batches = kinds.all(|(kind, _)| *kind == Kind::InsertBatch);
+        let uneven = |requests: &u64| batches && requests % u64::from(count.max(1)) > 0;
+        if let Some(requests) = self.requests.filter(uneven) {
+            self.requests = Some(requests.saturating_mul(self.batch.into()));
+            (self.mix.parts, self.batch) = (vec![(Kind::Insert, 1_000)], 1);
+        }
+    }
+
     /// The plainest group: one client that sends `mix` to `records` that are there, each record alike and
     /// values of 100 bytes, the next request when the last is answered, until the phase stops it.
     #[must_use]

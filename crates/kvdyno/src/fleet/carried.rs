@@ -117,9 +117,9 @@ impl AgentStore {
                 sending.send(&Told::LookedAgain(Box::new(again)));
             }
             AgentOrder::CountUnclear { records } => {
-                let ownership = self.context.options.ownership;
+                let LoadOptions { part, ownership, .. } = self.context.options;
                 let ledger = self.context.ledger.as_ref();
-                let count = ledger.map(|ledger| Unclear::count(ledger, ownership, records));
+                let count = ledger.map(|ledger| Unclear::count(ledger, (part, ownership), records));
                 sending.send(&Told::Unclear(count.unwrap_or_default()));
             }
             // All others are done elsewhere.

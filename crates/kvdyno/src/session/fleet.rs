@@ -81,9 +81,10 @@ impl Session<'_> {
     pub(super) fn count_unclear(&mut self) {
         let (ledger, records) = (self.context.ledger.clone(), self.records);
         let (fleet, interrupt) = (&self.fleet, &self.context.interrupt);
+        let part = self.context.options.part;
         self.accounting.before_reading(|| match (fleet, ledger) {
             (Some(fleet), _) => fleet.lock().count_unclear(records, interrupt),
-            (None, Some(ledger)) => Unclear::count(&ledger, Ownership::ALL, records),
+            (None, Some(ledger)) => Unclear::count(&ledger, (part, Ownership::ALL), records),
             (None, None) => Unclear::default(),
         });
     }

@@ -51,6 +51,24 @@ fn parts_that_ran_one_after_the_other_are_not_one_load() {
     assert_eq!(logged.count(), both.len(), "{log}");
 }
 
+/// Records are loaded in batches, of which one part of three would have one more than another.
+#[test]
+fn parts_whose_batches_do_not_divide_evenly_load_the_same_records() {
+    let scratch = Scratch::new();
+    let loads = |part: u32| {
+        let words = format!(
+            "run --records 2k --requests 300 --store map: --part {part}/3 --quiet --out {part}"
+        );
+        let ended = scratch.kvdyno(&words);
+        assert!([0, 2].contains(&ended.code()), "{ended:#?}");
+        let result = scratch.result(&part.to_string());
+        let load = &result["runs"][0]["phases"][0];
+        assert_eq!(load["name"], "load");
+        load["tally"]["writes_acknowledged"].as_u64().expect("writes")
+    };
+    assert_eq!((1..=3).map(loads).sum::<u64>(), 2_000);
+}
+
 #[test]
 fn merging_ends_as_a_run_with_that_result_would() {
     let scratch = Scratch::new();
