@@ -40,7 +40,7 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// A file cannot be written; what was in it before is still there.
-    #[error("cannot write {path}: {source}; make room there, or name another place")]
+    #[error("cannot write {path}: {source}; make room there, or name another place (--out, -o)")]
     Write {
         /// The file.
         path: PathBuf,
@@ -368,7 +368,7 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         .permissions(readable_by_all())
         .tempfile_in(folder)
         .map_err(refused)?;
-    file.write_all(bytes).map_err(failed)?;
+    file.write_all(bytes).map_err(refused)?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     // The rename itself lasts once the folder is on disk.
