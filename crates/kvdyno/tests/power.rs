@@ -260,8 +260,13 @@ fn the_suites_of_disks_that_misbehave_come_to_their_end() {
         done.dedup();
         assert_eq!(done, harms, "{}", told());
         assert_eq!(outcome.result["runs"][0]["status"]["state"], "complete", "{}", told());
-        // Two cuts may need what one writes, so that there may be more: only then a claim stays open.
-        assert!(matches!(outcome.code, 0 | 2), "{}", told());
+        // LMDB has no checksums: what rots may be handed on, which is a finding. Else a claim may stay open, if one
+        // cut needs what another writes.
+        let rotten = outcome.anomalies.iter().all(|anomaly| anomaly["kind"] == "corrupt");
+        match outcome.anomalies.is_empty() {
+            true => assert!(matches!(outcome.code, 0 | 2), "{}", told()),
+            false => assert!(name == "disk-rot" && rotten && outcome.code == 1, "{}", told()),
+        }
     }
 }
 
@@ -414,7 +419,7 @@ fn sqlite(bench: &Bench) -> String {
 fn a_served_engine_keeps_what_it_promises_when_its_power_is_cut() {
     let lost = |words: &str| {
         let bench = Bench::new();
-        let cut = run(&bench, &cuts("500/s", 4), &format!("{words}&disk=ext4"));
+        let cut = run(&bench, &cuts("500/s", 7), &format!("{words}&disk=ext4"));
         cut.only_lost();
         let store = &cut.outcome.result["runs"][0]["store"];
         let served = store["settings"].as_array().expect("settings").iter();
