@@ -432,7 +432,7 @@ impl GroupPlan {
     pub fn in_even_shares(&mut self, count: u32) {
         let mut kinds = self.mix.parts.iter().filter(|(_, part)| *part > 0);
         let batches = kinds.all(|(kind, _)| *kind == Kind::InsertBatch);
-        let uneven = |requests: &u64| batches && requests % u64::from(count.max(1)) > 0;
+        let uneven = |requests: &u64| batches && !requests.is_multiple_of(u64::from(count.max(1)));
         if let Some(requests) = self.requests.filter(uneven) {
             self.requests = Some(requests.saturating_mul(self.batch.into()));
             (self.mix.parts, self.batch) = (vec![(Kind::Insert, 1_000)], 1);
