@@ -4,7 +4,7 @@ mod machines;
 
 use std::time::Duration;
 
-use kvdyno_core::ground::{numbers, units};
+use kvdyno_core::ground::numbers;
 use kvdyno_core::measure::{
     FitWarning, Fitness, IDLE_OTHER_LOAD, IDLE_STEAL, NetworkDevice, Spread, allowed_cpus,
     check_machine,
@@ -81,8 +81,10 @@ fn print_machine(fitness: &Fitness) {
 fn print_client(fitness: &Fitness) {
     match ceiling() {
         Ok(rate) => {
-            let rate = units::format_rate((rate / 1e3).round() * 1e3);
-            say!("ceiling       {rate} on one thread against a store that answers at once (null:)");
+            let rate = numbers::approximate_count(rate);
+            say!(
+                "ceiling       {rate}/s on one thread against a store that answers at once (null:)"
+            );
         }
         Err(error) => say!("ceiling       not measured: {error}"),
     }
