@@ -113,19 +113,31 @@ pub fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     }
 }
 
+/// Who answers the requests of a connection.
+pub trait Answerer {
+    /// Carries out a request.
+    fn answer(&mut self, request: &Request) -> RespAnswer;
+
+    /// Every answer so far was handed to the system, which sends it whatever becomes of this process.
+    fn sent(&mut self) {}
+}
+
+impl<F: FnMut(&Request) -> RespAnswer> Answerer for F {
+    fn answer(&mut self, request: &Request) -> RespAnswer {
+        self(request)
+    }
+}
+
 /// Answers the requests of a connection, one after the other, until it is closed.
 ///
 /// # Errors
 /// What the connection says.
-pub fn converse(
-    stream: TcpStream,
-    mut execute: impl FnMut(&Request) -> RespAnswer,
-) -> io::Result<()> {
+pub fn converse(stream: TcpStream, answerer: &mut impl Answerer) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut writer = BufWriter::new(stream);
     while let Some(request) = read_request(&mut reader)? {
-        match execute(&request) {
+        match answerer.answer(&request) {
             RespAnswer::HangUp => break,
             RespAnswer::Silence => {
                 writer.flush()?;
@@ -136,6 +148,7 @@ pub fn converse(
         // Pipelined requests are answered together.
         if reader.buffer().is_empty() {
             writer.flush()?;
+            answerer.sent();
         }
     }
     Ok(())

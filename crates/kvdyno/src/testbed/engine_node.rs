@@ -17,7 +17,7 @@ use kvdyno_core::store::{
 use kvdyno_stores::registry;
 use kvdyno_stores::url::StoreUrl;
 use kvdyno_testbed::EngineNode;
-use kvdyno_testbed::resp::{RespAnswer, converse};
+use kvdyno_testbed::resp::{Request, RespAnswer, converse};
 
 /// Serves the engine that the file at `path` names until the process ends.
 ///
@@ -58,7 +58,7 @@ fn at_once<T>(asked: impl Future<Output = T>) -> T {
 fn answer(store: &impl Store, profile: &Profile, stream: TcpStream) -> std::io::Result<()> {
     let mut connection = at_once(store.connect(1)).map_err(std::io::Error::other)?;
     let Some(client) = connection.clients.first_mut() else { return Ok(()) };
-    converse(stream, |request| {
+    converse(stream, &mut |request: &Request| {
         let words: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
         execute(client, profile, &words)
     })

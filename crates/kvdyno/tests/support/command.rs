@@ -19,12 +19,6 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Where the command is. This is the only place that says so (a house rule).
 pub const KVDYNO: &str = env!("CARGO_BIN_EXE_kvdyno");
 
-/// That, and what a test is given by hand: `KVDYNO_POWER_TIME`, s.
-fn deadline() -> Duration {
-    let by_hand = std::env::var("KVDYNO_POWER_TIME").ok().and_then(|time| time.parse().ok());
-    DEADLINE + Duration::from_secs(by_hand.unwrap_or(0))
-}
-
 /// The command, with arguments that hold no space.
 pub fn kvdyno(arguments: &str) -> Command {
     let mut command = Command::new(KVDYNO);
@@ -193,9 +187,9 @@ impl Running {
     /// Waits until it ends; fails the test at the deadline.
     pub fn wait(mut self) -> Ended {
         while self.is_running() {
-            if self.started.elapsed() > deadline() {
+            if self.started.elapsed() > DEADLINE {
                 let _ = self.child.kill();
-                panic!("it did not end within {:?}:\n{}", deadline(), self.said());
+                panic!("it did not end within {:?}:\n{}", DEADLINE, self.said());
             }
             std::thread::sleep(LOOK);
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::node::Node;
+use super::node::{Node, Peer};
 use super::state::{Role, State, Value, number};
 use crate::resp::RespAnswer;
 
@@ -17,22 +17,21 @@ const OK: RespAnswer = RespAnswer::Status("OK");
 type Answered = Result<RespAnswer, String>;
 
 impl Node {
-    /// Carries out one request. `following` is the term of the primary at the other end, if it is
-    /// one.
-    pub fn execute(&self, request: &[Vec<u8>], following: &mut Option<u64>) -> RespAnswer {
+    /// Carries out one request of `peer`.
+    pub fn execute(&self, request: &[Vec<u8>], peer: &mut Peer) -> RespAnswer {
         let mut words: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
         let Some(first) = words.first_mut() else { return OK };
         let name = String::from_utf8_lossy(first).to_ascii_uppercase();
         let answered = match (name.as_str(), &words[1..]) {
             ("GET", [key]) => self.get(&[key]).map(|mut values| values.remove(0)),
             ("MGET", keys) => self.get(keys).map(RespAnswer::List),
-            ("SET", [key, value]) => self.write(&[(key, Some((*value).into()))]),
+            ("SET", [key, value]) => self.write(&[(key, Some((*value).into()))], peer),
             ("MSET", pairs) if pairs.len() % 2 == 0 => {
                 let pairs = pairs.chunks_exact(2).map(|pair| (pair[0], Some(pair[1].into())));
-                self.write(&pairs.collect::<Vec<_>>())
+                self.write(&pairs.collect::<Vec<_>>(), peer)
             }
-            ("DEL", [key]) => self.delete(key),
-            ("SIM", words) => self.sim(words, following),
+            ("DEL", [key]) => self.delete(key, peer),
+            ("SIM", words) => self.sim(words, &mut peer.following),
             (name, words) => Ok(self.tell(name, words)),
         };
         answered.unwrap_or_else(RespAnswer::Error)
@@ -122,16 +121,16 @@ impl Node {
         state.value(key, 0).cloned().flatten()
     }
 
-    fn delete(&self, key: &[u8]) -> Answered {
+    fn delete(&self, key: &[u8], peer: &mut Peer) -> Answered {
         let there = matches!(self.lock().value(key, 0), Some(Some(_)));
-        match self.write(&[(key, None)])? {
+        match self.write(&[(key, None)], peer)? {
             OK => Ok(RespAnswer::Number(there.into())),
             other => Ok(other),
         }
     }
 
     /// Makes writes and waits for the replicas, if it is to.
-    fn write(&self, writes: &[(&[u8], Value)]) -> Answered {
+    fn write(&self, writes: &[(&[u8], Value)], peer: &mut Peer) -> Answered {
         let mut state = self.lock();
         refuse_if_down(&state)?;
         if state.role != Role::Primary {
@@ -157,6 +156,7 @@ impl Node {
                 self.truth.of_key("written", key, json!(state.sequence + 1));
             }
             let request = state.write(key, value.clone()).map_err(|e| format!("MISCONF {e}"))?;
+            peer.made.push(state.sequence);
             if shown {
                 let now = Instant::now();
                 for follower in &state.followers {

@@ -97,17 +97,19 @@ impl Log {
         match &self.later {
             // Whoever syncs ends with the process.
             Some(later) => drop(later.send((Instant::now(), sequence))),
-            None => {
-                self.file.sync_data()?;
-                synced(&self.options.truth, sequence);
-            }
+            None => sync(&self.file, &self.options.truth, sequence)?,
         }
         Ok(())
     }
 }
 
-fn synced(truth: &Truth, sequence: u64) {
+/// Syncs what was written up to write number `sequence`. A cut of power may come in the middle of it: then it was done or
+/// not, and the process cannot note which any more.
+fn sync(file: &File, truth: &Truth, sequence: u64) -> io::Result<()> {
+    truth.note("syncing", json!({ "sequence": sequence }));
+    file.sync_data()?;
     truth.note("synced", json!({ "sequence": sequence }));
+    Ok(())
 }
 
 fn summed(request: &[u8]) -> Vec<u8> {
@@ -122,10 +124,9 @@ fn sync_later(file: File, lag: Duration, truth: Arc<Truth>) -> Sender<(Instant, 
         for (made, mut sequence) in &writes {
             thread::sleep((made + lag).saturating_duration_since(Instant::now()));
             sequence = writes.try_iter().last().map_or(sequence, |(_, sequence)| sequence);
-            if file.sync_data().is_err() {
+            if sync(&file, &truth, sequence).is_err() {
                 return;
             }
-            synced(&truth, sequence);
         }
     });
     later

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::log::{LogOptions, Syncing};
 use super::state::{Role, State};
 use super::truth::Truth;
-use crate::resp::converse;
+use crate::resp::{Answerer, Request, RespAnswer, converse};
 
 /// What a node is told when it starts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -74,6 +74,43 @@ pub fn serve(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// What is known of whoever is at the other end of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Peer {
+    /// The term of the primary that it is, if it is one.
+    pub following: Option<u64>,
+    /// Numbers of the writes that its request has made.
+    pub made: Vec<u64>,
+}
+
+/// A connection, with what is to be noted of its answers: a cut of power may come before an answer or after it.
+struct Conversation<'a> {
+    node: &'a Node,
+    peer: Peer,
+    /// Numbers of writes whose answers are not sent yet.
+    unsent: Vec<u64>,
+}
+
+impl Answerer for Conversation<'_> {
+    fn answer(&mut self, request: &Request) -> RespAnswer {
+        let answer = self.node.execute(request, &mut self.peer);
+        let made = std::mem::take(&mut self.peer.made);
+        let acknowledges = matches!(answer, RespAnswer::Status(_) | RespAnswer::Number(_));
+        if acknowledges && !made.is_empty() && self.node.settings.truth.is_some() {
+            self.node.truth.note("answering", json!({ "sequences": made }));
+            self.unsent.extend(made);
+        }
+        answer
+    }
+
+    fn sent(&mut self) {
+        if !self.unsent.is_empty() {
+            self.node.truth.note("answered", json!({ "sequences": self.unsent }));
+            self.unsent.clear();
+        }
+    }
+}
+
 impl Node {
     fn open(settings: Settings) -> io::Result<Node> {
         let folder = settings.truth.as_ref().unwrap_or(&settings.folder);
@@ -109,9 +146,10 @@ impl Node {
     }
 
     fn converse(&self, stream: TcpStream) -> io::Result<()> {
-        let mut following = None;
-        let ended = converse(stream, |request| self.execute(request, &mut following));
-        if let Some(term) = following {
+        let mut conversation =
+            Conversation { node: self, peer: Peer::default(), unsent: Vec::new() };
+        let ended = converse(stream, &mut conversation);
+        if let Some(term) = conversation.peer.following {
             self.lose_primary(term);
         }
         ended

@@ -241,7 +241,10 @@ mod tests {
             state.write(key, some("value")).unwrap();
         }
         let truth = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
-        assert!(truth.lines().count() == 1 && truth.contains("\"sequence\":2"), "{truth}");
+        for (line, kind) in truth.lines().zip(["syncing", "synced"]) {
+            assert!(line.contains(kind) && line.contains("\"sequence\":2"), "{truth}");
+        }
+        assert_eq!(truth.lines().count(), 2, "{truth}");
         // The length is that of the last write, and its page is empty.
         let mut bytes = fs::read(&path).unwrap();
         let value = bytes.windows(5).rposition(|some| some == b"value").unwrap();

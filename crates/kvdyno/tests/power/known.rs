@@ -1,0 +1,162 @@
+//! What a node of `sim` knows of the cuts that befell it: which writes it had answered, which it had synced, and which
+//! its log still had afterwards. docs/TRUTH.md, "The truth".
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::number_at;
+
+/// How far a write came before the power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reached {
+    /// Nobody was told of it.
+    Written,
+    /// Its answer was about to be sent: whether it was, the node could not note any more.
+    Answering,
+    Answered,
+}
+
+/// The time from one start of the node to the next one.
+#[derive(Debug, Default)]
+pub struct Life {
+    /// By the number of the write: which record, and how far it came.
+    writes: BTreeMap<u64, (u64, Reached)>,
+    /// Number of the last write that was synced for certain.
+    pub synced: u64,
+    /// The same with a sync that was under way: it was done, or was not.
+    pub syncing: u64,
+    /// Number of the last write that the log had at the next start; `None` if there was none.
+    pub survived: Option<u64>,
+}
+
+/// All that the node noted.
+#[derive(Debug)]
+pub struct Known {
+    pub lives: Vec<Life>,
+}
+
+/// Records of which something is known for certain, and those of which it may be so besides.
+#[derive(Debug, Default)]
+pub struct Bounds {
+    pub certain: BTreeSet<u64>,
+    pub possible: BTreeSet<u64>,
+}
+
+impl Bounds {
+    fn add(&mut self, record: u64, certain: bool) {
+        self.possible.insert(record);
+        if certain {
+            self.certain.insert(record);
+        }
+    }
+
+    /// Whether `found` is so many.
+    pub fn count(&self, found: u64) -> bool {
+        (self.certain.len() as u64..=self.possible.len() as u64).contains(&found)
+    }
+}
+
+impl Known {
+    /// What the first node noted in `truth`.
+    pub fn read(truth: &Path) -> Known {
+        let text = std::fs::read_to_string(truth.join("sim-1/truth.jsonl")).expect("the truth");
+        let mut lives = Vec::<Life>::new();
+        for line in text.lines() {
+            let line: Value = serde_json::from_str(line).expect("a line of the truth");
+            if line["kind"] == "opened" {
+                let begin = number_at(&line, "sequence");
+                if let Some(before) = lives.last_mut() {
+                    before.survived = Some(begin);
+                }
+                lives.push(Life { synced: begin, syncing: begin, ..Life::default() });
+            } else if let Some(life) = lives.last_mut() {
+                life.note(&line);
+            }
+        }
+        Known { lives }
+    }
+
+    /// The lives that a cut ended.
+    pub fn cuts(&self) -> impl Iterator<Item = &Life> {
+        self.lives.iter().filter(|life| life.survived.is_some())
+    }
+
+    /// Records whose writes were acknowledged.
+    pub fn acknowledged(&self) -> Bounds {
+        self.records(|_, reached| match reached {
+            Reached::Written => None,
+            Reached::Answering => Some(false),
+            Reached::Answered => Some(true),
+        })
+    }
+
+    /// Records whose writes were acknowledged and are not in the log.
+    pub fn lost(&self) -> Bounds {
+        self.records(|survived, reached| match reached {
+            _ if survived => None,
+            Reached::Written => None,
+            Reached::Answering => Some(false),
+            Reached::Answered => Some(true),
+        })
+    }
+
+    /// Records whose writes are in the log, and nobody was told so.
+    pub fn recovered(&self) -> Bounds {
+        self.records(|survived, reached| match reached {
+            Reached::Written if survived => Some(true),
+            Reached::Answering if survived => Some(false),
+            _ => None,
+        })
+    }
+
+    /// `of` says of each write, from whether it survived and how far it came, whether it is one of them: for certain,
+    /// possibly, or not.
+    fn records(&self, of: impl Fn(bool, Reached) -> Option<bool>) -> Bounds {
+        let mut bounds = Bounds::default();
+        for life in &self.lives {
+            for (number, (record, reached)) in &life.writes {
+                let survived = life.survived.is_none_or(|last| *number <= last);
+                if let Some(certain) = of(survived, *reached) {
+                    bounds.add(*record, certain);
+                }
+            }
+        }
+        bounds
+    }
+}
+
+impl Life {
+    fn note(&mut self, line: &Value) {
+        match line["kind"].as_str() {
+            Some("written") => {
+                // What the testbed asks of a node before it counts as ready is no record.
+                if let Some(record) = line["key"].as_str().and_then(|key| key.parse().ok()) {
+                    let before =
+                        self.writes.insert(number_at(line, "more"), (record, Reached::Written));
+                    assert_eq!(before, None, "{line}");
+                }
+            }
+            Some("syncing") => self.syncing = number_at(line, "sequence"),
+            Some("synced") => self.synced = number_at(line, "sequence"),
+            Some("answering") => self.reached(line, Reached::Answering),
+            Some("answered") => self.reached(line, Reached::Answered),
+            _ => {}
+        }
+    }
+
+    fn reached(&mut self, line: &Value, reached: Reached) {
+        let numbers = line["sequences"].as_array().expect("numbers of writes");
+        for number in numbers.iter().filter_map(Value::as_u64) {
+            if let Some((_, so_far)) = self.writes.get_mut(&number) {
+                *so_far = reached;
+            }
+        }
+    }
+
+    /// The log had just what was synced, with the sync that was under way or without it.
+    pub fn kept_what_was_synced(&self) -> bool {
+        self.survived == Some(self.synced) || self.survived == Some(self.syncing)
+    }
+}
