@@ -17,13 +17,13 @@ use crate::steps::{self, StepFailure, root};
 /// What to cut off, and how often.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Testbeds, as `kvdyno run --testbed` takes them [default: those of the page]; with a list of your own the
-    /// page stays as it is
+    /// Testbeds, as `kvdyno run --testbed` takes them [default: those of the page]; of the page only the rows of
+    /// these are written anew
     testbeds: Vec<String>,
-    /// Rate of inserts on these
-    #[arg(long, default_value = HALF)]
-    rate: String,
-    /// Cuts of each, about; with fewer than 10 the page stays as it is
+    /// Rate of inserts on these [default: the page's]
+    #[arg(long)]
+    rate: Option<String>,
+    /// Cuts of each, about; a row of fewer than 10 is not written into the page
     #[arg(long, default_value_t = ENOUGH)]
     cuts: u64,
     /// A kvdyno that is built already; else one is built with all drivers
@@ -66,10 +66,11 @@ const DEFAULT: [(&str, &str); 29] = [
 ];
 
 /// The same of servers that no registry has: only where this variable names their program.
-const NAMED: [(&str, &str, &str); 4] = [
+const NAMED: [(&str, &str, &str); 5] = [
     ("KVDYNO_ASD", "aerospike:1?storage=file&disk=ext4:2GiB", SLOW),
     ("KVDYNO_RIAK", "riak:1?backend=bitcask&sync=on&disk=ext4:2GiB", HALF),
     ("KVDYNO_RIAK", "riak:1?backend=bitcask&sync=off&disk=ext4:2GiB", SLOW),
+    ("KVDYNO_RIAK", "riak:1?backend=bitcask&io=nif&sync=on&disk=ext4:2GiB", HALF),
     ("KVDYNO_RIAK", "riak:1?backend=leveldb&sync=on&disk=ext4:2GiB", HALF),
 ];
 
@@ -165,25 +166,49 @@ pub fn durability(options: &Options) -> Result<(), StepFailure> {
             root().join("target/release/kvdyno")
         }
     };
-    let own: Vec<(&str, &str)> =
-        options.testbeds.iter().map(|testbed| (testbed.as_str(), options.rate.as_str())).collect();
-    let named = NAMED.into_iter().filter(|(variable, ..)| std::env::var_os(variable).is_some());
-    let all = DEFAULT.into_iter().chain(named.map(|(_, testbed, rate)| (testbed, rate)));
-    let wanted: Vec<(&str, &str)> = if own.is_empty() { all.collect() } else { own.clone() };
-    let mut rows = Vec::new();
-    for (testbed, rate) in wanted {
+    let path = root().join("docs/DURABILITY.md");
+    for (testbed, rate) in wanted(options) {
         let row = cut_off(&binary, &folder, testbed, rate, options.cuts)?;
-        println!("{}", line(testbed, &row));
-        rows.push((testbed, row));
-    }
-    let text = table(&rows);
-    println!("\n{text}");
-    // What did not come back cannot be cut off again.
-    let is_enough = |row: &CutRow| row.lost.len() as u64 >= ENOUGH || !row.is_read_back;
-    if own.is_empty() && rows.iter().all(|(_, row)| is_enough(row)) {
-        page::write(&root().join("docs/DURABILITY.md"), &[Section { name: "durability", text }])?;
+        let line = line(testbed, &row);
+        println!("{line}");
+        // What did not come back cannot be cut off again.
+        if row.lost.len() as u64 >= ENOUGH || !row.is_read_back {
+            let before = std::fs::read_to_string(&path).map_err(StepFailure::file(&path))?;
+            let text = with_row(page::section(&before, "durability").unwrap_or_default(), &line);
+            page::write(&path, &[Section { name: "durability", text }])?;
+        }
     }
     Ok(())
+}
+
+/// Which testbeds to cut off, and at which rate of inserts.
+fn wanted(options: &Options) -> Vec<(&str, &str)> {
+    let named = NAMED.into_iter().filter(|(variable, ..)| {
+        !options.testbeds.is_empty() || std::env::var_os(variable).is_some()
+    });
+    let known: Vec<(&str, &str)> =
+        DEFAULT.into_iter().chain(named.map(|(_, testbed, rate)| (testbed, rate))).collect();
+    let rate_of = |wanted: &str| {
+        let found = known.iter().find(|(testbed, _)| *testbed == wanted);
+        options.rate.as_deref().unwrap_or(found.map_or(HALF, |(_, rate)| *rate))
+    };
+    let own = options.testbeds.iter().map(String::as_str);
+    let all: Vec<&str> = match options.testbeds.is_empty() {
+        true => known.iter().map(|(testbed, _)| *testbed).collect(),
+        false => own.collect(),
+    };
+    all.into_iter().map(|testbed| (testbed, rate_of(testbed))).collect()
+}
+
+/// The table with `line` in the place of the row of the same testbed, or at its end.
+fn with_row(table: &str, line: &str) -> String {
+    let testbed = |line: &str| line.split('|').nth(1).map(str::to_owned);
+    let mut lines: Vec<&str> = table.trim_end().lines().collect();
+    match lines.iter().position(|old| testbed(old) == testbed(line)) {
+        Some(place) => lines[place] = line,
+        None => lines.push(line),
+    }
+    lines.join("\n") + "\n"
 }
 
 /// One row: `binary`, a kvdyno, runs `testbed` in `folder` and cuts it off about `cuts` times under inserts at `rate`.
@@ -322,24 +347,17 @@ fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
     for lost in lost() {
         let acknowledged =
             (read + count(&lost["sent_ns"])).saturating_sub(count(&lost["behind_ns"]) + start);
-        // What was acknowledged while power was being cut is of that cut.
+        // What was acknowledged while power was being cut is of that cut. What is gone though no cut came after it went
+        // with what the last one had led to: another primary.
         let taken = cuts.iter().position(|(_, ended)| acknowledged <= *ended);
-        let Some(taken) = taken else { return Err(told("cut that took a lost write")) };
+        let Some(taken) = taken.or(cuts.len().checked_sub(1)) else {
+            return Err(told("cut that took a lost write"));
+        };
         row.lost[taken] += 1;
         let reach = cuts[taken].0.saturating_sub(acknowledged) / 1_000_000;
         row.reach_ms = row.reach_ms.max(reach);
     }
     Ok(row)
-}
-
-fn table(rows: &[(&str, CutRow)]) -> String {
-    let lines: Vec<String> = rows.iter().map(|(testbed, row)| line(testbed, row)).collect();
-    format!(
-        "| testbed | store | says that a write survives | cuts | acknowledged | in the second before a cut | \
-         lost a cut, median | worst | reach back | came back by itself | wrong | cuts that lost any, at most (95 %) |\n\
-         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |\n{}\n",
-        lines.join("\n")
-    )
 }
 
 /// The median; 0 of nothing.
@@ -383,7 +401,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Two cuts of two nodes each: one write is lost in the first, two in the second.
+    /// Two cuts of two nodes each: one write is lost in the first, two in the second, one after that.
     #[test]
     fn each_loss_is_of_the_cut_that_took_it() {
         let fault = |what: &str, began: u64, error: Value| json!({ "what": what, "began_ns": began, "ended_ns": began + 30_000_000, "error": error });
@@ -397,7 +415,7 @@ mod tests {
             "phases": [
                 { "name": "cut", "started": "2026-01-01T00:00:00Z", "wall_ns": 10_000_000_000_u64,
                   "faults": faults,
-                  "writes": { "acknowledged": 5_000, "lost": 3, "unknown": 0, "anomalies": [1, 0, 0, 0, 3] } },
+                  "writes": { "acknowledged": 5_000, "lost": 4, "unknown": 0, "anomalies": [1, 0, 0, 0, 4] } },
                 { "name": "cut:read-back", "started": "2026-01-01T00:00:11Z" },
             ],
         }] });
@@ -405,14 +423,15 @@ mod tests {
             let behind = 11_001_000_000 - acknowledged_ms * 1_000_000;
             json!({ "kind": "lost", "sent_ns": 1_000_000, "behind_ns": behind })
         };
-        let anomalies = vec![lost(1_400), lost(4_100), lost(5_020), json!({ "kind": "corrupt" })];
+        let rotten = json!({ "kind": "corrupt" });
+        let anomalies = vec![lost(1_400), lost(4_100), lost(5_020), lost(6_500), rotten];
         // The first cut is in second 2, the second in second 5; another phase is not counted.
         let timeline = "run,phase_name,interval,kind,ok\n0,cut,1,insert,700\n0,cut,2,insert,300\n\
                         0,cut,4,insert,900\n0,load,4,insert,5000\n"
             .to_owned();
         let row = super::row(&Ran { result, anomalies, timeline }).unwrap();
         assert_eq!(row.at_stake, [700, 900]);
-        assert_eq!((row.lost.as_slice(), row.reach_ms), (&[1, 2][..], 900));
+        assert_eq!((row.lost.as_slice(), row.reach_ms), (&[1, 3][..], 900));
         assert_eq!((row.not_back, row.wrong), (1, 1));
         let gone = json!({ "runs": [{ "phases": [{ "name": "cut", "faults": [
             fault("power", first, Value::Null), fault("start again", second, json!("it ended at once")),
@@ -432,15 +451,40 @@ mod tests {
         assert!(few.unwrap_err().to_string().contains("3 writes are lost, and 1 of them"));
         assert_eq!(
             line("redis", &row),
-            "| `redis` | redis 7 | power loss | 2 | 5000 | 900 | 2 | 2 | 900 ms | not 1 time(s) | 1 | 100 % |"
+            "| `redis` | redis 7 | power loss | 2 | 5000 | 900 | 3 | 3 | 900 ms | not 1 time(s) | 1 | 100 % |"
         );
         let none = CutRow { lost: vec![0; 10], is_read_back: true, ..CutRow::default() };
         assert!(line("etcd", &none).ends_with("| 0 | 0 | – | yes | 0 | 26 % |"));
     }
 
     #[test]
-    fn the_page_has_a_place_for_the_table() {
+    fn a_row_takes_the_place_of_the_testbed_s_former_one() {
         let page = include_str!("../../docs/DURABILITY.md");
-        assert!(page.contains("<!-- bench:durability -->\n") && page.contains("<!-- end -->"));
+        let table = page::section(page, "durability").expect("the table");
+        let rows = table.lines().count();
+        let first = table.lines().nth(2).expect("a row");
+        let of = |testbed: &str| format!("| `{testbed}` | new |");
+        let known = first.split('`').nth(1).expect("a testbed");
+        let again = with_row(table, &of(known));
+        assert_eq!((again.lines().nth(2), again.lines().count()), (Some(&*of(known)), rows));
+        let more = with_row(table, &of("another"));
+        assert_eq!((more.lines().last(), more.lines().count()), (Some(&*of("another")), rows + 1));
+        assert_eq!(with_row(table, first), table);
+    }
+
+    #[test]
+    fn a_list_of_one_s_own_has_the_rates_of_the_page() {
+        let options = |testbeds: &[&str], rate: Option<&str>| Options {
+            testbeds: testbeds.iter().map(|testbed| (*testbed).to_owned()).collect(),
+            rate: rate.map(str::to_owned),
+            cuts: ENOUGH,
+            binary: None,
+        };
+        let own = ["redis?persistence=none&disk=ext4", NAMED[0].1, "sim"];
+        let modest = options(&own, None);
+        let rates: Vec<&str> = wanted(&modest).into_iter().map(|(_, rate)| rate).collect();
+        assert_eq!(rates, [MODEST, SLOW, HALF]);
+        assert_eq!(wanted(&options(&own[..1], Some("7/s"))), [(own[0], "7/s")]);
+        assert!(wanted(&options(&[], None)).len() >= DEFAULT.len());
     }
 }

@@ -55,6 +55,12 @@ pub static KIND: TestbedKind = TestbedKind {
             default: "off",
         },
         Setting {
+            name: "io",
+            meaning: "how Bitcask writes its files (bitcask.io_mode)",
+            values: Values::Choice(&["erlang", "nif"]),
+            default: "erlang",
+        },
+        Setting {
             name: "ring",
             meaning: "partitions of the key space (ring_size)",
             // With fewer, two copies of a record may lie on one of three nodes.

@@ -21,11 +21,20 @@ pub(crate) fn write(path: &Path, sections: &[Section]) -> Result<(), StepFailure
     Ok(())
 }
 
-/// The page with `text` between `<!-- bench:NAME -->` and the next `<!-- end -->`.
-fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
+/// What is between `<!-- bench:NAME -->` and the next `<!-- end -->`.
+pub(crate) fn section<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    span(page, name).map(|(from, to)| &page[from..to])
+}
+
+fn span(page: &str, name: &str) -> Option<(usize, usize)> {
     let begin = format!("<!-- bench:{name} -->\n");
     let from = page.find(&begin)? + begin.len();
-    let to = from + page[from..].find("<!-- end -->")?;
+    Some((from, from + page[from..].find("<!-- end -->")?))
+}
+
+/// The page with `text` in the place of a section.
+fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
+    let (from, to) = span(page, name)?;
     Some(format!("{}{}\n{}", &page[..from], text.trim_end(), &page[to..]))
 }
 
@@ -41,6 +50,7 @@ mod tests {
         let page = replaced(PAGE, "a", "new\nlines\n").unwrap();
         assert_eq!(page, PAGE.replace("old", "new\nlines"));
         assert_eq!(replaced(&page, "a", "old").unwrap(), PAGE);
+        assert_eq!((section(&page, "a"), section(&page, "c")), (Some("new\nlines\n"), None));
         assert!(replaced(PAGE, "b", "x").unwrap().contains("bench:b -->\nx\n<!-- end -->"));
         assert_eq!(replaced(PAGE, "c", "x"), None);
     }

@@ -76,6 +76,17 @@ pub(super) fn settings(settings: &TestbedSettings) -> Result<Vec<(String, String
     if backend != "bitcask" {
         out.push(("storage_backend", backend));
     }
+    match (backend, settings.text("io")) {
+        (_, "erlang") => {}
+        ("bitcask", io) => out.push(("bitcask.io_mode", io)),
+        _ => {
+            return Err(TestbedError::Word {
+                word: settings.to_string(),
+                problem: format!("`io` is Bitcask's, and the backend is `{backend}`"),
+                advice: "leave `io` out".to_owned(),
+            });
+        }
+    }
     match (backend, sync) {
         (_, false) => {}
         ("bitcask", true) => out.push(("bitcask.sync.strategy", "o_sync")),
@@ -363,7 +374,13 @@ mod tests {
         assert_eq!(pairs("riak?sync=on&ring=64"), ["ring_size=64", "bitcask.sync.strategy=o_sync"]);
         let expected = ["ring_size=16", "storage_backend=leveldb", "leveldb.sync_on_write=on"];
         assert_eq!(pairs("riak?backend=leveldb&sync=on"), expected);
-        let error = of("riak?backend=memory&sync=on").unwrap_err().to_string();
-        assert!(error.contains("leave `sync` out"), "{error}");
+        assert_eq!(pairs("riak?io=nif"), ["ring_size=16", "bitcask.io_mode=nif"]);
+        for (words, advice) in [
+            ("riak?backend=memory&sync=on", "leave `sync` out"),
+            ("riak?backend=leveldb&io=nif", "leave `io` out"),
+        ] {
+            let error = of(words).unwrap_err().to_string();
+            assert!(error.contains(advice), "{error}");
+        }
     }
 }
