@@ -5,7 +5,7 @@
 use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
-use kvdyno_core::workload::fault::KILL;
+use kvdyno_core::workload::fault::{FaultKind, KILL, POWER};
 
 use crate::cost::together;
 use crate::power::durability_text;
@@ -100,16 +100,17 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
     let unknown = run.phases.iter().filter_map(|phase| Some(phase.writes.as_ref()?.unknown)).max();
     // The loss of an acknowledged write that was written over before the fault is not seen.
     let exact = run.phases.iter().filter_map(|phase| phase.writes.as_ref()).all(|told| told.exact);
-    let kept = match (wrong, node_failed(run).0, unknown.filter(|unknown| *unknown > 0)) {
+    let kept = match (wrong, befell(run), unknown.filter(|unknown| *unknown > 0)) {
         (None, ..) => "nothing was checked".to_owned(),
         (Some(_), _, Some(unknown)) => {
             format!("nothing seen lost; of {} records it is not known", grouped(unknown as f64))
         }
-        (Some(_), true, None) if exact => "nothing lost when a node was killed".to_owned(),
-        (Some(_), true, None) => "nothing seen lost when a node was killed (the loss of a write \
-                                  that was written over before is not seen)"
-            .to_owned(),
-        (Some(_), false, None) => "nothing lost; no node was killed".to_owned(),
+        (Some(_), None, None) => "nothing lost; no node was killed".to_owned(),
+        (Some(_), Some(befell), None) if exact => format!("nothing lost when {befell}"),
+        (Some(_), Some(befell), None) => format!(
+            "nothing seen lost when {befell} (the loss of a write that was written over before is not \
+             seen)"
+        ),
     };
     let one_load = run.phases.iter().all(together);
     let price = result.cost.as_ref().filter(|_| one_load).map_or(String::new(), |cost| {
@@ -163,10 +164,26 @@ fn hours(phases: &[&PhaseResult]) -> (bool, String) {
     (all >= HOURS, format!("{} h measured", significant(all / 3_600e9)))
 }
 
+/// How often this was done to a node.
+fn done(run: &StoreRun, kind: &FaultKind) -> usize {
+    let faults = run.phases.iter().flat_map(|phase| &phase.faults);
+    faults.filter(|fault| fault.was(kind)).count()
+}
+
+/// What befell nodes, as a part of a sentence; `None` if nothing did.
+fn befell(run: &StoreRun) -> Option<&'static str> {
+    match (done(run, &KILL) > 0, done(run, &POWER) > 0) {
+        (true, true) => Some("a node was killed and when the power of one was cut"),
+        (true, false) => Some("a node was killed"),
+        (false, true) => Some("the power of a node was cut"),
+        (false, false) => None,
+    }
+}
+
 fn node_failed(run: &StoreRun) -> (bool, String) {
-    let faults = || run.phases.iter().flat_map(|phase| &phase.faults);
-    let killed = faults().filter(|fault| fault.was(&KILL)).count();
-    (killed > 0, format!("{killed} killed"))
+    let (killed, cut) = (done(run, &KILL), done(run, &POWER));
+    let cuts = if cut > 0 { format!(", {cut} cut off") } else { String::new() };
+    (killed + cut > 0, format!("{killed} killed{cuts}"))
 }
 
 fn replicated(run: &StoreRun) -> (bool, String) {
@@ -232,7 +249,7 @@ fn checked(run: &StoreRun) -> (bool, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{CapacityResult, WriteAccount};
+    use crate::result::{CapacityResult, FaultResult, WriteAccount};
     use crate::sample;
 
     #[test]
@@ -271,6 +288,17 @@ mod tests {
         unsure.runs[clean].phases[0].writes = Some(account);
         let text = told(&unsure, clean);
         assert!(text.contains("nothing seen lost; of 3 records it is not known"), "{text}");
+        let mut harmed = result.clone();
+        let fault = |what: &str| FaultResult { what: what.to_owned(), ..FaultResult::default() };
+        let phase = &mut harmed.runs[clean].phases[0];
+        phase.faults = vec![fault("power"), fault("start again"), fault("power")];
+        phase.writes = Some(WriteAccount { exact: true, ..WriteAccount::default() });
+        let text = told(&harmed, clean);
+        assert!(text.contains(", nothing lost when the power of a node was cut"), "{text}");
+        assert_eq!(node_failed(&harmed.runs[clean]), (true, "0 killed, 2 cut off".to_owned()));
+        harmed.runs[clean].phases[0].faults.push(fault("kill"));
+        let text = told(&harmed, clean);
+        assert!(text.contains("a node was killed and when the power of one was cut"), "{text}");
         for (number, run) in result.runs.iter().enumerate() {
             let text = told(&result, number);
             match run.tally().unwrap().illegal() {
