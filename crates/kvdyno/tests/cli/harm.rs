@@ -200,6 +200,31 @@ fn are_free(images: &[String]) -> bool {
     !devices.into_iter().any(held)
 }
 
+/// Where something is mounted, as a process sees it.
+fn mount_points(process: &str) -> Vec<String> {
+    let point = |line: &str| line.split(' ').nth(4).expect("a mount point").to_owned();
+    mounts(process).lines().map(point).collect()
+}
+
+/// Whoever holds the disks of a testbed has mounted them in its folder, and nothing elsewhere.
+#[test]
+fn nothing_is_mounted_over_but_folders_of_the_testbed() {
+    let place = Place::new();
+    let mut running = place.start("testbed up redis-sharded:2?disk=ext4:16MiB&device=fuse");
+    running.until("the testbed", || pids(&place.kvdyno("testbed list").out).len() == 2);
+    let server = pids(&place.kvdyno("testbed list").out)[0];
+    let mut theirs = mount_points(&parent(server).to_string());
+    for own in mount_points("self") {
+        let inherited = theirs.iter().position(|point| *point == own);
+        theirs.remove(inherited.unwrap_or_else(|| panic!("{own} is not mounted there")));
+    }
+    let folder = place.folders()[0].display().to_string();
+    assert!(theirs.len() >= 2, "{theirs:?}");
+    assert!(theirs.iter().all(|point| point.starts_with(&folder)), "{theirs:?} in {folder}");
+    running.signal(libc::SIGINT);
+    running.wait().expect(0);
+}
+
 /// The devices' processes alone, one while its disk stands still, one while its power is cut again and again: whoever
 /// waits for them gets an error, the run comes to its end when it is told to, and nothing stays.
 #[test]
