@@ -68,9 +68,9 @@ const DEFAULT: [(&str, &str); 29] = [
 /// The same of servers that no registry has: only where this variable names their program.
 const NAMED: [(&str, &str, &str); 5] = [
     ("KVDYNO_ASD", "aerospike:1?storage=file&disk=ext4:2GiB", SLOW),
-    ("KVDYNO_RIAK", "riak:1?backend=bitcask&sync=on&disk=ext4:2GiB", HALF),
+    ("KVDYNO_RIAK", "riak:1?backend=bitcask&sync=on&disk=ext4:2GiB", SLOW),
     ("KVDYNO_RIAK", "riak:1?backend=bitcask&sync=off&disk=ext4:2GiB", SLOW),
-    ("KVDYNO_RIAK", "riak:1?backend=bitcask&io=nif&sync=on&disk=ext4:2GiB", HALF),
+    ("KVDYNO_RIAK", "riak:1?backend=bitcask&io=nif&sync=on&disk=ext4:2GiB", SLOW),
     ("KVDYNO_RIAK", "riak:1?backend=leveldb&sync=on&disk=ext4:2GiB", HALF),
 ];
 
