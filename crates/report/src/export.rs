@@ -2,6 +2,7 @@
 
 mod intervals;
 mod kinds;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod table;
 
@@ -11,7 +12,6 @@ use serde_json::{Map, Value, json};
 
 use crate::board::{Figure, figures_of};
 use crate::result::{HistogramError, RESULT_FILE, RunResult};
-use parquet::ParquetTable;
 use table::{CsvTable, TableWriter};
 
 /// Who reads it.
@@ -44,6 +44,16 @@ pub enum ExportError {
     /// A histogram cannot be decoded.
     #[error(transparent)]
     Histogram(#[from] HistogramError),
+    /// This program was built without it.
+    #[cfg(not(feature = "parquet"))]
+    #[error(
+        "this kvdyno was built without Parquet: build it with `--features parquet`, or take --as csv"
+    )]
+    WithoutParquet,
+    /// The library cannot write the table.
+    #[cfg(feature = "parquet")]
+    #[error("the Parquet file cannot be made: {0}; take --as csv")]
+    Parquet(#[from] ::parquet::errors::ParquetError),
     /// The result has no files beside it.
     #[error(
         "{0} has no intervals: they are in the file timeline.csv beside {RESULT_FILE}; name a whole result folder"
@@ -72,11 +82,14 @@ pub fn bytes(result: &RunResult, path: &Path, format: Format) -> Result<Vec<u8>,
             table.write(result, path, &mut to)?;
             Ok(to.end())
         }
+        #[cfg(feature = "parquet")]
         Format::Parquet(table) => {
-            let mut to = ParquetTable::new(table.columns());
+            let mut to = parquet::ParquetTable::new(table.columns())?;
             table.write(result, path, &mut to)?;
-            Ok(to.end())
+            Ok(to.end()?)
         }
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet(_) => Err(ExportError::WithoutParquet),
     }
 }
 

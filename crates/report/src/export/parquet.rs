@@ -1,336 +1,195 @@
-//! Parquet files of flat tables, for DuckDB and pandas: the few parts of the format that such tables need. The format's
-//! own library would bring some 60 more packages, for encodings and nested types that no table here has.
-//! A group of rows has one page a column: levels that tell which cells are there, then their values one after the other,
-//! packed by gzip. At the end stands what there is and where, in Thrift's compact protocol (`parquet.thrift` of Apache
-//! Parquet has the numbers).
+//! Parquet files of flat tables, for DuckDB and pandas, by the format's own library: a column of cells at a time, packed by
+//! gzip.
 
-use std::io::Write;
+use std::sync::Arc;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use kvdyno_core::shown::plain;
+use parquet::basic::{Compression, ConvertedType, GzipLevel, Repetition, Type as Physical};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
 
 use super::table::{Cell, Column, ColumnType, TableWriter};
 
-/// Begin and end of a file.
-const MAGIC: &[u8] = b"PAR1";
 /// Rows of a group, as readers like them: they take groups side by side.
 const ROWS_OF_GROUP: usize = 100_000;
-/// Bytes of a column's page beyond which a group ends sooner.
-const LARGEST_PAGE: usize = 64 << 20;
-
-/// How a cell is coded and packed.
-const PLAIN: i32 = 0;
-const RUN_LENGTHS: i32 = 3;
-const GZIP: i32 = 2;
-/// A cell may be missing.
-const OPTIONAL: i32 = 1;
-/// Text is UTF-8.
-const UTF8: i32 = 0;
-const DATA_PAGE: i32 = 0;
 
 /// A file that grows in memory.
 pub(super) struct ParquetTable {
-    columns: Vec<ColumnChunk>,
-    file: Vec<u8>,
-    groups: Vec<Thrift>,
+    writer: SerializedFileWriter<Vec<u8>>,
+    columns: Vec<Cells>,
     rows: usize,
-    rows_in_all: usize,
+    /// Why the file cannot be written, if so.
+    failed: Option<ParquetError>,
 }
 
-/// The cells of a column in a group.
-struct ColumnChunk {
-    name: &'static str,
-    of: ColumnType,
-    present: Vec<bool>,
-    /// Those that are there; of truths a byte each.
-    values: Vec<u8>,
+/// The cells of a column in a group: those that are there, and which are.
+struct Cells {
+    values: Values,
+    /// 1 of a cell that is there, else 0.
+    levels: Vec<i16>,
+}
+
+enum Values {
+    Text(Vec<ByteArray>),
+    Count(Vec<i64>),
+    Real(Vec<f64>),
+    Truth(Vec<bool>),
 }
 
 impl ParquetTable {
-    pub fn new(columns: &[Column]) -> ParquetTable {
-        let chunk = |&(name, of): &Column| ColumnChunk {
-            name,
-            of,
-            present: Vec::new(),
-            values: Vec::new(),
-        };
-        ParquetTable {
-            columns: columns.iter().map(chunk).collect(),
-            file: MAGIC.to_vec(),
-            groups: Vec::new(),
+    /// # Errors
+    /// [`ParquetError`] if the library does not take the columns.
+    pub fn new(columns: &[Column]) -> Result<ParquetTable, ParquetError> {
+        let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+        let schema = Type::group_type_builder("table").with_fields(fields).build()?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::GZIP(GzipLevel::try_new(1)?))
+            .set_created_by(concat!("kvdyno version ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        Ok(ParquetTable {
+            writer: SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?,
+            columns: columns.iter().map(|(_, of)| Cells::new(*of)).collect(),
             rows: 0,
-            rows_in_all: 0,
+            failed: None,
+        })
+    }
+
+    /// # Errors
+    /// [`ParquetError`] if the library could not write it.
+    pub fn end(mut self) -> Result<Vec<u8>, ParquetError> {
+        if self.rows > 0 {
+            self.end_group()?;
+        }
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.writer.into_inner(),
         }
     }
 
-    pub fn end(mut self) -> Vec<u8> {
-        self.end_group();
-        let root = Thrift::Struct(vec![
-            (4, Thrift::text("table")),
-            (5, Thrift::I32(self.columns.len() as i32)),
-        ]);
-        let schema = std::iter::once(root).chain(self.columns.iter().map(ColumnChunk::schema));
-        let footer = Thrift::Struct(vec![
-            (1, Thrift::I32(1)),
-            (2, Thrift::List(schema.collect())),
-            (3, Thrift::I64(self.rows_in_all as i64)),
-            (4, Thrift::List(self.groups)),
-            (6, Thrift::text(concat!("kvdyno version ", env!("CARGO_PKG_VERSION")))),
-        ]);
-        let begin = self.file.len();
-        footer.write(&mut self.file);
-        let length = (self.file.len() - begin) as u32;
-        self.file.extend(length.to_le_bytes());
-        self.file.extend(MAGIC);
-        self.file
-    }
-
-    fn end_group(&mut self) {
-        if self.rows == 0 {
-            return;
-        }
-        let begin = self.file.len();
-        let (mut chunks, mut unpacked) = (Vec::new(), 0);
-        for column in &mut self.columns {
-            let at = self.file.len();
-            let size = column.write_page(&mut self.file);
-            chunks.push(column.described(at, self.file.len() - at, size, self.rows));
-            unpacked += size;
-        }
-        self.groups.push(Thrift::Struct(vec![
-            (1, Thrift::List(chunks)),
-            (2, Thrift::I64(unpacked as i64)),
-            (3, Thrift::I64(self.rows as i64)),
-            (5, Thrift::I64(begin as i64)),
-            (6, Thrift::I64((self.file.len() - begin) as i64)),
-        ]));
-        self.rows_in_all += self.rows;
+    fn end_group(&mut self) -> Result<(), ParquetError> {
         self.rows = 0;
+        let mut group = self.writer.next_row_group()?;
+        for cells in &mut self.columns {
+            if let Some(column) = group.next_column()? {
+                cells.write(column)?;
+            }
+        }
+        group.close().map(drop)
     }
 }
 
 impl TableWriter for ParquetTable {
     fn row(&mut self, cells: &[Cell<'_>]) {
-        let mut largest = 0;
-        for (column, cell) in self.columns.iter_mut().zip(cells) {
-            column.add(cell);
-            largest = largest.max(column.values.len());
-        }
+        self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.add(cell));
         self.rows += 1;
-        if self.rows == ROWS_OF_GROUP || largest > LARGEST_PAGE {
-            self.end_group();
+        if self.rows == ROWS_OF_GROUP
+            && let Err(error) = self.end_group()
+        {
+            self.failed.get_or_insert(error);
         }
     }
 }
 
-impl ColumnChunk {
-    fn add(&mut self, cell: &Cell<'_>) {
-        let values = &mut self.values;
-        let is_there = match (cell, self.of) {
-            (Cell::Text(Some(text)), ColumnType::Text) => {
-                let text = plain(text);
-                values.extend((text.len() as u32).to_le_bytes());
-                values.extend(text.as_bytes());
-                true
-            }
-            (Cell::Count(Some(count)), ColumnType::Count) => {
-                values.extend(i64::try_from(*count).unwrap_or(i64::MAX).to_le_bytes());
-                true
-            }
-            (Cell::Real(Some(real)), ColumnType::Real) => {
-                values.extend(real.to_le_bytes());
-                true
-            }
-            (Cell::Truth(truth), ColumnType::Truth) => {
-                values.push(u8::from(*truth));
-                true
-            }
-            (Cell::Text(None), ColumnType::Text)
-            | (Cell::Count(None), ColumnType::Count)
-            | (Cell::Real(None), ColumnType::Real) => false,
-            (cell, of) => unreachable!("{cell:?} in the column {} of {of:?}", self.name),
+/// What the file says of a column. A cell may be missing.
+fn field((name, of): &Column) -> Result<TypePtr, ParquetError> {
+    let (physical, converted) = match of {
+        ColumnType::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+        ColumnType::Count => (Physical::INT64, ConvertedType::NONE),
+        ColumnType::Real => (Physical::DOUBLE, ConvertedType::NONE),
+        ColumnType::Truth => (Physical::BOOLEAN, ConvertedType::NONE),
+    };
+    let field = Type::primitive_type_builder(name, physical).with_converted_type(converted);
+    field.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
+}
+
+impl Cells {
+    fn new(of: ColumnType) -> Cells {
+        let values = match of {
+            ColumnType::Text => Values::Text(Vec::new()),
+            ColumnType::Count => Values::Count(Vec::new()),
+            ColumnType::Real => Values::Real(Vec::new()),
+            ColumnType::Truth => Values::Truth(Vec::new()),
         };
-        self.present.push(is_there);
+        Cells { values, levels: Vec::new() }
     }
 
-    /// Number of the type of its values.
-    fn physical(&self) -> i32 {
-        match self.of {
-            ColumnType::Truth => 0,
-            ColumnType::Count => 2,
-            ColumnType::Real => 5,
-            ColumnType::Text => 6,
-        }
-    }
-
-    fn schema(&self) -> Thrift {
-        let mut element = vec![
-            (1, Thrift::I32(self.physical())),
-            (3, Thrift::I32(OPTIONAL)),
-            (4, Thrift::text(self.name)),
-        ];
-        if self.of == ColumnType::Text {
-            element.push((6, Thrift::I32(UTF8)));
-        }
-        Thrift::Struct(element)
-    }
-
-    /// Writes its page and forgets its cells; how many bytes that is before it is packed.
-    fn write_page(&mut self, to: &mut Vec<u8>) -> usize {
-        let mut page = levels(&self.present);
-        match self.of {
-            ColumnType::Truth => {
-                page.extend(self.values.chunks(8).map(|bits| {
-                    bits.iter().enumerate().fold(0, |byte, (at, bit)| byte | bit << at)
-                }))
+    fn add(&mut self, cell: &Cell<'_>) {
+        let is_there = match (cell, &mut self.values) {
+            (Cell::Text(text), Values::Text(all)) => {
+                all.extend(text.map(|text| ByteArray::from(plain(text).as_ref())));
+                text.is_some()
             }
-            _ => page.append(&mut self.values),
-        }
-        let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
-        packer.write_all(&page).expect("memory takes it");
-        let packed = packer.finish().expect("memory takes it");
-        let head = Thrift::Struct(vec![
-            (1, Thrift::I32(DATA_PAGE)),
-            (2, Thrift::I32(page.len() as i32)),
-            (3, Thrift::I32(packed.len() as i32)),
-            (
-                5,
-                Thrift::Struct(vec![
-                    (1, Thrift::I32(self.present.len() as i32)),
-                    (2, Thrift::I32(PLAIN)),
-                    (3, Thrift::I32(RUN_LENGTHS)),
-                    (4, Thrift::I32(RUN_LENGTHS)),
-                ]),
-            ),
-        ]);
-        let begin = to.len();
-        head.write(to);
-        let head_length = to.len() - begin;
-        to.extend(packed);
-        self.present.clear();
-        self.values.clear();
-        head_length + page.len()
+            (Cell::Count(count), Values::Count(all)) => {
+                all.extend(count.map(|count| i64::try_from(count).unwrap_or(i64::MAX)));
+                count.is_some()
+            }
+            (Cell::Real(real), Values::Real(all)) => {
+                all.extend(*real);
+                real.is_some()
+            }
+            (Cell::Truth(truth), Values::Truth(all)) => {
+                all.push(*truth);
+                true
+            }
+            (cell, _) => unreachable!("{cell:?} in a column of another type"),
+        };
+        self.levels.push(i16::from(is_there));
     }
 
-    /// What the end of the file tells of a page that begins at `at`.
-    fn described(&self, at: usize, packed: usize, unpacked: usize, rows: usize) -> Thrift {
-        let encodings = [PLAIN, RUN_LENGTHS].map(Thrift::I32);
-        let about = Thrift::Struct(vec![
-            (1, Thrift::I32(self.physical())),
-            (2, Thrift::List(encodings.into())),
-            (3, Thrift::List(vec![Thrift::text(self.name)])),
-            (4, Thrift::I32(GZIP)),
-            (5, Thrift::I64(rows as i64)),
-            (6, Thrift::I64(unpacked as i64)),
-            (7, Thrift::I64(packed as i64)),
-            (9, Thrift::I64(at as i64)),
-        ]);
-        Thrift::Struct(vec![(2, Thrift::I64(at as i64)), (3, about)])
+    /// Writes the cells as a column of a group, and forgets them.
+    fn write(&mut self, to: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        let levels = std::mem::take(&mut self.levels);
+        match &mut self.values {
+            Values::Text(all) => write::<ByteArrayType>(to, all, &levels),
+            Values::Count(all) => write::<Int64Type>(to, all, &levels),
+            Values::Real(all) => write::<DoubleType>(to, all, &levels),
+            Values::Truth(all) => write::<BoolType>(to, all, &levels),
+        }
     }
 }
 
-/// Which cells are there, as runs of one bit, behind their length.
-fn levels(present: &[bool]) -> Vec<u8> {
-    let mut runs = Vec::new();
-    for run in present.chunk_by(|one, next| one == next) {
-        variable(run.len() as u64 * 2, &mut runs);
-        runs.push(u8::from(run[0]));
-    }
-    let mut bytes = (runs.len() as u32).to_le_bytes().to_vec();
-    bytes.append(&mut runs);
-    bytes
-}
-
-/// A number in as few bytes as it needs, seven bits each, the lowest first.
-fn variable(mut number: u64, to: &mut Vec<u8>) {
-    while number >= 0x80 {
-        to.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    to.push(number as u8);
-}
-
-/// A value in Thrift's compact protocol. Fields of a struct go up by at most 15, and lists are of one type.
-enum Thrift {
-    I32(i32),
-    I64(i64),
-    Text(String),
-    List(Vec<Thrift>),
-    Struct(Vec<(u8, Thrift)>),
-}
-
-impl Thrift {
-    fn text(text: &str) -> Thrift {
-        Thrift::Text(text.to_owned())
-    }
-
-    /// Number of its type.
-    fn kind(&self) -> u8 {
-        match self {
-            Thrift::I32(_) => 5,
-            Thrift::I64(_) => 6,
-            Thrift::Text(_) => 8,
-            Thrift::List(_) => 9,
-            Thrift::Struct(_) => 12,
-        }
-    }
-
-    fn write(&self, to: &mut Vec<u8>) {
-        // Signs go into the lowest bit.
-        let signed =
-            |number: i64, to: &mut Vec<u8>| variable(((number << 1) ^ (number >> 63)) as u64, to);
-        match self {
-            Thrift::I32(number) => signed(i64::from(*number), to),
-            Thrift::I64(number) => signed(*number, to),
-            Thrift::Text(text) => {
-                variable(text.len() as u64, to);
-                to.extend(text.as_bytes());
-            }
-            Thrift::List(parts) => {
-                let kind = parts.first().map_or(12, Thrift::kind);
-                match parts.len() {
-                    few @ 0..15 => to.push((few as u8) << 4 | kind),
-                    many => {
-                        to.push(0xf0 | kind);
-                        variable(many as u64, to);
-                    }
-                }
-                parts.iter().for_each(|part| part.write(to));
-            }
-            Thrift::Struct(fields) => {
-                let mut last = 0;
-                for (number, value) in fields {
-                    to.push((number - last) << 4 | value.kind());
-                    value.write(to);
-                    last = *number;
-                }
-                to.push(0);
-            }
-        }
-    }
+fn write<T: DataType>(
+    mut to: SerializedColumnWriter<'_>,
+    values: &mut Vec<T::T>,
+    levels: &[i16],
+) -> Result<(), ParquetError> {
+    let values = std::mem::take(values);
+    to.typed::<T>().write_batch(&values, Some(levels), None)?;
+    to.close()
 }
 
 #[cfg(test)]
 mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
     use super::*;
 
     #[test]
-    fn numbers_and_levels_are_coded_as_the_format_says() {
-        let mut bytes = Vec::new();
-        Thrift::Struct(vec![(1, Thrift::I32(-1)), (3, Thrift::List(vec![Thrift::I64(150)]))])
-            .write(&mut bytes);
-        assert_eq!(bytes, [0x15, 0x01, 0x29, 0x16, 0xac, 0x02, 0x00]);
-        assert_eq!(levels(&[true, true, true, false]), [4, 0, 0, 0, 6, 1, 2, 0]);
-    }
-
-    #[test]
-    fn many_rows_are_several_groups() {
-        let mut table = ParquetTable::new(&[("number", ColumnType::Count)]);
+    fn many_rows_are_several_groups_and_come_back_with_their_gaps() {
+        let columns = [("number", ColumnType::Count), ("name", ColumnType::Text)];
+        let mut table = ParquetTable::new(&columns).unwrap();
         let rows = 2 * ROWS_OF_GROUP + 1;
-        (0..rows as u64).for_each(|number| table.row(&[Cell::Count(Some(number))]));
-        assert_eq!(table.groups.len(), 2);
-        let file = table.end();
-        assert!(file.starts_with(MAGIC) && file.ends_with(MAGIC));
+        for number in 0..rows as u64 {
+            let name = (number % 2 == 0).then_some("even");
+            table.row(&[Cell::Count(Some(number)), Cell::Text(name)]);
+        }
+        let file = table.end().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.parquet");
+        std::fs::write(&path, file).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        assert_eq!(reader.num_row_groups(), 3);
+        let mut read = 0;
+        for (number, row) in reader.get_row_iter(None).unwrap().enumerate() {
+            let cells: Vec<_> = row.unwrap().into_columns().into_iter().map(|(_, f)| f).collect();
+            let name = if number % 2 == 0 { Field::Str("even".to_owned()) } else { Field::Null };
+            assert_eq!(cells, [Field::Long(number as i64), name]);
+            read += 1;
+        }
+        assert_eq!(read, rows);
     }
 }

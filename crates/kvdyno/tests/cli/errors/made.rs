@@ -244,6 +244,10 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "Only of a build without the feature, which this one has, or of the library (report's tests of Parquet).",
+        &["this kvdyno was built without Parquet", "the Parquet file cannot be made"],
+    ),
+    (
         "Answers to who steers a run, not of the command (cli/steering and core's tests of steering).",
         &[
             "no group {0} is under way",
