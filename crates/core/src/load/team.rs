@@ -198,7 +198,7 @@ impl Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Silences;
+    use crate::measure::{Silences, Troubles};
 
     const BACK: Moved = Moved { first_worker: 4, clock: -3_000 };
 
@@ -214,6 +214,7 @@ mod tests {
             in_store: 500,
             series: Vec::new(),
             slots: Vec::new(),
+            troubles: Troubles::default(),
         };
         let moved = BACK.batch(batch.clone());
         assert_eq!((moved.worker, moved.last_end, moved.interval), (5, 7_000, 7));

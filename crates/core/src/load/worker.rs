@@ -143,7 +143,9 @@ impl Worker {
     #[inline]
     pub fn note_lag(&self, due: Nanos, claimed: Nanos) {
         if claimed < due {
-            let lag = crate::measure::now().saturating_sub(due).max(1);
+            let now = crate::measure::now();
+            let lag = now.saturating_sub(due).max(1);
+            self.recorder.borrow_mut().note_late(now, lag);
             let mut histogram = self.lag.borrow_mut();
             histogram.get_or_insert_with(latency_histogram).saturating_record(lag);
         }
@@ -165,6 +167,7 @@ impl Worker {
         }
         recorder.end(series, ending, records, timing);
         if let Some(error) = error {
+            recorder.note_error(error.class);
             self.note_error(error, timing.done);
         }
     }
@@ -172,6 +175,7 @@ impl Worker {
     #[cold]
     fn hand_over(&self, recorder: &mut Recorder) {
         let end = recorder.interval_end();
+        recorder.note_wrong(self.examiner.borrow_mut().take_fresh(end));
         recorder.hand_over(self.offered_before(end));
     }
 
@@ -241,6 +245,7 @@ impl Worker {
             while now >= deadline && recorder.is_over(deadline) {
                 self.hand_over(&mut recorder);
             }
+            recorder.note_wrong(self.examiner.borrow_mut().take_fresh(Nanos::MAX));
             recorder.hand_over_rest(self.offered_before(stop));
         }
         let issued = self.lanes.iter().map(|lane| (lane.group, lane.issued())).collect();

@@ -7,6 +7,7 @@ use std::collections::btree_map::Entry;
 use super::clock::Nanos;
 use super::interval::{Batch, Interval};
 use super::series::{KindMeasure, Series};
+use super::troubles::Troubles;
 
 /// Merges the batches of all workers of a phase.
 #[derive(Debug)]
@@ -28,10 +29,11 @@ pub struct Collector {
     in_store: Vec<Nanos>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Counts {
     offered: u64,
     started: u64,
+    troubles: Troubles,
 }
 
 impl Collector {
@@ -63,6 +65,7 @@ impl Collector {
         let counts = self.counts.entry(batch.interval).or_default();
         counts.offered += batch.offered;
         counts.started += batch.started;
+        counts.troubles.add(&batch.troubles);
         self.last_end = self.last_end.max(batch.last_end);
         let open = self.open.entry(batch.interval).or_default();
         for (series, measure) in batch.series {
@@ -114,6 +117,7 @@ impl Collector {
             let told = self.counts.entry(last).or_default();
             told.offered += counts.offered;
             told.started += counts.started;
+            told.troubles.add(&counts.troubles);
         }
         let behind = self.open.split_off(&(last + 1));
         let told = self.open.entry(last).or_default();
@@ -146,6 +150,7 @@ impl Collector {
             backlog: if self.open_arrival { self.offered.saturating_sub(self.started) } else { 0 },
             drained: series.iter().map(|(_, m)| m.drained.completed()).sum(),
             series,
+            troubles: counts.troubles,
         }
     }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::clock::Nanos;
 use super::series::{KindMeasure, Series};
 use super::slots::Slot;
+use super::troubles::Troubles;
 
 /// What one worker measured in one interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Batch {
     /// What ended in each slot of 20 ms that had an operation, with its number in the phase; reads and
     /// writes. Only in a phase with faults.
     pub slots: Vec<(u32, [Slot; 2])>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Troubles::is_none")]
+    pub troubles: Troubles,
 }
 
 /// Of what falls due in an interval so much may wait at its ends without being a backlog.
@@ -59,6 +63,9 @@ pub struct Interval {
     pub drained: u64,
     /// Each series that had an operation.
     pub series: Vec<(Series, KindMeasure<u32>)>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Troubles::is_none")]
+    pub troubles: Troubles,
 }
 
 impl Interval {

@@ -24,6 +24,7 @@ mod stalls;
 mod steady;
 mod thread_time;
 mod timeline;
+mod troubles;
 mod worker_use;
 
 pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
@@ -32,7 +33,8 @@ pub use clock::{Nanos, departure, now, system_time};
 pub use collector::Collector;
 pub(crate) use histogram::as_text;
 pub use histogram::{
-    HistogramError, LONGEST, histogram_from_text, histogram_to_text, latency_histogram,
+    HistogramError, HistogramReader, LONGEST, histogram_from_text, histogram_to_text,
+    latency_histogram,
 };
 pub use interval::{Batch, Interval};
 pub use machine::{BUILD_PROFILE, Machine, allowed_cpus, pin_current_thread};
@@ -55,4 +57,6 @@ pub use stalls::{LEAST_GAP, LEAST_IN_ALL, Stalls, Standstill, Watchdog};
 pub use steady::Settling;
 pub use thread_time::{ThreadTime, thread_cpu};
 pub use timeline::{Timeline, TimelineBuilder, TimelinePoint, percentile};
+pub(crate) use troubles::FreshlyWrong;
+pub use troubles::Troubles;
 pub use worker_use::WorkerUse;

@@ -9,6 +9,9 @@ use super::interval::Batch;
 use super::series::{Ending, KindMeasure, Series};
 use super::silence::{Listener, Silences};
 use super::slots::{Side, Slots};
+use super::troubles::Troubles;
+use crate::store::ErrorClass;
+use crate::verify::AnomalyKind;
 use crate::workload::Kind;
 
 /// The timing of one operation.
@@ -40,6 +43,9 @@ pub struct Recorder {
     /// Of reads and of writes.
     listeners: [Listener; 2],
     slots: Option<Slots>,
+    troubles: Troubles,
+    /// Late sends of intervals that are still to come: when, and how late.
+    ahead: Vec<(Nanos, Nanos)>,
     start: Nanos,
     sink: Sender<Batch>,
 }
@@ -105,6 +111,8 @@ impl Recorder {
             series,
             listeners: [Listener::new(start), Listener::new(start)],
             slots: None,
+            troubles: Troubles::default(),
+            ahead: Vec::new(),
             start,
             sink,
         }
@@ -173,6 +181,27 @@ impl Recorder {
         self.in_store += service;
     }
 
+    /// An operation that ended in the current interval had an error of this class.
+    #[cold]
+    pub fn note_error(&mut self, class: ErrorClass) {
+        self.troubles.note_error(class);
+    }
+
+    /// A request was sent at a moment, so much later than due.
+    #[inline]
+    pub fn note_late(&mut self, sent: Nanos, late: Nanos) {
+        if sent < self.interval_end {
+            self.troubles.latest_send = self.troubles.latest_send.max(late);
+        } else {
+            self.ahead.push((sent, late));
+        }
+    }
+
+    /// Reads of the current interval were wrong.
+    pub fn note_wrong(&mut self, wrong: Vec<(AnomalyKind, u64)>) {
+        self.troubles.add(&Troubles { wrong, ..Troubles::default() });
+    }
+
     /// Hands the current interval over, which is over, and goes on with the next. `offered`: operations
     /// that fell due in it.
     pub fn hand_over(&mut self, offered: u64) {
@@ -183,10 +212,14 @@ impl Recorder {
             true => Nanos::MAX,
             false => (self.interval_end + self.width).min(self.stop),
         };
+        let ahead = std::mem::take(&mut self.ahead);
+        ahead.into_iter().for_each(|(sent, late)| self.note_late(sent, late));
     }
 
     /// Hands over what there is of the current interval, in which the worker has come to its end.
     pub fn hand_over_rest(&mut self, offered: u64) {
+        let latest = self.ahead.drain(..).map(|(_, late)| late).max().unwrap_or(0);
+        self.troubles.latest_send = self.troubles.latest_send.max(latest);
         self.send(offered, false);
     }
 
@@ -209,6 +242,7 @@ impl Recorder {
             in_store: self.in_store,
             series,
             slots: self.slots.as_mut().map(Slots::take).unwrap_or_default(),
+            troubles: std::mem::take(&mut self.troubles),
         };
         // The phase's thread outlives its workers unless it gave up on them; then nobody listens.
         let _ = self.sink.send(batch);
@@ -221,6 +255,27 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+
+    #[test]
+    fn what_went_wrong_is_told_with_the_interval_to_which_it_belongs() {
+        let (sink, batches) = channel();
+        let mut recorder = Recorder::new(0, 1, 0, 1_000, sink);
+        recorder.note_late(900, 5);
+        // The worker hears of no answer until the third interval.
+        recorder.note_late(2_100, 70);
+        recorder.note_late(2_200, 30);
+        recorder.hand_over(0);
+        recorder.hand_over(0);
+        recorder.note_error(ErrorClass::Timeout);
+        recorder.note_wrong(vec![(AnomalyKind::Stale, 2)]);
+        recorder.note_late(9_000, 8);
+        recorder.hand_over_rest(0);
+        let told: Vec<Troubles> = batches.try_iter().map(|batch| batch.troubles).collect();
+        assert_eq!(told.iter().map(|told| told.latest_send).collect::<Vec<_>>(), [5, 0, 70]);
+        assert!(told[0].errors.is_empty() && told[0].wrong.is_empty());
+        assert_eq!(told[2].errors, [(ErrorClass::Timeout, 1)]);
+        assert_eq!(told[2].wrong, [(AnomalyKind::Stale, 2)]);
+    }
 
     #[test]
     fn latencies_that_several_operations_share_are_counted_once_for_each_in_its_interval() {

@@ -18,7 +18,7 @@ use super::missing::{MissedAt, Missing};
 use super::sightings::Sightings;
 use super::stamp::{self, Expected, SeenStamp, WriterRun};
 use super::suspects::Suspects;
-use crate::measure::Nanos;
+use crate::measure::{FreshlyWrong, Nanos};
 use crate::store::{FieldSpan, OperationId, Reading};
 use crate::workload::{Dataset, Marks, Ownership, Part};
 use in_flight::WriteSlot;
@@ -81,6 +81,8 @@ pub struct Examiner {
     tally: Tally,
     missing: Missing,
     anomalies: Vec<Anomaly>,
+    /// Those that no interval has told yet.
+    fresh: FreshlyWrong,
     behind: Behind,
     /// Fields beyond the first, of records whose fields are written apart.
     further_fields: u64,
@@ -117,6 +119,7 @@ impl Examiner {
             tally: Tally::default(),
             missing,
             anomalies: Vec::new(),
+            fresh: FreshlyWrong::default(),
             behind: Behind::default(),
             further_fields: 0,
             scribe,
@@ -126,6 +129,11 @@ impl Examiner {
     /// When records were missed, where the phase asks for that; nothing from then on.
     pub(crate) fn take_missed_at(&mut self) -> MissedAt {
         self.missing.take_at()
+    }
+
+    /// Wrong reads that were answered before `end` and that nobody has asked for yet.
+    pub(crate) fn take_fresh(&mut self, end: Nanos) -> Vec<(AnomalyKind, u64)> {
+        self.fresh.take_before(end)
     }
 
     /// The requests about sampled records; none from then on.
@@ -542,6 +550,7 @@ impl Examiner {
         detail: String,
     ) {
         self.tally.anomalies[kind as usize] += 1;
+        self.fresh.note(kind, read.answered);
         let anomaly = Anomaly {
             kind,
             operation: read.operation,

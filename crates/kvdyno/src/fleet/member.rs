@@ -223,7 +223,7 @@ mod tests {
     use std::time::SystemTime;
 
     use kvdyno_core::load::Team;
-    use kvdyno_core::measure::{KindMeasure, Series};
+    use kvdyno_core::measure::{KindMeasure, Series, Troubles};
     use kvdyno_core::workload::Kind;
 
     use super::*;
@@ -257,6 +257,7 @@ mod tests {
             in_store: 0,
             series: vec![series(Kind::Update, 10), series(Kind::Get, 40), series(Kind::Insert, 1)],
             slots: Vec::new(),
+            troubles: Troubles::default(),
         };
         let (mut member, (voice, _team)) = (member(1, 0, 2), Team::new(2, 0, SystemTime::now()));
         for (worker, interval) in [(0, 0), (0, 1), (1, 0)] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kvdyno_core::load::{LookedAgain, WorkerReport};
 use kvdyno_core::measure::{
-    Batch, KindMeasure, Nanos, Series, Stalls, WorkerUse, latency_histogram, now,
+    Batch, KindMeasure, Nanos, Series, Stalls, Troubles, WorkerUse, latency_histogram, now,
 };
 use kvdyno_core::workload::{Kind, PhasePlan};
 use tokio::task::{JoinSet, LocalSet, spawn_local};
@@ -211,6 +211,7 @@ async fn tell(
             in_store: started * 300_000,
             series,
             slots: Vec::new(),
+            troubles: Troubles::default(),
         };
         sending.send(&Told::Batch(Box::new(batch)));
     }

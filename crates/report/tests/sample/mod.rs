@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::measure::{
     Ending, ErrorSummary, Interval, KindMeasure, Nanos, OldRecords, PhaseMeasure, ProcessUse,
-    ResourceSummary, Resources, Series, StopReason, WorkerUse, latency_histogram,
+    ResourceSummary, Resources, Series, StopReason, Troubles, WorkerUse, latency_histogram,
 };
 use kvdyno_core::store::{
     Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, FigureUnit, OperationId,
@@ -344,6 +344,19 @@ impl Shape {
             backlog,
             drained,
             series,
+            troubles: self.troubles(index),
+        }
+    }
+
+    /// As many time-outs as failures of its kinds; from the second half on a wrong read each, and open arrivals are late.
+    fn troubles(&self, index: u32) -> Troubles {
+        let is_told = self.failures > 0 && self.stall != Some(index);
+        let failed = self.failures * self.kinds.len() as u64;
+        let late = if self.arrival.is_open() { 1_000 * u64::from(index + 1) } else { 0 };
+        Troubles {
+            errors: if is_told { vec![(ErrorClass::Timeout, failed)] } else { Vec::new() },
+            wrong: if is_told && index > 5 { vec![(AnomalyKind::Stale, 1)] } else { Vec::new() },
+            latest_send: late,
         }
     }
 

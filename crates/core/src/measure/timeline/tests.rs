@@ -3,7 +3,7 @@
 use super::super::silence::{Listener, Stretch};
 use super::super::slots::Slots;
 use super::*;
-use crate::measure::{Ending, Series};
+use crate::measure::{Ending, Series, Troubles};
 use crate::workload::{Kind, Random};
 
 /// The longest stretch between neighbours of all successes, from 0 on.
@@ -67,6 +67,7 @@ fn slots_tell_what_ended_when_and_are_merged_when_there_are_too_many() {
         in_store: 0,
         series: Vec::new(),
         slots,
+        troubles: Troubles::default(),
     };
     let mut builder = TimelineBuilder::new(100, false);
     builder.add(&batch(taken.clone()));
