@@ -3,6 +3,7 @@
 
 mod account;
 mod bare;
+mod board;
 mod child;
 mod conductor;
 mod disk;
@@ -19,6 +20,7 @@ pub(crate) mod page;
 mod pairs;
 pub mod peers;
 mod target;
+mod view;
 mod wire;
 
 use clap::{Args, ValueEnum};
@@ -62,6 +64,10 @@ enum Subject {
     Ownership,
     /// What a conductor of many agents takes, and how far apart agents begin
     Conductor,
+    /// How soon the page of a run of 24 hours is there, and how much a browser gets
+    View,
+    /// How long a board of 1,000 results takes, and how large its pages are
+    Board,
     /// Random gets from RocksDB; the last, for it builds kvdyno anew, with that engine in it
     Rocksdb,
 }
@@ -101,6 +107,8 @@ pub fn bench(options: &Options) -> Result<(), StepFailure> {
             Subject::Disk => disk::run(options)?,
             Subject::Ownership => ownership::run(options)?,
             Subject::Conductor => conductor::run(options)?,
+            Subject::Board => board::run(options)?,
+            Subject::View => view::run(options)?,
             Subject::Redis => wire::run("redis", REDIS, options)?,
             Subject::Memcached => wire::run("memcached", MEMCACHED, options)?,
             Subject::Rocksdb => engine::ROCKSDB.run(options)?,

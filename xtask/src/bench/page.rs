@@ -60,8 +60,9 @@ mod tests {
         let page = include_str!("../../../docs/PERFORMANCE.md");
         let loads = ["null", "lmdb", "rocksdb", "redis", "memcached", "open", "memory", "account"];
         let agents = ["ownership", "conductor"];
+        let shown = ["view", "board"];
         let peers = ["peers-redis", "peers-memcached", "peers-cassandra", "peers-mongodb"];
-        for name in ["machine"].into_iter().chain(loads).chain(agents).chain(peers) {
+        for name in ["machine"].into_iter().chain(loads).chain(agents).chain(shown).chain(peers) {
             assert!(replaced(page, name, "x").is_some(), "{name}");
         }
     }
