@@ -11,13 +11,13 @@ pub mod stream;
 mod used;
 
 use kvdyno_core::load::Progress;
-use kvdyno_core::measure::{Interval, Nanos};
+use kvdyno_core::measure::{Interval, Nanos, OldRecords};
 use kvdyno_core::workload::PhasePlan;
 use serde::{Deserialize, Serialize};
 
 use crate::result::{
-    AnomalyResult, CapacityResult, ClaimResult, FaultResult, PhaseResult, ProbeResult, RunResult,
-    Status, SteeredResult, StoreRun, TestbedNode, Verdict,
+    AnomalyResult, CapacityResult, ClaimResult, EventResult, FaultResult, PhaseResult, ProbeResult,
+    RunResult, Status, SteeredResult, StoreRun, TestbedNode, Verdict,
 };
 pub use used::{MACHINE, OWN, ProcessUsed, Used, used};
 
@@ -47,6 +47,12 @@ pub enum Event {
     Interval(Box<Interval>),
     /// What machine, kvdyno and servers used from one sample to the next.
     Used(Used),
+    /// What servers told of their work beside requests while the load goes on, such as a promotion. The phase's result has
+    /// all of it.
+    Worked {
+        /// Times are ns since the phase began.
+        work: Vec<EventResult>,
+    },
     /// Something is done to nodes now: a fault, or its repair.
     FaultBegan {
         /// What.
@@ -128,6 +134,9 @@ pub struct LoadEnded {
     pub anomalies: Vec<AnomalyResult>,
     /// Histories of sampled records in Jepsen's EDN, if they were kept.
     pub history: Option<String>,
+    /// What became of records that were old or absent when they were read last.
+    #[serde(default)]
+    pub old: OldRecords,
 }
 
 /// A store that is done with.
@@ -157,6 +166,7 @@ impl Event {
                 | Event::ReadingAgain(_)
                 | Event::Interval(_)
                 | Event::Used(_)
+                | Event::Worked { .. }
                 | Event::JudgedSoFar { .. }
                 | Event::Mending { .. }
         )

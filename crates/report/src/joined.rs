@@ -83,6 +83,7 @@ fn add(to: &mut Interval, other: Interval) {
     to.failed += failed;
     to.backlog += other.backlog;
     to.drained += other.drained;
+    to.troubles.add(&other.troubles);
     for (series, measure) in other.series {
         match to.series.iter_mut().find(|(mine, _)| *mine == series) {
             Some((_, mine)) => mine.add(&measure),
@@ -185,7 +186,9 @@ fn index_of(row: &TimelineRow, part: &PhaseResult, whole: &PhaseResult) -> u64 {
 /// What a row tells of its interval as a whole.
 fn of_row(row: &TimelineRow) -> Interval {
     let TimelineRow { offered, started, completed, failed, backlog, drained, .. } = *row;
-    Interval { offered, started, completed, failed, backlog, drained, ..Interval::default() }
+    let troubles = row.troubles();
+    let whole = Interval { offered, started, completed, failed, backlog, ..Interval::default() };
+    Interval { drained, troubles, ..whole }
 }
 
 /// What a row tells of one kind of operation; nothing where nothing ended.

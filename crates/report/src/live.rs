@@ -84,7 +84,7 @@ struct Points {
     run: usize,
     /// Points that stay: of the timeline, and of each process.
     from: usize,
-    used_from: usize,
+    used_from: Vec<usize>,
     charts: RunCharts,
 }
 
@@ -93,8 +93,8 @@ struct Points {
 enum Change {
     Nothing,
     Now,
-    /// The charts of the phase that runs have more points: so many stay, of the timeline and of each process.
-    Points(usize, usize),
+    /// The charts of the phase that runs have more points: so many stay of the timeline.
+    Points(usize),
     Charts,
     Tables,
 }
@@ -123,9 +123,12 @@ impl LiveRun {
         match change {
             Change::Nothing => return None,
             Change::Now => {}
-            Change::Points(from, used_from) => message.points = self.points(from, used_from),
+            Change::Points(from) => message.points = self.points(from),
             Change::Charts => message.charts = Some(self.charts()),
             Change::Tables => (message.charts, message.tables) = (Some(self.charts()), true),
+        }
+        if let Some(phase) = self.phases.last_mut() {
+            phase.tell_uses();
         }
         Some(told(&message))
     }
@@ -179,6 +182,10 @@ impl LiveRun {
                 change
             }
             Event::Used(used) => self.used(used),
+            Event::Worked { work } => match self.phases.last_mut() {
+                Some(phase) => phase.worked(work),
+                None => Change::Nothing,
+            },
             Event::FaultBegan { what, at_ns } => self.fault_began(what, *at_ns),
             Event::FaultDone(fault) => self.fault_done(fault),
             Event::Steered(steered) => match self.phases.last_mut() {
@@ -189,7 +196,9 @@ impl LiveRun {
                 let told = ended.anomalies.iter();
                 self.anomalies
                     .extend(told.map(|a| format!("{} record {}", a.kind.name(), a.record)));
-                self.phases.last_mut().map(LivePhase::end);
+                if let Some(phase) = self.phases.last_mut() {
+                    phase.end(ended.old);
+                }
                 Change::Charts
             }
             Event::Probed(probe) => {
@@ -263,7 +272,7 @@ impl LiveRun {
         }
     }
 
-    fn points(&self, from: usize, used_from: usize) -> Option<Points> {
+    fn points(&self, from: usize) -> Option<Points> {
         let last = self.phases.last()?;
         let (mut phase, mut run) = (0, 0);
         let order = self.in_charts();
@@ -272,7 +281,8 @@ impl LiveRun {
                 (phase, run) = (index, at);
             }
         }
-        let charts = last.charts((from, used_from), None)?;
+        let used_from = last.told_uses().to_vec();
+        let charts = last.charts((from, &used_from), None)?;
         Some(Points { phase, run, from, used_from, charts })
     }
 
@@ -299,7 +309,7 @@ impl LiveRun {
             title: runs[0].title(),
             prepares: runs[0].prepares(),
             open: runs[0].is_open(),
-            runs: runs.iter().filter_map(|live| live.charts((0, 0), of_result(live))).collect(),
+            runs: runs.iter().filter_map(|live| live.charts((0, &[]), of_result(live))).collect(),
         });
         let mut capacity = result.map(CapacityCharts::all).unwrap_or_default();
         let store = result.map_or(0, |result| result.runs.len().saturating_sub(1));
@@ -347,9 +357,19 @@ mod tests {
             for (live, report) in
                 live["runs"].as_array().unwrap().iter().zip(report["runs"].as_array().unwrap())
             {
-                for figure in
-                    ["rate", "start", "length", "backlog", "due", "kinds", "heat", "marks"]
-                {
+                for figure in [
+                    "rate",
+                    "start",
+                    "length",
+                    "backlog",
+                    "due",
+                    "latest_send",
+                    "errors",
+                    "wrong",
+                    "kinds",
+                    "heat",
+                    "marks",
+                ] {
                     assert_eq!(live[figure], report[figure], "{figure}");
                 }
                 assert_eq!(live["service_curve"], report["service_curve"]);
@@ -380,19 +400,23 @@ mod tests {
     fn take_in(charts: &mut serde_json::Value, points: &serde_json::Value) {
         let number = |name: &str| points[name].as_u64().unwrap() as usize;
         let run = &mut charts["phases"][number("phase")]["runs"][number("run")];
-        extend(run, &points["charts"], number("from"), number("used_from"));
+        let used: Vec<usize> = serde_json::from_value(points["used_from"].clone()).unwrap();
+        extend(run, &points["charts"], number("from"), &used);
     }
 
-    fn extend(old: &mut serde_json::Value, new: &serde_json::Value, from: usize, used: usize) {
+    fn extend(old: &mut serde_json::Value, new: &serde_json::Value, from: usize, used: &[usize]) {
         use serde_json::Value;
         let Value::Object(new) = new else { return };
         for (name, value) in new {
             match (&mut old[name], value) {
                 (Value::Array(all), Value::Array(more))
-                    if name == "kinds" || name == "processes" =>
+                    if ["kinds", "processes", "errors", "wrong"].contains(&name.as_str()) =>
                 {
-                    let from = if name == "kinds" { from } else { used };
-                    all.iter_mut().zip(more).for_each(|(old, new)| extend(old, new, from, from));
+                    assert_eq!(all.len(), more.len(), "a line more is told by all charts");
+                    for (number, (old, new)) in all.iter_mut().zip(more).enumerate() {
+                        let from = if name == "processes" { used[number] } else { from };
+                        extend(old, new, from, used);
+                    }
                 }
                 (Value::Array(all), Value::Array(more)) if name != "marks" => {
                     all.truncate(from);

@@ -186,6 +186,7 @@ impl Metrics {
             | Event::FaultBegan { .. }
             | Event::Mending { .. }
             | Event::Steered(_)
+            | Event::Worked { .. }
             | Event::NodesCame { .. }
             | Event::LoadEnded(_)
             | Event::Probed(_)

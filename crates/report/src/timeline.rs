@@ -2,6 +2,7 @@
 //! made later tells the same as the first one. Long runs are thinned by merging neighbouring
 //! intervals: counts are added and histograms merged, percentiles never averaged.
 
+pub(crate) mod counted;
 pub(crate) mod growing;
 pub(crate) mod heat;
 
@@ -9,15 +10,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::latency_histogram;
+use kvdyno_core::measure::{HistogramReader, latency_histogram};
 use serde::Serialize;
 
 use crate::events::MACHINE;
-use crate::files::interval_log::{LoggedHistogram, Measured, interval_at, read_log};
-use crate::files::resources_csv::ResourceRow;
-use crate::files::timeline_csv::TimelineRow;
-use crate::files::{INTERVALS_FILE, RESOURCES_FILE, TIMELINE_FILE};
-use crate::result::{RunResult, add};
+use crate::files::interval_log::{Measured, each_line, interval_at};
+use crate::files::timeline_csv::{DrawnRow, counts};
+use crate::files::{INTERVALS_FILE, RESOURCES_FILE, TIMELINE_FILE, resources_csv, timeline_csv};
+use crate::result::RunResult;
+use counted::Counted;
 use heat::Heat;
 
 /// Most points of one series on a chart.
@@ -78,6 +79,10 @@ pub(crate) struct PhaseTimeline {
     /// Latencies in each slot, all kinds: response time where there is one. Shorter than `slots` where the last
     /// ones have none.
     pub heat: Vec<Heat>,
+    /// Errors by class.
+    pub errors: Counted,
+    /// Wrong reads by kind, as they were made.
+    pub wrong: Counted,
 }
 
 /// Stretch of time of a point.
@@ -88,6 +93,8 @@ pub(crate) struct Slot {
     /// Operations that fell due, or with closed arrivals began.
     pub offered: u64,
     pub backlog: u64,
+    /// How much later than due a request was sent although a client was free, at most, ns.
+    pub latest_send: u64,
 }
 
 /// What happened to one kind of operation in a slot.
@@ -150,16 +157,14 @@ impl DrawnTimeline {
     }
 
     fn read_uses(&mut self, path: &Path) {
-        let Ok(reader) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { return };
-        for row in reader.into_deserialize::<ResourceRow>().take(MOST_ROWS) {
-            let Ok(row) = row else { continue };
+        resources_csv::each_drawn(path, MOST_ROWS, |row| {
             let began = self.phases.get(&(row.run, row.phase)).and_then(|p| p.starts.first());
-            let (Some(began), true) = (began, row.process != MACHINE) else { continue };
+            let (Some(began), true) = (began, row.process != MACHINE) else { return };
             let processes = self.uses.entry((row.run, row.phase)).or_default();
             let process = match processes.iter_mut().find(|known| known.process == row.process) {
                 Some(known) => known,
                 None => {
-                    let process = row.process.clone();
+                    let process = row.process.to_owned();
                     processes.push(ProcessTimeline { process, points: Vec::new() });
                     processes.last_mut().expect("it was just added")
                 }
@@ -168,11 +173,15 @@ impl DrawnTimeline {
                 start_s: row.start_s - began,
                 length_s: row.length_s,
                 processors: row.processors,
-                rss_bytes: row.rss_bytes.unwrap_or_default(),
+                rss_bytes: row.rss_bytes,
                 written_bytes: row.written_bytes,
                 network_bytes: sum(row.received_bytes, row.sent_bytes),
             });
-        }
+            // Those of a day are a hundred times as many as can be drawn.
+            if process.points.len() >= 2 * MOST_POINTS {
+                process.thin(MOST_POINTS);
+            }
+        });
         let lines: usize = self.uses.values().map(Vec::len).sum();
         let most = (MOST_USES_IN_ALL / lines.max(1)).clamp(10, MOST_POINTS);
         self.uses.values_mut().flatten().for_each(|process| process.thin(most));
@@ -184,14 +193,12 @@ impl DrawnTimeline {
     }
 
     fn read_rows(&mut self, path: &Path) {
-        let Ok(reader) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { return };
         let mut series = 0;
-        for row in reader.into_deserialize::<TimelineRow>().take(MOST_ROWS) {
-            let Ok(row) = row else { continue };
+        timeline_csv::each_drawn(path, MOST_ROWS, |row| {
             if let Some(phase) = self.phases.get_mut(&(row.run, row.phase)) {
-                series += phase.add_row(&row, series < MOST_SERIES);
+                series += phase.add_row(row, series < MOST_SERIES);
             }
-        }
+        });
     }
 
     fn thin(&mut self) {
@@ -204,36 +211,47 @@ impl DrawnTimeline {
 
     fn read_histograms(&mut self, path: &Path) {
         let mut gathered = Gathered::default();
-        for logged in read_log(path) {
-            let key = (logged.run, logged.phase);
-            let Some(phase) = self.phases.get(&key) else { continue };
-            let (misses, Some(slot)) = (phase.misses, phase.slot_at(logged.start_s)) else {
-                continue;
-            };
+        let mut reader = HistogramReader::default();
+        each_line(path, |line| {
+            let key = (line.run, line.phase);
+            let Some(phase) = self.phases.get(&key) else { return };
+            let Some(clock) = clock_of(line.measured, phase.misses) else { return };
+            let Some(slot) = phase.slot_at(line.start_s) else { return };
             if gathered.place != Some((key, slot)) {
                 self.settle(std::mem::take(&mut gathered));
                 gathered.place = Some((key, slot));
             }
-            gathered.add(&logged, misses);
-        }
+            if reader.read(line.encoded).is_ok() {
+                reader.add_to(gathered.of(line.kind, clock));
+            }
+        });
         self.settle(gathered);
     }
 
     fn settle(&mut self, gathered: Gathered) {
         let Some((key, slot)) = gathered.place else { return };
         let Some(phase) = self.phases.get_mut(&key) else { return };
-        if let Some([service, response]) = gathered.kinds.get(ALL_KINDS) {
-            phase.heat.resize_with(slot, Heat::default);
-            phase
-                .heat
-                .push(response.as_ref().or(service.as_ref()).map(Heat::of).unwrap_or_default());
-        }
-        for (kind, [service, response]) in gathered.kinds {
+        let [service, response] = [0, 1].map(|clock| gathered.all(clock));
+        phase.heat.resize_with(slot, Heat::default);
+        phase.heat.push(response.as_ref().or(service.as_ref()).map(Heat::of).unwrap_or_default());
+        let all = std::iter::once((ALL_KINDS.to_owned(), [service, response]));
+        for (kind, [service, response]) in all.chain(gathered.kinds) {
             if let Some(point) = phase.kinds.get_mut(&kind).and_then(|k| k.get_mut(slot)) {
                 point.service = service.as_ref().and_then(Percentiles::of);
                 point.response = response.as_ref().and_then(Percentiles::of);
             }
         }
+    }
+}
+
+/// Of the two clocks the one by which a chart's latencies are measured; `None` if they are not charted.
+fn clock_of(measured: Measured, misses: bool) -> Option<usize> {
+    match measured {
+        Measured::Service => Some(0),
+        Measured::Response => Some(1),
+        Measured::MissedService if misses => Some(0),
+        Measured::MissedResponse if misses => Some(1),
+        _ => None,
     }
 }
 
@@ -272,18 +290,21 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, logged: &LoggedHistogram, misses: bool) {
-        let clock = match logged.measured {
-            Measured::Service => 0,
-            Measured::Response => 1,
-            Measured::MissedService if misses => 0,
-            Measured::MissedResponse if misses => 1,
-            _ => return,
-        };
-        for kind in [ALL_KINDS, &logged.kind] {
-            let both = self.kinds.entry(kind.to_owned()).or_default();
-            add(both[clock].get_or_insert_with(latency_histogram), &logged.histogram);
+    /// Latencies of a kind by a clock.
+    fn of(&mut self, kind: &str, clock: usize) -> &mut Histogram<u64> {
+        if !self.kinds.contains_key(kind) {
+            self.kinds.insert(kind.to_owned(), [None, None]);
         }
+        let both = self.kinds.get_mut(kind).expect("it is there");
+        both[clock].get_or_insert_with(latency_histogram)
+    }
+
+    /// Those of all kinds.
+    fn all(&self, clock: usize) -> Option<Histogram<u64>> {
+        let mut kinds = self.kinds.values().filter_map(|both| both[clock].as_ref());
+        let mut all = kinds.next()?.clone();
+        kinds.for_each(|kind| all.add(kind).expect("same bounds"));
+        Some(all)
     }
 }
 
@@ -296,37 +317,46 @@ impl PhaseTimeline {
             1 + has(points, |point| point.service.is_some())
                 + has(points, |point| point.response.is_some())
         };
-        self.kinds.values().map(of_kind).sum()
+        let kinds: usize = self.kinds.values().map(of_kind).sum();
+        kinds + self.errors.names() + self.wrong.names()
     }
 
     /// Adds a row; answers how many series it began. New kinds are taken only if `room` is left.
-    fn add_row(&mut self, row: &TimelineRow, room: bool) -> usize {
+    fn add_row(&mut self, row: &DrawnRow<'_>, room: bool) -> usize {
         if self.starts.last() != Some(&row.start_s) {
             if !row.start_s.is_finite() || self.starts.last().is_some_and(|s| *s > row.start_s) {
                 return 0;
             }
             self.starts.push(row.start_s);
             let start_s = row.start_s - self.starts[0];
-            let (length_s, offered, backlog) = (row.length_s, row.offered, row.backlog);
-            self.slots.push(Slot { start_s, length_s, offered, backlog });
+            let DrawnRow { length_s, offered, backlog, latest_send_ns, .. } = *row;
+            let latest_send = latest_send_ns;
+            let slot = self.slots.len();
+            self.slots.push(Slot { start_s, length_s, offered, backlog, latest_send });
+            counts(row.errors).for_each(|(name, count)| self.errors.add(name, slot, count));
+            counts(row.wrong).for_each(|(name, count)| self.wrong.add(name, slot, count));
         }
         let before = self.kinds.len();
         let count = self.slots.len();
-        for kind in [ALL_KINDS, &row.kind] {
+        for kind in [ALL_KINDS, row.kind] {
             if kind.is_empty() || (!room && !self.kinds.contains_key(kind)) {
                 continue;
             }
-            let points = self.kinds.entry(kind.to_owned()).or_default();
+            if !self.kinds.contains_key(kind) {
+                self.kinds.insert(kind.to_owned(), Vec::new());
+            }
+            let points = self.kinds.get_mut(kind).expect("it is there");
             points.resize_with(count, Point::default);
             let point = &mut points[count - 1];
-            let ok = if self.misses { row.ok } else { row.found() };
-            point.ok = point.ok.saturating_add(ok);
-            let drained = if self.misses { row.kind_drained } else { row.found_drained() };
+            let (missed, drained_missed) = match self.misses {
+                true => (0, 0),
+                false => (row.found_nothing, row.drained_nothing),
+            };
+            point.ok = point.ok.saturating_add(row.ok.saturating_sub(missed));
+            let drained = row.drained.saturating_sub(drained_missed);
             point.drained = point.drained.saturating_add(drained);
-            let missed = if self.misses { 0 } else { row.ok.saturating_sub(row.found()) };
-            point.missed = point.missed.saturating_add(missed);
-            let failed = row.kind_failed.saturating_add(row.kind_indeterminate);
-            point.failed = point.failed.saturating_add(failed);
+            point.missed = point.missed.saturating_add(missed.min(row.ok));
+            point.failed = point.failed.saturating_add(row.failed);
         }
         self.kinds.len() - before
     }
@@ -339,10 +369,13 @@ impl PhaseTimeline {
             let end = last.start_s + last.length_s;
             let offered = slots.iter().fold(0, |sum, slot| slot.offered.saturating_add(sum));
             let length_s = end - slots[0].start_s;
-            Slot { length_s, offered, backlog: last.backlog, ..slots[0] }
+            let latest_send = slots.iter().map(|slot| slot.latest_send).max().unwrap_or(0);
+            Slot { length_s, offered, backlog: last.backlog, latest_send, ..slots[0] }
         };
         let count = self.slots.len();
         self.slots = self.slots.chunks(self.factor).map(merged).collect();
+        self.errors.thin(self.factor);
+        self.wrong.thin(self.factor);
         for points in self.kinds.values_mut() {
             points.resize_with(count, Point::default);
             let sum = |points: &[Point]| Point {
@@ -370,6 +403,7 @@ impl PhaseTimeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::interval_log::read_log;
     use crate::sample;
 
     #[test]
@@ -409,6 +443,37 @@ mod tests {
         };
         assert_eq!(max(thin), max(whole));
         assert!(thin.kinds["get"].iter().all(|point| point.service.is_some()));
+    }
+
+    #[test]
+    fn a_thin_point_is_the_merge_of_the_histograms_it_stands_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        let mut thin = DrawnTimeline::default();
+        thin.phases.insert((0, 1), PhaseTimeline::default());
+        thin.read_rows(&folder.path().join(TIMELINE_FILE));
+        thin.phases.values_mut().for_each(|phase| phase.thin(3));
+        thin.read_histograms(&folder.path().join(INTERVALS_FILE));
+        let phase = thin.phase(0, 1).unwrap();
+        assert_eq!(phase.slots.len(), 3);
+        for (slot, of) in phase.slots.iter().enumerate() {
+            let from = of.start_s + result.runs[0].phases[1].offset_ns as f64 / 1e9 - 0.01;
+            let mut merged = [ALL_KINDS, "get", "update"].map(|kind| (kind, latency_histogram()));
+            for fine in read_log(&folder.path().join(INTERVALS_FILE)) {
+                let is_in = fine.start_s >= from && fine.start_s < from + of.length_s;
+                let is_of = (fine.run, fine.phase, fine.measured) == (0, 1, Measured::Service);
+                for (kind, sum) in merged.iter_mut().filter(|_| is_in && is_of) {
+                    if *kind == ALL_KINDS || *kind == fine.kind {
+                        sum.add(&fine.histogram).unwrap();
+                    }
+                }
+            }
+            for (kind, sum) in &merged {
+                assert_eq!(phase.kinds[*kind][slot].service, Percentiles::of(sum), "{kind} {slot}");
+                assert!(!sum.is_empty());
+            }
+            assert_eq!(phase.heat[slot], Heat::of(&merged[0].1));
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use disk_form::DiskForm;
 // Servers and clients on processors of their own.
 pub mod pin;
 // What servers tell in their logs of their work beside requests.
-pub use journal::work_of;
+pub use journal::{LogWatch, work_of};
 // The processes of the testbeds `sim` and `engine`, and what they speak.
 pub use engine::EngineNode;
 pub mod resp;

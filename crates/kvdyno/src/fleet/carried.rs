@@ -142,7 +142,8 @@ impl AgentStore {
         }
         let job = Arc::new(Job::new(phase.clone(), context)?);
         under_way.set(Some(Arc::clone(&job)));
-        let watching = MachineWatch::start();
+        let line = telling.sending.clone();
+        let watching = MachineWatch::start(move |used| line.send(&Told::Used(used)));
         let measure = store.load(&job, &mut telling)?;
         let machine = watching.stop();
         let (issued, stopped) = (measure.issued.clone(), measure.stopped);

@@ -18,6 +18,7 @@ use tokio::task::LocalSet;
 use tokio_rustls::rustls::ServerConfig;
 
 use super::identity::who_am_i;
+use super::latest_use::LatestUse;
 use super::member::Member;
 use super::messages::{AgentOrder, FORMAT, Hello, Told};
 use super::token::{TOKEN_VARIABLE, Token};
@@ -47,6 +48,8 @@ pub struct Fleet {
     pub inbox: Receiver<(usize, AgentNews)>,
     /// Where one is lost the others go on: they read their own records back.
     pub goes_on: bool,
+    /// What they use, while a phase goes on.
+    pub latest_use: LatestUse,
     count: u32,
     /// Where they join, HOST:PORT.
     address: String,
@@ -84,7 +87,8 @@ impl Fleet {
         let (members, children, ends) = (Vec::new(), Vec::new(), Vec::new());
         let door = Some((over, thread));
         let goes_on = false;
-        Ok(Fleet { members, inbox, goes_on, count, address, children, ends, door })
+        let latest_use = LatestUse::default();
+        Ok(Fleet { members, inbox, goes_on, latest_use, count, address, children, ends, door })
     }
 
     /// Where they join, HOST:PORT.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kvdyno_core::measure::{Sample, Sampler};
+use kvdyno_report::events::{OWN, ProcessUsed, used};
 use serde::{Deserialize, Serialize};
 
 /// Tables of this machine's TCP sockets.
@@ -30,12 +31,15 @@ pub struct MachineWatch {
 }
 
 impl MachineWatch {
-    /// From now on.
-    pub fn start() -> MachineWatch {
+    /// From now on; `tell` gets what this process used in each second.
+    pub fn start(tell: impl Fn(ProcessUsed) + Send + 'static) -> MachineWatch {
         let queued = Arc::new(AtomicU64::new(0));
         let most = Arc::clone(&queued);
-        let look = move |_: &Sample, _: &Sample| {
+        let look = move |before: &Sample, after: &Sample| {
             let _ = most.fetch_max(all_queued(), Ordering::Relaxed);
+            let used = used(before, after, &[], 0);
+            let own = used.map(|used| used.processes).into_iter().flatten();
+            own.filter(|process| process.process == OWN).for_each(&tell);
         };
         MachineWatch { sampler: Sampler::start_telling(&[], Box::new(look)).ok(), queued }
     }
@@ -88,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_machine_is_watched() {
-        let used = MachineWatch::start().stop();
+        let used = MachineWatch::start(drop).stop();
         assert!(used.queued.is_some(), "{used:?}");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kvdyno_core::load::{LookedAgain, Pacing, WorkerReport};
 use kvdyno_core::measure::{Batch, Nanos, Stalls};
 use kvdyno_core::workload::{Ownership, PhasePlan, RateChange};
+use kvdyno_report::events::ProcessUsed;
 use serde::{Deserialize, Serialize};
 
 use super::clocks::ClocksShown;
@@ -13,7 +14,7 @@ use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// What the conductor orders.
 #[derive(Debug, Serialize, Deserialize)]
@@ -122,6 +123,8 @@ pub enum Told {
     },
     /// An interval of one worker.
     Batch(Box<Batch>),
+    /// What its process used in its last second.
+    Used(ProcessUsed),
     /// A worker has ended.
     Ended(Box<WorkerReport>),
     /// All workers have.

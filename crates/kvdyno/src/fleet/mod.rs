@@ -9,6 +9,7 @@ mod described;
 mod engines;
 mod gathering;
 mod identity;
+mod latest_use;
 mod local;
 mod machine_use;
 mod member;
@@ -28,6 +29,7 @@ use std::time::Duration;
 pub use agent::{agent, agent_of_engine};
 pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse};
 pub use identity::hash;
+pub use latest_use::LatestUse;
 pub use messages::Opening;
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;

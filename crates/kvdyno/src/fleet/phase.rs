@@ -115,6 +115,7 @@ impl Fleet {
         check(phase, self.count()).map_err(LoadError::Agents)?;
         self.goes_on = reads_back;
         self.members.iter_mut().for_each(|member| member.make_ready(reads_back));
+        (0..self.members.len()).for_each(|number| self.latest_use.forget(number));
         self.set_clocks(interrupt).map_err(LoadError::Agents)?;
         let count = self.count();
         for (index, member) in (0..).zip(&self.members).filter(|(_, member)| member.is_there()) {
@@ -350,7 +351,15 @@ impl Relay<'_> {
         let mut handed_on = self.planned.clone();
         loop {
             match fleet.inbox.recv_timeout(LOOK) {
-                Ok((number, heard)) => self.hear(&mut fleet.members[number], heard),
+                Ok((number, AgentNews::Says(Told::Used(used)))) => {
+                    fleet.latest_use.told(number, &fleet.members[number].name, used);
+                }
+                Ok((number, heard)) => {
+                    self.hear(&mut fleet.members[number], heard);
+                    if !fleet.members[number].is_there() {
+                        fleet.latest_use.forget(number);
+                    }
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }

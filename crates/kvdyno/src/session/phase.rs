@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{Job, LoadError, Ran};
 use kvdyno_core::measure::{
-    Limit, PhaseMeasure, ResourceSummary, Sample, Sampler, StopReason, Stretch,
+    Limit, PhaseMeasure, ResourceSummary, Sample, Sampler, StopReason, Stretch, now,
 };
 use kvdyno_core::store::{Consistency, ErrorClass, Threading, Work};
 use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
@@ -19,7 +19,7 @@ use kvdyno_report::result::{
     EventResult, FaultResult, PhaseOutcome, PhaseResult, Published, Status, SteeredResult,
     TestbedResult,
 };
-use kvdyno_testbed::work_of;
+use kvdyno_testbed::{LogWatch, work_of};
 
 use super::Session;
 use super::watch::Watch;
@@ -27,6 +27,7 @@ use super::wheel::Wheel;
 use crate::console::Console;
 use crate::existing::Existing;
 use crate::exit::{Exit, Failure};
+use crate::fleet::LatestUse;
 use crate::output::Output;
 use crate::testbed::{Disturbance, Disturbed, Surroundings};
 use crate::writers::name_writers;
@@ -135,9 +136,10 @@ impl Session<'_> {
         let history = measure.linearizability.as_ref().map(|examined| &examined.history);
         let history = history.filter(|history| !history.records.is_empty());
         let history = history.map(|history| history.edn());
+        let old = measure.old;
         let outcome = PhaseOutcome::new(phase.clone(), measure, output.origin());
         let anomalies = outcome.anomalies();
-        output.events().tell(Event::LoadEnded(Box::new(LoadEnded { anomalies, history })));
+        output.events().tell(Event::LoadEnded(Box::new(LoadEnded { anomalies, history, old })));
         output.show();
         let Disturbed { faults, unasked, .. } = told;
         let fleet = self.fleet.as_ref();
@@ -187,12 +189,28 @@ impl Session<'_> {
     fn sampler(&self, output: &Output) -> Option<Sampler> {
         let (events, origin) = (output.events().clone(), output.origin());
         let node_processes = self.node_processes.clone();
+        let agents = self.fleet.as_ref().map(|fleet| fleet.lock().latest_use.clone());
+        let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
+        let mut logs = LogWatch::new(kind);
         let tell = move |before: &Sample, after: &Sample| {
+            let work = node_processes.processes().into_iter();
+            let work = work.flat_map(|(pid, name)| {
+                logs.news(pid).into_iter().map(move |work| (work, name.clone()))
+            });
+            let work: Vec<(Work, String)> = work.collect();
             // What clients use to connect is no part of the phase.
-            if events.look(Fold::is_loading)
-                && let Some(used) = used(before, after, &node_processes.names(), origin)
-            {
+            let Some(began) = events.look(Fold::loads_since) else { return };
+            if let Some(mut used) = used(before, after, &node_processes.names(), origin) {
+                used.processes.extend(agents.iter().flat_map(LatestUse::all));
                 events.tell(Event::Used(used));
+            }
+            // By the calendar, as logs have it.
+            let since = Duration::from_nanos(now().saturating_sub(origin + began));
+            let begin = SystemTime::now() - since;
+            let work: Vec<EventResult> =
+                work.into_iter().map(|(work, who)| work_of_phase(work, &who, begin)).collect();
+            if !work.is_empty() {
+                events.tell(Event::Worked { work });
             }
         };
         self.node_processes.sample(self.keeper.as_ref(), Box::new(tell))
@@ -207,12 +225,7 @@ impl Session<'_> {
     /// What the store, and the servers of the testbed, tell of their work during a phase.
     fn work(&self, measure: &PhaseMeasure) -> Vec<EventResult> {
         let (began, store) = (measure.started_at, &self.context.profile.store);
-        let since = |at: SystemTime| at.duration_since(began).unwrap_or_default().as_nanos() as u64;
-        let told = |work: Work, who: &str| EventResult {
-            what: format!("{} of {who}", work.what),
-            from_ns: since(work.from),
-            to_ns: since(work.to),
-        };
+        let told = |work: Work, who: &str| work_of_phase(work, who, began);
         let own = self.store.work_since(began).into_iter().map(|work| told(work, store));
         let mut all: Vec<EventResult> = own.collect();
         for (pid, name) in self.node_processes.processes() {
@@ -266,6 +279,13 @@ impl Session<'_> {
         self.context.profile.consistency.level == Consistency::Linearizable
             && matches!(answer, Some(Linearizability::Violated(_)))
     }
+}
+
+/// Work of a server, in a phase that began at a moment by the calendar.
+fn work_of_phase(work: Work, who: &str, began: SystemTime) -> EventResult {
+    let since = |at: SystemTime| at.duration_since(began).unwrap_or_default().as_nanos() as u64;
+    let (from_ns, to_ns) = (since(work.from), since(work.to));
+    EventResult { what: format!("{} of {who}", work.what), from_ns, to_ns }
 }
 
 /// Keeps which nodes the repairs of a phase did not bring back, in words, and which they did.

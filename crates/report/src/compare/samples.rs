@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use kvdyno_core::measure::HistogramReader;
 use kvdyno_core::workload::Kind;
 
-use crate::files::interval_log::{Measured, interval_at, read_log};
+use crate::files::interval_log::{Measured, each_line, interval_at};
 use crate::files::timeline_csv::TimelineRow;
 use crate::files::{INTERVALS_FILE, TIMELINE_FILE};
 use crate::result::{HistogramError, Latency, PhaseResult, RunResult};
@@ -160,19 +161,19 @@ impl Samples {
     }
 
     fn read_histograms(&mut self, path: &Path) {
-        for logged in read_log(path) {
-            let Some(reading) = self.phases.get_mut(&(logged.run, logged.phase)) else { continue };
-            let Some(at) = interval_at(&reading.starts, logged.start_s) else { continue };
-            let kind = reading.clocks.iter().find(|(kind, _)| kind.name() == logged.kind);
-            let Some((&kind, _)) = kind.filter(|(_, clock)| **clock == logged.measured) else {
-                continue;
+        let mut reader = HistogramReader::default();
+        each_line(path, |line| {
+            let Some(reading) = self.phases.get_mut(&(line.run, line.phase)) else { return };
+            let Some(at) = interval_at(&reading.starts, line.start_s) else { return };
+            let kind = reading.clocks.iter().find(|(kind, _)| kind.name() == line.kind);
+            let Some((&kind, _)) = kind.filter(|(_, clock)| **clock == line.measured) else {
+                return;
             };
+            let Ok(cells) = reader.read(line.encoded) else { return };
             let slots = reading.kinds.entry(kind).or_default();
             slots.resize_with(reading.starts.len(), SampleSlot::default);
-            let cells = logged.histogram.iter_recorded();
-            let latencies = cells.map(|c| (c.value_iterated_to(), c.count_at_value())).collect();
-            slots[at].add(&SampleSlot { latencies, ..SampleSlot::default() });
-        }
+            slots[at].add(&SampleSlot { latencies: cells.to_vec(), ..SampleSlot::default() });
+        });
     }
 }
 

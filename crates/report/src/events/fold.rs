@@ -1,5 +1,7 @@
 //! The result of a run is what its events come to.
 
+use kvdyno_core::measure::Nanos;
+
 use super::{Event, FORMAT};
 use crate::result::{RunResult, StoreRun};
 
@@ -28,8 +30,8 @@ pub struct Fold {
     result: Option<RunResult>,
     /// Why stores could not be run at all.
     failures: Vec<String>,
-    /// The clients of a phase have begun, and what looked wrong has not been read again yet.
-    is_loading: bool,
+    /// Begin of the phase, ns since the run's, once its clients have begun and until what looked wrong was read again.
+    loads_since: Option<Nanos>,
 }
 
 impl Fold {
@@ -48,7 +50,13 @@ impl Fold {
     /// The clients of a phase have begun, and what looked wrong has not been read again yet.
     #[must_use]
     pub fn is_loading(&self) -> bool {
-        self.is_loading
+        self.loads_since.is_some()
+    }
+
+    /// When the phase whose load goes on began, ns since the run began.
+    #[must_use]
+    pub fn loads_since(&self) -> Option<Nanos> {
+        self.loads_since
     }
 
     /// Takes the next event in.
@@ -77,7 +85,7 @@ impl Fold {
                 self.store("the end of a search")?.capacity.push((**found).clone());
             }
             Event::StoreEnded(ended) => {
-                self.is_loading = false;
+                self.loads_since = None;
                 let run = self.store("the end of a store")?;
                 run.verdict = Some(ended.verdict.clone());
                 run.ended = Some(ended.at.clone());
@@ -89,12 +97,13 @@ impl Fold {
                 result.status = status.clone();
                 result.ended = Some(at.clone());
             }
-            Event::PhaseBegan(_) => self.is_loading = true,
-            Event::LoadEnded(_) => self.is_loading = false,
+            Event::PhaseBegan(began) => self.loads_since = Some(began.offset_ns),
+            Event::LoadEnded(_) => self.loads_since = None,
             Event::Progress(_)
             | Event::ReadingAgain(_)
             | Event::Interval(_)
             | Event::Used(_)
+            | Event::Worked { .. }
             | Event::FaultBegan { .. }
             | Event::FaultDone(_)
             | Event::Mending { .. }

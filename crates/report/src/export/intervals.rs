@@ -13,7 +13,7 @@ use crate::ranking::store_labels;
 use crate::result::{PhaseResult, RESULT_FILE, RunResult};
 
 /// Times are seconds since the run began, latencies ns, rates operations a second.
-pub(super) const COLUMNS: [Column; 42] = [
+pub(super) const COLUMNS: [Column; 45] = [
     ("run", ColumnType::Text),
     ("suite", ColumnType::Text),
     ("store", ColumnType::Text),
@@ -56,6 +56,9 @@ pub(super) const COLUMNS: [Column; 42] = [
     ("missed_response_p50_ns", ColumnType::Count),
     ("missed_response_p99_ns", ColumnType::Count),
     ("missed_response_max_ns", ColumnType::Count),
+    ("latest_send_ns", ColumnType::Count),
+    ("errors", ColumnType::Text),
+    ("wrong", ColumnType::Text),
 ];
 
 /// Writes the rows of the intervals that are beside the result at `path`: of the phases that are in it.
@@ -138,6 +141,9 @@ fn row_of(result: &RunResult, labels: &[String], row: &TimelineRow, to: &mut imp
         Cell::Count(row.missed_response_p50_ns),
         Cell::Count(row.missed_response_p99_ns),
         Cell::Count(row.missed_response_max_ns),
+        count(row.latest_send_ns),
+        Cell::Text(Some(row.errors.as_str()).filter(|errors| !errors.is_empty())),
+        Cell::Text(Some(row.wrong.as_str()).filter(|wrong| !wrong.is_empty())),
     ];
     to.row(&cells);
 }

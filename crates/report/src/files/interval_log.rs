@@ -17,6 +17,8 @@ use super::{IntervalPlace, plain_name};
 
 /// Longest line of a log that is read, bytes.
 const LONGEST_LINE: u64 = 2 << 20;
+/// Bytes that are read at once.
+const BUFFER: usize = 256 << 10;
 
 /// What a histogram of the log is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,21 @@ impl Measured {
             Measured::FailedResponse => "failed-response",
         }
     }
+}
+
+/// A line of the log.
+#[derive(Debug)]
+pub(crate) struct LoggedLine<'a> {
+    pub run: usize,
+    pub phase: u16,
+    /// Number of the client group.
+    pub group: u16,
+    pub kind: &'a str,
+    pub measured: Measured,
+    /// Begin of the interval, seconds since the run began.
+    pub start_s: f64,
+    /// The histogram as text.
+    pub encoded: &'a str,
 }
 
 /// A histogram read from the log.
@@ -116,24 +133,45 @@ fn tag(place: IntervalPlace<'_>, group: u16, kind: &str, measured: Measured) -> 
     format!("{run}-{store}/{number}-{phase}/{group}/{kind}/{what}")
 }
 
-/// Every histogram of a log in its order, which is that of time; none if it is not there. Broken lines
-/// leave gaps.
+/// Every line of a log in its order, which is that of time; none if it is not there. Broken lines leave gaps.
+pub(crate) fn each_line(path: &Path, mut each: impl FnMut(&LoggedLine<'_>)) {
+    let Ok(file) = File::open(path) else { return };
+    let (mut reader, mut line) = (BufReader::with_capacity(BUFFER, file), Vec::new());
+    while next_line(&mut reader, &mut line) {
+        if let Some(logged) = read_line(&line) {
+            each(&logged);
+        }
+    }
+}
+
+/// Every histogram of a log in its order; as [`each_line`], for who cannot do with the text.
 pub(crate) fn read_log(path: &Path) -> impl Iterator<Item = LoggedHistogram> + use<> {
     let mut reader = File::open(path).map(BufReader::new).ok();
     let mut line = Vec::new();
     std::iter::from_fn(move || {
         let reader = reader.as_mut()?;
-        loop {
-            line.clear();
-            match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return None,
-                Ok(_) => {}
-            }
-            if let Some(logged) = read_line(&line) {
+        while next_line(reader, &mut line) {
+            if let Some(logged) = read_line(&line).and_then(|line| line.decoded()) {
                 return Some(logged);
             }
         }
+        None
     })
+}
+
+/// Reads a line, or as much of it as may be read; `false` at the end.
+fn next_line(reader: &mut BufReader<File>, line: &mut Vec<u8>) -> bool {
+    line.clear();
+    reader.by_ref().take(LONGEST_LINE).read_until(b'\n', line).is_ok_and(|length| length > 0)
+}
+
+impl LoggedLine<'_> {
+    fn decoded(&self) -> Option<LoggedHistogram> {
+        let histogram = histogram_from_text(self.encoded).ok()?;
+        let LoggedLine { run, phase, group, kind, measured, start_s, .. } = *self;
+        let kind = kind.to_owned();
+        Some(LoggedHistogram { run, phase, group, kind, measured, start_s, histogram })
+    }
 }
 
 /// The interval that began at `start_s`; the log rounds to the millisecond.
@@ -144,20 +182,19 @@ pub(crate) fn interval_at(starts: &[f64], start_s: f64) -> Option<usize> {
 
 /// Reads one line of the log, its newline included. `None` for headers, comments and whatever is
 /// not a whole line of ours.
-fn read_line(line: &[u8]) -> Option<LoggedHistogram> {
+fn read_line(line: &[u8]) -> Option<LoggedLine<'_>> {
     let Some(Ok(LogEntry::Interval(entry))) = IntervalLogIterator::new(line).next() else {
         return None;
     };
-    let tag = entry.tag()?;
-    let mut parts = tag.split('/');
-    let number = |part: &str| Some(part.split_once('-')?.0.to_owned());
-    let run = number(parts.next()?)?.parse().ok()?;
-    let phase = number(parts.next()?)?.parse().ok()?;
+    let mut parts = entry.tag()?.as_str().split('/');
+    let number = |part: &'_ str| part.split_once('-').map(|(number, _)| number.parse::<u16>());
+    let run = usize::from(number(parts.next()?)?.ok()?);
+    let phase = number(parts.next()?)?.ok()?;
     let group = parts.next()?.parse().ok()?;
-    let kind = parts.next()?.to_owned();
+    let kind = parts.next()?;
     let what = parts.next()?;
     let measured = Measured::ALL.into_iter().find(|m| m.name() == what)?;
-    let histogram = histogram_from_text(entry.encoded_histogram()).ok()?;
     let start_s = entry.start_timestamp().as_secs_f64();
-    Some(LoggedHistogram { run, phase, group, kind, measured, start_s, histogram })
+    let encoded = entry.encoded_histogram();
+    Some(LoggedLine { run, phase, group, kind, measured, start_s, encoded })
 }

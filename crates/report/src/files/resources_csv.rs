@@ -1,8 +1,11 @@
 //! `resources.csv`: what the machine, kvdyno and each node of a testbed used from one sample to the
 //! next, for spreadsheets and for the report's charts.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
+use super::rows::{Cells, ColumnReader};
 use super::{IntervalPlace, rows};
 use crate::events::{ProcessUsed, Used};
 
@@ -29,6 +32,61 @@ pub(crate) struct ResourceRow {
     pub received_bytes: Option<u64>,
     /// Sent during the stretch, by a node with a network namespace of its own.
     pub sent_bytes: Option<u64>,
+}
+
+/// What charts show of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DrawnUse<'a> {
+    pub run: usize,
+    pub phase: u16,
+    pub start_s: f64,
+    pub length_s: f64,
+    pub process: &'a str,
+    pub processors: f64,
+    pub rss_bytes: u64,
+    pub written_bytes: Option<u64>,
+    pub received_bytes: Option<u64>,
+    pub sent_bytes: Option<u64>,
+}
+
+/// The columns that a [`DrawnUse`] is made of, in its order.
+const DRAWN: [&str; 10] = [
+    "run",
+    "phase",
+    "start_s",
+    "length_s",
+    "process",
+    "processors",
+    "rss_bytes",
+    "written_bytes",
+    "received_bytes",
+    "sent_bytes",
+];
+
+/// What charts show of each row of a file, at most `most` of them; nothing if it is not there. Broken rows leave gaps.
+pub(crate) fn each_drawn(path: &Path, most: usize, mut each: impl FnMut(&DrawnUse<'_>)) {
+    let Some(mut reader) = ColumnReader::open(path, DRAWN) else { return };
+    for _ in 0..most {
+        let Some(cells) = reader.next() else { return };
+        if let Some(used) = drawn(&cells) {
+            each(&used);
+        }
+    }
+}
+
+fn drawn<'a>(cells: &Cells<'a, 10>) -> Option<DrawnUse<'a>> {
+    Some(DrawnUse {
+        run: cells.value(0)?,
+        phase: cells.value(1)?,
+        start_s: cells.value(2)?,
+        length_s: cells.value(3)?,
+        process: cells.text(4),
+        processors: cells.value(5)?,
+        rss_bytes: cells.count(6),
+        written_bytes: cells.value(7),
+        received_bytes: cells.value(8),
+        sent_bytes: cells.value(9),
+    })
 }
 
 /// Adds the rows of what was used from one sample to the next.

@@ -1,6 +1,11 @@
 //! Rows of comma-separated values, for spreadsheets and terminals alike: whatever a server or a user named
 //! something, no text in them moves a cursor, and a row is a line.
 
+use std::fs::File;
+use std::path::Path;
+use std::str::FromStr;
+
+use csv::{Reader, ReaderBuilder, StringRecord};
 use kvdyno_core::shown::plain;
 use serde::Serialize;
 
@@ -16,6 +21,58 @@ pub(crate) fn push(to: &mut Vec<u8>, row: &impl Serialize) {
     let text = csv_text(row, false);
     to.extend_from_slice(plain(text.trim_end_matches('\n')).as_bytes());
     to.push(b'\n');
+}
+
+/// Reads some columns of a file, by their names: of millions of rows with dozens of columns nothing else is looked at.
+pub(crate) struct ColumnReader<const N: usize> {
+    reader: Reader<File>,
+    record: StringRecord,
+    places: [Option<usize>; N],
+}
+
+impl<const N: usize> ColumnReader<N> {
+    /// `None` if there is no such file.
+    pub(crate) fn open(path: &Path, names: [&str; N]) -> Option<ColumnReader<N>> {
+        let mut reader = ReaderBuilder::new().flexible(true).from_path(path).ok()?;
+        let header = reader.headers().ok()?;
+        let places = names.map(|name| header.iter().position(|known| known == name));
+        Some(ColumnReader { reader, record: StringRecord::new(), places })
+    }
+
+    /// The next row; broken ones are passed over.
+    pub(crate) fn next(&mut self) -> Option<Cells<'_, N>> {
+        loop {
+            match self.reader.read_record(&mut self.record) {
+                Ok(true) => break,
+                Ok(false) => return None,
+                Err(error) if error.is_io_error() => return None,
+                Err(_) => {}
+            }
+        }
+        let record = &self.record;
+        let cell = |place: Option<usize>| place.and_then(|at| record.get(at)).unwrap_or("");
+        Some(Cells(self.places.map(cell)))
+    }
+}
+
+/// Cells of a row; empty where the file has no such column.
+pub(crate) struct Cells<'a, const N: usize>([&'a str; N]);
+
+impl<'a, const N: usize> Cells<'a, N> {
+    /// The text of a cell.
+    pub(crate) fn text(&self, at: usize) -> &'a str {
+        self.0[at]
+    }
+
+    /// What must be there.
+    pub(crate) fn value<T: FromStr>(&self, at: usize) -> Option<T> {
+        self.0[at].parse().ok()
+    }
+
+    /// What may be missing.
+    pub(crate) fn count(&self, at: usize) -> u64 {
+        self.value(at).unwrap_or(0)
+    }
 }
 
 fn csv_text(row: &impl Serialize, headers: bool) -> String {

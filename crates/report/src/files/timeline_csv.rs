@@ -1,14 +1,19 @@
 //! `timeline.csv`: one row for each interval and series, for spreadsheets and for the report's
 //! charts. An interval in which nothing ended has one row without a series: a stall is a finding.
 
+use std::path::Path;
+
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::{Interval, KindMeasure, Series};
+use kvdyno_core::measure::{Interval, KindMeasure, Series, Troubles};
+use kvdyno_core::store::ErrorClass;
+use kvdyno_core::verify::AnomalyKind;
 use serde::{Deserialize, Serialize};
 
+use super::rows::{Cells, ColumnReader};
 use super::{IntervalPlace, rows};
 
 /// A row. Latencies are ns, times are seconds since the run began; columns from `offered` to
-/// `backlog`, and `drained`, are about the interval as a whole and the same in each of its rows.
+/// `backlog`, `drained`, `latest_send_ns`, `errors` and `wrong` are about the interval as a whole and the same in each of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TimelineRow {
     pub run: usize,
@@ -59,20 +64,127 @@ pub(crate) struct TimelineRow {
     pub missed_response_p99_ns: Option<u64>,
     #[serde(default)]
     pub missed_response_max_ns: Option<u64>,
+    /// How much later than due a request was sent although a client was free, at most.
+    #[serde(default)]
+    pub latest_send_ns: u64,
+    /// Errors by class: `refused=2 timeout=1`.
+    #[serde(default)]
+    pub errors: String,
+    /// Wrong reads by kind, as they were made.
+    #[serde(default)]
+    pub wrong: String,
+}
+
+/// What charts show of a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct DrawnRow<'a> {
+    pub run: usize,
+    pub phase: u16,
+    pub start_s: f64,
+    pub length_s: f64,
+    pub offered: u64,
+    pub backlog: u64,
+    pub kind: &'a str,
+    pub ok: u64,
+    /// Of these, gets that found nothing.
+    pub found_nothing: u64,
+    pub drained: u64,
+    pub drained_nothing: u64,
+    pub failed: u64,
+    pub latest_send_ns: u64,
+    pub errors: &'a str,
+    pub wrong: &'a str,
+}
+
+/// The columns that a [`DrawnRow`] is made of.
+const DRAWN: [&str; 17] = [
+    "run",
+    "phase",
+    "start_s",
+    "length_s",
+    "offered",
+    "backlog",
+    "kind",
+    "ok",
+    "missing",
+    "missed",
+    "kind_drained",
+    "kind_drained_nothing",
+    "kind_failed",
+    "kind_indeterminate",
+    "latest_send_ns",
+    "errors",
+    "wrong",
+];
+
+/// What charts show of each row of a file, at most `most` of them; nothing if it is not there. Broken rows leave gaps.
+pub(crate) fn each_drawn(path: &Path, most: usize, mut each: impl FnMut(&DrawnRow<'_>)) {
+    let Some(mut reader) = ColumnReader::open(path, DRAWN) else { return };
+    for _ in 0..most {
+        let Some(cells) = reader.next() else { return };
+        if let Some(row) = drawn(&cells) {
+            each(&row);
+        }
+    }
+}
+
+fn drawn<'a>(cells: &Cells<'a, 17>) -> Option<DrawnRow<'a>> {
+    let [start_s, length_s] = [cells.value(2)?, cells.value(3)?];
+    let [offered, backlog, ok] = [cells.value(4)?, cells.value(5)?, cells.value(7)?];
+    Some(DrawnRow {
+        run: cells.value(0)?,
+        phase: cells.value(1)?,
+        start_s,
+        length_s,
+        offered,
+        backlog,
+        kind: cells.text(6),
+        ok,
+        found_nothing: found_nothing(cells.count(8), cells.count(9)),
+        drained: cells.count(10),
+        drained_nothing: cells.count(11),
+        failed: cells.count(12).saturating_add(cells.count(13)),
+        latest_send_ns: cells.count(14),
+        errors: cells.text(15),
+        wrong: cells.text(16),
+    })
+}
+
+/// Gets that found nothing. Files from before there was a column of missed records have them among the latencies, too.
+fn found_nothing(missing: u64, missed: u64) -> u64 {
+    if missed > 0 { missing } else { 0 }
 }
 
 impl TimelineRow {
     /// Operations that succeeded, without gets that found nothing.
     pub(crate) fn found(&self) -> u64 {
-        // Files from before there was such a column have misses among the latencies, too.
-        let missing = if self.missed > 0 { self.missing } else { 0 };
-        self.ok.saturating_sub(missing)
+        self.ok.saturating_sub(found_nothing(self.missing, self.missed))
+    }
+
+    /// What went wrong in its interval. Words that are not known are passed over.
+    pub(crate) fn troubles(&self) -> Troubles {
+        let (classes, kinds) = (ErrorClass::ALL.into_iter(), AnomalyKind::ALL.into_iter());
+        let counted = |text, name: &str| counts(text).find(|(known, _)| *known == name);
+        let errors = classes.filter_map(|c| Some((c, counted(&self.errors, c.name())?.1)));
+        let wrong = kinds.filter_map(|k| Some((k, counted(&self.wrong, k.name())?.1)));
+        let (errors, wrong) = (errors.collect(), wrong.collect());
+        Troubles { errors, wrong, latest_send: self.latest_send_ns }
     }
 
     /// Of these, what ended after the phase.
     pub(crate) fn found_drained(&self) -> u64 {
         self.kind_drained.saturating_sub(self.kind_drained_nothing)
     }
+}
+
+/// What is counted by name in a cell such as [`TimelineRow::errors`].
+pub(crate) fn counts(text: &str) -> impl Iterator<Item = (&str, u64)> {
+    let words = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+    words.filter_map(|(name, count)| Some((name, count.parse().ok()?)))
+}
+
+fn counts_text(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
+    counts.map(|(name, count)| format!("{name}={count}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Adds the rows of an interval, whose times count from the begin of the run.
@@ -92,6 +204,9 @@ pub(crate) fn write(to: &mut Vec<u8>, place: IntervalPlace<'_>, interval: &Inter
         failed: interval.failed,
         backlog: interval.backlog,
         drained: interval.drained,
+        latest_send_ns: interval.troubles.latest_send,
+        errors: counts_text(interval.troubles.errors.iter().map(|(c, n)| (c.name(), *n))),
+        wrong: counts_text(interval.troubles.wrong.iter().map(|(kind, n)| (kind.name(), *n))),
         ..TimelineRow::default()
     };
     if interval.series.is_empty() {

@@ -10,9 +10,10 @@ use super::brief::rounded;
 use super::capacity::CapacityCharts;
 use crate::ranking::store_labels;
 use crate::result::{AgentResult, HistogramError, PhaseResult, RunResult, gathered, moments};
+use crate::timeline::counted::Counted;
 use crate::timeline::heat::Heat;
 use crate::timeline::{
-    ALL_KINDS, DrawnTimeline, Percentiles, PhaseTimeline, Point, ProcessTimeline, Use,
+    ALL_KINDS, DrawnTimeline, Percentiles, PhaseTimeline, Point, ProcessTimeline, Slot, Use,
 };
 use crate::view::{Clock, phase_histogram};
 
@@ -60,6 +61,11 @@ pub(crate) struct RunCharts {
     backlog: Vec<u64>,
     /// Operations that fell due a second: the rate that was asked for.
     due: Vec<Option<f64>>,
+    /// How late requests were sent at most, µs.
+    latest_send: Vec<Option<f64>>,
+    /// Errors a second by class, and wrong reads by kind.
+    errors: Vec<CountCharts>,
+    wrong: Vec<CountCharts>,
     kinds: Vec<KindCharts>,
     heat: HeatChart,
     service_curve: Option<Curve>,
@@ -100,7 +106,7 @@ pub(crate) struct RunSource<'a> {
     pub timeline: Option<&'a PhaseTimeline>,
     pub uses: &'a [ProcessTimeline],
     /// Points before these are left out: of the timeline, and of each process.
-    pub from: (usize, usize),
+    pub from: (usize, &'a [usize]),
     /// Columns of the heat map at most; `None` if each point has its own.
     pub columns: Option<usize>,
     pub service: Option<Histogram<u64>>,
@@ -132,6 +138,13 @@ struct ProcessCharts {
     written: Vec<Option<f64>>,
     /// Bytes a second received and sent.
     network: Vec<Option<f64>>,
+}
+
+/// What was counted under a name, a second.
+#[derive(Serialize)]
+struct CountCharts {
+    name: String,
+    rate: Vec<Option<f64>>,
 }
 
 #[derive(Serialize)]
@@ -247,6 +260,19 @@ impl RunCharts {
         kinds.sort_by_key(|kind| kind.name != ALL_KINDS);
         let heat = source.timeline.map_or(&[][..], |timeline| after(&timeline.heat, from));
         let uses = source.uses.iter();
+        let counted = |of: fn(&PhaseTimeline) -> &Counted| {
+            let of = source.timeline.map(of);
+            let lines = of.into_iter().flat_map(|counted| counted.lines(from, from + slots.len()));
+            let line = |(name, counts): (&str, Vec<u64>)| CountCharts {
+                name: name.to_owned(),
+                rate: per_second(counts, &lengths),
+            };
+            lines.map(line).collect()
+        };
+        let late = |slot: &Slot| match slot.latest_send {
+            0 => None,
+            late => rounded(late as f64 / 1e3),
+        };
         RunCharts {
             store: source.store,
             rate: source.rate.and_then(rounded),
@@ -254,12 +280,19 @@ impl RunCharts {
             length: slots.iter().map(|slot| millis(slot.length_s)).collect(),
             backlog: slots.iter().map(|slot| slot.backlog).collect(),
             due: per_second(slots.iter().map(|slot| slot.offered).collect(), &lengths),
+            latest_send: slots.iter().map(late).collect(),
+            errors: counted(|timeline| &timeline.errors),
+            wrong: counted(|timeline| &timeline.wrong),
             kinds,
             heat: heat_chart(heat, slots.len(), source.columns.unwrap_or(usize::MAX)),
             service_curve: source.service.as_ref().map(curve),
             response_curve: source.response.as_ref().map(curve),
             processes: uses
-                .map(|line| process_charts(&line.process, after(&line.points, used_from)))
+                .enumerate()
+                .map(|(number, line)| {
+                    let from = used_from.get(number).copied().unwrap_or(0);
+                    process_charts(&line.process, after(&line.points, from))
+                })
                 .collect(),
             agents: source.agents,
             marks: source.marks,

@@ -1,9 +1,9 @@
 //! How a run stands at this moment, for the strip at the head of its page.
 
 use hdrhistogram::{Counter, Histogram};
-use kvdyno_core::ground::numbers::{approximate_count, bytes_text};
+use kvdyno_core::ground::numbers::{approximate_count, bytes_text, duration_text};
 use kvdyno_core::load::Progress;
-use kvdyno_core::measure::{KindMeasure, Series};
+use kvdyno_core::measure::{KindMeasure, OldRecords, Series, Troubles};
 use kvdyno_core::verdict::ClaimStatus;
 use serde::Serialize;
 
@@ -46,6 +46,8 @@ pub(super) struct Now {
     uses: Vec<Vec<String>>,
     /// Wrong reads, as far as examples are kept.
     anomalies: Vec<String>,
+    /// What went wrong in the phase so far.
+    troubles: Vec<String>,
     faults: Vec<String>,
     /// What its viewers may steer; nothing if they may not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,6 +156,7 @@ impl Now {
                 phase.last_uses().map(|(name, used)| use_text(name, &used)).collect()
             }),
             anomalies: latest(&live.anomalies),
+            troubles: phase.map_or_else(Vec::new, troubles),
             faults: latest(&live.faults),
             steer: (live.may_steer && live.fold.is_loading())
                 .then(|| phase.map(|phase| Wheel::of(phase, store)))
@@ -171,6 +174,38 @@ fn use_text(name: &str, used: &Use) -> Vec<String> {
     text.extend(written.map(|bytes| format!("{}/s to storage", a_second(bytes))));
     text.extend(used.network_bytes.map(|bytes| format!("{}/s of network", a_second(bytes))));
     text
+}
+
+/// What went wrong in a phase so far, a line each.
+fn troubles(phase: &LivePhase) -> Vec<String> {
+    let Troubles { errors, wrong, latest_send } = &phase.troubles;
+    let counts = |counts: Vec<(&str, u64)>| {
+        let texts = counts.iter().map(|(name, count)| format!("{count} {name}"));
+        texts.collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = Vec::new();
+    if !errors.is_empty() {
+        let errors = errors.iter().map(|(class, count)| (class.name(), *count));
+        lines.push(format!("errors: {}", counts(errors.collect())));
+    }
+    if !wrong.is_empty() {
+        let wrong = wrong.iter().map(|(kind, count)| (kind.name(), *count));
+        let note =
+            if phase.old.is_none() { "; their records are read again after the load" } else { "" };
+        lines.push(format!("wrong reads as they were made: {}{note}", counts(wrong.collect())));
+    }
+    if let Some(old) = phase.old.filter(|old| *old != OldRecords::default()) {
+        lines.push(format!(
+            "records that were old or absent, read again: {} lost, {} right, {} not answered",
+            old.lost, old.late, old.unread
+        ));
+    }
+    if *latest_send > 0 {
+        let [last, all] =
+            [phase.latest.troubles.latest_send, *latest_send].map(|ns| duration_text(ns as f64));
+        lines.push(format!("sent later than due although a client was free: at most {last} in the last second, {all} in the phase"));
+    }
+    lines
 }
 
 /// How a run ended; `None` while it goes on.

@@ -3,18 +3,26 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::{Interval, KindMeasure, Series, latency_histogram};
+use kvdyno_core::measure::{
+    Interval, KindMeasure, OldRecords, Series, Troubles, latency_histogram,
+};
 use kvdyno_core::workload::PhasePlan;
 
 use super::Change;
 use crate::events::{MACHINE, PhaseBegan, Used};
 use crate::html::charts::{Mark, RunCharts, RunSource, title};
-use crate::result::{FaultResult, PhaseResult, SeriesResult, SteeredResult, add};
+use crate::result::{
+    EventResult, FaultResult, PhaseResult, SeriesResult, SteeredResult, add, gathered,
+};
 use crate::timeline::growing::Growing;
 use crate::timeline::{ProcessTimeline, Use, sum};
 
 /// Most points of a process: beyond them neighbours are merged.
 const MOST_USES: usize = 1_500;
+/// Most works of servers that are marked.
+const MOST_WORK: usize = 50;
+/// Most of their works, before those that belong together are told as one, that are kept.
+const MOST_TOLD: usize = 1_000;
 
 /// A phase that has begun.
 pub(super) struct LivePhase {
@@ -24,7 +32,14 @@ pub(super) struct LivePhase {
     offset_ns: u64,
     timeline: Growing,
     uses: Vec<ProcessTimeline>,
+    told_uses: Vec<usize>,
     marks: Vec<Mark>,
+    /// What servers told of their work.
+    work: Vec<EventResult>,
+    /// What went wrong so far.
+    pub troubles: Troubles,
+    /// What became of records that were old or absent, once they were read again.
+    pub old: Option<OldRecords>,
     /// The latest interval.
     pub latest: Interval,
     /// All intervals so far.
@@ -42,7 +57,11 @@ impl LivePhase {
             offset_ns: began.offset_ns,
             timeline: Growing::default(),
             uses: Vec::new(),
+            told_uses: Vec::new(),
             marks: Vec::new(),
+            work: Vec::new(),
+            troubles: Troubles::default(),
+            old: None,
             latest: Interval::default(),
             whole: BTreeMap::new(),
             measured_s: 0.0,
@@ -96,18 +115,18 @@ impl LivePhase {
         for (series, measure) in &interval.series {
             self.whole.entry(*series).or_default().add(measure);
         }
+        self.troubles.add(&interval.troubles);
         self.measured_s += interval.length() as f64 / 1e9;
         self.latest = interval.clone();
         let after = self.timeline.shown();
         match (after.slots.len() >= points, after.series() == series) {
-            (true, true) => Change::Points(points, self.used_points()),
+            (true, true) => Change::Points(points),
             _ => Change::Charts,
         }
     }
 
     pub(super) fn used(&mut self, used: &Used) -> Change {
-        let (points, processes) = (self.used_points(), self.uses.len());
-        let mut is_even = true;
+        let (processes, mut is_thinned) = (self.uses.len(), false);
         for process in used.processes.iter().filter(|process| process.process != MACHINE) {
             let name = &process.process;
             let place = self.uses.iter().position(|known| known.process == *name);
@@ -116,7 +135,6 @@ impl LivePhase {
                 self.uses.len() - 1
             });
             let line = &mut self.uses[place];
-            is_even &= line.points.len() == points;
             line.points.push(Use {
                 start_s: used.from_ns.saturating_sub(self.offset_ns) as f64 / 1e9,
                 length_s: used.to_ns.saturating_sub(used.from_ns) as f64 / 1e9,
@@ -127,18 +145,24 @@ impl LivePhase {
             });
             if line.points.len() > MOST_USES {
                 line.thin(MOST_USES / 2);
-                is_even = false;
+                is_thinned = true;
             }
         }
-        match is_even && processes == self.uses.len() {
-            true => Change::Points(self.timeline.shown().slots.len(), points),
+        match !is_thinned && processes == self.uses.len() {
+            true => Change::Points(self.timeline.shown().slots.len()),
             false => Change::Charts,
         }
     }
 
-    /// Points that every process has.
-    fn used_points(&self) -> usize {
-        self.uses.iter().map(|line| line.points.len()).min().unwrap_or(0)
+    /// Points of each process that viewers have been told.
+    pub(super) fn told_uses(&self) -> &[usize] {
+        &self.told_uses
+    }
+
+    /// Viewers have been told all of them.
+    pub(super) fn tell_uses(&mut self) {
+        self.told_uses.clear();
+        self.told_uses.extend(self.uses.iter().map(|line| line.points.len()));
     }
 
     /// What each process used last.
@@ -149,7 +173,7 @@ impl LivePhase {
     pub(super) fn fault_began(&mut self, what: &str, at_ns: u64) -> Change {
         let (text, begin) = (what.to_owned(), at_ns as f64 / 1e9);
         self.marks.push(Mark { kind: "fault", text, begin, end: None });
-        Change::Points(self.timeline.shown().slots.len(), self.used_points())
+        Change::Points(self.timeline.shown().slots.len())
     }
 
     pub(super) fn fault_done(&mut self, fault: &FaultResult) -> Change {
@@ -158,7 +182,7 @@ impl LivePhase {
         // What was told to have begun is this one, with the nodes that it befell.
         self.marks.retain(|mark| mark.end.is_some() || !text.starts_with(&mark.text));
         self.marks.push(Mark { kind: "fault", text: text.trim_end().to_owned(), begin, end });
-        Change::Points(self.timeline.shown().slots.len(), self.used_points())
+        Change::Points(self.timeline.shown().slots.len())
     }
 
     pub(super) fn steered(&mut self, steered: &SteeredResult) -> Change {
@@ -169,11 +193,34 @@ impl LivePhase {
         }
         let begin = steered.at_ns as f64 / 1e9;
         self.marks.push(Mark { kind: "event", text: steered.text(), begin, end: Some(begin) });
-        Change::Points(self.timeline.shown().slots.len(), self.used_points())
+        Change::Points(self.timeline.shown().slots.len())
     }
 
-    /// Its clients are done.
-    pub(super) fn end(&mut self) {
+    /// Servers have told of work.
+    pub(super) fn worked(&mut self, work: &[EventResult]) -> Change {
+        self.work.extend(work.iter().cloned());
+        let too_many = self.work.len().saturating_sub(MOST_TOLD);
+        self.work.drain(..too_many);
+        Change::Points(self.timeline.shown().slots.len())
+    }
+
+    /// What was done to it, and what its servers did.
+    fn all_marks(&self) -> Vec<Mark> {
+        let work = gathered(self.work.iter());
+        let mark = |work: &EventResult| {
+            let seconds = |ns: u64| ns as f64 / 1e9;
+            let (text, begin, end) =
+                (work.what.clone(), seconds(work.from_ns), seconds(work.to_ns));
+            Mark { kind: "event", text, begin, end: Some(end) }
+        };
+        // The latest: a server that compacts all day has no end of them.
+        let latest = work.iter().rev().take(MOST_WORK).rev().map(mark);
+        self.marks.iter().cloned().chain(latest).collect()
+    }
+
+    /// Its clients are done, and what looked wrong was read again.
+    pub(super) fn end(&mut self, old: OldRecords) {
+        self.old = Some(old);
         self.timeline.end();
         self.is_over = true;
     }
@@ -182,7 +229,7 @@ impl LivePhase {
     /// `None` if the result cannot be read.
     pub(super) fn charts(
         &self,
-        from: (usize, usize),
+        from: (usize, &[usize]),
         result: Option<&PhaseResult>,
     ) -> Option<RunCharts> {
         let of_phase = match result {
@@ -192,7 +239,7 @@ impl LivePhase {
                 rate: self.rate(),
                 service: self.latency(|measure| (&measure.service, &measure.missed_service)),
                 response: self.latency(|measure| (&measure.response, &measure.missed_response)),
-                marks: self.marks.clone(),
+                marks: self.all_marks(),
                 ..RunSource::default()
             },
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::{Interval, KindMeasure, latency_histogram};
+use kvdyno_core::measure::{Interval, KindMeasure, Troubles, latency_histogram};
 
 use super::heat::Heat;
 use super::{ALL_KINDS, Percentiles, PhaseTimeline, Point, Slot};
@@ -37,6 +37,7 @@ struct Gathered {
     /// Points of the level before.
     held: u32,
     slot: Slot,
+    troubles: Troubles,
     kinds: BTreeMap<String, GatheredKind>,
 }
 
@@ -92,8 +93,10 @@ impl Gathered {
             length_s: interval.length() as f64 / 1e9,
             offered: interval.offered,
             backlog: interval.backlog,
+            latest_send: interval.troubles.latest_send,
         };
-        let mut gathered = Gathered { held: 1, slot, kinds: BTreeMap::new() };
+        let troubles = interval.troubles.clone();
+        let mut gathered = Gathered { held: 1, slot, troubles, kinds: BTreeMap::new() };
         gathered.kinds.entry(ALL_KINDS.to_owned()).or_default();
         for (series, measure) in &interval.series {
             for kind in [ALL_KINDS, series.kind.name()] {
@@ -115,6 +118,8 @@ impl Gathered {
         self.slot.length_s = part.slot.start_s + part.slot.length_s - self.slot.start_s;
         self.slot.offered = self.slot.offered.saturating_add(part.slot.offered);
         self.slot.backlog = part.slot.backlog;
+        self.slot.latest_send = self.slot.latest_send.max(part.slot.latest_send);
+        self.troubles.add(&part.troubles);
         for (kind, of) in part.kinds {
             self.kinds.entry(kind).or_default().add(of);
         }
@@ -167,6 +172,12 @@ impl PhaseTimeline {
     fn push(&mut self, gathered: &Gathered) {
         let before = self.slots.len();
         self.slots.push(gathered.slot);
+        for (class, count) in &gathered.troubles.errors {
+            self.errors.add(class.name(), before, *count);
+        }
+        for (kind, count) in &gathered.troubles.wrong {
+            self.wrong.add(kind.name(), before, *count);
+        }
         for (kind, of) in &gathered.kinds {
             let points = self.kinds.entry(kind.clone()).or_default();
             points.resize_with(before, Point::default);
@@ -186,6 +197,7 @@ impl PhaseTimeline {
 #[cfg(test)]
 mod tests {
     use kvdyno_core::measure::{Ending, Series};
+    use kvdyno_core::store::ErrorClass;
     use kvdyno_core::workload::Kind;
 
     use super::*;
@@ -226,6 +238,52 @@ mod tests {
         let slow = all.iter().filter(|point| point.service.unwrap().max >= 1_000_000).count();
         assert_eq!(slow, 87, "none of the slow ones is averaged away");
         assert_eq!(shown.heat.len(), shown.slots.len());
+    }
+
+    #[test]
+    fn a_coarse_point_is_the_merge_of_the_fine_ones_it_stands_for() {
+        let mut random = 7_u64;
+        let mut growing = Growing::default();
+        let mut fine = Vec::new();
+        for second in 0..1_800 {
+            let mut measure = KindMeasure::<u32>::default();
+            for _ in 0..second % 7 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let latency = (random >> 40) << (random >> 61);
+                measure.record(Kind::Get, Ending::Ok { missed: 0 }, 1, latency, Some(2 * latency));
+            }
+            let series = vec![(Series { group: 0, kind: Kind::Get }, measure)];
+            let errors = vec![(ErrorClass::Timeout, u64::from(second % 3 == 0))];
+            let troubles = Troubles { errors, latest_send: random >> 50, ..Troubles::default() };
+            let interval = Interval { series, troubles, ..interval(second, None) };
+            growing.add(&interval, 7 * SECOND);
+            fine.push(interval);
+        }
+        let sizes = EVERY.iter().scan(1, |size, every| {
+            *size *= *every as usize;
+            Some(*size)
+        });
+        assert_eq!(sizes.clone().collect::<Vec<_>>(), [1, 10, 60, 600]);
+        for (level, size) in growing.levels.iter().zip(sizes).skip(growing.shown) {
+            let timeline = &level.timeline;
+            assert_eq!(timeline.slots.len(), fine.len() / size, "points of {size}");
+            for (slot, parts) in fine.chunks(size).enumerate() {
+                let mut merged = KindMeasure::<u64>::default();
+                parts.iter().for_each(|part| merged.add(&part.series[0].1));
+                let point = &timeline.kinds["get"][slot];
+                assert_eq!(point.ok, merged.ok);
+                assert_eq!(point.service, merged.service.as_ref().and_then(Percentiles::of));
+                assert_eq!(point.response, merged.response.as_ref().and_then(Percentiles::of));
+                let heat = merged.response.as_ref().map(Heat::of).unwrap_or_default();
+                assert_eq!(timeline.heat[slot], heat);
+                let late = parts.iter().map(|part| part.troubles.latest_send).max();
+                assert_eq!(Some(timeline.slots[slot].latest_send), late);
+                let errors = parts.iter().filter(|part| part.index % 3 == 0).count() as u64;
+                let told: Vec<_> = timeline.errors.lines(slot, slot + 1).collect();
+                assert_eq!(told, [("timeout", vec![errors])]);
+            }
+        }
+        assert_eq!(growing.shown, 1, "a level that is not kept any more is not looked at");
     }
 
     #[test]

@@ -16,10 +16,9 @@
   // Points that have joined: those before `from` stay (`used`: of each process).
   function extend(old, more, from, used) {
     for (const [name, value] of Object.entries(more)) {
-      if (name === "kinds" || name === "processes") {
-        const kept = name === "kinds" ? from : used;
-        value.forEach((part, index) => extend(old[name][index], part, kept, kept));
-      } else if (Array.isArray(value) && name !== "marks") {
+      if (["kinds", "processes", "errors", "wrong"].includes(name)) {
+        value.forEach((part, index) => extend(old[name][index], part, name === "processes" ? used[index] : from, used));
+      } else if (Array.isArray(value) && !["marks", "agents"].includes(name)) {
         old[name].length = from;
         for (const point of value) old[name].push(point);
       } else if (value && typeof value === "object" && !Array.isArray(value) && !name.endsWith("_curve")) {
@@ -78,6 +77,7 @@
     }));
     const lines = told.uses.map((use) => line("li", use.join(", ")));
     if (told.backlog > 0) lines.push(line("li", "due and not started: " + count(told.backlog), "bad"));
+    (told.troubles ?? []).forEach((text) => lines.push(line("li", text, text.startsWith("sent") ? "" : "bad")));
     told.faults.forEach((text) => lines.push(line("li", "done to the testbed: " + text)));
     told.anomalies.forEach((text) => lines.push(line("li", "wrong read: " + text, "bad")));
     element("now-lines").replaceChildren(...lines);

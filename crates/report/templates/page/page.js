@@ -129,6 +129,24 @@ const Page = (function () {
     if (lines.length) draw(id, overTime(phase, { y: AXES.amount, yTitle: title, lines }));
   }
 
+  // What is counted by name: the store's colour, one dash for each name.
+  function counts(id, phase, title, named) {
+    const lines = phase.runs.flatMap((run) => (named(run) || []).map((counted, index) => ({
+      name: several() ? data.stores[run.store] + " " + counted.name : counted.name, store: run.store, dash: index,
+      x: stepped(run), y: held(counted.rate), step: true, text: whole })));
+    hide(id, lines.length === 0);
+    if (lines.length) draw(id, overTime(phase, { y: AXES.amount, yTitle: title, lines }));
+  }
+
+  // How late requests left although a client was free: kvdyno's own lateness.
+  function lateness(phase) {
+    const lines = phase.runs.filter((run) => (run.latest_send || []).some((late) => late > 0)).map((run) => ({
+      name: data.stores[run.store], store: run.store, x: run.start.map((at, i) => at + run.length[i] / 2),
+      y: run.latest_send, text: latencyText }));
+    hide("late", lines.length === 0);
+    if (lines.length) draw("late", overTime(phase, { y: AXES.latency, lines }));
+  }
+
   function latencies(id, phase, clock) {
     const lines = [];
     for (const run of phase.runs) {
@@ -215,6 +233,9 @@ const Page = (function () {
     heatMaps(phase);
     agents(phase);
     amounts("failed", phase, "failed/s", (run) => kindOf(run).failed);
+    counts("errors", phase, "errors/s", (run) => run.errors);
+    counts("wrong", phase, "wrong reads/s", (run) => run.wrong);
+    lateness(phase);
     amounts("missed", phase, "found nothing/s", (run) => kindOf(run).missed);
     amounts("backlog", phase, "operations", (run) => run.backlog);
     uses("processors", phase, "processors", (process) => process.processors, (value) => value.toFixed(2));

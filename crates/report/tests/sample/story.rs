@@ -54,7 +54,7 @@ fn events_of(recording: Recording, run: usize, store: &str) -> Vec<Event> {
     let pairs = samples.windows(2).filter_map(|pair| used(&pair[0], &pair[1], &nodes, ORIGIN));
     events.extend(pairs.map(Event::Used));
     let outcome = outcome(recording);
-    let ended = LoadEnded { anomalies: outcome.anomalies(), history: None };
+    let ended = LoadEnded { anomalies: outcome.anomalies(), ..LoadEnded::default() };
     let result = Event::PhaseEnded(Box::new(outcome.result()));
     events.extend([Event::LoadEnded(Box::new(ended)), result]);
     events

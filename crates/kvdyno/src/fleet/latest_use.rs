@@ -1,0 +1,52 @@
+//! What each agent's process used of its machine in its last second: told while a phase goes on, for the page and the
+//! files of the run. How far clocks differ does not matter to it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kvdyno_report::events::ProcessUsed;
+
+/// The agents that carry load now; its copies are one and the same.
+#[derive(Clone, Debug, Default)]
+pub struct LatestUse(Arc<Mutex<BTreeMap<usize, ProcessUsed>>>);
+
+impl LatestUse {
+    /// An agent, by its number, has told it; `name` is what it is called.
+    pub fn told(&self, number: usize, name: &str, used: ProcessUsed) {
+        self.known().insert(number, ProcessUsed { process: name.to_owned(), ..used });
+    }
+
+    /// Nothing more is heard of an agent.
+    pub fn forget(&self, number: usize) {
+        self.known().remove(&number);
+    }
+
+    /// Of all agents, in their order.
+    pub fn all(&self) -> Vec<ProcessUsed> {
+        self.known().values().cloned().collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<usize, ProcessUsed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_of_each_agent_is_told_under_its_name() {
+        let latest = LatestUse::default();
+        let used = |processors| ProcessUsed { processors, ..ProcessUsed::default() };
+        let copy = latest.clone();
+        copy.told(1, "agent-2", used(0.25));
+        copy.told(0, "agent-1", used(0.5));
+        copy.told(0, "agent-1", used(0.75));
+        let told = || latest.all().into_iter().map(|one| (one.process, one.processors));
+        let all = [("agent-1".to_owned(), 0.75), ("agent-2".to_owned(), 0.25)];
+        assert_eq!(told().collect::<Vec<_>>(), all);
+        copy.forget(0);
+        assert_eq!(told().count(), 1);
+    }
+}

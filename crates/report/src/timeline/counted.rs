@@ -1,0 +1,63 @@
+//! What is counted by name over time, such as errors by class: a line for each name that occurs.
+
+use std::collections::BTreeMap;
+
+/// Counts of each name in each slot; a line may be shorter than the slots are many.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Counted(BTreeMap<String, Vec<u64>>);
+
+impl Counted {
+    /// Counts so many more in a slot.
+    pub(crate) fn add(&mut self, name: &str, slot: usize, count: u64) {
+        if !self.0.contains_key(name) {
+            self.0.insert(name.to_owned(), Vec::new());
+        }
+        let line = self.0.get_mut(name).expect("it is there");
+        line.resize(line.len().max(slot + 1), 0);
+        line[slot] = line[slot].saturating_add(count);
+    }
+
+    /// Merges so many neighbours each.
+    pub(crate) fn thin(&mut self, factor: usize) {
+        let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
+        for line in self.0.values_mut() {
+            *line = line.chunks(factor).map(sum).collect();
+        }
+    }
+
+    /// How many names there are.
+    pub(crate) fn names(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Each name with its counts of the slots from `from` to `to`.
+    pub(crate) fn lines(&self, from: usize, to: usize) -> impl Iterator<Item = (&str, Vec<u64>)> {
+        self.0.iter().map(move |(name, line)| {
+            let count = |slot: usize| line.get(slot).copied().unwrap_or(0);
+            (name.as_str(), (from..to.max(from)).map(count).collect())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_as_long_as_the_slots_are_many_and_thin_to_sums() {
+        let mut counted = Counted::default();
+        counted.add("timeout", 1, 2);
+        counted.add("timeout", 1, 3);
+        counted.add("refused", 3, 1);
+        let lines = |counted: &Counted, from, to| {
+            let all = counted.lines(from, to);
+            all.map(|(name, line)| (name.to_owned(), line)).collect::<Vec<_>>()
+        };
+        let whole = [("refused", vec![0, 0, 0, 1, 0]), ("timeout", vec![0, 5, 0, 0, 0])];
+        assert_eq!(lines(&counted, 0, 5), whole.map(|(name, line)| (name.to_owned(), line)));
+        counted.thin(2);
+        let thin = [("refused", vec![1]), ("timeout", vec![0])];
+        assert_eq!(lines(&counted, 1, 2), thin.map(|(name, line)| (name.to_owned(), line)));
+        assert_eq!(counted.names(), 2);
+    }
+}
