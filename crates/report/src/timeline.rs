@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::{HistogramReader, latency_histogram};
+use kvdyno_core::measure::{HistogramReader, add_latencies, five_figures, no_latencies};
 use serde::Serialize;
 
 use crate::events::MACHINE;
@@ -122,12 +122,9 @@ pub(crate) struct Percentiles {
 
 impl Percentiles {
     fn of(histogram: &Histogram<u64>) -> Option<Percentiles> {
-        (!histogram.is_empty()).then(|| Percentiles {
-            p50: histogram.value_at_quantile(0.5),
-            p90: histogram.value_at_quantile(0.9),
-            p99: histogram.value_at_quantile(0.99),
-            p99_9: histogram.value_at_quantile(0.999),
-            max: histogram.max(),
+        (!histogram.is_empty()).then(|| {
+            let [p50, p90, p99, p99_9, max] = five_figures(histogram);
+            Percentiles { p50, p90, p99, p99_9, max }
         })
     }
 }
@@ -296,14 +293,14 @@ impl Gathered {
             self.kinds.insert(kind.to_owned(), [None, None]);
         }
         let both = self.kinds.get_mut(kind).expect("it is there");
-        both[clock].get_or_insert_with(latency_histogram)
+        both[clock].get_or_insert_with(no_latencies)
     }
 
     /// Those of all kinds.
     fn all(&self, clock: usize) -> Option<Histogram<u64>> {
         let mut kinds = self.kinds.values().filter_map(|both| both[clock].as_ref());
         let mut all = kinds.next()?.clone();
-        kinds.for_each(|kind| all.add(kind).expect("same bounds"));
+        kinds.for_each(|kind| add_latencies(&mut all, kind));
         Some(all)
     }
 }
@@ -405,6 +402,7 @@ mod tests {
     use super::*;
     use crate::files::interval_log::read_log;
     use crate::sample;
+    use kvdyno_core::measure::latency_histogram;
 
     #[test]
     fn the_files_tell_what_was_measured() {

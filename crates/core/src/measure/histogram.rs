@@ -159,6 +159,31 @@ impl HistogramReader {
     }
 }
 
+// What the library does with a histogram is compiled where it is called. These are called for thousands of histograms by
+// who is not optimised.
+
+/// An empty histogram of latencies.
+#[must_use]
+pub fn no_latencies() -> Histogram<u64> {
+    latency_histogram()
+}
+
+/// Adds a histogram to another.
+///
+/// # Panics
+/// Never: both have the bounds of every latency.
+pub fn add_latencies(to: &mut Histogram<u64>, from: &Histogram<u64>) {
+    to.add(from).expect("same bounds");
+}
+
+/// The values at 50, 90, 99 and 99.9 %, and the longest.
+#[must_use]
+pub fn five_figures(histogram: &Histogram<u64>) -> [u64; 5] {
+    let [p50, p90, p99, p99_9] =
+        [0.5, 0.9, 0.99, 0.999].map(|quantile| histogram.value_at_quantile(quantile));
+    [p50, p90, p99, p99_9, histogram.max()]
+}
+
 /// The lowest value of a cell.
 fn lowest_of(cell: usize) -> u64 {
     match (cell / CELLS).checked_sub(1) {

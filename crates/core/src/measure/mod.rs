@@ -33,8 +33,8 @@ pub use clock::{Nanos, departure, now, system_time};
 pub use collector::Collector;
 pub(crate) use histogram::as_text;
 pub use histogram::{
-    HistogramError, HistogramReader, LONGEST, histogram_from_text, histogram_to_text,
-    latency_histogram,
+    HistogramError, HistogramReader, LONGEST, add_latencies, five_figures, histogram_from_text,
+    histogram_to_text, latency_histogram, no_latencies,
 };
 pub use interval::{Batch, Interval};
 pub use machine::{BUILD_PROFILE, Machine, allowed_cpus, pin_current_thread};
