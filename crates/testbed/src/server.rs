@@ -359,7 +359,7 @@ impl Server {
     /// The second half of [`Server::pause`].
     pub(crate) fn await_pause(&self) {
         let begin = Instant::now();
-        while !stands_still(self.child.id()) && begin.elapsed() < STANDS_STILL_WITHIN {
+        while !stands_still(self.pid) && begin.elapsed() < STANDS_STILL_WITHIN {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -448,7 +448,9 @@ fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     Ok(kill_process_group(leader, signal)?)
 }
 
-/// Whether no thread of the group's processes runs any more: all are stopped (`T`), or over.
+/// Whether no thread of the group's processes comes back to what it did: all are stopped (`T`), over, or wait for a disk
+/// (`D`) in the kernel, which they leave only to be stopped. `leader` is its number in /proc; one that is not waited for
+/// yet is there even if it is over.
 fn stands_still(leader: u32) -> bool {
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
     // Behind the name, which may hold anything: state, parent, group.
@@ -459,13 +461,14 @@ fn stands_still(leader: u32) -> bool {
         Some((state, fields.nth(1)?.parse().ok()?))
     };
     let of_group = |path: &PathBuf| fields(path.clone()).is_some_and(|(_, group)| group == leader);
-    let mut processes = entries(Path::new("/proc")).map(|entry| entry.path()).filter(of_group);
-    processes.all(|process| {
-        let mut threads = entries(&process.join("task"));
-        threads.all(|thread| {
-            fields(thread.path()).is_none_or(|(state, _)| ['T', 't', 'Z', 'X'].contains(&state))
+    let mut processes =
+        entries(Path::new("/proc")).map(|entry| entry.path()).filter(of_group).peekable();
+    let stopped = |(state, _)| ['T', 't', 'Z', 'X', 'D'].contains(&state);
+    processes.peek().is_some()
+        && processes.all(|process| {
+            let mut threads = entries(&process.join("task"));
+            threads.all(|thread| fields(thread.path()).is_none_or(stopped))
         })
-    })
 }
 
 fn log_path(folder: &Path) -> PathBuf {
