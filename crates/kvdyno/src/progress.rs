@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kvdyno_core::ground::{numbers, units};
 use kvdyno_core::load::Progress;
@@ -150,7 +151,7 @@ impl Drop for PhaseLine {
 /// The 99th percentile of the successful operations of an interval, ns: response time where there
 /// is one.
 fn p99(interval: &Interval) -> Option<u64> {
-    let mut all = KindMeasure::<u64>::default();
+    let mut all = KindMeasure::<Histogram<u64>>::default();
     interval.series.iter().for_each(|(_, measure)| all.add(measure));
     let hits = all.response.or(all.service);
     let histogram = hits.or(all.missed_response).or(all.missed_service)?;

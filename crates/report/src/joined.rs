@@ -192,7 +192,7 @@ fn of_row(row: &TimelineRow) -> Interval {
 }
 
 /// What a row tells of one kind of operation; nothing where nothing ended.
-fn series_of(row: &TimelineRow) -> Option<(Series, KindMeasure<u32>)> {
+fn series_of(row: &TimelineRow) -> Option<(Series, KindMeasure)> {
     let kind = kind_of(&row.kind)?;
     let mut measure = KindMeasure {
         ok: row.ok,

@@ -239,7 +239,7 @@ impl Metrics {
         }
     }
 
-    fn measured(&mut self, series: Series, measure: &KindMeasure<u32>) {
+    fn measured(&mut self, series: Series, measure: &KindMeasure) {
         let Some(phase) = &self.phase else { return };
         let group = phase.plan.groups.get(usize::from(series.group));
         let group = group.map_or_else(|| series.group.to_string(), |group| group.name.clone());

@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use hdrhistogram::Histogram;
+
 use super::clock::Nanos;
 use super::interval::{Batch, Interval};
+use super::latencies::Latencies;
 use super::series::{KindMeasure, Series};
 use super::troubles::Troubles;
 
@@ -14,7 +17,7 @@ use super::troubles::Troubles;
 pub struct Collector {
     start: Nanos,
     width: Nanos,
-    open: BTreeMap<u32, BTreeMap<Series, KindMeasure<u32>>>,
+    open: BTreeMap<u32, BTreeMap<Series, KindMeasure>>,
     counts: BTreeMap<u32, Counts>,
     /// The next interval that each worker may still add to; `u32::MAX` once it has ended.
     next_of: Vec<u32>,
@@ -22,9 +25,11 @@ pub struct Collector {
     offered: u64,
     started: u64,
     open_arrival: bool,
-    totals: BTreeMap<Series, KindMeasure<u64>>,
+    /// Of the intervals that are closed.
+    totals: BTreeMap<Series, KindMeasure<Histogram<u64>>>,
     last_end: Nanos,
     last_success: Nanos,
+    completed: u64,
     unsuccessful: u64,
     in_store: Vec<Nanos>,
 }
@@ -53,6 +58,7 @@ impl Collector {
             totals: BTreeMap::new(),
             last_end: start,
             last_success: start,
+            completed: 0,
             unsuccessful: 0,
             in_store: vec![0; workers],
         }
@@ -72,8 +78,8 @@ impl Collector {
             if measure.ok > 0 {
                 self.last_success = self.last_success.max(batch.last_end);
             }
+            self.completed += measure.completed();
             self.unsuccessful += measure.failed + measure.indeterminate;
-            self.totals.entry(series).or_default().add(&measure);
             enter(open, series, measure);
         }
     }
@@ -108,7 +114,12 @@ impl Collector {
         if let Some(last) = count.checked_sub(1).filter(|last| *last >= self.next_closed) {
             self.fold(last);
         }
-        (self.next_closed..count).map(|index| self.close(index, end)).collect()
+        let closed = (self.next_closed..count).map(|index| self.close(index, end)).collect();
+        // Of what no interval takes in, the totals still tell.
+        for (series, measure) in std::mem::take(&mut self.open).into_values().flatten() {
+            self.totals.entry(series).or_default().add(&measure);
+        }
+        closed
     }
 
     /// What is behind interval `last` is a part of it.
@@ -123,7 +134,6 @@ impl Collector {
         let told = self.open.entry(last).or_default();
         for (series, mut measure) in behind.into_values().flatten() {
             measure.drained = measure.as_drained();
-            self.totals.entry(series).or_default().drained.add(measure.drained);
             enter(told, series, measure);
         }
     }
@@ -139,6 +149,10 @@ impl Collector {
         self.offered += counts.offered;
         self.started += counts.started;
         let series: Vec<_> = self.open.remove(&index).unwrap_or_default().into_iter().collect();
+        // Once for all workers: they may be hundreds.
+        for (series, measure) in &series {
+            self.totals.entry(*series).or_default().add(measure);
+        }
         Interval {
             index,
             start: self.boundary(index),
@@ -157,7 +171,7 @@ impl Collector {
     /// Operations that have ended so far.
     #[must_use]
     pub fn completed(&self) -> u64 {
-        self.totals.values().map(KindMeasure::completed).sum()
+        self.completed
     }
 
     /// Operations that ended without success so far.
@@ -196,18 +210,21 @@ impl Collector {
         self.in_store[worker]
     }
 
-    /// Totals of each series.
+    /// Totals of each series, of the intervals closed so far.
     #[must_use]
-    pub fn totals(&self) -> Vec<(Series, KindMeasure<u64>)> {
+    pub fn totals(&self) -> Vec<(Series, KindMeasure<Histogram<u64>>)> {
         self.totals.iter().map(|(series, measure)| (*series, measure.clone())).collect()
     }
 }
 
 /// Adds what a worker measured of a series in an interval.
-fn enter(open: &mut BTreeMap<Series, KindMeasure<u32>>, series: Series, measure: KindMeasure<u32>) {
+fn enter<L>(open: &mut BTreeMap<Series, KindMeasure>, series: Series, measure: KindMeasure<L>)
+where
+    L: Latencies<Count = u32> + Into<Histogram<u32>>,
+{
     match open.entry(series) {
         Entry::Vacant(entry) => {
-            entry.insert(measure);
+            entry.insert(measure.map(L::into));
         }
         Entry::Occupied(mut entry) => entry.get_mut().add(&measure),
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
+use super::latencies::BatchLatencies;
 use super::series::{KindMeasure, Series};
 use super::slots::Slot;
 use super::troubles::Troubles;
@@ -25,7 +26,7 @@ pub struct Batch {
     /// Sum of service times, ns.
     pub in_store: Nanos,
     /// Each series that had an operation.
-    pub series: Vec<(Series, KindMeasure<u32>)>,
+    pub series: Vec<(Series, KindMeasure<BatchLatencies>)>,
     /// What ended in each slot of 20 ms that had an operation, with its number in the phase; reads and
     /// writes. Only in a phase with faults.
     pub slots: Vec<(u32, [Slot; 2])>,
@@ -62,7 +63,7 @@ pub struct Interval {
     /// Of the completed, those that ended after the phase: in no rate. Only the last interval has any.
     pub drained: u64,
     /// Each series that had an operation.
-    pub series: Vec<(Series, KindMeasure<u32>)>,
+    pub series: Vec<(Series, KindMeasure)>,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Troubles::is_none")]
     pub troubles: Troubles,

@@ -8,7 +8,9 @@ mod changes;
 mod clock;
 mod collector;
 mod histogram;
+mod histogram_text;
 mod interval;
+mod latencies;
 mod machine;
 mod neighbours;
 mod phase;
@@ -31,12 +33,13 @@ pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
 pub use changes::{Segment, segments};
 pub use clock::{Nanos, departure, now, system_time};
 pub use collector::Collector;
-pub(crate) use histogram::as_text;
-pub use histogram::{
-    HistogramError, HistogramReader, LONGEST, add_latencies, five_figures, histogram_from_text,
-    histogram_to_text, latency_histogram, no_latencies,
+pub use histogram::{LONGEST, add_latencies, five_figures, latency_histogram, no_latencies};
+pub(crate) use histogram_text::as_text;
+pub use histogram_text::{
+    HistogramError, HistogramReader, WrittenHistogram, histogram_from_text, histogram_to_text,
 };
 pub use interval::{Batch, Interval};
+pub use latencies::{BatchLatencies, Latencies};
 pub use machine::{BUILD_PROFILE, Machine, allowed_cpus, pin_current_thread};
 pub use phase::{ErrorSummary, OldRecords, PhaseMeasure, StopReason};
 pub use probes::{

@@ -83,7 +83,7 @@ pub struct PhaseMeasure {
     /// Promises of the store when the phase began.
     pub profile: Profile,
     /// Totals of each series.
-    pub series: Vec<(Series, KindMeasure<u64>)>,
+    pub series: Vec<(Series, KindMeasure<Histogram<u64>>)>,
     /// How it went over its time.
     pub timeline: Timeline,
     /// Operations that fell due (open arrivals) or were started (closed).

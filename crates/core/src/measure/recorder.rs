@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender;
 
 use super::clock::Nanos;
 use super::interval::Batch;
+use super::latencies::BatchLatencies;
 use super::series::{Ending, KindMeasure, Series};
 use super::silence::{Listener, Silences};
 use super::slots::{Side, Slots};
@@ -53,7 +54,7 @@ pub struct Recorder {
 /// What is recorded of a series.
 #[derive(Debug, Default)]
 struct Recording {
-    measure: KindMeasure<u32>,
+    measure: KindMeasure,
     shared: Shared,
 }
 
@@ -229,7 +230,8 @@ impl Recorder {
             recording.record_shared();
             if recording.measure.completed() > 0 {
                 let (group, kind) = ((slot / KINDS) as u16, Kind::ALL[slot % KINDS]);
-                series.push((Series { group, kind }, std::mem::take(&mut recording.measure)));
+                let measure = std::mem::take(&mut recording.measure);
+                series.push((Series { group, kind }, measure.map(BatchLatencies::Counted)));
             }
         }
         let batch = Batch {
@@ -253,6 +255,8 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
+
+    use hdrhistogram::Histogram;
 
     use super::*;
 
@@ -300,9 +304,11 @@ mod tests {
             Timing { due: None, sent: 1_000, done: 1_005 },
         );
         recorder.hand_over(0);
-        let counts: Vec<_> = batches.try_iter().flat_map(|batch| batch.series).collect();
+        let all = batches.try_iter().flat_map(|batch| batch.series);
+        let counts: Vec<(Series, KindMeasure)> =
+            all.map(|(series, measure)| (series, measure.map(Histogram::from))).collect();
         let of = |place: usize, service| {
-            let (series, measure): &(Series, KindMeasure<u32>) = &counts[place];
+            let (series, measure) = &counts[place];
             (series.kind, measure.ok, measure.service.as_ref().unwrap().count_at(service))
         };
         assert_eq!(counts.len(), 3);

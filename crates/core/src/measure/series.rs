@@ -6,7 +6,9 @@ use hdrhistogram::{Counter, Histogram};
 use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
-use super::histogram::{as_text, latency_histogram};
+use super::histogram::latency_histogram;
+use super::histogram_text::{AsText, as_text};
+use super::latencies::Latencies;
 use crate::workload::Kind;
 
 /// Which operations a measure is about.
@@ -47,11 +49,11 @@ pub struct Drained {
     pub missed: u64,
 }
 
-/// Counts and latencies of a series, over an interval (`C` = `u32`) or a phase (`C` = `u64`).
-/// Histograms are made when first used.
+/// Counts and latencies of a series. Those of an interval are in histograms of 32 bits, those of a phase in such of 64
+/// (`L`). Histograms are made when first used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(bound = "C: Counter")]
-pub struct KindMeasure<C: Counter> {
+#[serde(bound = "L: AsText")]
+pub struct KindMeasure<L = Histogram<u32>> {
     /// Operations that succeeded, found or not.
     pub ok: u64,
     /// Of these, reads and deletes whose record was not there; batches of which none was.
@@ -69,22 +71,22 @@ pub struct KindMeasure<C: Counter> {
     pub drained: Drained,
     /// Service time (sent → answered) of those that succeeded, ns; of gets those that found a record.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
-    pub service: Option<Histogram<C>>,
+    pub service: Option<L>,
     /// Response time (due → answered) of the same, ns; open arrivals only.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
-    pub response: Option<Histogram<C>>,
+    pub response: Option<L>,
     /// Service time of gets that found nothing, ns.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
-    pub missed_service: Option<Histogram<C>>,
+    pub missed_service: Option<L>,
     /// Response time of gets that found nothing, ns; open arrivals only.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
-    pub missed_response: Option<Histogram<C>>,
+    pub missed_response: Option<L>,
     /// Service time of those that did not succeed, ns.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
-    pub unsuccessful_service: Option<Histogram<C>>,
+    pub unsuccessful_service: Option<L>,
     /// Response time of those that did not succeed, ns; open arrivals only.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
-    pub unsuccessful_response: Option<Histogram<C>>,
+    pub unsuccessful_response: Option<L>,
 }
 
 impl Drained {
@@ -103,7 +105,7 @@ impl Drained {
     }
 }
 
-impl<C: Counter> Default for KindMeasure<C> {
+impl<L> Default for KindMeasure<L> {
     fn default() -> Self {
         KindMeasure {
             ok: 0,
@@ -123,13 +125,34 @@ impl<C: Counter> Default for KindMeasure<C> {
     }
 }
 
-impl<C: Counter> KindMeasure<C> {
+impl<L> KindMeasure<L> {
     /// All operations that ended.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.ok + self.failed + self.indeterminate
     }
 
+    /// The same with latencies in another form.
+    pub(super) fn map<M>(self, form: impl Fn(L) -> M) -> KindMeasure<M> {
+        KindMeasure {
+            ok: self.ok,
+            missing: self.missing,
+            missed: self.missed,
+            failed: self.failed,
+            indeterminate: self.indeterminate,
+            records: self.records,
+            drained: self.drained,
+            service: self.service.map(&form),
+            response: self.response.map(&form),
+            missed_service: self.missed_service.map(&form),
+            missed_response: self.missed_response.map(&form),
+            unsuccessful_service: self.unsuccessful_service.map(&form),
+            unsuccessful_response: self.unsuccessful_response.map(&form),
+        }
+    }
+}
+
+impl<L: Latencies> KindMeasure<L> {
     /// All of it ended after the phase.
     pub(super) fn as_drained(&self) -> Drained {
         let unsuccessful = self.failed + self.indeterminate;
@@ -141,10 +164,12 @@ impl<C: Counter> KindMeasure<C> {
     /// Operations that succeeded, without gets that found nothing.
     #[must_use]
     pub fn found(&self) -> u64 {
-        let missed = |histogram: &Option<Histogram<C>>| histogram.as_ref().map_or(0, |h| h.len());
-        self.ok.saturating_sub(missed(&self.missed_service))
+        let missed = self.missed_service.as_ref().map_or(0, Latencies::total);
+        self.ok.saturating_sub(missed)
     }
+}
 
+impl<C: Counter> KindMeasure<Histogram<C>> {
     /// About how much memory its histograms take, bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
@@ -212,9 +237,9 @@ impl<C: Counter> KindMeasure<C> {
     }
 
     /// Adds another measure of the same series.
-    pub fn add<D: Counter>(&mut self, other: &KindMeasure<D>)
+    pub fn add<L: Latencies>(&mut self, other: &KindMeasure<L>)
     where
-        C: From<D>,
+        C: From<L::Count>,
     {
         self.ok += other.ok;
         self.missing += other.missing;
@@ -246,13 +271,11 @@ fn make<C: Counter>(histogram: &mut Option<Histogram<C>>) -> &mut Histogram<C> {
     histogram.insert(latency_histogram())
 }
 
-fn add_into<C: Counter + From<D>, D: Counter>(
+fn add_into<C: Counter + From<L::Count>, L: Latencies>(
     to: &mut Option<Histogram<C>>,
-    from: Option<&Histogram<D>>,
+    from: Option<&L>,
 ) {
     let Some(from) = from else { return };
     let to = to.get_or_insert_with(latency_histogram);
-    for step in from.iter_recorded() {
-        to.saturating_record_n(step.value_iterated_to(), C::from(step.count_at_value()));
-    }
+    from.each(|latency, count| to.saturating_record_n(latency, count.into()));
 }

@@ -2,11 +2,12 @@
 //! success to the nanosecond, and in a phase with faults counts for each 20 ms. Whether the phase settled,
 //! where its throughput dipped and what a fault cost is all read from here.
 
-use hdrhistogram::{Counter, Histogram};
+use hdrhistogram::Histogram;
 
 use super::clock::Nanos;
 use super::histogram::latency_histogram;
 use super::interval::{Batch, Interval};
+use super::latencies::Latencies;
 use super::series::KindMeasure;
 use super::silence::Silences;
 use super::slots::{SLOT, Side, Slot};
@@ -84,18 +85,13 @@ struct Sums {
 }
 
 impl Sums {
-    fn add<C: Counter>(&mut self, measure: &KindMeasure<C>)
-    where
-        u64: From<C>,
-    {
+    fn add(&mut self, measure: &KindMeasure) {
         self.unsuccessful += measure.failed + measure.indeterminate;
         let Some(latencies) = measure.response.as_ref().or(measure.service.as_ref()) else {
             return;
         };
         let sum = self.latencies.get_or_insert_with(latency_histogram);
-        for step in latencies.iter_recorded() {
-            sum.saturating_record_n(step.value_iterated_to(), step.count_at_value().into());
-        }
+        latencies.each(|latency, count| sum.saturating_record_n(latency, count.into()));
     }
 
     /// Latencies of what succeeded, reads and writes together.

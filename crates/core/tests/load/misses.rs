@@ -1,5 +1,6 @@
 //! Gets that find nothing, told apart from those that do, for every kind that gets.
 
+use hdrhistogram::Histogram;
 use kvdyno_core::measure::{KindMeasure, PhaseMeasure};
 use kvdyno_core::workload::fault::{FaultPlan, Harm, NodeFault, NodeSelector};
 
@@ -28,7 +29,7 @@ fn mixed(arrival: Arrival) -> PhasePlan {
     phase(vec![GroupPlan { arrival, requests, ..group(&MIX, 1) }], None)
 }
 
-fn of(measure: &PhaseMeasure, kind: Kind) -> &KindMeasure<u64> {
+fn of(measure: &PhaseMeasure, kind: Kind) -> &KindMeasure<Histogram<u64>> {
     &measure.series.iter().find(|(series, _)| series.kind == kind).expect("its series").1
 }
 
@@ -40,8 +41,7 @@ fn every_kind_of_get_has_its_hits_and_misses_apart() {
     {
         let measure = forgotten(true, threading, mixed(arrival.clone()));
         for (_, series) in &measure.series {
-            let length =
-                |h: &Option<hdrhistogram::Histogram<u64>>| h.as_ref().map_or(0, |h| h.len());
+            let length = |h: &Option<Histogram<u64>>| h.as_ref().map_or(0, |h| h.len());
             let (hits, misses) = (length(&series.service), length(&series.missed_service));
             assert_eq!((hits + misses, hits), (series.ok, series.found()), "{series:?}");
             let responses = length(&series.response) + length(&series.missed_response);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use hdrhistogram::Histogram;
 use kvdyno_core::load::{Moved, TeamVoice, WorkerReport};
-use kvdyno_core::measure::{Batch, Nanos, WorkerUse, latency_histogram};
+use kvdyno_core::measure::{Batch, Latencies, Nanos, WorkerUse, latency_histogram};
 use kvdyno_core::verdict::Reason;
 use kvdyno_core::verify::Findings;
 use kvdyno_report::result::AgentResult;
@@ -124,11 +124,11 @@ impl Member {
             phase.succeeded += measure.ok;
             if let Some(latencies) = measure.response.as_ref().or(measure.service.as_ref()) {
                 let sum = phase.latencies.get_or_insert_with(latency_histogram::<u64>);
-                for step in latencies.iter_recorded() {
-                    let count = step.count_at_value();
-                    sum.saturating_record_n(step.value_iterated_to(), count.into());
-                    phase.course.record(batch.interval, step.value_iterated_to(), count);
-                }
+                let of_interval = phase.course.of(batch.interval);
+                latencies.each(|latency, count| {
+                    sum.saturating_record_n(latency, count.into());
+                    of_interval.saturating_record_n(latency, count);
+                });
             }
         }
         voice.batch(phase.moved.batch(batch));

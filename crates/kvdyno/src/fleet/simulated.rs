@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use kvdyno_core::load::{LookedAgain, WorkerReport};
 use kvdyno_core::measure::{
-    Batch, KindMeasure, Nanos, Series, Stalls, Troubles, WorkerUse, latency_histogram, now,
+    Batch, BatchLatencies, KindMeasure, Nanos, Series, Stalls, Troubles, WorkerUse, latency_histogram, now,
 };
 use kvdyno_core::workload::{Kind, PhasePlan};
+use serde_json::{Value, json};
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio::time::sleep;
 use tokio_rustls::rustls::ClientConfig;
@@ -66,10 +67,9 @@ pub fn simulated_agents(conductor: &str, count: u32) -> Result<Exit, Failure> {
     LocalSet::new().block_on(&runtime, all)
 }
 
-/// What an interval of an agent looks like: latencies as a store over a network has them, no two alike.
-type ToldSeries = Vec<(Series, KindMeasure<u32>)>;
-
-fn interval(number: u64) -> ToldSeries {
+/// What an agent tells of an interval: latencies as a store over a network has them, no two alike. It is written once:
+/// with a thousand agents that would take more than the conductor does.
+fn interval(number: u64) -> Value {
     let of_kind = |kind: Kind| {
         let mut service = latency_histogram::<u32>();
         for n in 0..OPERATIONS {
@@ -81,12 +81,25 @@ fn interval(number: u64) -> ToldSeries {
         let measure = KindMeasure {
             ok: OPERATIONS,
             records: OPERATIONS,
-            service: Some(service),
+            service: Some(BatchLatencies::Counted(service)),
             ..KindMeasure::default()
         };
         (Series { group: 0, kind }, measure)
     };
-    KINDS.into_iter().map(of_kind).collect()
+    let started = KINDS.len() as u64 * OPERATIONS;
+    let batch = Batch {
+        worker: 0,
+        interval: 0,
+        over: true,
+        started,
+        offered: started,
+        last_end: 0,
+        in_store: started * 300_000,
+        series: KINDS.into_iter().map(of_kind).collect(),
+        slots: Vec::new(),
+        troubles: Troubles::default(),
+    };
+    json!(Told::Batch(Box::new(batch)))
 }
 
 /// One agent, from its begin to its end.
@@ -94,7 +107,7 @@ async fn one(
     conductor: String,
     config: Arc<ClientConfig>,
     hello: Hello,
-    intervals: Rc<Vec<ToldSeries>>,
+    intervals: Rc<Vec<Value>>,
 ) -> io::Result<()> {
     let mut tries = AGAIN.1;
     let stream = loop {
@@ -130,7 +143,7 @@ async fn one(
 
 struct Simulated {
     sending: Sending,
-    intervals: Rc<Vec<ToldSeries>>,
+    intervals: Rc<Vec<Value>>,
     /// The phase that is prepared.
     phase: RefCell<Option<PhasePlan>>,
     /// When it ends.
@@ -181,12 +194,7 @@ impl Simulated {
 }
 
 /// Tells an interval a second until the phase ends; of how many operations.
-async fn tell(
-    start: Nanos,
-    stop: &Cell<Nanos>,
-    sending: &Sending,
-    intervals: &[ToldSeries],
-) -> u64 {
+async fn tell(start: Nanos, stop: &Cell<Nanos>, sending: &Sending, intervals: &[Value]) -> u64 {
     let mut all = 0;
     for number in 0_u32.. {
         let begin = start + Nanos::from(number) * SECOND;
@@ -198,22 +206,11 @@ async fn tell(
             let left = end.min(stop.get()).saturating_sub(now());
             sleep(Duration::from_nanos(left)).await;
         }
-        let series = intervals[number as usize % intervals.len()].clone();
-        let started = KINDS.len() as u64 * OPERATIONS;
-        all += started;
-        let batch = Batch {
-            worker: 0,
-            interval: number,
-            over: true,
-            started,
-            offered: started,
-            last_end: end.min(stop.get()),
-            in_store: started * 300_000,
-            series,
-            slots: Vec::new(),
-            troubles: Troubles::default(),
-        };
-        sending.send(&Told::Batch(Box::new(batch)));
+        let mut told = intervals[number as usize % intervals.len()].clone();
+        told["Batch"]["interval"] = number.into();
+        told["Batch"]["last_end"] = end.min(stop.get()).into();
+        all += KINDS.len() as u64 * OPERATIONS;
+        sending.send(&told);
     }
     all
 }

@@ -40,10 +40,9 @@ pub struct Unlike {
 }
 
 impl AgentCourse {
-    /// So many operations of an interval took this long.
-    pub fn record(&mut self, interval: u32, latency: Nanos, count: u32) {
-        let open = self.open.entry(interval).or_insert_with(coarse);
-        open.saturating_record_n(latency, count);
+    /// The latencies of an interval, to count more.
+    pub fn of(&mut self, interval: u32) -> &mut Histogram<u32> {
+        self.open.entry(interval).or_insert_with(coarse)
     }
 
     /// Nothing more is said of intervals long before this one.
@@ -136,7 +135,8 @@ mod tests {
             for (index, agent) in agents.iter_mut().enumerate() {
                 let own = if index == 3 { times } else { 1.0 };
                 for _ in 0..OPERATIONS {
-                    agent.record(interval, (latency(&mut random) * shared * own) as u64, 1);
+                    let latency = latency(&mut random) * shared * own;
+                    agent.of(interval).saturating_record(latency as u64);
                 }
                 agent.reach(interval);
             }

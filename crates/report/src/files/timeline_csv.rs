@@ -217,7 +217,7 @@ pub(crate) fn write(to: &mut Vec<u8>, place: IntervalPlace<'_>, interval: &Inter
     }
 }
 
-fn row(whole: &TimelineRow, (series, measure): &(Series, KindMeasure<u32>)) -> TimelineRow {
+fn row(whole: &TimelineRow, (series, measure): &(Series, KindMeasure)) -> TimelineRow {
     let at =
         |of: &Option<Histogram<u32>>, quantile| of.as_ref().map(|h| h.value_at_quantile(quantile));
     let service = |quantile| at(&measure.service, quantile);

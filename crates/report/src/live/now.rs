@@ -280,7 +280,7 @@ fn add_rows<C: Counter>(
     rows: &mut Vec<Row>,
     scope: &'static str,
     name: String,
-    measure: &KindMeasure<C>,
+    measure: &KindMeasure<Histogram<C>>,
     seconds: f64,
 ) {
     let found = measure.found();

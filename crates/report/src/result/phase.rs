@@ -5,6 +5,7 @@ mod hits;
 
 use std::time::SystemTime;
 
+use hdrhistogram::Histogram;
 use kvdyno_core::measure::{
     ErrorSummary, KindMeasure, Limit, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason,
     WorkerUse,
@@ -461,7 +462,7 @@ impl Published {
 impl SeriesResult {
     /// What operations of a kind came to in `wall_ns`.
     pub(crate) fn new(
-        (series, measure): &(Series, KindMeasure<u64>),
+        (series, measure): &(Series, KindMeasure<Histogram<u64>>),
         wall_ns: u64,
     ) -> SeriesResult {
         let mut result = SeriesResult {

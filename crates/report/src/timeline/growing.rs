@@ -127,7 +127,7 @@ impl Gathered {
 }
 
 impl GatheredKind {
-    fn add_measure(&mut self, measure: &KindMeasure<u32>, has_hits: bool) {
+    fn add_measure(&mut self, measure: &KindMeasure, has_hits: bool) {
         // Gets that find nothing are told apart, unless there is nothing else.
         let missed = if has_hits { measure.ok - measure.found() } else { 0 };
         let drained = if has_hits { measure.drained.found_nothing } else { 0 };
@@ -205,7 +205,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn interval(index: u32, latency: Option<u64>) -> Interval {
-        let mut measure = KindMeasure::<u32>::default();
+        let mut measure: KindMeasure = KindMeasure::default();
         if let Some(latency) = latency {
             measure.record(Kind::Get, Ending::Ok { missed: 0 }, 1, latency, None);
         }
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn gets_that_find_nothing_are_apart_unless_there_is_nothing_else() {
-        let mut measure = KindMeasure::<u32>::default();
+        let mut measure: KindMeasure = KindMeasure::default();
         measure.record(Kind::Get, Ending::Ok { missed: 1 }, 1, 500, None);
         let only_misses = Interval {
             end: SECOND,

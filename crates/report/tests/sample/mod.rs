@@ -9,6 +9,7 @@ mod story;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use hdrhistogram::Histogram;
 use kvdyno_core::measure::{
     Ending, ErrorSummary, Interval, KindMeasure, Nanos, OldRecords, PhaseMeasure, ProcessUse,
     ResourceSummary, Resources, Series, StopReason, Troubles, WorkerUse, latency_histogram,
@@ -296,7 +297,7 @@ const INTERVALS: u32 = 12;
 impl Shape {
     fn record(&self, plan: PhasePlan, start: Nanos) -> Recording {
         let mut random = Random(u64::from(plan.index) * 1_000 + start);
-        let mut totals: Vec<(Series, KindMeasure<u64>)> = Vec::new();
+        let mut totals: Vec<(Series, KindMeasure<Histogram<u64>>)> = Vec::new();
         let intervals: Vec<Interval> =
             (0..INTERVALS).map(|index| self.interval(index, start, &mut random)).collect();
         for (series, part) in intervals.iter().flat_map(|interval| &interval.series) {
@@ -316,7 +317,7 @@ impl Shape {
         let stalled = self.stall == Some(index);
         let mut series = Vec::new();
         for (kind, count) in self.kinds.iter().filter(|_| !stalled) {
-            let mut measure = KindMeasure::<u32>::default();
+            let mut measure: KindMeasure = KindMeasure::default();
             for _ in 0..*count {
                 let service = self.service(random);
                 let response = self.arrival.is_open().then(|| service + random.below(30_000));
@@ -370,7 +371,7 @@ impl Shape {
         &self,
         plan: &PhasePlan,
         start: Nanos,
-        series: Vec<(Series, KindMeasure<u64>)>,
+        series: Vec<(Series, KindMeasure<Histogram<u64>>)>,
     ) -> PhaseMeasure {
         let ok: u64 = series.iter().map(|(_, m)| m.ok).sum();
         let started: u64 = series.iter().map(|(_, m)| m.completed()).sum();

@@ -108,7 +108,7 @@ fn what_failed_took_for_ever() {
 
 /// An interval of 1,000 ns in which 100 inserts of `latency` ended, and so many still wait.
 fn inserts(index: u32, latency: Nanos, backlog: u64) -> Interval {
-    let mut measure = KindMeasure::<u32>::default();
+    let mut measure: KindMeasure = KindMeasure::default();
     (0..100).for_each(|_| measure.record(Kind::Insert, Ending::Ok { missed: 0 }, 1, latency, None));
     let start = u64::from(index) * 1_000;
     Interval {
