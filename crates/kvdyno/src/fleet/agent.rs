@@ -108,7 +108,7 @@ fn be_agent(
 }
 
 /// Joins a conductor on a thread of its own: what to send at, what is to be done, and when phases begin.
-type Joined = (Sending, Receiver<Task>, Receiver<Begin>);
+type Joined = (Sending, Receiver<Task>, Receiver<(u32, Begin)>);
 
 fn join(
     conductor: &str,
@@ -175,7 +175,7 @@ fn explained(error: &std::io::Error) -> String {
 struct Hearing {
     sending: Sending,
     tasks: Sender<Task>,
-    begins: Sender<Begin>,
+    begins: Sender<(u32, Begin)>,
     under_way: Arc<UnderWay>,
 }
 
@@ -185,8 +185,8 @@ impl Hearing {
             AgentOrder::Clock { number } => {
                 self.sending.send(&Told::Clock { number, shown: ClocksShown::now() });
             }
-            AgentOrder::StartAt(at) => drop(self.begins.send(Begin::At(at))),
-            AgentOrder::CallOff => drop(self.begins.send(Begin::Never)),
+            AgentOrder::StartAt { number, at } => drop(self.begins.send((number, Begin::At(at)))),
+            AgentOrder::CallOff { number } => drop(self.begins.send((number, Begin::Never))),
             AgentOrder::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),
             AgentOrder::Rate { group, change } => {
                 self.under_way.with(|job| job.follow_change(group, change));

@@ -97,18 +97,19 @@ impl AgentStore {
         &mut self,
         order: AgentOrder,
         sending: &Sending,
-        begins: &Receiver<Begin>,
+        begins: &Receiver<(u32, Begin)>,
         under_way: &UnderWay,
     ) {
         match order {
             AgentOrder::Prepare(preparing) => {
-                // Of a phase that was called off before it was ready.
-                begins.try_iter().for_each(drop);
-                let telling = Telling { sending, begins };
+                let number = preparing.number;
+                let telling = Telling { number, sending, begins };
                 match self.load(*preparing, telling, under_way) {
                     Ok((stalls, machine)) => sending.send(&Told::Loaded { stalls, machine }),
                     Err(LoadError::CalledOff) => {}
-                    Err(error) => sending.send(&Told::Failed(error.to_string())),
+                    Err(error) => {
+                        sending.send(&Told::Unready { number, why: error.to_string() });
+                    }
                 }
                 under_way.set(None);
             }
@@ -133,7 +134,7 @@ impl AgentStore {
         mut telling: Telling<'_>,
         under_way: &UnderWay,
     ) -> Result<(Stalls, MachineUse), LoadError> {
-        let Preparing { phase, reads_back } = preparing;
+        let Preparing { phase, reads_back, .. } = preparing;
         let (mut store, mut context) = (Arc::clone(&self.store), self.context.clone());
         if reads_back {
             let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
@@ -168,15 +169,18 @@ impl AgentStore {
 
 /// Tells the conductor what the workers tell.
 struct Telling<'a> {
+    /// Of the phase.
+    number: u32,
     sending: &'a Sending,
-    begins: &'a Receiver<Begin>,
+    begins: &'a Receiver<(u32, Begin)>,
 }
 
 impl Observer for Telling<'_> {
     fn ready(&mut self, workers: usize) -> Begin {
-        self.sending.send(&Told::Ready { workers });
-        // A conductor that is gone lets nothing begin.
-        self.begins.recv().unwrap_or(Begin::Never)
+        self.sending.send(&Told::Ready { number: self.number, workers });
+        // What else was said is of a phase before. A conductor that is gone lets nothing begin.
+        let said = self.begins.iter().find(|(number, _)| *number == self.number);
+        said.map_or(Begin::Never, |(_, begin)| begin)
     }
 
     fn batch(&mut self, batch: &Batch) {

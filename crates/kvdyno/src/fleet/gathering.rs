@@ -50,6 +50,8 @@ pub struct Fleet {
     pub goes_on: bool,
     /// What they use, while a phase goes on.
     pub latest_use: LatestUse,
+    /// Phases that were prepared.
+    pub prepared: u32,
     count: u32,
     /// Where they join, HOST:PORT.
     address: String,
@@ -86,9 +88,19 @@ impl Fleet {
         let thread = thread.spawn(serving).map_err(Failure::internal)?;
         let (members, children, ends) = (Vec::new(), Vec::new(), Vec::new());
         let door = Some((over, thread));
-        let goes_on = false;
-        let latest_use = LatestUse::default();
-        Ok(Fleet { members, inbox, goes_on, latest_use, count, address, children, ends, door })
+        let (goes_on, prepared, latest_use) = (false, 0, LatestUse::default());
+        Ok(Fleet {
+            members,
+            inbox,
+            goes_on,
+            prepared,
+            latest_use,
+            count,
+            address,
+            children,
+            ends,
+            door,
+        })
     }
 
     /// Where they join, HOST:PORT.
@@ -219,8 +231,11 @@ impl Door {
         let lines = Rc::clone(&open);
         local.spawn_local(async move {
             loop {
-                // A connection that breaks before it is accepted is nobody's loss.
-                let Ok((stream, from)) = listener.accept().await else { continue };
+                // A connection that breaks before it is accepted is nobody's loss. Too few files may become enough.
+                let Ok((stream, from)) = listener.accept().await else {
+                    tokio::time::sleep(LOOK).await;
+                    continue;
+                };
                 let (door, taken) = (Rc::clone(&door), Rc::clone(&taken));
                 let lines = Rc::clone(&lines);
                 tokio::task::spawn_local(async move {

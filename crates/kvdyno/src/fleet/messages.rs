@@ -14,7 +14,7 @@ use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// What the conductor orders.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,10 +35,18 @@ pub enum AgentOrder {
     },
     /// Connect the workers of a phase.
     Prepare(Box<Preparing>),
-    /// Begin the phase that is prepared at this time on the agent's clock.
-    StartAt(Nanos),
-    /// The phase that is prepared will not begin.
-    CallOff,
+    /// Begin a phase that is prepared.
+    StartAt {
+        /// [`Preparing::number`].
+        number: u32,
+        /// When, on the agent's clock.
+        at: Nanos,
+    },
+    /// A phase that is prepared will not begin.
+    CallOff {
+        /// [`Preparing::number`].
+        number: u32,
+    },
     /// No operation starts at or after this time on the agent's clock.
     StopAt(Nanos),
     /// The rate of a group changes with one operation, the same for all agents.
@@ -91,6 +99,8 @@ pub struct Opening {
 /// A phase to be prepared.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Preparing {
+    /// Tells it from one that was called off: an agent that is connecting hears of that when it is done.
+    pub number: u32,
     /// What the agent does: the phase's plan with its share of the clients.
     pub phase: PhasePlan,
     /// Records are read back: at the strongest level of reads that the store answers.
@@ -107,7 +117,7 @@ pub enum Told {
         /// SHA-256 of the plan when it is written again.
         plan_hash: String,
     },
-    /// What was ordered cannot be done: why, in one line.
+    /// The store cannot be reached, or the plan not read: why, in one line.
     Failed(String),
     /// What its clock says.
     Clock {
@@ -116,10 +126,19 @@ pub enum Told {
         /// The time.
         shown: ClocksShown,
     },
-    /// All workers of the phase are connected.
+    /// All workers of a phase are connected.
     Ready {
+        /// [`Preparing::number`].
+        number: u32,
         /// How many.
         workers: usize,
+    },
+    /// A phase cannot begin here.
+    Unready {
+        /// [`Preparing::number`].
+        number: u32,
+        /// Why, in one line.
+        why: String,
     },
     /// An interval of one worker.
     Batch(Box<Batch>),

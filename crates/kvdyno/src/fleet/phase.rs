@@ -118,17 +118,20 @@ impl Fleet {
         (0..self.members.len()).for_each(|number| self.latest_use.forget(number));
         self.set_clocks(interrupt).map_err(LoadError::Agents)?;
         let count = self.count();
+        self.prepared += 1;
+        let number = self.prepared;
         for (index, member) in (0..).zip(&self.members).filter(|(_, member)| member.is_there()) {
-            let phase = share_of(phase, index, count);
-            member.order(&AgentOrder::Prepare(Box::new(Preparing { phase, reads_back })));
+            let preparing = Preparing { number, phase: share_of(phase, index, count), reads_back };
+            member.order(&AgentOrder::Prepare(Box::new(preparing)));
         }
         let ready = self.hear_all(CONNECTING, interrupt, |_, told| match told {
-            Told::Ready { workers } => Ok(Some(workers)),
-            Told::Failed(why) => Err(why),
+            Told::Ready { number: of, workers } if of == number => Ok(Some(workers)),
+            Told::Unready { number: of, why } if of == number => Err(why),
             _ => Ok(None),
         });
         let ready = ready.map_err(|why| {
-            self.members.iter().for_each(|member| member.order(&AgentOrder::CallOff));
+            let order = AgentOrder::CallOff { number };
+            self.members.iter().for_each(|member| member.order(&order));
             LoadError::Agents(why)
         })?;
         let ahead = AHEAD + self.longest_way();
@@ -137,9 +140,9 @@ impl Fleet {
         let mut first_worker = 0;
         for (member, workers) in self.members.iter_mut().zip(ready) {
             let Some(workers) = workers else { continue };
-            let there = member.clock.own.there(start);
-            member.order(&AgentOrder::StartAt(there));
-            let clock = start.wrapping_sub(there) as i64;
+            let at = member.clock.own.there(start);
+            member.order(&AgentOrder::StartAt { number, at });
+            let clock = start.wrapping_sub(at) as i64;
             member.take_part(Moved { first_worker, clock }, workers);
             first_worker += workers;
         }
@@ -404,7 +407,7 @@ impl Relay<'_> {
                 member.phase.loaded = true;
                 let _ = self.stalls.send(member.phase.moved.stalls(stalls));
             }
-            AgentNews::Says(Told::Failed(why)) | AgentNews::Gone(why) => {
+            AgentNews::Says(Told::Unready { why, .. }) | AgentNews::Gone(why) => {
                 if member.is_there() {
                     warn_user!(
                         "kvdyno: lost {}: {why}; the others end the phase in good order",

@@ -158,9 +158,9 @@ impl Simulated {
             AgentOrder::Prepare(preparing) => {
                 self.stop.set(Nanos::MAX);
                 *self.phase.borrow_mut() = Some(preparing.phase);
-                Told::Ready { workers: 1 }
+                Told::Ready { number: preparing.number, workers: 1 }
             }
-            AgentOrder::StartAt(start) => return self.begin(start),
+            AgentOrder::StartAt { at, .. } => return self.begin(at),
             AgentOrder::StopAt(at) => return self.stop.set(at),
             AgentOrder::ReadAgain => Told::LookedAgain(Box::new(LookedAgain::default())),
             AgentOrder::CountUnclear { .. } => Told::Unclear(Unclear::default()),

@@ -33,7 +33,7 @@ requests = 5000
 read-back = true
 "#;
 
-fn redis() -> RedisServer {
+pub fn redis() -> RedisServer {
     RedisServer::start(RedisSettings::default()).expect("redis-server starts")
 }
 
@@ -105,7 +105,7 @@ pub fn conducting_by(scratch: &Scratch, line: &str) -> (Running, String, String)
     (running, address, token)
 }
 
-fn agent(scratch: &Scratch, address: &str, token: &str) -> Running {
+pub fn agent(scratch: &Scratch, address: &str, token: &str) -> Running {
     let mut command = kvdyno(&format!("agent --conductor {address}"));
     command.env("KVDYNO_TOKEN", token);
     scratch.spawn(command)
@@ -157,7 +157,7 @@ fn number(value: &Value, key: &str, inner: &str) -> u64 {
 
 /// The account of the writes after agents of these names were lost in this phase: what was theirs is unknown, never
 /// lost, and the others have read back all else.
-fn account_without<'a>(result: &'a Value, lost_in: &str, names: &[&Value]) -> &'a Value {
+pub fn account_without<'a>(result: &'a Value, lost_in: &str, names: &[&Value]) -> &'a Value {
     let run = phase(result, lost_in);
     let writes = &run["writes"];
     assert_eq!(writes["of_lost"]["agents"], serde_json::json!(names), "{writes}");

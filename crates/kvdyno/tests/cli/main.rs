@@ -27,6 +27,8 @@ mod hostile;
 mod inputs;
 mod lengths;
 #[cfg(feature = "server-tests")]
+mod lost_agents;
+#[cfg(feature = "server-tests")]
 mod misses;
 mod options;
 mod parts;
