@@ -86,6 +86,15 @@ pub struct SimulatedAgentsArguments {
     pub count: u32,
 }
 
+/// Which records agents read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReadsFrom {
+    /// Each its own: all draw the same operations, and every read is judged in full.
+    Own,
+    /// Any: each draws its own operations alone, as --part does; of another's record only the stamp is judged.
+    Anywhere,
+}
+
 /// `kvdyno suites`.
 #[derive(Args, Debug)]
 pub struct SuitesArguments {
@@ -327,6 +336,9 @@ pub struct ExecutionArguments {
     /// Where agents join; the line to start one is printed.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub listen: Option<String>,
+    /// Which records agents read.
+    #[arg(long, value_name = "WHERE", value_enum, requires = "agents", default_value = "own")]
+    pub reads: ReadsFrom,
     /// Where rank 0 of --agents auto is, if the engine does not tell.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub conductor: Option<String>,

@@ -13,8 +13,8 @@ use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
 
 use crate::args::{
-    Arguments, Command, ConsoleArgument, ExecutionArguments, MetricsArguments, RerunArguments,
-    RunArguments,
+    Arguments, Command, ConsoleArgument, ExecutionArguments, MetricsArguments, ReadsFrom,
+    RerunArguments, RunArguments,
 };
 use crate::console::Console;
 use crate::dry_run;
@@ -231,7 +231,12 @@ fn carry_out(
         warn_user!("kvdyno: not to be seen in {line}");
     }
     let agents = AgentsAsked::read(arguments)?;
-    agents.as_ref().map_or(Ok(()), |asked| refuse(asked, plan))?;
+    let mut divided = plan.clone();
+    if let Some(asked) = agents.as_ref().filter(|_| arguments.reads == ReadsFrom::Anywhere) {
+        divided.divide_into(asked.count());
+    }
+    let plan = &divided;
+    agents.as_ref().map_or(Ok(()), |asked| refuse(asked, arguments.reads, plan))?;
     if arguments.dry_run {
         return show(plan, &targets);
     }
@@ -239,7 +244,8 @@ fn carry_out(
     let checked: Vec<Checked> =
         targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
-    let fleets = agents.map(|asked| Fleets::gather(asked, &interrupt)).transpose()?;
+    let gather = |asked| Fleets::gather(asked, arguments.reads, &interrupt);
+    let fleets = agents.map(gather).transpose()?;
     let mut options = RunOptions {
         fleets,
         plan,

@@ -154,6 +154,7 @@ impl<'a> Session<'a> {
         let store = StoreResult::new(&self.url, &self.context.profile);
         let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
         run.notes.clone_from(&self.options.unseen);
+        run.of_parts.extend(self.said_of_agents());
         run.testbed.clone_from(&self.testbed);
         let plan = self.options.plan;
         run.skipped = plan.phases.iter().filter_map(|phase| self.left_out(phase)).collect();

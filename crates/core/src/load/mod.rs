@@ -16,6 +16,7 @@ mod needs;
 mod observer;
 mod operation_runner;
 mod pace;
+mod passing;
 mod phase;
 mod rate_orders;
 mod recheck;

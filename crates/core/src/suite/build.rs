@@ -67,11 +67,6 @@ pub(super) fn plan(
     builder.check_keys(capacity)?;
     let Builder { mut phases, searches, needs_nodes, needs_survival, shares, .. } = builder;
     read_back(&mut phases, spec, capacity);
-    if let Some(part) = overrides.part {
-        let loads =
-            phases.iter_mut().filter(|phase| phase.load).flat_map(|phase| &mut phase.groups);
-        loads.for_each(|group| group.in_even_shares(part.count));
-    }
     let dataset =
         Dataset { id: dataset_id(spec), session: 0, key: spec.key, fields: spec.fields, capacity };
     let mut plan = Plan {
@@ -97,6 +92,9 @@ pub(super) fn plan(
         changes: overrides.changes(),
         notes: Vec::new(),
     };
+    if plan.part.count > 1 {
+        plan.divide_into(plan.part.count);
+    }
     let bytes = plan.estimate().stored_bytes;
     plan.stores.iter_mut().for_each(|url| *url = with_share_of_data(url, bytes));
     Ok(plan)

@@ -105,6 +105,20 @@ impl Plan {
         self.searches.iter().find(|search| search.phase == index)
     }
 
+    /// Of a load in so many parts: batches of loads are dealt out evenly or taken apart, and there is room for the
+    /// records of all, for each part inserts its own, and some reach a little further than one process would.
+    pub fn divide_into(&mut self, parts: u32) {
+        let loads = self.phases.iter_mut().filter(|phase| phase.load);
+        loads.flat_map(|phase| &mut phase.groups).for_each(|group| group.in_even_shares(parts));
+        let mut further = 0_u64;
+        for phase in &self.phases {
+            let reached = reached_by_parts(phase, parts);
+            let room = reached.saturating_add(further);
+            self.dataset.capacity = self.dataset.capacity.max(room);
+            further = further.saturating_add(reached.saturating_sub(records_after(phase)));
+        }
+    }
+
     /// Phase `index` as it begins when `records` records exist. The plan knows an upper bound only
     /// where an earlier phase inserts until a time is over.
     #[must_use]
@@ -133,9 +147,24 @@ pub fn records_after(phase: &PhasePlan) -> u64 {
     phase.groups.iter().map(end).max().unwrap_or(0).max(before)
 }
 
+/// Records 0..n may exist after `phase`, if each of so many parts makes all of its requests: an upper bound.
+fn reached_by_parts(phase: &PhasePlan, parts: u32) -> u64 {
+    let parts = u64::from(parts.max(1));
+    let end = |group: &GroupPlan| {
+        let made = inserted_by(group, group.requests.unwrap_or(0).div_ceil(parts));
+        let step = group.insert_stride.saturating_mul(parts);
+        if made == 0 { 0 } else { group.insert_first.saturating_add(made.saturating_mul(step)) }
+    };
+    phase.groups.iter().map(end).max().unwrap_or(0).max(records_after(phase))
+}
+
 /// Most records that a group inserts.
 pub(super) fn inserted(group: &GroupPlan) -> u64 {
-    let requests = group.requests.unwrap_or(0);
+    inserted_by(group, group.requests.unwrap_or(0))
+}
+
+/// Most records that so many requests of a group insert.
+fn inserted_by(group: &GroupPlan, requests: u64) -> u64 {
     group
         .mix
         .parts

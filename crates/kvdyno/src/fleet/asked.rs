@@ -4,15 +4,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::Plan;
+use kvdyno_core::workload::Workload;
 use kvdyno_testbed::{LoadMachine, is_file, load_machines};
 
 use super::engines::{Engine, EngineRole, role};
 use super::gathering::Fleet;
 use super::local;
-use super::share::check;
+use super::share::{Division, check, share_of};
 use super::token::Token;
 use super::{PATIENCE, described};
-use crate::args::ExecutionArguments;
+use crate::args::{ExecutionArguments, ReadsFrom};
 use crate::exit::Failure;
 
 /// Most agents of a run.
@@ -157,7 +158,7 @@ fn described(file: &str, listen: Option<&str>) -> Result<AgentsAsked, Failure> {
 ///
 /// # Errors
 /// [`Failure`] in one line.
-pub fn refuse(asked: &AgentsAsked, plan: &Plan) -> Result<(), Failure> {
+pub fn refuse(asked: &AgentsAsked, reads: ReadsFrom, plan: &Plan) -> Result<(), Failure> {
     let usage = |line: String| Err(Failure::usage(line));
     for phase in &plan.phases {
         if phase.groups.iter().any(|group| group.linearizability) {
@@ -168,6 +169,13 @@ pub fn refuse(asked: &AgentsAsked, plan: &Plan) -> Result<(), Failure> {
             ));
         }
         check(phase, asked.count()).map_err(Failure::usage)?;
+        // Where each draws its own operations it needs records of its own to write.
+        for index in (0..asked.count()).filter(|_| reads == ReadsFrom::Anywhere) {
+            let division = Division { reads, index, count: asked.count() };
+            for group in share_of(phase, division).groups {
+                Workload::new(&group, &plan.dataset, division.part()).map_err(Failure::usage)?;
+            }
+        }
     }
     if plan.part.count > 1 {
         return usage("--part and --agents both split a load: use one of them".to_owned());
@@ -178,6 +186,7 @@ pub fn refuse(asked: &AgentsAsked, plan: &Plan) -> Result<(), Failure> {
 /// Where a run gets its agents from.
 pub struct Fleets {
     asked: AgentsAsked,
+    reads: ReadsFrom,
     /// Those that have joined, which stay for all stores and trials.
     joined: Option<Arc<Mutex<Fleet>>>,
 }
@@ -198,7 +207,11 @@ impl Fleets {
     ///
     /// # Errors
     /// [`Failure`] if nobody can join, or the user does not want to wait.
-    pub fn gather(asked: AgentsAsked, interrupt: &Interrupt) -> Result<Fleets, Failure> {
+    pub fn gather(
+        asked: AgentsAsked,
+        reads: ReadsFrom,
+        interrupt: &Interrupt,
+    ) -> Result<Fleets, Failure> {
         let joined = match &asked {
             AgentsAsked::Local(_) => None,
             AgentsAsked::Joining { count, listen } => {
@@ -230,12 +243,17 @@ impl Fleets {
                 Some(Arc::new(Mutex::new(fleet)))
             }
         };
-        Ok(Fleets { asked, joined })
+        Ok(Fleets { asked, reads, joined })
     }
 
     /// How many agents there are.
     pub fn count(&self) -> u32 {
         self.asked.count()
+    }
+
+    /// Which records they read.
+    pub fn reads(&self) -> ReadsFrom {
+        self.reads
     }
 
     /// The agents, for one store. Called by the thread that loads it.

@@ -8,12 +8,11 @@ use kvdyno_core::load::{
     AnyStore, Begin, Job, LoadError, LoadOptions, LookedAgain, Observer, Progress, Ran,
     StoreContext, WorkerReport,
 };
-use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, Stalls, allowed_cpus};
+use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus};
 use kvdyno_core::suite::Plan;
-use kvdyno_core::workload::Part;
 
 use super::identity::hash;
-use super::machine_use::{MachineUse, MachineWatch};
+use super::machine_use::MachineWatch;
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::under_way::UnderWay;
 use super::wire::Sending;
@@ -67,7 +66,7 @@ impl AgentStore {
             load: LoadOptions {
                 threads,
                 interval: Duration::from_secs(1),
-                part: Part::WHOLE,
+                part: opening.part,
                 ownership: opening.ownership,
                 start_at: None,
                 give_up: NEVER,
@@ -105,7 +104,7 @@ impl AgentStore {
                 let number = preparing.number;
                 let telling = Telling { number, sending, begins };
                 match self.load(*preparing, telling, under_way) {
-                    Ok((stalls, machine)) => sending.send(&Told::Loaded { stalls, machine }),
+                    Ok(loaded) => sending.send(&loaded),
                     Err(LoadError::CalledOff) => {}
                     Err(error) => {
                         sending.send(&Told::Unready { number, why: error.to_string() });
@@ -133,7 +132,7 @@ impl AgentStore {
         preparing: Preparing,
         mut telling: Telling<'_>,
         under_way: &UnderWay,
-    ) -> Result<(Stalls, MachineUse), LoadError> {
+    ) -> Result<Told, LoadError> {
         let Preparing { phase, reads_back, .. } = preparing;
         let (mut store, mut context) = (Arc::clone(&self.store), self.context.clone());
         if reads_back {
@@ -149,9 +148,10 @@ impl AgentStore {
         let machine = watching.stop();
         let (issued, stopped) = (measure.issued.clone(), measure.stopped);
         self.ran.push(Ran { plan: phase, issued, stopped });
-        let stalls = measure.stalls.clone();
+        let (stalls, records) = (measure.stalls.clone(), measure.records);
+        let passing = job.time_of_passing(&measure.issued);
         self.loaded = Some(Loaded { store, job, measure });
-        Ok((stalls, machine))
+        Ok(Told::Loaded { stalls, machine, records, passing })
     }
 
     /// Nothing, if nothing was loaded.

@@ -23,6 +23,7 @@ use super::member::Member;
 use super::messages::{AgentOrder, FORMAT, Hello, Told};
 use super::token::{TOKEN_VARIABLE, Token};
 use super::wire::{Sending, accept, carry};
+use crate::args::ReadsFrom;
 use crate::exit::Failure;
 
 /// Between two looks whether the user still wants to wait.
@@ -52,6 +53,8 @@ pub struct Fleet {
     pub latest_use: LatestUse,
     /// Phases that were prepared.
     pub prepared: u32,
+    /// Which records they read.
+    pub reads: ReadsFrom,
     count: u32,
     /// Where they join, HOST:PORT.
     address: String,
@@ -89,12 +92,14 @@ impl Fleet {
         let (members, children, ends) = (Vec::new(), Vec::new(), Vec::new());
         let door = Some((over, thread));
         let (goes_on, prepared, latest_use) = (false, 0, LatestUse::default());
+        let reads = ReadsFrom::Own;
         Ok(Fleet {
             members,
             inbox,
             goes_on,
             prepared,
             latest_use,
+            reads,
             count,
             address,
             children,

@@ -2,6 +2,7 @@
 //! table of agents says.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use kvdyno_core::load::{Moved, TeamVoice, WorkerReport};
@@ -61,6 +62,10 @@ pub struct MemberPhase {
     pub course: AgentCourse,
     /// What its machine did.
     pub machine: MachineUse,
+    /// Records 0..n exist after it, as far as this agent inserted them.
+    pub records: u64,
+    /// Processor time that it took to draw what other agents carried out.
+    pub passing: Duration,
 }
 
 impl Member {
@@ -174,7 +179,7 @@ impl Member {
     /// Its row in a phase of `all` operations that took `seconds`.
     pub fn row(&self, all: u64, seconds: f64) -> AgentResult {
         let MemberPhase { ended, operations, succeeded, latencies, lag, used, .. } = &self.phase;
-        let MemberPhase { course, machine, .. } = &self.phase;
+        let MemberPhase { course, machine, passing, .. } = &self.phase;
         let p99 = |of: &Option<Histogram<u64>>| of.as_ref().map(|of| of.value_at_quantile(0.99));
         let wall = used.iter().map(|used| used.wall.as_secs_f64()).fold(0.0, f64::max);
         let busy: f64 = used.iter().map(|used| used.cpu.as_secs_f64()).sum();
@@ -191,6 +196,7 @@ impl Member {
             late_p99_ns: p99(lag),
             begin_late_ns: used.iter().map(|used| used.late.as_nanos() as u64).min(),
             processors: if wall > 0.0 { busy / wall } else { 0.0 },
+            passing: (busy > 0.0).then_some(passing.as_secs_f64() / busy),
             busiest: used
                 .iter()
                 .map(WorkerUse::wanted)

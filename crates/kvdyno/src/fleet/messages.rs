@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kvdyno_core::load::{LookedAgain, Pacing, WorkerReport};
 use kvdyno_core::measure::{Batch, Nanos, Stalls};
-use kvdyno_core::workload::{Ownership, PhasePlan, RateChange};
+use kvdyno_core::workload::{Ownership, Part, PhasePlan, RateChange};
 use kvdyno_report::events::ProcessUsed;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,9 @@ pub struct Opening {
     pub plan: String,
     /// SHA-256 of `plan`, in hexadecimal digits.
     pub plan_hash: String,
-    /// Which records are the agent's.
+    /// Which operations the agent draws.
+    pub part: Part,
+    /// Of which records it carries them out.
     pub ownership: Ownership,
     /// Tells this run's writes from those of earlier ones.
     pub session: u32,
@@ -152,6 +154,10 @@ pub enum Told {
         stalls: Stalls,
         /// What its machine did.
         machine: MachineUse,
+        /// Records 0..n exist after the phase, as far as it inserted them.
+        records: u64,
+        /// Processor time that it took to draw what other agents carried out.
+        passing: Duration,
     },
     /// What was read again, and what verification came to.
     LookedAgain(Box<LookedAgain>),

@@ -10,16 +10,17 @@ use kvdyno_core::load::{Interrupt, Job, LoadError, LookedAgain, Moved, Observer,
 use kvdyno_core::measure::{Nanos, OldRecords, PhaseMeasure, Stalls, StopReason, now};
 use kvdyno_core::verdict::Reason;
 use kvdyno_core::verify::AnomalyKind;
-use kvdyno_core::workload::{Ownership, PhasePlan};
+use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
 use super::gathering::{AgentNews, Fleet};
 use super::member::{Member, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
-use super::share::{check, share_of};
+use super::share::{Division, check, share_of};
 use super::unlike::{Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};
+use crate::args::ReadsFrom;
 use crate::exit::Failure;
 
 /// How long agents may take to connect to a store, or to get their workers ready.
@@ -30,19 +31,21 @@ const AHEAD: Duration = Duration::from_millis(50);
 pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 impl Fleet {
-    /// Gets all agents ready for a store; `opening` says what each is told.
+    /// Gets all agents ready for a store, which they read as `reads` says; `opening` says what each is told.
     ///
     /// # Errors
     /// [`Failure`] if one cannot reach it, or takes the plan for another.
     pub fn open(
         &mut self,
         interrupt: &Interrupt,
-        opening: impl Fn(u32) -> Opening,
+        reads: ReadsFrom,
+        opening: impl Fn(Division) -> Opening,
     ) -> Result<(), Failure> {
-        self.goes_on = false;
+        (self.goes_on, self.reads) = (false, reads);
+        let count = self.count();
         let mut hash = String::new();
         for (index, member) in (0..).zip(&self.members) {
-            let opening = opening(index);
+            let opening = opening(Division { reads, index, count });
             hash.clone_from(&opening.plan_hash);
             member.order(&AgentOrder::Open(Box::new(opening)));
         }
@@ -71,10 +74,10 @@ impl Fleet {
     /// What cannot be told of the records 0..`records`, whose reading back is over, for agents were lost;
     /// `None` if none was.
     pub fn ownerless(&self, records: u64) -> Option<Ownerless> {
-        let count = self.count();
+        let (reads, count) = (self.reads, self.count());
         let mut ownerless = Ownerless::default();
         for (index, member) in (0..).zip(&self.members).filter(|(_, member)| !member.is_there()) {
-            let own = Ownership { index, count }.own(records).count() as u64;
+            let own = Division { reads, index, count }.own(records);
             // It may have been lost when it had told what it had read.
             let read = match member.phase.reads_back {
                 true => member.phase.findings.tally.records,
@@ -117,11 +120,11 @@ impl Fleet {
         self.members.iter_mut().for_each(|member| member.make_ready(reads_back));
         (0..self.members.len()).for_each(|number| self.latest_use.forget(number));
         self.set_clocks(interrupt).map_err(LoadError::Agents)?;
-        let count = self.count();
         self.prepared += 1;
-        let number = self.prepared;
+        let (number, reads, count) = (self.prepared, self.reads, self.count());
         for (index, member) in (0..).zip(&self.members).filter(|(_, member)| member.is_there()) {
-            let preparing = Preparing { number, phase: share_of(phase, index, count), reads_back };
+            let phase = share_of(phase, Division { reads, index, count });
+            let preparing = Preparing { number, phase, reads_back };
             member.order(&AgentOrder::Prepare(Box::new(preparing)));
         }
         let ready = self.hear_all(CONNECTING, interrupt, |_, told| match told {
@@ -147,8 +150,11 @@ impl Fleet {
             first_worker += workers;
         }
         let (voice, team) = Team::new(first_worker, start, started_at);
-        let measure = self.conduct(job, team, voice, observer);
+        let mut measure = self.conduct(job, team, voice, observer);
         self.see_clocks();
+        // Parts insert each into records of its own, one further than the other.
+        let reached = self.members.iter().map(|member| member.phase.records);
+        measure.records = reached.max().unwrap_or(0).max(measure.records);
         Ok(measure)
     }
 
@@ -402,8 +408,9 @@ impl Relay<'_> {
         match heard {
             AgentNews::Says(Told::Batch(batch)) => member.batch(*batch, &self.voice),
             AgentNews::Says(Told::Ended(report)) => member.ended(*report, &self.voice),
-            AgentNews::Says(Told::Loaded { stalls, machine }) => {
-                member.phase.machine = machine;
+            AgentNews::Says(Told::Loaded { stalls, machine, records, passing }) => {
+                (member.phase.machine, member.phase.records) = (machine, records);
+                member.phase.passing = passing;
                 member.phase.loaded = true;
                 let _ = self.stalls.send(member.phase.moved.stalls(stalls));
             }

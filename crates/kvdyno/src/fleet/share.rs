@@ -1,10 +1,49 @@
-//! What each of several agents does of a phase: all draw the same operations, and the clients are dealt out.
+//! What each of several agents does of a phase. The clients are dealt out. All draw the same operations, and each
+//! carries out those of its own records; or each draws its own operations, as a part of a load does.
 
-use kvdyno_core::workload::{GroupPlan, PhasePlan};
+use kvdyno_core::workload::{GroupPlan, Ownership, Part, PhasePlan};
 
-/// The phase as agent `index` of `count` carries it: with its share of each group's connections. A phase that
-/// only makes records ready, or looks at them, has at least one connection from each.
-pub fn share_of(phase: &PhasePlan, index: u32, count: u32) -> PhasePlan {
+use crate::args::ReadsFrom;
+
+/// Which of several agents one is, and how they divide the load.
+#[derive(Clone, Copy, Debug)]
+pub struct Division {
+    /// Which records they read.
+    pub reads: ReadsFrom,
+    /// From 0.
+    pub index: u32,
+    /// From 1.
+    pub count: u32,
+}
+
+impl Division {
+    /// Which operations it draws.
+    pub fn part(self) -> Part {
+        let Division { reads, index, count } = self;
+        if reads == ReadsFrom::Anywhere { Part { index, count } } else { Part::WHOLE }
+    }
+
+    /// Of which records it carries them out.
+    pub fn ownership(self) -> Ownership {
+        let Division { reads, index, count } = self;
+        if reads == ReadsFrom::Own { Ownership { index, count } } else { Ownership::ALL }
+    }
+
+    /// How many of the records 0..`records` are its own.
+    pub fn own(self, records: u64) -> u64 {
+        match self.reads {
+            ReadsFrom::Own => self.ownership().own(records).count() as u64,
+            ReadsFrom::Anywhere => {
+                records.saturating_sub(self.index.into()).div_ceil(self.count.into())
+            }
+        }
+    }
+}
+
+/// The phase as one agent carries it: with its share of each group's connections. A phase that only makes records
+/// ready, or looks at them, has at least one connection from each.
+pub fn share_of(phase: &PhasePlan, division: Division) -> PhasePlan {
+    let Division { index, count, .. } = division;
     let mut share = phase.clone();
     for group in &mut share.groups {
         let all = connections(group);
@@ -45,6 +84,20 @@ mod tests {
 
     use super::*;
 
+    fn own(index: u32, count: u32) -> Division {
+        Division { reads: ReadsFrom::Own, index, count }
+    }
+
+    #[test]
+    fn every_record_is_one_agents_own() {
+        for (records, count) in [(2_000, 3), (7, 5), (0, 2)] {
+            for reads in [ReadsFrom::Own, ReadsFrom::Anywhere] {
+                let own = (0..count).map(|index| Division { reads, index, count }.own(records));
+                assert_eq!(own.sum::<u64>(), records, "{reads:?} {count}");
+            }
+        }
+    }
+
     fn phase(clients: u32, pipeline: u32) -> PhasePlan {
         let group = GroupPlan::plain("run", &[(Kind::Get, 1_000)], 100);
         let group = GroupPlan { clients, pipeline, ..group };
@@ -56,7 +109,8 @@ mod tests {
         for (clients, pipeline, count) in [(50, 1, 3), (64, 16, 4), (160, 16, 3), (5, 1, 5)] {
             let phase = phase(clients, pipeline);
             assert_eq!(check(&phase, count), Ok(()));
-            let shares = (0..count).map(|index| share_of(&phase, index, count).groups[0].clients);
+            let shares = (0..count).map(|index| share_of(&phase, own(index, count)));
+            let shares = shares.map(|share| share.groups[0].clients);
             let shares: Vec<u32> = shares.collect();
             assert_eq!(shares.iter().sum::<u32>(), clients, "{shares:?}");
             assert!(shares.iter().all(|share| *share > 0 && share % pipeline == 0), "{shares:?}");
@@ -70,6 +124,6 @@ mod tests {
         assert!(told.contains("16 clients are too few connections for 2 agents (1)"), "{told}");
         phase.load = true;
         assert_eq!(check(&phase, 2), Ok(()));
-        assert_eq!(share_of(&phase, 1, 2).groups[0].clients, 16);
+        assert_eq!(share_of(&phase, own(1, 2)).groups[0].clients, 16);
     }
 }

@@ -188,7 +188,8 @@ impl Simulated {
             let report = WorkerReport::of_no_worker(used, start, issued);
             sending.send(&Told::Ended(Box::new(report)));
             let (stalls, machine) = (Stalls::default(), MachineUse::default());
-            sending.send(&Told::Loaded { stalls, machine });
+            let (records, passing) = (0, Duration::ZERO);
+            sending.send(&Told::Loaded { stalls, machine, records, passing });
         });
     }
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use super::Session;
 use crate::account::{Ownerless, Unclear};
+use crate::args::ReadsFrom;
 use crate::existing::Existing;
 use crate::exit::Failure;
-use crate::fleet::{FleetInUse, Fleets, Opening, hash};
+use crate::fleet::{Division, FleetInUse, Fleets, Opening, hash};
 use crate::run_options::RunOptions;
 
 /// Gets the agents ready for the store of this URL.
@@ -31,23 +32,33 @@ pub(super) fn take(
     }
     let plan = serde_json::to_string(options.plan).map_err(Failure::internal)?;
     let fleet = fleets.take(&options.interrupt)?;
-    let count = fleets.count();
-    let opening = |index| Opening {
+    let opening = |division: Division| Opening {
         url: url.to_owned(),
         plan: plan.clone(),
         plan_hash: hash(plan.as_bytes()),
-        ownership: Ownership { index, count },
+        part: division.part(),
+        ownership: division.ownership(),
         session: options.session,
         verify: options.verify,
         exists: existing == Existing::All,
         pace: options.load.pace,
         settle: options.load.settle,
     };
-    fleet.lock().open(&options.interrupt, opening)?;
+    fleet.lock().open(&options.interrupt, fleets.reads(), opening)?;
     Ok(fleet)
 }
 
 impl Session<'_> {
+    /// What else is to be known of a load by agents.
+    pub(super) fn said_of_agents(&self) -> Option<String> {
+        let fleets = self.options.fleets.as_ref()?;
+        (fleets.reads() == ReadsFrom::Anywhere).then(|| {
+            "agents read anywhere: of another's record only the stamp is judged; each draws its own operations, so \
+             what is hot to write is so for each by itself"
+                .to_owned()
+        })
+    }
+
     /// Carries the load of a phase, here or by agents.
     pub(super) fn carry_load(
         &self,

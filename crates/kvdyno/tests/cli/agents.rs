@@ -178,7 +178,8 @@ pub fn account_without<'a>(result: &'a Value, lost_in: &str, names: &[&Value]) -
 /// Writes that a phase's rows say were acknowledged.
 fn written(phase: &Value) -> u64 {
     let series = phase["series"].as_array().expect("series").iter();
-    series.filter(|s| s["kind"] != "get").filter_map(|s| s["records"].as_u64()).sum()
+    let writes = series.filter(|s| s["kind"].as_str().is_some_and(|kind| !kind.starts_with("get")));
+    writes.filter_map(|s| s["records"].as_u64()).sum()
 }
 
 /// Two processes send exactly the requests that one does, about the same keys, each exactly once; every read
@@ -221,6 +222,70 @@ fn two_agents_do_exactly_what_one_process_does() {
     }
     let writes = |result: &Value| phase(result, "mix")["writes"].clone();
     assert_eq!(writes(&two), writes(&one), "the same account of the writes");
+}
+
+/// Each draws its own operations alone. Of what it reads of others' it judges the stamp, and of its own all, and
+/// together they read all of it back.
+#[test]
+fn agents_that_read_anywhere_judge_their_own_records_in_full() {
+    let (server, scratch) = (redis(), Scratch::new());
+    scratch.write("counted.toml", COUNTED);
+    let line =
+        format!("run counted.toml --agents local:3 --reads anywhere --store {}", server.url());
+    let ended = done(scratch.kvdyno(&format!("{line} --out r")));
+    for words in [" by their stamp only", "agents read anywhere"] {
+        assert!(ended.out.contains(words), "{}", ended.out);
+    }
+    let result = scratch.result("r");
+    assert_eq!(result["runs"][0]["status"]["state"], "complete", "{}", ended.out);
+    assert_eq!(written(phase(&result, "load")), 2_000, "no batch of 40 is left over");
+    let mix = phase(&result, "mix");
+    assert_eq!(mix["started_operations"], 5_000);
+    let agents = mix["agents"].as_array().expect("agents");
+    assert!(agents.iter().all(|agent| agent["share"].as_f64() > Some(0.3)), "{agents:?}");
+    assert!(agents.iter().all(|agent| agent["passing"] == 0.0), "nobody draws others' operations");
+    assert!(mix["records"].as_u64() >= Some(2_500), "each inserts its own: {}", mix["records"]);
+    let reads = number(mix, "tally", "reads");
+    let (judged, stamped) = (number(mix, "tally", "judged"), number(mix, "tally", "stamp_only"));
+    assert!(5 * judged > reads && 2 * stamped > reads, "a third are its own: {judged} {stamped}");
+    assert_eq!(judged + stamped, reads, "{}", mix["tally"]);
+    let reading = phase(&result, "mix:read-back");
+    assert_eq!(reading["tally"]["judged"], reading["tally"]["reads"], "{}", reading["tally"]);
+    let writes = &mix["writes"];
+    assert_eq!(writes["read"], mix["records"], "{writes}");
+    assert_eq!((&writes["lost"], &writes["unknown"]), (&0.into(), &0.into()), "{writes}");
+    let all: u64 = ["load", "mix"].iter().map(|name| written(phase(&result, name))).sum();
+    assert_eq!(writes["acknowledged"], all);
+}
+
+/// A record is served in the place of another: every agent that reads it sees that by its stamp, whosever it is.
+#[test]
+fn agents_that_read_anywhere_see_a_wrong_record_of_another() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let line = format!(
+        "run --agents local:2 --reads anywhere --store {} --records 50 --mix get=100 --rate 500/s --duration 4s \
+         --set warmup=false --set read-back=false --quiet --out r",
+        server.url()
+    );
+    let mut running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
+    let log = scratch.path("r/timeline.csv");
+    running.until("intervals of the phase `run`", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
+    });
+    let mut stream = TcpStream::connect(server.address()).expect("the server");
+    let swap =
+        "local k = redis.call('keys', '*') return redis.call('set', k[1], redis.call('get', k[2]))";
+    let command = format!("*3\r\n$4\r\nEVAL\r\n${}\r\n{swap}\r\n$1\r\n0\r\n", swap.len());
+    stream.write_all(command.as_bytes()).expect("it is sent");
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).expect("an answer");
+    assert_eq!(answer, "+OK\r\n");
+    running.wait().expect(1);
+    let result = scratch.result("r");
+    let run = phase(&result, "run");
+    // One owns it and judges it in full, and the other has read it by its stamp.
+    assert_eq!(run["tally"]["anomalies"], serde_json::json!([2, 0, 0, 0, 0]), "{}", run["tally"]);
+    assert!(number(run, "tally", "stamp_only") > 500, "{}", run["tally"]);
 }
 
 /// Open arrivals: the rate is that of all.

@@ -32,6 +32,9 @@ pub struct AgentResult {
     pub begin_late_ns: Option<u64>,
     /// Processors that its workers kept busy, spinning left out.
     pub processors: f64,
+    /// Share of the processor time of its workers, spinning left out, in which they drew what other agents carried out.
+    #[serde(default)]
+    pub passing: Option<f64>,
     /// Share of the time that its busiest worker worked or would have, spinning left out.
     pub busiest: f64,
     /// Its machine's CLOCK_MONOTONIC less the conductor's, ns, before the phase.

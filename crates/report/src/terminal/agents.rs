@@ -3,7 +3,7 @@
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped};
 
 use super::Style;
-use super::layout::{columns, printable};
+use super::layout::{columns, printable, wrapped};
 use crate::result::{AgentResult, PhaseResult};
 
 /// What the columns are called. Those behind the percentile say how well the agent itself did.
@@ -11,6 +11,9 @@ const HEADING: [&str; 11] = [
     "", "share", "Req/Sec", "99%", "late 99%", "cpu", "machine", "steal", "link", "queued",
     "clock ±",
 ];
+
+/// Share of an agent's processor time from which on there is a better way to divide the load.
+const MUCH: f64 = 0.1;
 
 /// A table of the phase's agents; nothing, if one process carried it.
 pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
@@ -23,7 +26,21 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
     let mut lines = columns(&cells, style.width).into_iter();
     let mut text: String = lines.next().map(|line| style.bold(&line) + "\n").unwrap_or_default();
     lines.for_each(|line| text.push_str(&format!("{line}\n")));
+    if let Some(line) = much_passing(&phase.agents) {
+        text.push_str(&wrapped(&line, "", "  ", style.width));
+    }
     text
+}
+
+/// What to do where an agent spends much on drawing what others carry out.
+fn much_passing(agents: &[AgentResult]) -> Option<String> {
+    let most = agents.iter().filter_map(|agent| Some((agent.passing?, agent)));
+    let (share, agent) = most.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|most| most.0 > MUCH)?;
+    Some(format!(
+        "{} spent {:.0} % of its processor time on drawing what other agents carry out: --reads anywhere does without",
+        printable(&agent.name),
+        share * 100.0
+    ))
 }
 
 fn row(agent: &AgentResult) -> [String; 11] {
@@ -78,5 +95,13 @@ mod tests {
         assert!(lines[1].contains("50.1 %") && lines[1].contains("12,345"), "{text}");
         assert!(lines[1].contains("1.50 ms") && lines[1].contains("93 %"), "{text}");
         assert!(!lines[1].contains("LOST") && lines[2].contains("agent-2 (load-7) LOST"), "{text}");
+
+        phase.agents[1].passing = Some(0.1);
+        assert_eq!(of_phase(&phase, Style::PLAIN), text, "a tenth is not too much");
+        (phase.agents[0].passing, phase.agents[1].passing) = (Some(0.124), Some(0.131));
+        let told = of_phase(&phase, Style::PLAIN).replace("\n  ", " ");
+        let line = "agent-2 spent 13 % of its processor time on drawing what other agents carry out: \
+                    --reads anywhere does without\n";
+        assert_eq!(told, format!("{text}{line}"));
     }
 }

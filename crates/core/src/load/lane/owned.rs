@@ -128,7 +128,7 @@ impl Owned {
             }
             let operation = drawer.draw(id);
             dues.advance();
-            if self.is_own(drawer, id, &operation) {
+            if is_own(self.ownership, drawer, id, &operation) {
                 return Some((id, due, operation));
             }
             passed += 1;
@@ -136,17 +136,6 @@ impl Owned {
             if idle || passed % LOOK == 0 && now() >= deadline {
                 return None;
             }
-        }
-    }
-
-    /// A batch is carried out by every owner of one of its records.
-    fn is_own(&self, drawer: &mut Drawer, id: u64, operation: &Operation) -> bool {
-        let owns = |record| self.ownership.owns(record);
-        match operation.kind {
-            Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch => {
-                (0..operation.count).any(|i| owns(drawer.batch_record(id, operation, i)))
-            }
-            _ => owns(operation.record),
         }
     }
 
@@ -196,6 +185,21 @@ impl Owned {
     pub fn issued(&self, queue: &Queue) -> Option<u64> {
         let none_left = self.begun.get() && self.waiting(queue).next().is_none();
         self.requests.filter(|requests| none_left && queue.dues.peek().0 >= *requests)
+    }
+}
+
+/// Whether the owner of these records carries an operation out; every owner of one of its records does a batch.
+pub(in crate::load) fn is_own(
+    ownership: Ownership,
+    drawer: &mut Drawer,
+    id: u64,
+    operation: &Operation,
+) -> bool {
+    match operation.kind {
+        Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch => {
+            (0..operation.count).any(|i| ownership.owns(drawer.batch_record(id, operation, i)))
+        }
+        _ => ownership.owns(operation.record),
     }
 }
 

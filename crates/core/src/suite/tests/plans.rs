@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Overrides, SMALL, mistake, plan, plan_with};
 use crate::suite::{Plan, QuickForm, Suite, builtins, records_after};
-use crate::workload::{Arrival, Curve, Kind, Part, PhasePlan};
+use crate::workload::{Arrival, Curve, Kind, Part, PhasePlan, Workload};
 
 fn names(plan: &Plan) -> Vec<&str> {
     plan.phases.iter().map(|phase| phase.name.as_str()).collect()
@@ -393,6 +393,68 @@ time-limit = "3s"
     assert_eq!((one(c).batch, one(c).one_field, c.verify), (7, true, false));
     assert_eq!(c.time_limit, Duration::from_secs(3));
     assert_eq!(a.time_limit, Duration::from_secs(24 * 3_600));
+}
+
+/// As one part inserts further than another there is room for more records than one process would make, in each
+/// phase that comes after others that insert.
+#[test]
+fn there_is_room_for_what_parts_insert_beside_other_operations() {
+    const INSERTING: &str = r#"
+name = "inserting"
+records = 1000
+warmup = false
+[[phase]]
+name = "load"
+label = "Load"
+load = true
+[[phase]]
+name = "first"
+label = "First"
+mix = { get = 90, insert = 10 }
+requests = 5230
+[[phase]]
+name = "second"
+label = "Second"
+mix = { get = 50, insert-batch = 50 }
+batch = 7
+requests = 901
+"#;
+    let whole = plan(INSERTING).dataset.capacity;
+    for count in [2, 3, 7, 40] {
+        let of = |index| {
+            let part = Some(Part { index, count });
+            plan_with(INSERTING, &Overrides { part, ..Overrides::default() })
+        };
+        let capacity = of(0).dataset.capacity;
+        assert!(capacity > whole && capacity < 2 * whole + 700 * u64::from(count), "{capacity}");
+        let mut records = 1_000;
+        for number in 1..=2 {
+            let reached = (0..count).map(|index| {
+                let plan = of(index);
+                assert_eq!(plan.dataset.capacity, capacity, "all parts have the same dataset");
+                let phase = plan.phase_with(number, records);
+                let group = one(&phase);
+                let part = Part { index, count };
+                let workload = Workload::new(group, &plan.dataset, part).expect("there is room");
+                workload.records_after(group.requests.expect("bounded by count"))
+            });
+            records = reached.max().expect("parts");
+        }
+        assert!(records <= capacity, "{records} of {capacity}");
+        let mut batches = plan(INSERTING);
+        let load = &mut batches.phases[0].groups[0];
+        load.mix.parts = vec![(Kind::InsertBatch, 1_000)];
+        (load.batch, load.requests) = (50, Some(20));
+        batches.divide_into(count);
+        let load = one(&batches.phases[0]);
+        match 20 % count {
+            0 => assert_eq!((load.mix.parts[0].0, load.requests), (Kind::InsertBatch, Some(20))),
+            _ => assert_eq!((load.mix.parts[0].0, load.requests), (Kind::Insert, Some(1_000))),
+        }
+        let mut roomy = of(0);
+        roomy.divide_into(count);
+        assert_eq!(roomy.dataset.capacity, capacity, "room that is there is not made again");
+    }
 }
 
 #[test]
