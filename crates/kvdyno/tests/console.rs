@@ -211,3 +211,147 @@ fn assert_seen(browser: &mut Browser, tab: &Tab) {
         assert!(marks.as_array().unwrap().iter().any(is_marked), "{done} is not among {marks}");
     }
 }
+
+/// What was done, and what servers did, as the charts mark it now.
+const MARKS: &str = "Page.data().phases.flatMap((phase) => phase.runs).flatMap((run) => run.marks).map((mark) => mark.text)";
+/// The phase of this name is under way.
+fn is_under_way(name: &str) -> String {
+    format!(
+        "document.body.dataset.running === 'true' && document.querySelector('#now-steps .now')?.textContent === '{name}'"
+    )
+}
+
+/// Waits until something holds while a phase is still under way.
+fn wait_meanwhile(browser: &mut Browser, tab: &Tab, phase: &str, what: &str) {
+    let is_over = format!("!({})", is_under_way(phase));
+    browser.wait(tab, &format!("({what}) || ({is_over})"));
+    let seen = browser.look(tab, &format!("!!({what})"));
+    assert_eq!(seen, json!(true), "not while {phase} was under way: {what}");
+}
+
+fn points(id: &str) -> String {
+    format!("+(document.getElementById('{id}').dataset.points ?? 0)")
+}
+
+/// Two groups by two agents, on three nodes with a network of their own; the primary is killed.
+const FAILOVER: &str = r#"
+name = "seen"
+records = 500
+warmup = false
+
+[[phase]]
+name = "load"
+load = true
+
+[[phase]]
+name = "both"
+duration = "40s"
+
+[[phase.group]]
+name = "readers"
+clients = 8
+mix = "get"
+rate = "300/s"
+
+[[phase.group]]
+name = "writers"
+clients = 4
+mix = "update"
+rate = "100/s"
+
+[[phase.fault]]
+at = "4s"
+do = "kill"
+node = "primary"
+"#;
+
+#[test]
+fn agents_groups_a_network_of_nodes_and_a_promotion_are_seen_while_the_phase_lasts() {
+    let scratch = Scratch::new();
+    scratch.write("seen.toml", FAILOVER);
+    let words = "run seen.toml --testbed redis-sentinel:3?network=own --agents local:2 --console=stay --quiet --out result";
+    let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let url = address(&mut running);
+    let browser = &mut Browser::start();
+    let tab = browser.tab(1280, 1000);
+    browser.go(&tab, &url);
+    browser.wait(&tab, &is_under_way("both"));
+    let rows = "document.getElementById('now-rows').textContent";
+    let lines = "document.getElementById('now-lines').textContent";
+    let drawn =
+        |id: &str| format!("document.getElementById('{id}').getAttribute('aria-label') ?? ''");
+    let processors = drawn("processors");
+    for seen in [
+        format!("{rows}.includes('readers get') && {rows}.includes('writers update')"),
+        format!(
+            "['agent-1', 'agent-2', 'redis-1', 'redis-3'].every((name) => ({processors}).includes(name))"
+        ),
+        format!("{lines}.includes('agent-2, ')"),
+        format!("{} > 2", points("network")),
+        format!("{} > 2", points("late")),
+        format!("{MARKS}.some((text) => text.startsWith('kill redis-'))"),
+        format!("{} > 2 && {lines}.includes('errors: ')", points("errors")),
+        format!("{MARKS}.some((text) => text.startsWith('promotion of redis-'))"),
+    ] {
+        wait_meanwhile(browser, &tab, "both", &seen);
+    }
+    clean(browser, &tab, url.split('?').next().unwrap());
+    browser.wait(&tab, "document.body.dataset.running === 'false'");
+    // The report has them, too.
+    assert_drawn(browser, &tab);
+    for id in ["errors", "late", "agents", "network"] {
+        assert!(browser.look(&tab, &points(id)).as_u64() > Some(0), "{id}");
+    }
+    running.signal(SIGTERM);
+    running.wait();
+}
+
+#[test]
+fn wrong_reads_and_lost_writes_are_seen_as_they_are_found() {
+    let scratch = Scratch::new();
+    let words = "run --store sim:?lie=20&refuse=100 --records 500 --mix get=50,update=50 --rate 1k/s \
+                 --duration 8s --set warmup=false --console=stay --quiet --out result";
+    let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let url = address(&mut running);
+    let browser = &mut Browser::start();
+    let tab = browser.tab(1280, 1000);
+    browser.go(&tab, &url);
+    browser.wait(&tab, &is_under_way("run"));
+    let lines = "document.getElementById('now-lines').textContent";
+    for seen in [
+        format!("{} > 2 && {lines}.includes('wrong reads as they were made: ')", points("wrong")),
+        format!(
+            "{} > 2 && /errors: [0-9]+ rejected|errors: [0-9]+ refused/.test({lines})",
+            points("errors")
+        ),
+    ] {
+        wait_meanwhile(browser, &tab, "run", &seen);
+    }
+    browser.wait(&tab, &format!("/read again: [1-9][0-9]* lost/.test({lines})"));
+    browser.wait(&tab, "document.body.dataset.running === 'false'");
+    assert!(browser.look(&tab, &points("wrong")).as_u64() > Some(2));
+    clean(browser, &tab, url.split('?').next().unwrap());
+    running.signal(SIGTERM);
+    running.wait();
+}
+
+#[test]
+fn a_search_for_the_capacity_is_seen_as_it_grows() {
+    let scratch = Scratch::new();
+    let words = "run capacity --store sim:?service=5ms --records 100 --clients 2 --slo p99(get)<50ms \
+                 --set run.duration=1s --console --quiet --out result";
+    let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let url = address(&mut running);
+    let browser = &mut Browser::start();
+    let tab = browser.tab(1280, 1000);
+    browser.go(&tab, &url);
+    let probes = points("capacity-latency");
+    browser.wait(&tab, &format!("!document.getElementById('capacity').hidden && {probes} > 0"));
+    let first = browser.look(&tab, &probes).as_u64().unwrap();
+    browser.wait(&tab, &format!("{probes} > {first}"));
+    let is_running = "document.body.dataset.running === 'true'";
+    assert_eq!(browser.look(&tab, is_running), json!(true), "it was seen while it grew");
+    clean(browser, &tab, url.split('?').next().unwrap());
+    running.signal(SIGTERM);
+    running.wait();
+}

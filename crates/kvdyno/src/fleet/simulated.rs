@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use kvdyno_core::load::{LookedAgain, WorkerReport};
 use kvdyno_core::measure::{
-    Batch, BatchLatencies, KindMeasure, Nanos, Series, Stalls, Troubles, WorkerUse, latency_histogram, now,
+    Batch, BatchLatencies, KindMeasure, Nanos, Series, Stalls, Troubles, WorkerUse,
+    latency_histogram, now,
 };
 use kvdyno_core::workload::{Kind, PhasePlan};
 use serde_json::{Value, json};

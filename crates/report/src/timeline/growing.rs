@@ -246,7 +246,7 @@ mod tests {
         let mut growing = Growing::default();
         let mut fine = Vec::new();
         for second in 0..1_800 {
-            let mut measure = KindMeasure::<u32>::default();
+            let mut measure: KindMeasure = KindMeasure::default();
             for _ in 0..second % 7 {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let latency = (random >> 40) << (random >> 61);
@@ -268,7 +268,7 @@ mod tests {
             let timeline = &level.timeline;
             assert_eq!(timeline.slots.len(), fine.len() / size, "points of {size}");
             for (slot, parts) in fine.chunks(size).enumerate() {
-                let mut merged = KindMeasure::<u64>::default();
+                let mut merged: KindMeasure<Histogram<u64>> = KindMeasure::default();
                 parts.iter().for_each(|part| merged.add(&part.series[0].1));
                 let point = &timeline.kinds["get"][slot];
                 assert_eq!(point.ok, merged.ok);

@@ -67,7 +67,9 @@ impl Browser {
 
     /// A page of this size that shows nothing yet, and whose log and requests are kept.
     pub fn tab(&mut self, width: u32, height: u32) -> Tab {
-        let target = self.call(None, "Target.createTarget", json!({ "url": "about:blank" }));
+        // A window of its own: what another tab hides draws nothing.
+        let window = json!({ "url": "about:blank", "newWindow": true });
+        let target = self.call(None, "Target.createTarget", window);
         let to = json!({ "targetId": target["targetId"], "flatten": true });
         let attached = self.call(None, "Target.attachToTarget", to);
         let tab = Tab(attached["sessionId"].as_str().expect("a session").to_owned());
