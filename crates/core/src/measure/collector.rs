@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use super::clock::Nanos;
 use super::interval::{Batch, Interval};
 use super::latencies::Latencies;
-use super::series::{KindMeasure, Series};
+use super::series::{KindMeasure, KindTotal, Series};
 use super::troubles::Troubles;
 
 /// Merges the batches of all workers of a phase.
@@ -26,7 +26,7 @@ pub struct Collector {
     started: u64,
     open_arrival: bool,
     /// Of the intervals that are closed.
-    totals: BTreeMap<Series, KindMeasure<Histogram<u64>>>,
+    totals: BTreeMap<Series, KindTotal>,
     last_end: Nanos,
     last_success: Nanos,
     completed: u64,
@@ -212,7 +212,7 @@ impl Collector {
 
     /// Totals of each series, of the intervals closed so far.
     #[must_use]
-    pub fn totals(&self) -> Vec<(Series, KindMeasure<Histogram<u64>>)> {
+    pub fn totals(&self) -> Vec<(Series, KindTotal)> {
         self.totals.iter().map(|(series, measure)| (*series, measure.clone())).collect()
     }
 }

@@ -53,7 +53,7 @@ pub use resources::{
     Follow, Offspring, ProcessUse, ResourceSummary, Resources, Sample, SampleSink, Sampler,
     ServerUse,
 };
-pub use series::{Drained, Ending, KindMeasure, Series};
+pub use series::{Drained, Ending, KindMeasure, KindTotal, Series};
 pub use silence::{Silences, Stretch};
 pub use slots::{SLOT, Side, Slot};
 pub use stalls::{LEAST_GAP, LEAST_IN_ALL, Stalls, Standstill, Watchdog};

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
-use super::series::{KindMeasure, Series};
+use super::series::{KindTotal, Series};
 use super::stalls::Stalls;
 use super::timeline::Timeline;
 use super::worker_use::WorkerUse;
@@ -83,7 +83,7 @@ pub struct PhaseMeasure {
     /// Promises of the store when the phase began.
     pub profile: Profile,
     /// Totals of each series.
-    pub series: Vec<(Series, KindMeasure<Histogram<u64>>)>,
+    pub series: Vec<(Series, KindTotal)>,
     /// How it went over its time.
     pub timeline: Timeline,
     /// Operations that fell due (open arrivals) or were started (closed).

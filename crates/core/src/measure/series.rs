@@ -89,6 +89,9 @@ pub struct KindMeasure<L = Histogram<u32>> {
     pub unsuccessful_response: Option<L>,
 }
 
+/// What a whole phase counted of a series.
+pub type KindTotal = KindMeasure<Histogram<u64>>;
+
 impl Drained {
     pub(super) fn add(&mut self, other: Drained) {
         self.ok += other.ok;

@@ -10,7 +10,7 @@ use super::drift;
 use super::least::Basis;
 use super::reason::{OwnDelays, Reason};
 use crate::measure::{
-    KindMeasure, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch,
+    KindTotal, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch,
 };
 use crate::store::{Consistency, Threading};
 use crate::workload::{GroupPlan, Kind, PhasePlan};
@@ -97,7 +97,7 @@ impl Evidence<'_> {
         self.plan.groups.iter().map(|group| group.clients).sum()
     }
 
-    fn measures(&self) -> impl Iterator<Item = &KindMeasure<Histogram<u64>>> {
+    fn measures(&self) -> impl Iterator<Item = &KindTotal> {
         self.measure.series.iter().map(|(_, measure)| measure)
     }
 
@@ -288,7 +288,7 @@ struct Gets {
 
 fn all(evidence: &Evidence<'_>) -> Gets {
     let series = evidence.measure.series.iter().filter(|(series, _)| series.kind.gets());
-    let sum = |gets: Gets, measure: &KindMeasure<Histogram<u64>>| Gets {
+    let sum = |gets: Gets, measure: &KindTotal| Gets {
         hits: gets.hits + measure.records.saturating_sub(measure.missed),
         misses: gets.misses + measure.missed,
         ..gets
@@ -337,7 +337,7 @@ fn too_few_samples(evidence: &Evidence<'_>) -> Option<Reason> {
 }
 
 /// What the percentiles rest on: of gets the hits, unless there is none at all.
-fn samples(measure: &KindMeasure<Histogram<u64>>) -> u64 {
+fn samples(measure: &KindTotal) -> u64 {
     match measure.found() {
         0 => measure.ok,
         found => found,

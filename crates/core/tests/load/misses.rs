@@ -1,7 +1,7 @@
 //! Gets that find nothing, told apart from those that do, for every kind that gets.
 
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::{KindMeasure, PhaseMeasure};
+use kvdyno_core::measure::{KindTotal, PhaseMeasure};
 use kvdyno_core::workload::fault::{FaultPlan, Harm, NodeFault, NodeSelector};
 
 use super::*;
@@ -29,7 +29,7 @@ fn mixed(arrival: Arrival) -> PhasePlan {
     phase(vec![GroupPlan { arrival, requests, ..group(&MIX, 1) }], None)
 }
 
-fn of(measure: &PhaseMeasure, kind: Kind) -> &KindMeasure<Histogram<u64>> {
+fn of(measure: &PhaseMeasure, kind: Kind) -> &KindTotal {
     &measure.series.iter().find(|(series, _)| series.kind == kind).expect("its series").1
 }
 

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::{
-    Interval, KindMeasure, OldRecords, Series, Troubles, latency_histogram,
-};
+use kvdyno_core::measure::{Interval, KindTotal, OldRecords, Series, Troubles, latency_histogram};
 use kvdyno_core::workload::PhasePlan;
 
 use super::Change;
@@ -43,7 +41,7 @@ pub(super) struct LivePhase {
     /// The latest interval.
     pub latest: Interval,
     /// All intervals so far.
-    pub whole: BTreeMap<Series, KindMeasure<Histogram<u64>>>,
+    pub whole: BTreeMap<Series, KindTotal>,
     /// Seconds that have been measured.
     pub measured_s: f64,
     is_over: bool,
@@ -257,8 +255,7 @@ impl LivePhase {
 
     /// Operations a second that succeeded so far.
     fn rate(&self) -> Option<f64> {
-        let in_time =
-            |measure: &KindMeasure<Histogram<u64>>| measure.ok.saturating_sub(measure.drained.ok);
+        let in_time = |measure: &KindTotal| measure.ok.saturating_sub(measure.drained.ok);
         let ok: u64 = self.whole.values().map(in_time).sum();
         (self.measured_s > 0.0).then(|| ok as f64 / self.measured_s)
     }
@@ -278,4 +275,4 @@ impl LivePhase {
 }
 
 /// Latencies by one clock: of what succeeded, and of gets that found nothing.
-type Clock = fn(&KindMeasure<Histogram<u64>>) -> (&Option<Histogram<u64>>, &Option<Histogram<u64>>);
+type Clock = fn(&KindTotal) -> (&Option<Histogram<u64>>, &Option<Histogram<u64>>);

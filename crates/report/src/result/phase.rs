@@ -5,9 +5,8 @@ mod hits;
 
 use std::time::SystemTime;
 
-use hdrhistogram::Histogram;
 use kvdyno_core::measure::{
-    ErrorSummary, KindMeasure, Limit, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason,
+    ErrorSummary, KindTotal, Limit, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason,
     WorkerUse,
 };
 use kvdyno_core::store::{Certainty, ErrorClass};
@@ -461,10 +460,7 @@ impl Published {
 
 impl SeriesResult {
     /// What operations of a kind came to in `wall_ns`.
-    pub(crate) fn new(
-        (series, measure): &(Series, KindMeasure<Histogram<u64>>),
-        wall_ns: u64,
-    ) -> SeriesResult {
+    pub(crate) fn new((series, measure): &(Series, KindTotal), wall_ns: u64) -> SeriesResult {
         let mut result = SeriesResult {
             group: series.group,
             kind: series.kind,

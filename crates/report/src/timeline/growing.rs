@@ -196,7 +196,7 @@ impl PhaseTimeline {
 
 #[cfg(test)]
 mod tests {
-    use kvdyno_core::measure::{Ending, Series};
+    use kvdyno_core::measure::{Ending, KindTotal, Series};
     use kvdyno_core::store::ErrorClass;
     use kvdyno_core::workload::Kind;
 
@@ -268,7 +268,7 @@ mod tests {
             let timeline = &level.timeline;
             assert_eq!(timeline.slots.len(), fine.len() / size, "points of {size}");
             for (slot, parts) in fine.chunks(size).enumerate() {
-                let mut merged: KindMeasure<Histogram<u64>> = KindMeasure::default();
+                let mut merged = KindTotal::default();
                 parts.iter().for_each(|part| merged.add(&part.series[0].1));
                 let point = &timeline.kinds["get"][slot];
                 assert_eq!(point.ok, merged.ok);

@@ -9,10 +9,10 @@ mod story;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use hdrhistogram::Histogram;
 use kvdyno_core::measure::{
-    Ending, ErrorSummary, Interval, KindMeasure, Nanos, OldRecords, PhaseMeasure, ProcessUse,
-    ResourceSummary, Resources, Series, StopReason, Troubles, WorkerUse, latency_histogram,
+    Ending, ErrorSummary, Interval, KindMeasure, KindTotal, Nanos, OldRecords, PhaseMeasure,
+    ProcessUse, ResourceSummary, Resources, Series, StopReason, Troubles, WorkerUse,
+    latency_histogram,
 };
 use kvdyno_core::store::{
     Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, FigureUnit, OperationId,
@@ -297,7 +297,7 @@ const INTERVALS: u32 = 12;
 impl Shape {
     fn record(&self, plan: PhasePlan, start: Nanos) -> Recording {
         let mut random = Random(u64::from(plan.index) * 1_000 + start);
-        let mut totals: Vec<(Series, KindMeasure<Histogram<u64>>)> = Vec::new();
+        let mut totals: Vec<(Series, KindTotal)> = Vec::new();
         let intervals: Vec<Interval> =
             (0..INTERVALS).map(|index| self.interval(index, start, &mut random)).collect();
         for (series, part) in intervals.iter().flat_map(|interval| &interval.series) {
@@ -371,7 +371,7 @@ impl Shape {
         &self,
         plan: &PhasePlan,
         start: Nanos,
-        series: Vec<(Series, KindMeasure<Histogram<u64>>)>,
+        series: Vec<(Series, KindTotal)>,
     ) -> PhaseMeasure {
         let ok: u64 = series.iter().map(|(_, m)| m.ok).sum();
         let started: u64 = series.iter().map(|(_, m)| m.completed()).sum();

@@ -142,14 +142,13 @@ fn resources() -> ResourceSummary {
 impl Phase {
     /// Gets that keep 9 of 10 clients busy all the time, and failures that take no time.
     fn set_gets(&mut self, ok: u64, failed: u64) {
-        let mut gets =
-            KindMeasure::<Histogram<u64>> { ok, failed, records: ok, ..KindMeasure::default() };
+        let mut gets = KindTotal { ok, failed, records: ok, ..KindTotal::default() };
         let in_flight = f64::from(CLIENTS) * 0.9;
         gets.service = Some(busy(in_flight, ok));
         self.measure.series = vec![(Series { group: 0, kind: Kind::Get }, gets)];
     }
 
-    fn gets(&mut self) -> &mut KindMeasure<Histogram<u64>> {
+    fn gets(&mut self) -> &mut KindTotal {
         &mut self.measure.series[0].1
     }
 
