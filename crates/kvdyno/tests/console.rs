@@ -15,6 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use browser::{Browser, Tab, assert_drawn};
 use serde_json::json;
+use support::suite::{self, Suite};
 use support::{Running, Scratch};
 
 const SIGTERM: i32 = 15;
@@ -234,41 +235,20 @@ fn points(id: &str) -> String {
 }
 
 /// Two groups by two agents, on three nodes with a network of their own; the primary is killed.
-const FAILOVER: &str = r#"
-name = "seen"
-records = 500
-warmup = false
-
-[[phase]]
-name = "load"
-load = true
-
-[[phase]]
-name = "both"
-duration = "40s"
-
-[[phase.group]]
-name = "readers"
-clients = 8
-mix = "get"
-rate = "300/s"
-
-[[phase.group]]
-name = "writers"
-clients = 4
-mix = "update"
-rate = "100/s"
-
-[[phase.fault]]
-at = "4s"
-do = "kill"
-node = "primary"
-"#;
+fn failover() -> Suite {
+    let phase = Suite::of(500).load().line("[[phase]]").set("name", "both").set("duration", "40s");
+    let group = |suite: Suite, name, mix, clients, rate| {
+        let group = suite.line("[[phase.group]]").set("name", name).set("mix", mix);
+        group.set("clients", clients).set("rate", rate)
+    };
+    let groups = group(group(phase, "readers", "get", 8, "300/s"), "writers", "update", 4, "100/s");
+    groups.fault("kill").set("at", "4s").set("node", "primary")
+}
 
 #[test]
 fn agents_groups_a_network_of_nodes_and_a_promotion_are_seen_while_the_phase_lasts() {
     let scratch = Scratch::new();
-    scratch.write("seen.toml", FAILOVER);
+    suite::write(&scratch.path("seen.toml"), failover());
     let words = "run seen.toml --testbed redis-sentinel:3?network=own --agents local:2 --console=stay --quiet --out result";
     let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
     let url = address(&mut running);

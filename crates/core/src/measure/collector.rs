@@ -115,7 +115,7 @@ impl Collector {
             self.fold(last);
         }
         let closed = (self.next_closed..count).map(|index| self.close(index, end)).collect();
-        // Of what no interval takes in, the totals still tell.
+        // What came too late for its interval is in the totals all the same.
         for (series, measure) in std::mem::take(&mut self.open).into_values().flatten() {
             self.totals.entry(series).or_default().add(&measure);
         }

@@ -32,8 +32,8 @@ pub(super) fn shortest_of(cell: usize) -> Nanos {
     }
 }
 
-// What the library does with a histogram is compiled where it is called. These are called for thousands of histograms by
-// who is not optimised.
+// The library is generic: its code is compiled in the crate that calls it, and as much optimised. Reports need these for
+// thousands of histograms, and their crate is not optimised in a release build; this one is.
 
 /// An empty histogram of latencies.
 #[must_use]

@@ -1,4 +1,4 @@
-//! What went wrong in an interval, as it was found: for who watches a phase. What the phase came to in the end is counted
+//! What went wrong in an interval, as it was found, for those who watch the phase. What the phase came to in the end is counted
 //! apart, with all that reading again shows.
 
 use std::collections::BTreeMap;

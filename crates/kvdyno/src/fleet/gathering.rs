@@ -236,7 +236,8 @@ impl Door {
         let lines = Rc::clone(&open);
         local.spawn_local(async move {
             loop {
-                // A connection that breaks before it is accepted is nobody's loss. Too few files may become enough.
+                // A connection that breaks before it is accepted is nobody's loss. Where no file can be opened any more, one
+                // may be closed soon.
                 let Ok((stream, from)) = listener.accept().await else {
                     tokio::time::sleep(LOOK).await;
                     continue;

@@ -1,15 +1,14 @@
 //! The interval that a result states for an agent's clock holds the truth: agents in time namespaces, whose clocks are
 //! off by what the test says, one of them behind a relay that is slow in one direction.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
-use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::agents::{conducting_by, phase};
+use crate::relay::{Relay, Slowness};
+use crate::support::suite::{self, Suite};
 use crate::support::{KVDYNO, Running, Scratch};
 
 /// By how much the agents' clocks are ahead, s.
@@ -18,36 +17,13 @@ const AHEAD: [i64; 2] = [1_000, 500_000];
 const SLOW: Duration = Duration::from_millis(20);
 
 /// With faults a phase tells apart slots of 20 ms, else intervals of a second.
-const TWO_PHASES: &str = r#"
-name = "two-phases"
-records = 500
-clients = 4
-warmup = false
-
-[[phase]]
-name = "load"
-label = "Load"
-load = true
-
-[[phase]]
-name = "calm"
-label = "Calm"
-mix = { get = 50, update = 50 }
-rate = "500/s"
-duration = "1500ms"
-
-[[phase]]
-name = "paused"
-label = "Paused"
-mix = { get = 50, update = 50 }
-rate = "500/s"
-duration = "3s"
-
-[[phase.fault]]
-do = "pause"
-at = "1s"
-repair = "500ms"
-"#;
+fn two_phases() -> Suite {
+    let mixed =
+        |suite: Suite, name| suite.phase(name, "get = 50, update = 50").set("rate", "500/s");
+    let calm = mixed(Suite::of(500).set("clients", 4).load(), "calm").set("duration", "1500ms");
+    let paused = mixed(calm, "paused").set("duration", "3s");
+    paused.fault("pause").set("at", "1s").set("repair", "500ms")
+}
 
 /// An agent whose CLOCK_MONOTONIC and CLOCK_BOOTTIME are ahead by this much.
 fn ahead(scratch: &Scratch, seconds: i64, address: &str, token: &str) -> Running {
@@ -58,52 +34,16 @@ fn ahead(scratch: &Scratch, seconds: i64, address: &str, token: &str) -> Running
     scratch.spawn(command)
 }
 
-/// Hands one connection on to `address`; what comes from the agent is held up.
-fn slow_from_agents(address: String) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let here = listener.local_addr().expect("its address").to_string();
-    std::thread::spawn(move || {
-        let (agent, _) = listener.accept().expect("an agent");
-        let conductor = TcpStream::connect(address).expect("the conductor");
-        for stream in [&agent, &conductor] {
-            stream.set_nodelay(true).expect("an option of TCP");
-        }
-        let twice = |stream: &TcpStream| stream.try_clone().expect("another handle");
-        let (mut from, mut to) = (twice(&conductor), twice(&agent));
-        std::thread::spawn(move || {
-            let _ = std::io::copy(&mut from, &mut to);
-            let _ = to.shutdown(Shutdown::Write);
-        });
-        let (sink, held) = channel::<(Instant, Vec<u8>)>();
-        let (mut from, mut to) = (agent, conductor);
-        std::thread::spawn(move || {
-            for (came, bytes) in held {
-                std::thread::sleep((came + SLOW).saturating_duration_since(Instant::now()));
-                if to.write_all(&bytes).is_err() {
-                    return;
-                }
-            }
-            let _ = to.shutdown(Shutdown::Write);
-        });
-        let mut bytes = vec![0; 64 << 10];
-        while let Ok(count @ 1..) = from.read(&mut bytes) {
-            if sink.send((Instant::now(), bytes[..count].to_vec())).is_err() {
-                return;
-            }
-        }
-    });
-    here
-}
-
 #[test]
 fn the_stated_interval_holds_the_true_offset_even_if_one_way_is_slow() {
     let scratch = Scratch::new();
-    scratch.write("suite.toml", TWO_PHASES);
+    suite::write(&scratch.path("suite.toml"), two_phases());
     let line = "run suite.toml --testbed redis --agents 2 --listen 127.0.0.1:0 --quiet --out r";
     let (conductor, address, token) = conducting_by(&scratch, line);
+    let slow = Relay::before(&address, Slowness { there: SLOW, back: Duration::ZERO });
     let agents = [
         ahead(&scratch, AHEAD[0], &address, &token),
-        ahead(&scratch, AHEAD[1], &slow_from_agents(address.clone()), &token),
+        ahead(&scratch, AHEAD[1], &slow.address, &token),
     ];
     let ended = conductor.wait();
     assert!([0, 2].contains(&ended.code()), "{ended:?}");

@@ -1,96 +1,25 @@
 //! Agents that are lost while they carry no load: before a run begins, before a phase does, and while records are read
 //! back. A relay before the server makes these moments long enough to be met.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use libc::SIGKILL;
 use serde_json::Value;
 
 use crate::agents::{account_without, agent, conducting_by, phase, redis};
+use crate::relay::{Relay, Slowness};
+use crate::support::suite::{self, Suite};
 use crate::support::{Running, Scratch};
 
-/// Between two looks of what waits.
-const LOOK: Duration = Duration::from_millis(5);
+/// What all phases do that are not loads.
+const MIX: &str = "get = 50, update = 50";
 
-/// What is between the clients and a server.
-struct Relay {
-    address: String,
-    door: Arc<Door>,
-}
-
-#[derive(Default)]
-struct Door {
-    /// Who comes now has to wait.
-    shut: AtomicBool,
-    /// How many do.
-    waiting: AtomicUsize,
-}
-
-impl Relay {
-    /// Before a server, whose answers it holds back for so long each.
-    fn before(server: String, slow: Duration) -> Relay {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("its address").to_string();
-        let door = Arc::new(Door::default());
-        let inside = Arc::clone(&door);
-        std::thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let (server, door) = (server.clone(), Arc::clone(&inside));
-                std::thread::spawn(move || {
-                    door.pass();
-                    // A server or a client that is gone ends its connection alone.
-                    let _ = relay(client, &server, slow);
-                });
-            }
-        });
-        Relay { address, door }
-    }
-
-    fn url(&self) -> String {
-        format!("redis://{}", self.address)
-    }
-}
-
-impl Door {
-    fn pass(&self) {
-        if self.shut.load(Ordering::SeqCst) {
-            self.waiting.fetch_add(1, Ordering::SeqCst);
-        }
-        while self.shut.load(Ordering::SeqCst) {
-            std::thread::sleep(LOOK);
-        }
-    }
-}
-
-fn relay(mut client: TcpStream, server: &str, slow: Duration) -> std::io::Result<()> {
-    let mut server = TcpStream::connect(server)?;
-    client.set_nodelay(true)?;
-    server.set_nodelay(true)?;
-    let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
-    std::thread::spawn(move || {
-        let _ = std::io::copy(&mut from, &mut to);
-        let _ = to.shutdown(Shutdown::Write);
-    });
-    let mut bytes = [0; 1 << 16];
-    loop {
-        match server.read(&mut bytes)? {
-            0 => return client.shutdown(Shutdown::Both),
-            read => {
-                std::thread::sleep(slow);
-                client.write_all(&bytes[..read])?;
-            }
-        }
-    }
-}
-
-fn conducting(scratch: &Scratch, suite: &str, url: &str) -> (Running, [Running; 2]) {
-    scratch.write("suite.toml", suite);
-    let line =
-        format!("run suite.toml --store {url} --agents 2 --listen 127.0.0.1:0 --quiet --out r");
+fn conducting(scratch: &Scratch, suite: Suite, relay: &Relay) -> (Running, [Running; 2]) {
+    suite::write(&scratch.path("suite.toml"), suite);
+    let line = format!(
+        "run suite.toml --store redis://{} --agents 2 --listen 127.0.0.1:0 --quiet --out r",
+        relay.address
+    );
     let (conductor, address, token) = conducting_by(scratch, &line);
     let agents = [0, 1].map(|_| agent(scratch, &address, &token));
     (conductor, agents)
@@ -138,38 +67,16 @@ fn an_agent_that_goes_before_all_have_come_ends_the_run_before_it_begins() {
 #[test]
 fn an_agent_that_is_lost_before_a_phase_begins_leaves_an_account_of_those_before() {
     let (server, scratch) = (redis(), Scratch::new());
-    let relay = Relay::before(server.address().to_string(), Duration::ZERO);
-    let suite = r#"
-name = "two"
-records = 2000
-clients = 4
-warmup = false
-
-[[phase]]
-name = "load"
-label = "Load"
-load = true
-
-[[phase]]
-name = "first"
-label = "First"
-mix = { get = 50, update = 50 }
-rate = "1k/s"
-duration = "3s"
-
-[[phase]]
-name = "second"
-label = "Second"
-mix = { get = 50, update = 50 }
-requests = 1000
-read-back = true
-"#;
-    let (mut conductor, [one, other]) = conducting(&scratch, suite, &relay.url());
+    let relay = Relay::before(&server.address().to_string(), Slowness::default());
+    let first = Suite::of(2_000).set("clients", 4).load().phase("first", MIX);
+    let first = first.set("rate", "1k/s").set("duration", "3s");
+    let suite = first.phase("second", MIX).set("requests", 1_000).set("read-back", true);
+    let (mut conductor, [one, other]) = conducting(&scratch, suite, &relay);
     let log = scratch.path("r/timeline.csv");
     conductor.until("intervals of the first phase", || {
         std::fs::read_to_string(&log).unwrap_or_default().contains(",first,")
     });
-    relay.door.shut.store(true, Ordering::SeqCst);
+    relay.door.shut();
     // Others connect while the first goes on, too.
     let first_is_over = || {
         let text = std::fs::read_to_string(scratch.path("r/result.json")).unwrap_or_default();
@@ -178,12 +85,12 @@ read-back = true
         phases.iter().any(|phase| phase["name"] == "first" && phase["stopped"] == "duration")
     };
     conductor.until("agents that connect for the second", || {
-        first_is_over() && relay.door.waiting.load(Ordering::SeqCst) > 0
+        first_is_over() && relay.door.is_waited_at()
     });
     one.signal(SIGKILL);
     // Whoever connects goes on to do so when the conductor has called the phase off.
     std::thread::sleep(Duration::from_secs(1));
-    relay.door.shut.store(false, Ordering::SeqCst);
+    relay.door.open();
     let ended = conductor.wait().expect(2);
     assert!(ended.err.contains("lost agent-"), "{}", ended.err);
     other.wait().expect(0);
@@ -206,26 +113,11 @@ read-back = true
 #[test]
 fn an_agent_that_is_lost_while_records_are_read_back_leaves_its_own_unknown() {
     let (server, scratch) = (redis(), Scratch::new());
-    let relay = Relay::before(server.address().to_string(), Duration::from_millis(4));
-    let suite = r#"
-name = "one"
-records = 2000
-clients = 2
-warmup = false
-
-[[phase]]
-name = "load"
-label = "Load"
-load = true
-
-[[phase]]
-name = "mix"
-label = "Mix"
-mix = { get = 50, update = 50 }
-requests = 300
-read-back = true
-"#;
-    let (mut conductor, [one, other]) = conducting(&scratch, suite, &relay.url());
+    let slow = Slowness { back: Duration::from_millis(4), ..Slowness::default() };
+    let relay = Relay::before(&server.address().to_string(), slow);
+    let suite = Suite::of(2_000).set("clients", 2).load().phase("mix", MIX);
+    let suite = suite.set("requests", 300).set("read-back", true);
+    let (mut conductor, [one, other]) = conducting(&scratch, suite, &relay);
     let log = scratch.path("r/timeline.csv");
     conductor.until("intervals of the reading", || {
         std::fs::read_to_string(&log).unwrap_or_default().contains(",mix:read-back,")

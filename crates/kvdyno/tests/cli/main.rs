@@ -34,6 +34,8 @@ mod options;
 mod parts;
 mod reasons;
 #[cfg(feature = "server-tests")]
+mod relay;
+#[cfg(feature = "server-tests")]
 mod servers;
 mod signals;
 mod stalls;

@@ -144,7 +144,7 @@ pub(crate) fn each_line(path: &Path, mut each: impl FnMut(&LoggedLine<'_>)) {
     }
 }
 
-/// Every histogram of a log in its order; as [`each_line`], for who cannot do with the text.
+/// Every histogram of a log in its order; as [`each_line`], for callers that need the histogram itself.
 pub(crate) fn read_log(path: &Path) -> impl Iterator<Item = LoggedHistogram> + use<> {
     let mut reader = File::open(path).map(BufReader::new).ok();
     let mut line = Vec::new();
