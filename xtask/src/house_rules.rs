@@ -5,6 +5,7 @@ mod circles;
 mod faces;
 mod modules;
 mod names;
+mod profiles;
 mod tokens;
 mod walks;
 
@@ -83,6 +84,9 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
                 breaches.extend(in_source(&file, &text));
                 breaches.extend(faces::in_root(&file, &text));
                 rust.push((file, text));
+            }
+            "toml" if file.file_name().is_some_and(|name| name == "Cargo.toml") => {
+                breaches.extend(profiles::in_manifest(&file, &text));
             }
             _ => {}
         }

@@ -26,6 +26,7 @@ impl Backoff {
     }
 
     /// A request was answered.
+    #[inline]
     pub fn reset(&mut self) {
         self.next = FIRST;
     }

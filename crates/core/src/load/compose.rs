@@ -98,7 +98,7 @@ impl Composer {
     }
 
     /// Another value begins.
-    #[inline(never)]
+    #[inline]
     fn begin_further(&mut self) {
         let starts = &mut self.several.starts;
         if self.values == 1 {
@@ -108,7 +108,7 @@ impl Composer {
     }
 
     /// Adds a field to the value that begins at `base`. One piece of code for both of its callers.
-    #[inline(never)]
+    #[inline]
     fn compose_field(
         &mut self,
         size: usize,
@@ -143,12 +143,13 @@ impl Composer {
     }
 
     #[cold]
+    #[inline]
     fn lengthen(&mut self, to: usize) {
         self.bytes.resize(to, 0);
     }
 
     /// Adds a field that is not the first one of the operation.
-    #[inline(never)]
+    #[inline]
     fn add_span(&mut self, index: u16, start: u32, end: u32) {
         let spans = &mut self.several.spans;
         if self.spans == 1 {
@@ -203,7 +204,7 @@ impl Composer {
 }
 
 /// The bytes are filled first: those that have no room for a full stamp, or are to be compressible.
-#[inline(never)]
+#[inline]
 fn fill_and_seal(filler: &Filler, seed: u64, bytes: &mut [u8], identity: &Identity) {
     filler.fill(seed, bytes, stamp::taken(bytes.len()));
     stamp::seal(bytes, identity);

@@ -21,6 +21,7 @@ impl Default for Controls {
 
 impl Controls {
     /// No operation is to start at or after `when`; an earlier bound stays.
+    #[inline]
     pub fn stop_at(&self, when: Nanos) {
         self.stop_at.fetch_min(when, Ordering::Relaxed);
     }
@@ -39,6 +40,7 @@ impl Controls {
 
     /// Whether requests in flight are to be left alone.
     #[must_use]
+    #[inline]
     pub fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
     }
@@ -56,6 +58,7 @@ impl Interrupt {
 
     /// Someone asked to stop.
     #[must_use]
+    #[inline]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= 1
     }

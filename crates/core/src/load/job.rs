@@ -239,17 +239,20 @@ impl Job {
 
     /// When the phase ends, as far as that is known: no operation starts then or later.
     #[must_use]
+    #[inline]
     pub fn deadline(&self) -> Nanos {
         self.controls.deadline()
     }
 
     /// No operation is to start at or after `when`; an earlier bound stays.
+    #[inline]
     pub fn stop_at(&self, when: Nanos) {
         self.controls.stop_at(when);
     }
 
     /// Whether requests in flight are to be left alone.
     #[must_use]
+    #[inline]
     pub fn is_abandoned(&self) -> bool {
         self.controls.is_abandoned()
     }
@@ -289,6 +292,7 @@ impl Job {
     }
 
     /// The driver sends requests again by itself.
+    #[inline]
     pub(super) fn may_apply_again(&self) -> bool {
         self.context.profile.capabilities.may_apply_again
     }
@@ -299,6 +303,7 @@ impl Job {
     }
 
     /// Whose operations its lanes give out. What this process has marked it reads again, whosever it is.
+    #[inline]
     pub(super) fn gives_out(&self) -> Ownership {
         if self.again.is_some() { Ownership::ALL } else { self.context.options.ownership }
     }
@@ -324,6 +329,7 @@ impl Job {
         ends.max().unwrap_or(start)
     }
 
+    #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.groups.iter().any(|(group, _)| group.arrival.is_open())
     }

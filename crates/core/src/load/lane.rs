@@ -126,12 +126,14 @@ impl Lane {
     }
 
     /// The `i`-th record of a batch.
+    #[inline]
     pub fn batch_record(&self, issued: &IssuedOperation, i: u32) -> u64 {
         self.queue.borrow_mut().drawer.batch_record(issued.id, &issued.operation, i)
     }
 
     /// Operations that fell due before `end` (closed arrivals: were started) and have not been
     /// counted before.
+    #[inline]
     pub fn offered_before(&self, end: Nanos) -> u64 {
         if !self.open {
             return self.claimed.get() - self.claimed_and_offered.replace(self.claimed.get());
@@ -152,6 +154,7 @@ impl Lane {
     }
 
     /// One more than the highest id given out; where there are others between them, passed over.
+    #[inline]
     pub fn issued(&self) -> u64 {
         match &self.owned {
             Some(owned) => owned.issued(&self.queue.borrow()).unwrap_or(self.issued.get()),
@@ -160,6 +163,7 @@ impl Lane {
     }
 
     /// Lower bounds of the response times of operations due before `stop` and never started, ns.
+    #[inline]
     pub fn unstarted(&self, stop: Nanos) -> Option<Histogram<u64>> {
         if !self.open {
             return None;

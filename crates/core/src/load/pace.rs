@@ -41,6 +41,7 @@ pub enum Pacing {
 
 impl Pacing {
     /// How long before a due time the clock is polled, ns.
+    #[inline]
     fn spin(self) -> Nanos {
         match self {
             Pacing::Both => SPIN,
@@ -70,6 +71,7 @@ pub(super) struct ThreadPace<D: Fn() -> Nanos> {
 }
 
 impl<D: Fn() -> Nanos> Pace for ThreadPace<D> {
+    #[inline]
     async fn until(&self, due: Nanos) -> bool {
         loop {
             let now = now();
@@ -88,6 +90,7 @@ impl<D: Fn() -> Nanos> Pace for ThreadPace<D> {
         }
     }
 
+    #[inline]
     async fn rest(&self, wait: Duration) {
         let end = now() + wait.as_nanos() as Nanos;
         while let Some(left) = end.checked_sub(now()).filter(|&left| left > 0) {
@@ -99,6 +102,7 @@ impl<D: Fn() -> Nanos> Pace for ThreadPace<D> {
     }
 }
 
+#[inline]
 fn spin_until(due: Nanos) {
     while now() < due {
         std::hint::spin_loop();
@@ -120,23 +124,27 @@ struct Waiting {
 }
 
 impl PartialEq for Waiting {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.due == other.due
     }
 }
 impl Eq for Waiting {}
 impl PartialOrd for Waiting {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 impl Ord for Waiting {
+    #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.due.cmp(&other.due)
     }
 }
 
 impl<D: Fn() -> Nanos> RuntimePace<D> {
+    #[inline]
     pub fn new(deadline: D, pacing: Pacing) -> Self {
         RuntimePace {
             deadline,
@@ -148,11 +156,13 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
     }
 
     /// Time spent spinning, ns.
+    #[inline]
     pub fn spun(&self) -> Nanos {
         self.spun.get()
     }
 
     /// Wakes clients as they fall due; runs beside them on the worker's runtime, for ever.
+    #[inline]
     pub async fn run(&self, mut timer: Timer) {
         // Each turn looks at the sockets: how long that takes depends on the machine.
         let mut shortest = Nanos::MAX;
@@ -179,6 +189,7 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
     }
 
     /// Waits until someone waits for a time before `due`.
+    #[inline]
     async fn earlier_than(&self, due: Nanos) {
         std::future::poll_fn(|context| {
             if self.waiting.borrow().peek().is_some_and(|Reverse(first)| first.due < due) {
@@ -191,6 +202,7 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
     }
 
     /// The earliest due time; waits while nobody waits.
+    #[inline]
     async fn first_due(&self) -> Nanos {
         std::future::poll_fn(|context| match self.waiting.borrow().peek() {
             Some(Reverse(first)) => Poll::Ready(first.due),
@@ -203,6 +215,7 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
     }
 
     /// Wakes all that are due at `when`, and after the deadline everyone.
+    #[inline]
     fn wake_due(&self, when: Nanos) {
         let stopped = when >= (self.deadline)();
         let mut waiting = self.waiting.borrow_mut();
@@ -216,6 +229,7 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
 }
 
 impl<D: Fn() -> Nanos> Pace for RuntimePace<D> {
+    #[inline]
     async fn until(&self, due: Nanos) -> bool {
         let mut queued = false;
         std::future::poll_fn(|context| {
@@ -240,6 +254,7 @@ impl<D: Fn() -> Nanos> Pace for RuntimePace<D> {
         .await
     }
 
+    #[inline]
     async fn rest(&self, wait: Duration) {
         let end = now() + wait.as_nanos() as Nanos;
         while let Some(left) = end.checked_sub(now()).filter(|&left| left > 0) {

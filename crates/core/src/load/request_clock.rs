@@ -85,6 +85,7 @@ pub(super) struct ConnectionClock {
 
 impl ConnectionClock {
     /// Of so many clients.
+    #[inline]
     pub fn of(clients: usize) -> Rc<ConnectionClock> {
         Rc::new(ConnectionClock {
             number: Cell::new(0),
@@ -95,6 +96,7 @@ impl ConnectionClock {
     }
 
     /// The transport has been polled, and brought answers or not.
+    #[inline]
     fn begin(&self, answered: bool) {
         self.number.set(self.number.get() + 1);
         self.answered.set(answered.then(measure::now));
@@ -103,11 +105,13 @@ impl ConnectionClock {
 
     /// The records that requests were made about. Their ledger words are asked for when the answers have
     /// been read, and not one client ahead, which leaves less time than memory takes.
+    #[inline]
     fn records(&self) -> impl Iterator<Item = u64> {
         self.touched.iter().filter_map(|touched| touched.get().map(|touched| touched.record))
     }
 
     /// The clock of one of the clients.
+    #[inline]
     pub fn of_client(self: &Rc<Self>, client: usize) -> SharedClock {
         SharedClock { turns: Rc::clone(self), client }
     }

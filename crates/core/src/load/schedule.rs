@@ -27,6 +27,7 @@ struct Rated {
 
 impl Rated {
     /// As `curve` says from the start on.
+    #[inline]
     fn of(curve: &Curve) -> Rated {
         Rated { course: Course::of(curve), from: 0, at: 0.0 }
     }
@@ -38,6 +39,7 @@ impl Rated {
     }
 
     /// What follows when the rate is changed.
+    #[inline]
     fn then(&self, change: RateChange) -> Rated {
         let rate = Curve::Constant { rate: change.rate };
         let from = change.from.max(self.from);
@@ -150,6 +152,7 @@ impl Dues {
 
     /// Makes the changes that begin with the next id or before it.
     #[cold]
+    #[inline]
     fn follow_orders(&mut self) {
         self.known = self.orders.count();
         loop {
@@ -173,6 +176,7 @@ impl Dues {
 
 /// How long after the start request number `id` is due, ns; at once where that is not decided
 /// beforehand.
+#[inline]
 pub(super) fn due_after(arrival: &Arrival, changes: &[RateChange], id: u64) -> Nanos {
     let Some(curve) = arrival.curve().filter(|_| !arrival.is_random()) else { return 0 };
     let mut rated = Rated::of(&curve);
@@ -184,6 +188,7 @@ pub(super) fn due_after(arrival: &Arrival, changes: &[RateChange], id: u64) -> N
 
 /// Number of the first operation that is due `after` the start or later, about where arrivals are random;
 /// none of those for which a change has been asked already.
+#[inline]
 pub(super) fn first_due(arrival: &Arrival, changes: &[RateChange], after: Nanos) -> Option<u64> {
     let mut rated = Rated::of(&arrival.curve()?);
     for change in changes {

@@ -103,6 +103,7 @@ impl Job {
     }
 
     /// Enters a change that was decided for all processes that carry the phase.
+    #[inline]
     pub fn follow_change(&self, group: usize, change: RateChange) {
         if let Some(orders) = self.rates.get(group) {
             orders.add(change);
@@ -123,6 +124,7 @@ impl Job {
 
     /// When an operation of a group is due after the begin, ns; about, where arrivals are random.
     #[must_use]
+    #[inline]
     pub fn due_of(&self, group: usize, change: RateChange) -> Option<Nanos> {
         let ((plan, _), orders) = self.groups.get(group).zip(self.rates.get(group))?;
         if plan.arrival.is_random() {

@@ -29,6 +29,7 @@ impl Timer {
     }
 
     /// Sleeps for `wait` ns. If the kernel refuses the timer, sleeps by Tokio's coarser one.
+    #[inline]
     pub async fn sleep(&mut self, wait: Nanos) {
         if !self.arm(wait) {
             tokio::time::sleep(Duration::from_nanos(wait)).await;
@@ -44,6 +45,7 @@ impl Timer {
         }
     }
 
+    #[inline]
     fn arm(&self, wait: Nanos) -> bool {
         // Zero would disarm the timer.
         let wait = wait.max(1);

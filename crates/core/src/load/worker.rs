@@ -84,18 +84,21 @@ impl WorkerReport {
 
     /// What the worker did with its time; how long its operations took is not in it.
     #[must_use]
+    #[inline]
     pub fn used(&self) -> WorkerUse {
         self.used
     }
 
     /// How much later than due it sent requests although a client was free, ns; open arrivals only.
     #[must_use]
+    #[inline]
     pub fn send_lag(&self) -> Option<&Histogram<u64>> {
         self.lag.as_ref()
     }
 
     /// A change of the rate came too late for it: some operations behind its own still had the former rate.
     #[must_use]
+    #[inline]
     pub fn late_change(&self) -> bool {
         self.late_change
     }
@@ -179,6 +182,7 @@ impl Worker {
         recorder.hand_over(self.offered_before(end));
     }
 
+    #[inline]
     fn offered_before(&self, end: Nanos) -> u64 {
         // What falls due after the stop is asked of nobody.
         let end = end.min(self.deadline());

@@ -41,6 +41,7 @@ impl<'a, T: Transport> WorkerConnections<'a, T> {
     }
 
     /// Takes one step of every connection whose turn it is, and tells whether for any of them it is to do again.
+    #[inline]
     fn each(
         &mut self,
         step: impl Fn(&mut ConnectionTasks<'a, T>, &mut Context<'_>) -> bool,
@@ -72,6 +73,7 @@ impl<'a, T: Transport> WorkerConnections<'a, T> {
 impl<T: Transport + Unpin> Future for WorkerConnections<'_, T> {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let connections = &mut *self;
         connections.ready.take_ready(context.waker(), &mut connections.turn);
@@ -101,6 +103,7 @@ struct ReadySet {
 }
 
 impl ReadySet {
+    #[inline]
     fn all_ready(connections: usize) -> Self {
         let word = |first: usize| {
             let bits = (connections - first).min(64) as u32;
@@ -114,11 +117,13 @@ impl ReadySet {
     }
 
     /// One connection has something to do, whenever the task is polled next.
+    #[inline]
     fn mark(&self, number: usize) {
         self.words[number / 64].fetch_or(1 << (number % 64), Ordering::SeqCst);
     }
 
     /// Lists the connections that have become ready since this was asked last; the next one wakes `task`.
+    #[inline]
     fn take_ready(&self, task: &Waker, into: &mut Vec<usize>) {
         into.clear();
         let mut woken = self.task.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,10 +150,12 @@ struct ReadyWaker {
 }
 
 impl Wake for ReadyWaker {
+    #[inline]
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
+    #[inline]
     fn wake_by_ref(self: &Arc<Self>) {
         let ready = &*self.ready;
         ready.mark(self.number);

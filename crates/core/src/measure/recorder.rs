@@ -127,6 +127,7 @@ impl Recorder {
 
     /// The phase ends at `stop`: so does the interval in which that is, and what ends later is handed
     /// over apart. An earlier end stays.
+    #[inline]
     pub fn stop_at(&mut self, stop: Nanos) {
         if stop < self.stop {
             self.stop = stop;
@@ -136,6 +137,7 @@ impl Recorder {
 
     /// When nothing succeeded, of reads and of writes.
     #[must_use]
+    #[inline]
     pub fn into_silences(self) -> [Silences; 2] {
         self.listeners.map(Listener::into_silences)
     }
@@ -149,6 +151,7 @@ impl Recorder {
 
     /// End of the current interval.
     #[must_use]
+    #[inline]
     pub fn interval_end(&self) -> Nanos {
         self.interval_end
     }

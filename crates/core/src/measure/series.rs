@@ -93,6 +93,7 @@ pub struct KindMeasure<L = Histogram<u32>> {
 pub type KindTotal = KindMeasure<Histogram<u64>>;
 
 impl Drained {
+    #[inline]
     pub(super) fn add(&mut self, other: Drained) {
         self.ok += other.ok;
         self.records += other.records;
@@ -103,6 +104,7 @@ impl Drained {
 
     /// All of them, however they ended.
     #[must_use]
+    #[inline]
     pub fn completed(self) -> u64 {
         self.ok + self.unsuccessful
     }
@@ -131,6 +133,7 @@ impl<L> Default for KindMeasure<L> {
 impl<L> KindMeasure<L> {
     /// All operations that ended.
     #[must_use]
+    #[inline]
     pub fn completed(&self) -> u64 {
         self.ok + self.failed + self.indeterminate
     }
@@ -166,6 +169,7 @@ impl<L: Latencies> KindMeasure<L> {
 
     /// Operations that succeeded, without gets that found nothing.
     #[must_use]
+    #[inline]
     pub fn found(&self) -> u64 {
         let missed = self.missed_service.as_ref().map_or(0, Latencies::total);
         self.ok.saturating_sub(missed)
@@ -175,6 +179,7 @@ impl<L: Latencies> KindMeasure<L> {
 impl<C: Counter> KindMeasure<Histogram<C>> {
     /// About how much memory its histograms take, bytes.
     #[must_use]
+    #[inline]
     pub fn weight(&self) -> usize {
         let histograms = [
             &self.service,

@@ -58,6 +58,7 @@ pub struct Slot {
 }
 
 impl Slot {
+    #[inline]
     fn note(&mut self, kind: Kind, ending: Ending, records: u64, at: Nanos) {
         match ending {
             Ending::Ok { missed } => {
@@ -74,6 +75,7 @@ impl Slot {
         errors.to = errors.to.max(at);
     }
 
+    #[inline]
     pub(super) fn add(&mut self, other: &Slot) {
         self.ok += other.ok;
         self.failed += other.failed;
@@ -101,6 +103,7 @@ impl Slots {
         Slots { start, index: 0, current: [Slot::default(); 2], done: Vec::new() }
     }
 
+    #[inline]
     pub(super) fn note(&mut self, kind: Kind, ending: Ending, records: u64, at: Nanos) {
         let index = (at.saturating_sub(self.start) / SLOT) as u32;
         if index != self.index {
@@ -110,6 +113,7 @@ impl Slots {
         self.current[Side::of(kind) as usize].note(kind, ending, records, at);
     }
 
+    #[inline]
     fn close(&mut self) {
         let current = std::mem::take(&mut self.current);
         if current != [Slot::default(); 2] {
@@ -118,6 +122,7 @@ impl Slots {
     }
 
     /// Everything since the last time.
+    #[inline]
     pub(super) fn take(&mut self) -> Vec<(u32, [Slot; 2])> {
         self.close();
         std::mem::take(&mut self.done)

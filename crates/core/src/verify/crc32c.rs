@@ -38,6 +38,7 @@ pub(super) fn append_made(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse4.2")]
+#[inline]
 fn append_made_here(
     crc: u32,
     words: &[u64; 3],
@@ -89,6 +90,7 @@ fn append_last(mut state: u32, bytes: &mut [u8], [first, second]: [u64; 2]) -> u
     !state
 }
 
+#[inline]
 fn make(bytes: &mut [u8], mut next: impl FnMut() -> [u64; 2]) {
     for pair in bytes.chunks_mut(16) {
         let made = next().map(u64::to_le_bytes);
@@ -98,6 +100,7 @@ fn make(bytes: &mut [u8], mut next: impl FnMut() -> [u64; 2]) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse4.2")]
+#[inline]
 fn append_short(crc: u32, bytes: &[u8]) -> u32 {
     use std::arch::x86_64::{_mm_crc32_u8, _mm_crc32_u32, _mm_crc32_u64};
 

@@ -255,6 +255,7 @@ impl Examiner {
     }
 
     /// The read failed: it says nothing.
+    #[inline]
     pub fn abandon_read(&mut self, reads: &mut ReadTickets) {
         if let Some(ledger) = &self.ledger {
             for field in 0..reads.count() {
@@ -301,6 +302,7 @@ impl Examiner {
     }
 
     /// Judges a read of a key that was never written.
+    #[inline]
     pub fn judge_absent(&mut self, read: &AnsweredRead<'_>, found: Option<&Reading>) {
         self.tally.reads += 1;
         if !self.by.check_reads {
@@ -325,6 +327,7 @@ impl Examiner {
         self.alone || self.is_own_of_several(record)
     }
 
+    #[inline]
     fn is_own_of_several(&self, record: u64) -> bool {
         let part = self.by.part;
         let of_part = record % u64::from(part.count) == u64::from(part.index);
@@ -338,6 +341,7 @@ impl Examiner {
         }
     }
 
+    #[inline]
     fn judge_missing(&mut self, read: &AnsweredRead<'_>, reads: &mut ReadTickets) {
         if let Some(sightings) = &self.by.sightings {
             sightings.miss(read.record);
@@ -356,6 +360,7 @@ impl Examiner {
         self.missing.of_absent(read.answered, &mut self.tally);
     }
 
+    #[inline]
     fn judge_fields(
         &mut self,
         read: &AnsweredRead<'_>,
@@ -415,6 +420,7 @@ impl Examiner {
     }
 
     /// Checks a record that came as one value; `None` if it is unreadable, which is noted.
+    #[inline]
     fn check_whole(&mut self, read: &AnsweredRead<'_>, bytes: &[u8]) -> Option<SeenStamp> {
         let fields = self.by.dataset.fields;
         if fields <= 1 {
@@ -434,6 +440,7 @@ impl Examiner {
     }
 
     /// Checks fields that are written together and came apart: all of one version.
+    #[inline]
     fn check_together<'a>(
         &mut self,
         read: &AnsweredRead<'_>,
@@ -485,6 +492,7 @@ impl Examiner {
         }
     }
 
+    #[inline]
     fn count_rarer(
         &mut self,
         read: &AnsweredRead<'_>,
@@ -585,6 +593,7 @@ enum Sight {
 }
 
 impl Sight {
+    #[inline]
     fn of(seen: Option<SeenStamp>) -> Sight {
         seen.map_or(Sight::Unreadable, Sight::Value)
     }

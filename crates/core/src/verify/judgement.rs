@@ -44,6 +44,7 @@ pub enum Read {
 }
 
 impl From<SeenStamp> for Read {
+    #[inline]
     fn from(seen: SeenStamp) -> Read {
         Read::Version { version: seen.version(), session: seen.session() }
     }
@@ -129,12 +130,14 @@ pub struct Expiry {
 
 impl Expiry {
     /// Whether a record whose write was sent at `sent` or later may be gone at `answered`.
+    #[inline]
     pub(super) fn may_be_gone(&self, sent: Nanos, answered: Nanos) -> bool {
         let early = sent.saturating_add(nanos(self.shortest)).saturating_sub(nanos(self.precision));
         answered >= early
     }
 
     /// Whether a record whose write was acknowledged within `tick` must be gone at `sent`.
+    #[inline]
     fn must_be_gone(&self, tick: Tick, sent: Nanos) -> bool {
         let (Some(longest), Some(acknowledged)) = (self.longest, tick.latest()) else {
             return false;
@@ -143,11 +146,13 @@ impl Expiry {
         sent > late.saturating_add(nanos(self.precision))
     }
 
+    #[inline]
     pub(super) fn slack(&self) -> Nanos {
         nanos(self.slack)
     }
 }
 
+#[inline]
 fn nanos(duration: Duration) -> Nanos {
     Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }
@@ -167,11 +172,13 @@ impl Tick {
     }
 
     /// No moment of this tick is earlier.
+    #[inline]
     pub(super) fn earliest(self) -> Nanos {
         Nanos::from(self.0) * Tick::NANOS
     }
 
     /// Every moment of this tick is earlier.
+    #[inline]
     pub(super) fn latest(self) -> Option<Nanos> {
         (self != Tick::SATURATED).then(|| self.earliest() + Tick::NANOS)
     }
@@ -193,6 +200,7 @@ pub(super) enum Found {
 
 impl Found {
     /// `issued` is the highest version sent so far: a higher one cannot be this run's.
+    #[inline]
     pub(super) fn of(read: Read, existing_data: bool, issued: u32) -> Found {
         match read {
             Read::Absent => Found::Absent,
@@ -259,6 +267,7 @@ pub(super) struct Rules {
 
 impl Rules {
     /// The verdict on a read sent at `sent` and answered at `answered`.
+    #[inline]
     pub(super) fn judge(&self, found: Found, past: &impl Past, times: Times) -> Judgement {
         match found {
             Found::Absent => self.judge_absence(past, times),
@@ -276,6 +285,7 @@ impl Rules {
         }
     }
 
+    #[inline]
     fn judge_version(&self, version: u32, past: &impl Past, times: Times) -> Judgement {
         let kind = match past.standing(version) {
             VersionStatus::Legal(Some(tick)) if self.must_be_gone(tick, times) => {
@@ -289,11 +299,13 @@ impl Rules {
         illegal(kind, past, times)
     }
 
+    #[inline]
     fn must_be_gone(&self, tick: Tick, times: Times) -> bool {
         let sent = times.sent.saturating_sub(times.staleness);
         self.expiry.is_some_and(|expiry| expiry.must_be_gone(tick, sent))
     }
 
+    #[inline]
     fn judge_absence(&self, past: &impl Past, times: Times) -> Judgement {
         if past.deleted() {
             return Judgement::LegalMiss;
@@ -319,6 +331,7 @@ impl Rules {
     }
 
     /// A read that found nothing tells something of the puts before it.
+    #[inline]
     pub(super) fn absence_tells(&self) -> bool {
         self.linearizable && !self.may_forget && self.expiry.is_none()
     }
@@ -332,6 +345,7 @@ pub(super) struct Times {
     pub(super) staleness: Nanos,
 }
 
+#[inline]
 fn illegal(kind: AnomalyKind, past: &impl Past, times: Times) -> Judgement {
     let behind = past
         .acknowledged()

@@ -174,6 +174,7 @@ impl Ledger {
 
     /// Number of slots.
     #[must_use]
+    #[inline]
     pub fn slots(&self) -> u64 {
         self.slots.count()
     }
@@ -186,12 +187,14 @@ impl Ledger {
 
     /// Slots in the side table now.
     #[must_use]
+    #[inline]
     pub fn overlapping(&self) -> usize {
         self.table.held()
     }
 
     /// Records vanish by time to live.
     #[must_use]
+    #[inline]
     pub fn expires(&self) -> bool {
         self.rules.expiry.is_some()
     }
@@ -204,6 +207,7 @@ impl Ledger {
 
     /// Slots that the ledger lost track of.
     #[must_use]
+    #[inline]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -240,7 +244,8 @@ impl Ledger {
     }
 
     /// The write does not begin in a slot at rest, or the word has just changed.
-    #[inline(never)]
+    #[cold]
+    #[inline]
     fn begin_rarer(&self, slot: u64, kind: WriteKind) -> u32 {
         let cell = self.slots.word(slot);
         if self.may_apply_again {
@@ -264,6 +269,7 @@ impl Ledger {
     }
 
     /// The write begins while another is in flight, or no version is left; `None`: try again.
+    #[inline]
     fn begin_overlapping(&self, slot: u64, kind: WriteKind) -> Option<u32> {
         let cell = self.slots.word(slot);
         let mut shard = self.table.lock(slot);
@@ -317,7 +323,8 @@ impl Ledger {
     }
 
     /// The write was not acknowledged, or had others beside it, or the word has just changed.
-    #[inline(never)]
+    #[cold]
+    #[inline]
     fn end_rarer(&self, slot: u64, ticket: WriteTicket, end: WriteEnd, done: Nanos) {
         let cell = self.slots.word(slot);
         if self.may_apply_again {
@@ -355,6 +362,7 @@ impl Ledger {
     }
 
     /// The write ends in the side table, or by its end brings the slot there; `false`: try again.
+    #[inline]
     fn end_overlapping(&self, slot: u64, ticket: &WriteTicket, end: WriteEnd, done: Nanos) -> bool {
         let cell = self.slots.word(slot);
         let mut shard = self.table.lock(slot);
@@ -394,6 +402,7 @@ impl Ledger {
 
     /// What must be in the slot, once nothing is in flight.
     #[must_use]
+    #[inline]
     pub fn state(&self, slot: u64) -> SlotState {
         let cell = self.slots.word(slot);
         let word = load(cell);
@@ -418,11 +427,13 @@ impl Ledger {
         }
     }
 
+    #[inline]
     fn slack(&self) -> Nanos {
         self.rules.expiry.map_or(0, |expiry| expiry.slack())
     }
 
     /// An entry that says what `word` says; `None` if the table is full.
+    #[inline]
     fn open<'a>(&self, slot: u64, word: Word, shard: &'a mut Shard<'_>) -> Option<&'a mut Entry> {
         let entry = shard.open(slot)?;
         entry.open(word, self.rules.existing_data, self.slack());
@@ -442,6 +453,7 @@ impl Ledger {
         }
     }
 
+    #[inline]
     fn lose(&self, slot: u64, issued: u32, shard: &mut Shard<'_>) {
         shard.close(slot);
         self.slots.word(slot).store(Word::unknown(issued).0, Ordering::Release);
@@ -453,6 +465,7 @@ impl Ledger {
     }
 }
 
+#[inline]
 fn nanos(duration: Duration) -> Nanos {
     Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }

@@ -22,26 +22,31 @@ pub(super) struct Missing {
 
 impl Missing {
     /// Nothing is missed yet. `timed`: it is kept when.
+    #[inline]
     pub(super) fn new(timed: bool) -> Missing {
         Missing { expected: false, demanded: false, at: timed.then(MissedAt::new) }
     }
 
     /// The words of another record are judged next.
+    #[inline]
     pub(super) fn begin(&mut self) {
         (self.expected, self.demanded) = (false, false);
     }
 
     /// A word of the record lacks a value that the store may be without.
+    #[inline]
     pub(super) fn expected(&mut self) {
         self.expected = true;
     }
 
     /// A word of the record is wrong.
+    #[inline]
     pub(super) fn demanded(&mut self) {
         self.demanded = true;
     }
 
     /// All words of a record are judged that was not found.
+    #[inline]
     pub(super) fn of_absent(&mut self, answered: Nanos, tally: &mut Tally) {
         let Missing { expected, demanded, .. } = *self;
         tally.wrong_misses += u64::from(demanded);
@@ -53,6 +58,7 @@ impl Missing {
 
     /// All fields of a record are judged that was found. A field that is wrong is an anomaly, and no
     /// miss.
+    #[inline]
     pub(super) fn of_found(&mut self, answered: Nanos, tally: &mut Tally) {
         tally.unexpected_misses += u64::from(self.expected);
         if self.expected {
@@ -61,10 +67,12 @@ impl Missing {
     }
 
     /// When records were missed; nothing from then on.
+    #[inline]
     pub(super) fn take_at(&mut self) -> MissedAt {
         self.at.take().unwrap_or_default()
     }
 
+    #[inline]
     fn note(&mut self, answered: Nanos) {
         if let Some(at) = &mut self.at {
             *at.entry(answered / SLOT * SLOT).or_default() += 1;

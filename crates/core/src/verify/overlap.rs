@@ -100,6 +100,7 @@ pub(super) struct Contradiction;
 
 impl Entry {
     /// Takes over what a word says.
+    #[inline]
     pub(super) fn open(&mut self, word: Word, existing_data: bool, slack: Nanos) {
         self.clear();
         self.known_from = word.current();
@@ -140,6 +141,7 @@ impl Entry {
         }
     }
 
+    #[inline]
     fn clear(&mut self) {
         self.versions.clear();
         self.reads.clear();
@@ -153,6 +155,7 @@ impl Entry {
     }
 
     /// A write begins, before it is sent.
+    #[inline]
     pub(super) fn begin(&mut self, number: u32, kind: WriteKind) {
         self.clock += 1;
         self.versions.push(Version {
@@ -168,6 +171,7 @@ impl Entry {
     }
 
     /// A write has ended, after its answer.
+    #[inline]
     pub(super) fn end(
         &mut self,
         number: u32,
@@ -204,6 +208,7 @@ impl Entry {
     }
 
     /// What ended before `begin` is superseded now, `spared` versions excepted.
+    #[inline]
     fn supersede(&mut self, begin: u64, spared: impl Fn(&Version) -> bool) {
         for version in &mut self.versions {
             if version.end < begin && version.superseded_at == NEVER && !spared(version) {
@@ -212,6 +217,7 @@ impl Entry {
         }
     }
 
+    #[inline]
     fn remember_failed(&mut self, number: u32) {
         let place = self.failed.partition_point(|run| run.1 < number);
         let joins_next = self.failed.get(place).is_some_and(|run| run.0 == number + 1);
@@ -231,6 +237,7 @@ impl Entry {
     }
 
     /// A read is about to be sent; `issued` is the highest version so far.
+    #[inline]
     pub(super) fn register(&mut self, issued: u32) -> Registered {
         match self.reads.last_mut() {
             Some((at, count)) if *at == self.clock => *count += 1,
@@ -240,6 +247,7 @@ impl Entry {
     }
 
     /// A registered read has ended.
+    #[inline]
     pub(super) fn unregister(&mut self, read: Registered) {
         if let Ok(place) = self.reads.binary_search_by_key(&read.at, |(at, _)| *at) {
             self.reads[place].1 -= 1;
@@ -252,6 +260,7 @@ impl Entry {
     /// A legal read of a linearizable store has found a version of this run. `at` is the read's
     /// start on this entry's clock, `None` if it was sent before the slot came here. `settle` says
     /// whether a version whose answer never came is done with.
+    #[inline]
     pub(super) fn observe_put(
         &mut self,
         number: u32,
@@ -273,6 +282,7 @@ impl Entry {
 
     /// A read has found what was there before the run; `at` as for [`Entry::observe_put`], if the
     /// store is linearizable.
+    #[inline]
     pub(super) fn observe_existing(&mut self, at: Option<u64>, answered: Nanos) {
         self.clock += 1;
         let clock = self.clock;
@@ -289,6 +299,7 @@ impl Entry {
     /// A legal read of a linearizable store has found nothing. `legal` tells which deletes (by
     /// number and first event at which they were superseded) it may have found; `only` that those
     /// kept here are all.
+    #[inline]
     pub(super) fn observe_absence(
         &mut self,
         legal: impl Fn(u32, u64) -> bool,
@@ -314,6 +325,7 @@ impl Entry {
     }
 
     /// A read has shown that this version took effect.
+    #[inline]
     fn settle(&mut self, place: usize, answered: Nanos, indeterminate_too: bool) {
         let clock = self.clock;
         let version = &mut self.versions[place];
@@ -329,18 +341,21 @@ impl Entry {
         }
     }
 
+    #[inline]
     fn position(&self, number: u32, kind: WriteKind) -> Option<usize> {
         self.versions.iter().position(|v| v.number == number && v.kind == kind)
     }
 
     /// Every version below has been superseded, or failed, or is indeterminate and may be current
     /// for ever.
+    #[inline]
     pub(super) fn superseded_below(&self) -> u32 {
         let standing = |v: &&Version| v.superseded_at == NEVER && v.state != State::Indeterminate;
         self.versions.iter().filter(standing).map(|v| v.number).min().unwrap_or(0)
     }
 
     /// Drops what no read can need.
+    #[inline]
     pub(super) fn prune(&mut self) {
         let reads = &self.reads;
         let dropped_delete = &mut self.dropped_delete;
@@ -357,12 +372,14 @@ impl Entry {
     }
 
     /// More versions than an entry may hold.
+    #[inline]
     pub(super) fn is_overfull(&self) -> bool {
         self.versions.len() > MOST_KEPT
     }
 
     /// The word that says all that this entry says, if there is one. `issued` is the highest
     /// version.
+    #[inline]
     pub(super) fn resting(&self, issued: u32, existing_data: bool) -> Option<Word> {
         let settled = |v: &Version| v.state == State::Acknowledged && v.superseded_at == NEVER;
         if !self.reads.is_empty() || !self.versions.iter().all(settled) {
@@ -386,12 +403,14 @@ impl Entry {
         Some(Word::new(issued, gap, self.versions[0].tick, base))
     }
 
+    #[inline]
     pub(super) fn has_failed(&self, number: u32) -> bool {
         let place = self.failed.partition_point(|run| run.1 < number);
         self.failed.get(place).is_some_and(|run| run.0 <= number)
     }
 
     /// A delete of version `from` or later has begun and not failed; `None` if not known.
+    #[inline]
     pub(super) fn delete_since(&self, from: u32) -> Option<bool> {
         let deletes = |v: &Version| v.kind == WriteKind::Delete && v.number >= from;
         if self.dropped_delete >= from.max(1) || self.versions.iter().any(deletes) {
@@ -401,20 +420,24 @@ impl Entry {
     }
 
     /// No delete of version `from` or later is missing here, but failed ones.
+    #[inline]
     pub(super) fn keeps_deletes_since(&self, from: u32) -> bool {
         self.known_from <= from && self.dropped_delete < from.max(1)
     }
 
     /// That nothing was there before the run may still matter to a read that registered.
+    #[inline]
     pub(super) fn keeps_blank(&self) -> bool {
         self.position(0, WriteKind::Delete).is_some()
     }
 
+    #[inline]
     pub(super) fn put_begun(&self) -> bool {
         self.versions.iter().any(|v| v.kind == WriteKind::Put && v.number > 0)
     }
 
     /// What must be there now.
+    #[inline]
     pub(super) fn state(&self, issued: u32, rules: &Rules) -> SlotState {
         let current = || self.versions.iter().filter(|v| v.superseded_at == NEVER);
         let may_vanish = rules.may_forget || rules.expiry.is_some();
@@ -445,28 +468,34 @@ pub(super) struct View<'a> {
 
 impl View<'_> {
     /// What a read that is sent now will be told.
+    #[inline]
     pub(super) fn now(entry: &Entry, issued: u32) -> View<'_> {
         View { entry, read: Registered { at: entry.clock, next: issued + 1 }, issued }
     }
 
     /// All writes that were acknowledged, and all that reads have told, was so before `sent`.
+    #[inline]
     pub(super) fn settled_before(&self, sent: Tick) -> bool {
         !self.entry.told_before && self.entry.latest < sent
     }
 
+    #[inline]
     fn kept(&self, number: u32, kind: WriteKind) -> Option<&Version> {
         self.entry.position(number, kind).map(|place| &self.entry.versions[place])
     }
 
+    #[inline]
     fn legal(&self, version: &Version) -> bool {
         version.superseded_at > self.read.at
     }
 
+    #[inline]
     fn existing(&self, kind: WriteKind) -> bool {
         self.kept(0, kind).is_some_and(|version| self.legal(version))
     }
 
     /// Acknowledged before the read was sent, and legal to it.
+    #[inline]
     fn grounds(&self) -> impl Iterator<Item = &Version> {
         self.entry
             .versions
@@ -475,12 +504,14 @@ impl View<'_> {
     }
 
     /// Whether a delete that this read may have found is no longer kept.
+    #[inline]
     pub(super) fn dropped_delete(&self) -> bool {
         self.entry.dropped_delete >= self.read.next
     }
 }
 
 impl Past for View<'_> {
+    #[inline]
     fn standing(&self, version: u32) -> VersionStatus {
         if version == 0 || version > self.issued || self.kept(version, WriteKind::Delete).is_some()
         {
@@ -501,27 +532,33 @@ impl Past for View<'_> {
         }
     }
 
+    #[inline]
     fn earlier(&self) -> bool {
         self.existing(WriteKind::Put)
     }
 
+    #[inline]
     fn blank(&self) -> bool {
         self.existing(WriteKind::Delete)
     }
 
+    #[inline]
     fn deleted(&self) -> bool {
         let deletes = |v: &Version| v.kind == WriteKind::Delete && v.number > 0 && self.legal(v);
         self.dropped_delete() || self.entry.versions.iter().any(deletes)
     }
 
+    #[inline]
     fn put_begun(&self) -> bool {
         self.entry.put_begun()
     }
 
+    #[inline]
     fn buried(&self, version: u32) -> bool {
         self.grounds().any(|v| v.kind == WriteKind::Delete && v.number > version)
     }
 
+    #[inline]
     fn may_have_expired(&self, expiry: &Expiry, answered: Nanos) -> bool {
         self.entry.versions.iter().any(|v| {
             let put = v.kind == WriteKind::Put && self.legal(v);
@@ -529,15 +566,18 @@ impl Past for View<'_> {
         })
     }
 
+    #[inline]
     fn floor(&self) -> u32 {
         let legal = self.entry.versions.iter().filter(|v| self.legal(v));
         legal.map(|v| v.number).min().unwrap_or(0)
     }
 
+    #[inline]
     fn acknowledged(&self) -> Option<Tick> {
         self.grounds().filter(|v| v.number > 0).map(|v| v.tick).max()
     }
 
+    #[inline]
     fn issued(&self) -> u32 {
         self.issued
     }

@@ -50,6 +50,7 @@ pub enum Form {
 impl Form {
     /// The form for a value of `length` bytes; `None` below [`SMALLEST`].
     #[must_use]
+    #[inline]
     pub fn of(length: usize) -> Option<Form> {
         match length {
             0..SMALLEST => None,
@@ -131,6 +132,7 @@ pub struct SeenStamp(u64);
 impl SeenStamp {
     const FABRICATED: u64 = 1 << 34;
 
+    #[inline]
     fn of(version: u32, session: WriterRun) -> SeenStamp {
         SeenStamp(u64::from(version) | (session as u64) << 32)
     }
@@ -245,6 +247,7 @@ pub struct StampClaim {
 /// What the stamp in front of a value says, unchecked: for stores that give several values of a
 /// record to choose from. `None` if there is no room for a stamp, or another one's is to be seen.
 #[must_use]
+#[inline]
 pub fn claim(bytes: &[u8]) -> Option<StampClaim> {
     match Form::of(bytes.len())? {
         Form::Full if get16(bytes, 4) != MAGIC => None,
@@ -260,6 +263,7 @@ pub fn claim(bytes: &[u8]) -> Option<StampClaim> {
 
 /// How many of a value's `length` bytes its stamp takes, from the front.
 #[must_use]
+#[inline]
 pub fn taken(length: usize) -> usize {
     match Form::of(length) {
         None => 0,
@@ -370,6 +374,7 @@ fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampF
     Ok(SeenStamp::of(get32(bytes, 28), session))
 }
 
+#[inline]
 fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFlaw> {
     let high = expected.record & !LOW;
     let salt = salt(expected.dataset, high, expected.field, bytes.len());
@@ -383,6 +388,7 @@ fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, Stamp
     Ok(SeenStamp::of(get32(bytes, 4), session))
 }
 
+#[inline]
 fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFlaw> {
     let salt = salt(expected.dataset, expected.record, expected.field, bytes.len());
     let sound = matches_checksum(bytes, crc32c::append(salt, &bytes[4..]));
@@ -391,6 +397,7 @@ fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampF
 }
 
 /// A value that was cut to less than a full stamp may still tell the length it once had.
+#[inline]
 fn cut(bytes: &[u8], flaw: StampFlaw) -> StampFlaw {
     if bytes.len() < 12 || get16(bytes, 4) != MAGIC || (get32(bytes, 8) as usize) < FULL {
         return flaw;
@@ -485,6 +492,7 @@ pub struct Split<'a> {
 /// Either every field has at least 32 bytes, and its stamp tells how many; or all fields have the
 /// same length, the total divided by `fields`. Ends with an error if the bytes do not divide.
 #[must_use]
+#[inline]
 pub fn split(bytes: &[u8], fields: u16) -> Split<'_> {
     Split { rest: bytes, left: fields, fields, total: bytes.len() }
 }
@@ -492,6 +500,7 @@ pub fn split(bytes: &[u8], fields: u16) -> Split<'_> {
 impl<'a> Iterator for Split<'a> {
     type Item = Result<&'a [u8], StampFlaw>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let even = self.total / usize::from(self.fields.max(1));
         let length = match self.left {
@@ -514,6 +523,7 @@ impl<'a> Iterator for Split<'a> {
     }
 }
 
+#[inline]
 fn stamped_length(bytes: &[u8]) -> Option<usize> {
     if bytes.len() < FULL {
         return None;

@@ -40,6 +40,7 @@ impl BatchRecords {
     }
 
     /// Forgets the last batch and puts in the first record of this one.
+    #[inline]
     pub fn begin(&mut self, id: u64, first: u64) {
         self.id = Some(id);
         self.records.clear();
@@ -49,6 +50,7 @@ impl BatchRecords {
 
     /// Fills up to `count` with the records that follow the first; with the first itself where
     /// there is no record.
+    #[inline]
     pub fn fill_in_order(&mut self, count: u32, reach: &Reach) {
         if reach.count() == 0 {
             self.records.resize(count as usize, self.records[0]);
@@ -63,6 +65,7 @@ impl BatchRecords {
     /// Fills up to `count`, at most half of the records in reach, with what `choose` gives; where
     /// it gives known ones only (a hot record draws most choices), with the next free record from
     /// a uniform draw on.
+    #[inline]
     pub fn fill_distinct(
         &mut self,
         count: u32,

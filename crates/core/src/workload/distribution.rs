@@ -102,6 +102,7 @@ impl Chooser {
 
     /// Records that were inserted since the phase began are chosen too.
     #[must_use]
+    #[inline]
     pub fn follows_inserts(&self) -> bool {
         match &self.law {
             Law::Latest(_) => true,
@@ -112,6 +113,7 @@ impl Chooser {
 
     /// Records come one after the other.
     #[must_use]
+    #[inline]
     pub fn is_sequential(&self) -> bool {
         matches!(self.law, Law::Sequential)
     }
@@ -149,6 +151,7 @@ impl Zipf {
     }
 
     /// A rank from 0 to `ranks` - 1; `ranks` from 1.
+    #[inline]
     fn rank(&mut self, random: &mut Random, ranks: u64) -> u64 {
         if ranks != self.ranks {
             self.ranks = ranks;
@@ -166,12 +169,14 @@ impl Zipf {
     }
 
     /// Weight of a rank: x^-exponent.
+    #[inline]
     fn weight(&self, x: f64) -> f64 {
         (-self.exponent * x.ln()).exp()
     }
 
     /// (x^(1 - exponent) - 1) / (1 - exponent), or ln x for exponent 1, without the loss of
     /// digits near 1.
+    #[inline]
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let scaled = (1.0 - self.exponent) * log;

@@ -41,6 +41,7 @@ impl Filler {
     /// whose place something else will be written. Of each chunk of 4 KiB the first bytes are random and the
     /// compressible share at its end is one byte, repeated. At a share of 1 only that byte depends on
     /// the seed.
+    #[inline]
     pub fn fill(&self, seed: u64, bytes: &mut [u8], taken: usize) {
         let repeated = (seed >> 56) as u8;
         let (mut taken, mut words) = (taken, random_words(seed));
@@ -68,6 +69,7 @@ fn random_words(mut state: u64) -> impl FnMut() -> [u64; 2] {
     }
 }
 
+#[inline]
 fn random_bytes(words: &mut impl FnMut() -> [u64; 2], bytes: &mut [u8], taken: usize) {
     for pair in bytes.get_mut(taken..).unwrap_or_default().chunks_mut(16) {
         let made = words().map(u64::to_le_bytes);

@@ -37,6 +37,7 @@ struct Leap {
 impl Leap {
     const ONE: Leap = Leap { factor: MULTIPLIER, offset: INCREMENT };
 
+    #[inline]
     const fn after(self, first: Leap) -> Leap {
         Leap {
             factor: self.factor.wrapping_mul(first.factor) & MASK,
@@ -104,6 +105,7 @@ pub struct JavaCursor {
 }
 
 impl Default for JavaCursor {
+    #[inline]
     fn default() -> Self {
         JavaCursor { segment: u64::MAX, even: false, start: 0, passed: 0, state: 0 }
     }
@@ -113,6 +115,7 @@ impl JavaSequence {
     /// `bound` from 1 to 2^31 - 1. Lays checkpoints for the first `expected` values (at most 134
     /// million); later ones are laid as they are needed, at 50 µs for 65,536 values.
     #[must_use]
+    #[inline]
     pub fn new(seed: i64, min: u32, bound: u32, expected: u64) -> Self {
         let range = 1u64 << 31;
         let sequence = JavaSequence {
@@ -153,6 +156,7 @@ impl JavaSequence {
         }
     }
 
+    #[inline]
     fn walk(&self, values: u64, cursor: &mut JavaCursor) -> u64 {
         if values < cursor.passed {
             cursor.passed = 0;
@@ -165,6 +169,7 @@ impl JavaSequence {
         cursor.state
     }
 
+    #[inline]
     fn next_kept(&self, state: u64) -> u64 {
         let mut state = Leap::ONE.from(state);
         while state >= self.limit {
@@ -174,6 +179,7 @@ impl JavaSequence {
     }
 
     #[cold]
+    #[inline]
     fn enter(&self, segment: u64, cursor: &mut JavaCursor) {
         let index = segment as usize;
         let known = self.laid(index);
@@ -186,11 +192,13 @@ impl JavaSequence {
         *cursor = JavaCursor { segment, even, start, passed: 0, state: start };
     }
 
+    #[inline]
     fn laid(&self, index: usize) -> Option<u64> {
         let checkpoints = self.checkpoints.read().unwrap_or_else(PoisonError::into_inner);
         checkpoints.laid.get(index).copied()
     }
 
+    #[inline]
     fn lay(&self, segments: usize) {
         let mut checkpoints = self.checkpoints.write().unwrap_or_else(PoisonError::into_inner);
         while checkpoints.laid.len() < segments {
@@ -206,6 +214,7 @@ impl JavaSequence {
     }
 
     /// Four chains, each leaping by four, so that the multiplications overlap.
+    #[inline]
     fn is_even(&self, start: u64) -> bool {
         let mut chains = [1, 2, 3, 4].map(|steps| leap(start, steps));
         let mut even = true;

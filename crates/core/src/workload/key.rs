@@ -73,6 +73,7 @@ impl KeyWriter {
 
     /// Bytes of a key; of the longest one where they vary.
     #[must_use]
+    #[inline]
     pub fn length(&self) -> usize {
         self.length
     }
@@ -120,6 +121,7 @@ impl KeyWriter {
 
     /// The record of which `key` is the key, if it is one of this dataset's.
     #[must_use]
+    #[inline]
     pub fn parse(&self, key: &[u8]) -> Option<u64> {
         let length = match self.form {
             Form::Varied { .. } => self.varied_length(parse_hexadecimal(key.get(..WORD)?)?),
@@ -175,6 +177,7 @@ fn eight_digits(number: u32) -> [u8; EIGHT] {
     (eighths | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
+#[inline]
 fn parse_decimal(key: &[u8]) -> Option<u64> {
     key.iter().try_fold(0u64, |number, &digit| {
         if !digit.is_ascii_digit() {
@@ -194,7 +197,7 @@ fn write_words(first: u64, rest: u64, key: &mut [u8]) {
     }
 }
 
-#[inline(never)]
+#[inline]
 fn write_further_words(first: u64, rest: u64, key: &mut [u8]) {
     let (words, end) = key.as_chunks_mut::<WORD>();
     let mut n = 1;
@@ -250,6 +253,7 @@ fn word_digits(word: u64) -> [u8; WORD] {
 }
 
 /// At most 16 lower-case digits.
+#[inline]
 fn parse_hexadecimal(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, |number, &digit| {
         let value = match digit {

@@ -39,6 +39,7 @@ impl Marks {
     }
 
     /// Marked are the records that are here and are not in `others`.
+    #[inline]
     pub(crate) fn without(&self, others: &Marks) -> Marks {
         let left = self.none_of_these();
         for (at, word) in self.set_words() {
@@ -51,6 +52,7 @@ impl Marks {
     }
 
     /// Marks a record; one beyond the last word is passed over.
+    #[inline]
     pub(crate) fn set(&self, record: u64) {
         let at = record / BITS;
         if at < self.words {
@@ -59,12 +61,14 @@ impl Marks {
     }
 
     /// Whether the record is marked.
+    #[inline]
     pub(crate) fn has(&self, record: u64) -> bool {
         let word = self.word(record / BITS);
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (record % BITS) & 1 == 1)
     }
 
     /// How many are marked.
+    #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.set_words().map(|(_, word)| u64::from(word.count_ones())).sum()
     }
@@ -77,12 +81,14 @@ impl Marks {
     }
 
     /// The word at a place, if anything near it was ever marked.
+    #[inline]
     fn word(&self, at: u64) -> Option<&AtomicU64> {
         let chunk = usize::try_from(at / CHUNK as u64).ok()?;
         self.chunks.get(chunk)?.get()?.get((at % CHUNK as u64) as usize)
     }
 
     /// The word at a place within, made if need be.
+    #[inline]
     fn made(&self, at: u64) -> &AtomicU64 {
         let chunk = &self.chunks[(at / CHUNK as u64) as usize];
         let words = chunk.get_or_init(|| (0..CHUNK).map(|_| AtomicU64::new(0)).collect());
@@ -136,6 +142,7 @@ impl Marked {
     }
 
     /// How many there are.
+    #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

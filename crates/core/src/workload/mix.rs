@@ -99,6 +99,7 @@ impl Mixer {
     }
 }
 
+#[inline]
 fn made(kind: Kind, batch: u64) -> u64 {
     match kind {
         Kind::InsertBatch => batch,
@@ -106,6 +107,7 @@ fn made(kind: Kind, batch: u64) -> u64 {
     }
 }
 
+#[inline]
 fn shuffled(mix: &Mix, batch: u64, seed: u64) -> Sequence {
     let mut kinds = Vec::with_capacity((SHUFFLES * BLOCK) as usize);
     let mut inserted = Vec::with_capacity(kinds.capacity());

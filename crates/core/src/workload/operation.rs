@@ -217,42 +217,49 @@ impl Workload {
 
     /// Writes and parses this dataset's keys.
     #[must_use]
+    #[inline]
     pub fn keys(&self) -> &KeyWriter {
         &self.compiled.keys
     }
 
     /// Fills this group's values.
     #[must_use]
+    #[inline]
     pub fn filler(&self) -> Filler {
         self.compiled.filler
     }
 
     /// Bytes of one field.
     #[must_use]
+    #[inline]
     pub fn value_sizes(&self) -> &Sizes {
         &self.compiled.sizes
     }
 
     /// How many records the operations before `id` insert (of this part, if it is one).
     #[must_use]
+    #[inline]
     pub fn inserts_before(&self, id: u64) -> u64 {
         self.compiled.mixer.inserted_before(self.compiled.own_number(id))
     }
 
     /// The record that the k-th insert makes, from 0; an insert-batch makes `batch` of them.
     #[must_use]
+    #[inline]
     pub fn inserted_record(&self, k: u64) -> u64 {
         self.compiled.inserts.record(k)
     }
 
     /// The k of [`Workload::inserted_record`], if this group (and part) can insert `record`.
     #[must_use]
+    #[inline]
     pub fn inserted_by(&self, record: u64) -> Option<u64> {
         self.compiled.inserts.number_of(record)
     }
 
     /// One past the highest record that the operations before `id` insert; 0 if they insert none.
     #[must_use]
+    #[inline]
     pub fn records_after(&self, id: u64) -> u64 {
         let Part { index, count } = self.compiled.part;
         // Of the ids before `id`, index, index + count … are this part's own.
@@ -266,6 +273,7 @@ impl Workload {
 
 impl Aim {
     /// The record that operation `id` is aimed at, the part's own one of this number.
+    #[inline]
     fn record(&self, id: u64, number: u64) -> Option<u64> {
         match self {
             Aim::Sampled(sampled, seed) => sampled.aim(id, *seed),
@@ -282,6 +290,7 @@ impl Compiled {
     }
 
     /// Records that an operation of this kind may go to when `inserted` have been inserted.
+    #[inline]
     pub(super) fn reach(&self, kind: Kind, inserted: u64) -> Reach {
         let inserted = if self.chooser.follows_inserts() { inserted } else { 0 };
         let part = if kind.read_only() { Part::WHOLE } else { self.part };
@@ -304,6 +313,7 @@ impl Compiled {
 }
 
 /// The bytes of what operations write, if they differ in their kinds and records only.
+#[inline]
 fn plain(plan: &GroupPlan) -> Option<u32> {
     let of_one =
         |&(kind, part): &(Kind, u16)| part == 0 || kind == Kind::Delete || can_be_aimed(kind);
@@ -433,6 +443,7 @@ impl Drawer {
         }
     }
 
+    #[inline]
     fn fill_batch(&mut self, id: u64, operation: &Operation) {
         let compiled = &*self.workload.compiled;
         let inserted = compiled.mixer.inserted_before(compiled.own_number(id));

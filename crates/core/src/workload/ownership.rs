@@ -47,6 +47,7 @@ impl Ownership {
 
     /// The own record of this number: the inverse of [`Ownership::slot`].
     #[must_use]
+    #[inline]
     pub fn record(self, slot: u64) -> u64 {
         if self.is_all() {
             return slot;
@@ -58,11 +59,13 @@ impl Ownership {
 
     /// Slots that the own ones of the records 0..`records` need.
     #[must_use]
+    #[inline]
     pub fn slots(self, records: u64) -> u64 {
         records.div_ceil(u64::from(self.count.max(1)))
     }
 
     /// The own ones of the records 0..`records`, in order.
+    #[inline]
     pub fn own(self, records: u64) -> impl Iterator<Item = u64> {
         let all = (0..self.slots(records)).map(move |slot| self.record(slot));
         all.filter(move |record| *record < records)

@@ -71,6 +71,7 @@ impl Kind {
 
     /// Makes new records.
     #[must_use]
+    #[inline]
     pub fn inserts(self) -> bool {
         matches!(self, Kind::Insert | Kind::InsertBatch)
     }
@@ -84,6 +85,7 @@ impl Kind {
 
     /// Only reads.
     #[must_use]
+    #[inline]
     pub fn read_only(self) -> bool {
         matches!(self, Kind::Get | Kind::GetAbsent | Kind::Scan | Kind::GetBatch)
     }
@@ -250,6 +252,7 @@ pub enum SizeModel {
 impl SizeModel {
     /// No size that it gives is larger.
     #[must_use]
+    #[inline]
     pub fn largest(&self) -> u32 {
         match self {
             SizeModel::Fixed { size } => *size,
@@ -285,6 +288,7 @@ pub struct Mix {
 impl Mix {
     /// It has a kind of which `test` is true.
     #[must_use]
+    #[inline]
     pub fn has(&self, test: impl Fn(Kind) -> bool) -> bool {
         self.parts.iter().any(|(kind, _)| test(*kind))
     }
@@ -328,6 +332,7 @@ pub enum Arrival {
 impl Arrival {
     /// Requests at the rate of `curve`, evenly or, if `poisson`, with gaps at random.
     #[must_use]
+    #[inline]
     pub fn at(curve: Curve, poisson: bool) -> Arrival {
         match (curve, poisson) {
             (Curve::Constant { rate }, false) => Arrival::Constant { rate },
@@ -339,12 +344,14 @@ impl Arrival {
 
     /// Requests have a due time of their own.
     #[must_use]
+    #[inline]
     pub fn is_open(&self) -> bool {
         !matches!(self, Arrival::Closed)
     }
 
     /// Due times come at random.
     #[must_use]
+    #[inline]
     pub fn is_random(&self) -> bool {
         matches!(self, Arrival::Poisson { .. } | Arrival::Curve { poisson: true, .. })
     }

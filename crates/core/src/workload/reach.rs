@@ -14,6 +14,7 @@ impl Inserts {
     /// The records from `first` on that leave (`first` mod `groups`) × parts + part when divided by
     /// `groups` × parts: a class for each group and part, in which each record leaves the part's
     /// index when divided by the number of parts.
+    #[inline]
     pub fn new(first: u64, groups: u64, part: Part) -> Self {
         let step = groups * u64::from(part.count);
         let class = (first % groups) * u64::from(part.count) + u64::from(part.index);
@@ -53,22 +54,26 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Those of 0..`records` that are `part`'s, then `inserted` records.
+    #[inline]
     pub fn new(records: u64, inserted: u64, inserts: Inserts, part: Part) -> Self {
         let before = records.saturating_sub(part.index.into()).div_ceil(part.count.into());
         Reach { before, inserted, inserts, part }
     }
 
     /// Number of slots.
+    #[inline]
     pub fn count(&self) -> u64 {
         self.before.saturating_add(self.inserted)
     }
 
     /// Number of slots of inserted records, the last ones.
+    #[inline]
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
 
     /// The record in a slot, counted around the end; without a slot, the first of the part.
+    #[inline]
     pub fn record(&self, slot: u64) -> u64 {
         let slot = slot.checked_rem(self.count()).unwrap_or(0);
         if slot >= self.before && self.inserted > 0 {
@@ -78,6 +83,7 @@ impl Reach {
     }
 
     /// The slot of a record that [`Reach::record`] gave.
+    #[inline]
     pub fn slot(&self, record: u64) -> u64 {
         let slot = record / u64::from(self.part.count);
         match self.inserts.number_of(record) {

@@ -32,6 +32,7 @@ impl Sampled {
 
     /// The i-th record of the sample, from 0.
     #[must_use]
+    #[inline]
     pub fn record(&self, i: u64) -> u64 {
         (u128::from(i) * u128::from(self.records) / u128::from(self.count.max(1))) as u64
     }

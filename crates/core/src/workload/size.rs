@@ -108,12 +108,14 @@ impl Sizes {
 
     /// No size is below.
     #[must_use]
+    #[inline]
     pub fn smallest(&self) -> u32 {
         self.smallest
     }
 
     /// No size is above.
     #[must_use]
+    #[inline]
     pub fn largest(&self) -> u32 {
         self.largest
     }
@@ -125,12 +127,14 @@ impl Sizes {
     }
 }
 
+#[inline]
 fn in_order(what: &'static str, min: u32, max: u32) -> Result<(), PlanError> {
     if min <= max { Ok(()) } else { Err(PlanError::Order { what, min, max }) }
 }
 
 /// Rounded to a whole size; what lies outside of the bounds is moved to the nearer one, which
 /// keeps the median.
+#[inline]
 fn cut(size: f64, min: u32, max: u32) -> u32 {
     // The conversion saturates.
     (size.round() as u32).clamp(min, max)

@@ -100,6 +100,7 @@ impl Law {
     }
 
     /// Records that were inserted since the phase began are chosen too.
+    #[inline]
     pub(super) fn follows_inserts(&self) -> bool {
         !matches!(self, Law::Hotspot { .. })
     }
@@ -120,6 +121,7 @@ impl Gray {
     }
 
     /// Over all of `items`.
+    #[inline]
     pub(super) fn over(items: u64) -> Self {
         Gray::new(items, zeta(items))
     }
@@ -131,11 +133,13 @@ impl Gray {
     }
 
     /// From 0 to items - 1.
+    #[inline]
     pub(super) fn rank(&self, random: &mut Random) -> u64 {
         self.rank_at(random.next_f64())
     }
 
     /// The rank that the number `u` in [0, 1) stands for; ranks rise with it.
+    #[inline]
     pub(super) fn rank_at(&self, u: f64) -> u64 {
         let weight = u * self.zeta;
         if weight < 1.0 {

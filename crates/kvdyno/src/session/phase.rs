@@ -69,8 +69,7 @@ impl Session<'_> {
             self.exit = self.exit.worse(Exit::Undecided);
             self.status = Status::Failed {
                 message: format!(
-                    "an agent was lost when the load of phase {} was over; the run ends there, and what was \
-                     measured is kept",
+                    "phase {} lost an agent; the run ends there, and what was measured is kept",
                     phase.name
                 ),
             };

@@ -128,6 +128,8 @@ fn an_agent_that_is_lost_while_records_are_read_back_leaves_its_own_unknown() {
     other.wait().expect(0);
 
     let result = scratch.result("r");
+    let failed = result["runs"][0]["status"].to_string();
+    assert!(failed.contains("phase mix:read-back lost an agent; the run ends there"), "{failed}");
     let name = name_of_lost(&result);
     let mix = phase(&result, "mix");
     assert_eq!((&mix["stopped"], &mix["started_operations"]), (&"requests".into(), &300.into()));

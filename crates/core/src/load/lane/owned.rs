@@ -42,6 +42,7 @@ struct Offered {
 
 impl Lane {
     /// The same lane, of the records that are `ownership`'s.
+    #[inline]
     pub fn of_owner(
         mut self,
         ownership: Ownership,
@@ -77,7 +78,7 @@ impl Lane {
 
     /// The next own operation; `None` where no other process owns records, for then there is no id left.
     #[cold]
-    #[inline(never)]
+    #[inline]
     pub(super) fn claim_own(&self, queue: &mut Queue, deadline: Nanos) -> Option<IssuedOperation> {
         let owned = self.owned.as_ref()?;
         if !owned.begun.replace(true) {
@@ -102,6 +103,7 @@ impl Lane {
 
 impl Owned {
     /// Draws the next own operation into place `at` of the queue.
+    #[inline]
     fn draw_next(&self, queue: &mut Queue, at: usize) {
         let next = self.next_own(&mut queue.dues, &mut queue.drawer, Nanos::MAX);
         self.found[at].set(next.map(|(id, due, operation)| {
@@ -112,6 +114,7 @@ impl Owned {
 
     /// Goes on behind the next own operation that is due before `before`; if there is none, to where that
     /// is clear.
+    #[inline]
     fn next_own(
         &self,
         dues: &mut Dues,
@@ -145,6 +148,7 @@ impl Owned {
     }
 
     /// As [`Lane::offered_before`], of open arrivals.
+    #[inline]
     pub fn offered_before(&self, end: Nanos, queue: &Queue) -> u64 {
         let offered = &mut *self.offered.borrow_mut();
         let mut count = 0;
@@ -165,6 +169,7 @@ impl Owned {
     }
 
     /// As [`Lane::unstarted`].
+    #[inline]
     pub fn unstarted(&self, stop: Nanos, queue: &Queue) -> Option<Histogram<u64>> {
         let mut bounds = None;
         let mut note = |due: Nanos| {
@@ -182,6 +187,7 @@ impl Owned {
     }
 
     /// All ids, if none is left; `None` while that is not clear.
+    #[inline]
     pub fn issued(&self, queue: &Queue) -> Option<u64> {
         let none_left = self.begun.get() && self.waiting(queue).next().is_none();
         self.requests.filter(|requests| none_left && queue.dues.peek().0 >= *requests)
@@ -189,6 +195,7 @@ impl Owned {
 }
 
 /// Whether the owner of these records carries an operation out; every owner of one of its records does a batch.
+#[inline]
 pub(in crate::load) fn is_own(
     ownership: Ownership,
     drawer: &mut Drawer,
@@ -205,6 +212,7 @@ pub(in crate::load) fn is_own(
 
 impl Offered {
     /// An operation is given out. If it is due before what was counted it was counted then.
+    #[inline]
     fn give_out(&mut self, due: Nanos) {
         if due >= self.before {
             self.given_out.push_back(due);

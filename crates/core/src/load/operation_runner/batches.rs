@@ -49,6 +49,7 @@ impl<P: RequestClock> OperationRunner<'_, P> {
         ended
     }
 
+    #[inline]
     fn judge_batch(&mut self, issued: &IssuedOperation, ended: &Ended) {
         let mut entries = std::mem::take(&mut self.batch.entries);
         let mut examiner = self.worker.examiner();
@@ -96,6 +97,7 @@ impl<P: RequestClock> OperationRunner<'_, P> {
 
     /// Notes the records of the batch and writes their keys; how many there are. Of a batch whose records have
     /// several owners each sends its part.
+    #[inline]
     fn name_batch(&mut self, issued: &IssuedOperation) -> usize {
         let count = issued.operation.count;
         let entries = &mut self.batch.entries;

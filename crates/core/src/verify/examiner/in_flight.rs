@@ -72,6 +72,7 @@ pub struct ReadTickets {
 
 impl ReadTickets {
     /// How many words there are; none if the read is not to be judged by the ledger.
+    #[inline]
     pub(super) fn count(&self) -> usize {
         if self.first.is_some() { 1 + self.others.len() } else { 0 }
     }

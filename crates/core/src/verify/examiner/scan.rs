@@ -8,6 +8,7 @@ use crate::workload::KeyWriter;
 
 impl Examiner {
     /// Judges the rows of a scan that began at `read.key`.
+    #[inline]
     pub fn judge_scan(&mut self, read: &AnsweredRead<'_>, keys: &KeyWriter, rows: &Rows) {
         if !self.by.check_reads {
             return;
@@ -34,6 +35,7 @@ impl Examiner {
     }
 
     /// Fields that are written apart are of versions of their own.
+    #[inline]
     fn judge_row_of_fields(&mut self, row: &AnsweredRead<'_>, value: &[u8]) {
         let fields = self.by.dataset.fields;
         self.tally.reads += u64::from(fields);
@@ -49,6 +51,7 @@ impl Examiner {
         }
     }
 
+    #[inline]
     fn judge_late(&mut self, row: &AnsweredRead<'_>, field: u16, seen: SeenStamp) {
         if self.is_own(row.record)
             && let Some(ledger) = &self.ledger

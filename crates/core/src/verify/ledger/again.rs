@@ -19,6 +19,7 @@ use crate::verify::judgement::{
 
 /// Pristine or found: no put acknowledged. Present: one was, and no delete begun. Deleted: one was
 /// begun, ever.
+#[inline]
 pub(super) fn begin_write(slot: &AtomicU64, kind: WriteKind) -> u32 {
     loop {
         let word = load(slot);
@@ -32,6 +33,7 @@ pub(super) fn begin_write(slot: &AtomicU64, kind: WriteKind) -> u32 {
     }
 }
 
+#[inline]
 pub(super) fn end_write(slot: &AtomicU64, kind: WriteKind, end: WriteEnd, done: Nanos) {
     if end != WriteEnd::Acknowledged || kind != WriteKind::Put {
         return;
@@ -48,6 +50,7 @@ pub(super) fn end_write(slot: &AtomicU64, kind: WriteKind, end: WriteEnd, done: 
     }
 }
 
+#[inline]
 pub(super) fn judge(
     slot: &AtomicU64,
     then: Word,
@@ -69,6 +72,7 @@ pub(super) fn judge(
 }
 
 /// What the slot must hold once nothing is in flight.
+#[inline]
 pub(super) fn state(word: Word, rules: &Rules) -> SlotState {
     let may_vanish = rules.may_forget || rules.expiry.is_some();
     let presence = match word.base() {
@@ -88,6 +92,7 @@ struct View {
 }
 
 impl Past for View {
+    #[inline]
     fn standing(&self, version: u32) -> VersionStatus {
         if version == 0 || version > self.last.issued() {
             return VersionStatus::NeverSent;
@@ -95,38 +100,47 @@ impl Past for View {
         VersionStatus::Legal(None)
     }
 
+    #[inline]
     fn earlier(&self) -> bool {
         self.existing_data && self.then.base() != Base::Present
     }
 
+    #[inline]
     fn blank(&self) -> bool {
         self.then.base() == Base::Pristine
     }
 
+    #[inline]
     fn deleted(&self) -> bool {
         self.then.base() == Base::Deleted || self.last.base() == Base::Deleted
     }
 
+    #[inline]
     fn put_begun(&self) -> bool {
         self.last.issued() > 0
     }
 
+    #[inline]
     fn buried(&self, _version: u32) -> bool {
         false
     }
 
+    #[inline]
     fn may_have_expired(&self, _expiry: &Expiry, _answered: Nanos) -> bool {
         true
     }
 
+    #[inline]
     fn floor(&self) -> u32 {
         u32::from(self.then.base() == Base::Present)
     }
 
+    #[inline]
     fn acknowledged(&self) -> Option<Tick> {
         (self.then.base() == Base::Present).then(|| self.then.tick())
     }
 
+    #[inline]
     fn issued(&self) -> u32 {
         self.last.issued()
     }

@@ -61,6 +61,7 @@ impl Overwritten {
 
     /// All versions of `slot` below `below` had been replaced at `at`, and now it is written again.
     /// Nothing is kept if there are none.
+    #[inline]
     pub(super) fn note(&self, slot: u64, below: u32, at: Tick, now: Tick) {
         if below == 0 {
             return;
@@ -83,6 +84,7 @@ impl Overwritten {
     /// Whether a read at those times may have found `version` (`None`: any) that an acknowledged
     /// write had replaced; `behind` is at least how long the last acknowledgement was ago, `None`
     /// if that was just before.
+    #[inline]
     pub(super) fn allows(
         &self,
         slot: u64,

@@ -22,6 +22,7 @@ pub struct ReadTicket {
 }
 
 impl ReadTicket {
+    #[inline]
     fn registered(&self) -> Registered {
         Registered { at: self.clock, next: self.word.issued() + 1 }
     }
@@ -41,6 +42,7 @@ impl Ledger {
 
     /// The slot was in the side table just now.
     #[cold]
+    #[inline]
     fn begin_registered(&self, slot: u64) -> ReadTicket {
         let mut shard = self.table.lock(slot);
         let word = load(self.slots.word(slot));
@@ -69,7 +71,8 @@ impl Ledger {
     }
 
     /// The read found something else than what rested there.
-    #[inline(never)]
+    #[cold]
+    #[inline]
     fn end_read_of_other(
         &self,
         slot: u64,
@@ -111,6 +114,7 @@ impl Ledger {
             && replace(self.slots.word(slot), then, then.with_base(Base::Found))
     }
 
+    #[inline]
     fn times(&self, sent: Nanos, answered: Nanos) -> Times {
         Times { sent, answered, staleness: self.staleness.load(Ordering::Relaxed) }
     }
@@ -180,6 +184,7 @@ impl Ledger {
     }
 
     /// What the word becomes by what a read has told.
+    #[inline]
     fn told(&self, found: Found, judgement: Judgement, snapshot: &Snapshot<'_>) -> Word {
         let last = snapshot.last;
         if !last.is_plain() || matches!(judgement, Judgement::Illegal { .. }) {
@@ -202,6 +207,7 @@ impl Ledger {
     }
 
     /// The slot came to the side table after the read was sent; `None`: it has left, try again.
+    #[inline]
     fn end_in_entry(&self, slot: u64, then: Word, read: Read, times: Times) -> Option<Judgement> {
         let mut shard = self.table.lock(slot);
         let last = load(self.slots.word(slot));
@@ -226,6 +232,7 @@ impl Ledger {
     }
 
     /// The read began when the slot was in the side table, and so it still is, unless it was lost.
+    #[inline]
     fn end_registered(
         &self,
         slot: u64,
@@ -254,6 +261,7 @@ impl Ledger {
 
     /// Enters what a legal read has told into the slot's entry. `deletes`: which deletes it may
     /// have found, and whether the entry keeps all of them.
+    #[inline]
     fn observe(
         &self,
         entry: &mut Entry,
@@ -290,6 +298,7 @@ impl Ledger {
     }
 
     #[cold]
+    #[inline]
     fn abandon_registered(&self, slot: u64, ticket: &ReadTicket) {
         let mut shard = self.table.lock(slot);
         if !load(self.slots.word(slot)).is_overlapped() {
@@ -303,6 +312,7 @@ impl Ledger {
 
     /// Judges a row of a scan, which had no ticket: its order only if all that the ledger knows of
     /// the slot was acknowledged at least a tick (1 ms) before `sent`.
+    #[inline]
     pub fn judge_late(&self, slot: u64, read: Read, sent: Nanos) -> Judgement {
         let cell = self.slots.word(slot);
         let last = load(cell);
@@ -335,12 +345,14 @@ impl Ledger {
         }
     }
 
+    #[inline]
     fn snapshot<'a>(&self, then: Word, last: Word, now: Now<'a>) -> Snapshot<'a> {
         let deletes = self.deletes.load(Ordering::SeqCst);
         Snapshot { then, last, now, existing_data: self.rules.existing_data, deletes }
     }
 
     /// Of an unknown slot only this is known: which versions were sent.
+    #[inline]
     fn judge_unknown(&self, read: Read, last: Word) -> Judgement {
         let next = last.issued() + 1;
         match Found::of(read, self.rules.existing_data, last.issued()) {

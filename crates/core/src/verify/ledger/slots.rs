@@ -79,6 +79,7 @@ impl Slots {
         cache::prefetch_line(self.words.as_ptr().wrapping_add(slot as usize).cast());
     }
 
+    #[inline]
     pub(in crate::verify) fn count(&self) -> u64 {
         self.count as u64
     }

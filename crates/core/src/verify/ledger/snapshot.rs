@@ -27,6 +27,7 @@ pub(in crate::verify) struct Snapshot<'a> {
 
 impl Snapshot<'_> {
     /// Exactly one delete can explain that the read found nothing, and it is in flight.
+    #[inline]
     pub(in crate::verify) fn only_delete_in_flight(&self) -> bool {
         let (then, last) = (self.then, self.last);
         let others = self.blank() || then.base() == Base::Deleted && !then.observed();
@@ -40,6 +41,7 @@ impl Snapshot<'_> {
 }
 
 impl Past for Snapshot<'_> {
+    #[inline]
     fn standing(&self, version: u32) -> VersionStatus {
         if version == 0 || version > self.last.issued() {
             return VersionStatus::NeverSent;
@@ -63,16 +65,19 @@ impl Past for Snapshot<'_> {
         VersionStatus::Superseded
     }
 
+    #[inline]
     fn earlier(&self) -> bool {
         let base = self.then.base();
         !self.then.observed()
             && (base == Base::Found || base == Base::Pristine && self.existing_data)
     }
 
+    #[inline]
     fn blank(&self) -> bool {
         !self.then.observed() && self.then.base() == Base::Pristine
     }
 
+    #[inline]
     fn deleted(&self) -> bool {
         if self.then.base() == Base::Deleted && !self.then.observed() {
             return true;
@@ -86,6 +91,7 @@ impl Past for Snapshot<'_> {
         since.unwrap_or(self.deletes)
     }
 
+    #[inline]
     fn put_begun(&self) -> bool {
         match self.now {
             Now::Word(word) => !word.is_plain() || word.put_begun(),
@@ -93,11 +99,13 @@ impl Past for Snapshot<'_> {
         }
     }
 
+    #[inline]
     fn buried(&self, version: u32) -> bool {
         let then = self.then;
         then.base() == Base::Deleted && !then.observed() && version < then.current()
     }
 
+    #[inline]
     fn may_have_expired(&self, expiry: &Expiry, answered: Nanos) -> bool {
         // Existing data has an unknown age; all else was sent at most `slack` before the last
         // acknowledgement, or after it.
@@ -105,15 +113,18 @@ impl Past for Snapshot<'_> {
         self.earlier() || expiry.may_be_gone(sent, answered)
     }
 
+    #[inline]
     fn floor(&self) -> u32 {
         if self.then.observed() { self.then.issued() } else { self.then.current() }
     }
 
+    #[inline]
     fn acknowledged(&self) -> Option<Tick> {
         let acknowledged = matches!(self.then.base(), Base::Present | Base::Deleted);
         (acknowledged && !self.then.observed()).then(|| self.then.tick())
     }
 
+    #[inline]
     fn issued(&self) -> u32 {
         self.last.issued()
     }

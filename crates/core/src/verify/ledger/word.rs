@@ -58,10 +58,12 @@ impl Word {
         Word(counts | u64::from(tick.0) << TICK_AT | base as u64)
     }
 
+    #[inline]
     pub(in crate::verify) fn overlapped(issued: u32) -> Word {
         Word(u64::from(issued) << ISSUED_AT | OVERLAPPED)
     }
 
+    #[inline]
     pub(in crate::verify) fn unknown(issued: u32) -> Word {
         Word(u64::from(issued) << ISSUED_AT | UNKNOWN)
     }
@@ -181,6 +183,7 @@ impl Word {
 
     /// The write in flight surely failed; `None` if the gap has no room for it. Before the first
     /// acknowledged write every ended version has failed, and no gap is needed to tell.
+    #[inline]
     pub(in crate::verify) fn failed(self) -> Option<Word> {
         let idle = self.with_flight(Flight::None);
         match self.base() {
@@ -191,6 +194,7 @@ impl Word {
     }
 
     /// The write in flight was found by a read.
+    #[inline]
     pub(in crate::verify) fn seen(self) -> Word {
         match self.flight() {
             Flight::Put => self.with_flight(Flight::PutObserved),
@@ -227,6 +231,7 @@ impl Word {
     }
 
     /// What this word says of acknowledged writes alone, whatever reads have told.
+    #[inline]
     pub(in crate::verify) fn acknowledged_only(self) -> Word {
         let word = match self.flight() {
             Flight::PutObserved => self.with_flight(Flight::Put),
@@ -238,21 +243,25 @@ impl Word {
 
     /// Versions from here on may be deletes that had not ended when this word was read: a put that
     /// was in flight is none, whatever has become of it.
+    #[inline]
     pub(in crate::verify) fn deletes_from(self) -> u32 {
         self.open() + u32::from(self.flight_kind() == Some(WriteKind::Put))
     }
 
     /// The word still remembers that `version` surely failed.
+    #[inline]
     pub(in crate::verify) fn remembers_failed(self, version: u32) -> bool {
         version > self.current() && version < self.open()
     }
 
+    #[inline]
     pub(in crate::verify) fn put_begun(self) -> bool {
         self.base() == Base::Present || self.flight_kind() == Some(WriteKind::Put)
     }
 
     /// A delete of version `from` or later has begun and not failed, as far as this word tells;
     /// `None` if it no longer tells.
+    #[inline]
     pub(in crate::verify) fn delete_since(self, from: u32) -> Option<bool> {
         if self.flight_kind() == Some(WriteKind::Delete) {
             return Some(true);
@@ -266,6 +275,7 @@ impl Word {
 }
 
 /// What must be in a slot once nothing is in flight.
+#[inline]
 pub(in crate::verify) fn state(word: Word, rules: &Rules) -> SlotState {
     let next = word.issued() + 1;
     if !word.is_plain() {

@@ -30,17 +30,20 @@ struct Entries {
 }
 
 impl Table {
+    #[inline]
     pub(in crate::verify) fn new(capacity: usize) -> Table {
         let shards = std::iter::repeat_with(Padded::default).take(SHARDS).collect();
         Table { shards, held: AtomicUsize::new(0), capacity }
     }
 
     /// Entries now.
+    #[inline]
     pub(in crate::verify) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
     /// Locks the shard of `slot`. While it is held, a word that says *overlapped* stays.
+    #[inline]
     pub(in crate::verify) fn lock(&self, slot: u64) -> Shard<'_> {
         // Fibonacci hashing: neighbouring slots go to different shards.
         let place = slot.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SHARDS.ilog2());
@@ -57,11 +60,13 @@ pub(in crate::verify) struct Shard<'a> {
 
 impl Shard<'_> {
     /// The entry of `slot`.
+    #[inline]
     pub(in crate::verify) fn get(&mut self, slot: u64) -> Option<&mut Entry> {
         self.entries.by_slot.get_mut(&slot)
     }
 
     /// An empty entry for `slot`, which has none; `None` if the table is full.
+    #[inline]
     pub(in crate::verify) fn open(&mut self, slot: u64) -> Option<&mut Entry> {
         let more = |held| (held < self.table.capacity).then_some(held + 1);
         let held = &self.table.held;
@@ -77,6 +82,7 @@ impl Shard<'_> {
     }
 
     /// Gives the entry of `slot` back.
+    #[inline]
     pub(in crate::verify) fn close(&mut self, slot: u64) {
         if let Some(entry) = self.entries.by_slot.remove(&slot) {
             self.table.held.fetch_sub(1, Ordering::Relaxed);

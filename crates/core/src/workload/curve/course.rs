@@ -75,6 +75,7 @@ impl Course {
 
     /// Requests a second at this time.
     #[must_use]
+    #[inline]
     pub fn rate_at(&self, time: f64) -> f64 {
         match &self.0 {
             Form::Constant(rate) => *rate,
@@ -89,6 +90,7 @@ impl Course {
 
     /// Requests due by this time, with fractions: the integral of the rate.
     #[must_use]
+    #[inline]
     pub fn due_by(&self, time: f64) -> f64 {
         match &self.0 {
             Form::Constant(rate) => rate * time,
@@ -126,6 +128,7 @@ impl Course {
 
 impl Piece {
     /// How long after its begin so many more are due.
+    #[inline]
     fn after(&self, n: f64) -> f64 {
         if n <= 0.0 {
             return 0.0;
@@ -138,6 +141,7 @@ impl Piece {
 
 /// The last piece of those at the begin that are `early`. Where one that nothing is asked for in ends as the
 /// next begins, the next is meant.
+#[inline]
 fn place(pieces: &[Piece], early: impl Fn(&Piece) -> bool) -> &Piece {
     &pieces[pieces.partition_point(early).saturating_sub(1)]
 }
@@ -160,11 +164,13 @@ fn pieces(corners: &[(f64, f64)], turn: Option<Turn>) -> Form {
 }
 
 /// Requests due by `time`.
+#[inline]
 fn sine_due(middle: f64, swing: f64, period: f64, time: f64) -> f64 {
     middle * time - swing * period / TAU * (TAU * time / period).sin()
 }
 
 /// When so many are due. Newton's steps, halved where they would leave the bounds.
+#[inline]
 fn sine_at(middle: f64, swing: f64, period: f64, n: f64) -> f64 {
     let turns = (n / (middle * period)).floor();
     let rest = n - turns * middle * period;
