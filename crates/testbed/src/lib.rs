@@ -63,6 +63,7 @@ mod infinispan;
 mod java;
 mod journal;
 mod kind;
+mod log_end;
 mod memcached;
 mod model;
 mod mongodb;

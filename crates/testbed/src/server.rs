@@ -2,8 +2,8 @@
 //! dies; it can be killed, stopped, paused and started again on the same address and data.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::TestbedError;
 use crate::http;
+use crate::log_end;
 use crate::network::{self, Namespace};
 use crate::pin::Processors;
 use crate::process;
@@ -24,9 +25,6 @@ pub(crate) const POLL: Duration = Duration::from_millis(10);
 
 /// Time in which a paused process comes to a stop.
 const STANDS_STILL_WITHIN: Duration = Duration::from_secs(5);
-
-/// Bytes of the server's log that an error shows.
-const LOG_TAIL: u64 = 600;
 
 /// Time that a server has to stop in good order.
 const STOP_WITHIN: Duration = Duration::from_secs(60);
@@ -226,7 +224,7 @@ impl Server {
     pub fn serves(&mut self) -> Result<bool, TestbedError> {
         let status = self.child.try_wait().map_err(TestbedError::system("watch", &self.name))?;
         if let Some(status) = status {
-            let log = self.log_tail();
+            let log = log_end::of(&self.log());
             return Err(TestbedError::Ended { node: self.name.clone(), status, log });
         }
         let log = fs::read(self.log()).unwrap_or_default();
@@ -244,7 +242,7 @@ impl Server {
     /// The error for what this server should be by now and is not.
     #[must_use]
     pub fn not_ready(&self, waited: Duration, awaited: &str) -> TestbedError {
-        let (node, log) = (self.name.clone(), self.log_tail());
+        let (node, log) = (self.name.clone(), log_end::of(&self.log()));
         TestbedError::NotReady { node, waited, awaited: awaited.to_owned(), log }
     }
 
@@ -410,19 +408,6 @@ impl Server {
             false => Err(io::ErrorKind::NotFound.into()),
         };
         sent.map_err(TestbedError::system(action, &self.name))
-    }
-
-    /// The end of the log, in one line.
-    fn log_tail(&self) -> String {
-        let read = || -> io::Result<String> {
-            let mut file = File::open(self.log())?;
-            let length = file.metadata()?.len();
-            file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
-            Ok(String::from_utf8_lossy(&bytes).lines().collect::<Vec<_>>().join(" | "))
-        };
-        read().unwrap_or_else(|error| format!("(no log: {error})"))
     }
 }
 

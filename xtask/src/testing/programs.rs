@@ -15,7 +15,7 @@ const ABOUT_DRIVERS: [&str; 3] = ["documented::", "inputs::", "options::lists_an
 
 /// Tests that take too long for the first stage, by program and begin of name: two thirds of all its time were
 /// theirs.
-const LONG: [(&str, &str); 15] = [
+const LONG: [(&str, &str); 21] = [
     ("test cli", "advice::"),
     ("test cli", "capacity::"),
     ("test cli", "comparing::"),
@@ -26,7 +26,13 @@ const LONG: [(&str, &str); 15] = [
     ("test cli", "lengths::"),
     ("test cli", "stalls::"),
     ("test verdicts_correct", "ten_million"),
+    ("lib kvdyno_core", "load::lane::owned::tests::owners_together"),
+    ("lib kvdyno_core", "measure::collector::tests::batches_that_went"),
+    ("lib kvdyno_core", "suite::tests::hostile::mutated"),
+    ("lib kvdyno_report", "board::steps::"),
+    ("lib kvdyno_report", "board::tests::a_thousand"),
     ("lib kvdyno_report", "compare::simulation::"),
+    ("lib kvdyno_report", "timeline::growing::tests::a_day"),
     ("test ledger_reference", ""),
     ("test ledger_stress", ""),
     ("test allocations", ""),

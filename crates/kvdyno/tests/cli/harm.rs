@@ -152,13 +152,13 @@ fn nothing_is_left_of_faults_when_the_keeper_is_killed() {
     nothing_is_left(&place, &servers, keeper);
 }
 
-/// Disks are made, mounted, cut off and mounted again: whichever of it is under way, nothing stays. Every second pair
-/// has devices of kvdyno's own below.
+/// Disks are made, mounted, cut off and mounted again: whichever of it is under way, nothing stays, whether kvdyno is
+/// killed, its keeper, or all of it. Every second time there are devices of kvdyno's own below.
 #[test]
-fn nothing_is_left_of_disks_whenever_all_of_it_is_killed() {
-    for moment in 0..8 {
+fn nothing_is_left_of_disks_whenever_any_of_it_is_killed() {
+    for moment in 0..12 {
         let place = Place::new();
-        let lose = if moment % 4 < 2 { "unwritten" } else { "some" };
+        let lose = if moment % 2 == 0 { "unwritten" } else { "some" };
         let cuts = Suite::of(100).set("clients", 2).load().phase("mix", "get = 50, update = 50");
         let cuts =
             cuts.set("rate", "100/s").set("duration", "600s").fault("power").set("node", "all");
@@ -170,15 +170,23 @@ fn nothing_is_left_of_disks_whenever_all_of_it_is_killed() {
         );
         running.until("a disk", || !images_of(&place).is_empty());
         // From the first disk on to well into the cuts.
-        std::thread::sleep(Duration::from_millis(moment * 450));
+        std::thread::sleep(Duration::from_millis(moment * 300));
         let images = images_of(&place);
         let of_it: Vec<u32> = processes_of(&place).iter().map(|pid| pid.parse().unwrap()).collect();
-        if moment % 2 == 0 {
-            running.signal(libc::SIGKILL);
-        } else {
+        match moment % 3 {
+            0 => running.signal(libc::SIGKILL),
+            1 => {
+                let keeper = of_it.iter().find(|pid| parent_if_there(**pid) == Some(running.id()));
+                kill9(*keeper.expect("a keeper"));
+                // It may have found out already that nobody serves any more.
+                if running.is_running() {
+                    running.signal(libc::SIGINT);
+                }
+                running.wait();
+            }
             // Each may be gone already, with one before it.
             // SAFETY: kill has no memory effects; the numbers were those of processes of this test just now.
-            of_it.iter().for_each(|pid| _ = unsafe { libc::kill(*pid as i32, libc::SIGKILL) });
+            _ => of_it.iter().for_each(|pid| _ = unsafe { libc::kill(*pid as i32, libc::SIGKILL) }),
         }
         eventually("all processes end", || processes_of(&place).is_empty());
         eventually("all loop devices are free", || {
@@ -188,6 +196,11 @@ fn nothing_is_left_of_disks_whenever_all_of_it_is_killed() {
         told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
         assert!(place.folders().is_empty());
     }
+}
+
+/// Processes come and go while one looks.
+fn parent_if_there(pid: u32) -> Option<u32> {
+    field(pid, "PPid:").and_then(|pid| pid.parse().ok())
 }
 
 /// Whether no loop device has one of these below it.

@@ -1,0 +1,72 @@
+//! What the end of a server's log tells of why it does not serve: one line for an error's message. Where a program in Java
+//! or Erlang died, hundreds of lines say how it came there; they are left out, so that those that say why are seen.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+/// Bytes that an error shows.
+const SHOWN: usize = 600;
+/// Bytes of the log that are read for them.
+const READ: u64 = 32 << 10;
+
+/// The last lines of a log that say something, one after the other.
+pub fn of(log: &Path) -> String {
+    let read = || -> io::Result<String> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(told(&String::from_utf8_lossy(&bytes)))
+    };
+    read().unwrap_or_else(|error| format!("(no log: {error})"))
+}
+
+fn told(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !is_frame(line)).collect();
+    let whole = lines.join(" | ");
+    let from = whole.len().saturating_sub(SHOWN);
+    let from = (from..whole.len()).find(|at| whole.is_char_boundary(*at)).unwrap_or(whole.len());
+    whole[from..].to_owned()
+}
+
+/// A line that tells how a program came to its end: `at java.lang.Thread.run(Thread.java:840)`, `... 12 common frames
+/// omitted`.
+fn is_frame(line: &str) -> bool {
+    let line = line.trim_start();
+    let place = line.strip_prefix("at ").is_some_and(|place| place.ends_with(')'));
+    place || (line.starts_with("... ") && (line.ends_with(" more") || line.ends_with(" omitted")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_server_ended_is_told_and_not_how_it_came_there() {
+        let mut log = "INFO starting\nERROR Exiting due to error while processing commit log during initialization.\n\
+                       org.apache.cassandra.CommitLogReadException: Mutation checksum failure at 8388 in CommitLog-8.log\n"
+            .to_owned();
+        for at in 0..40 {
+            log +=
+                &format!("\tat org.apache.cassandra.db.commitlog.Reader.read(Reader.java:{at})\n");
+        }
+        log += "\t... 3 common frames omitted\nCaused by: java.io.IOException: zeros\n\tat a.B.c(B.java)\n\t... 12 more\n";
+        let told = told(&log);
+        assert!(
+            told.contains(
+                "Mutation checksum failure at 8388 in CommitLog-8.log | Caused by: java.io"
+            ),
+            "{told}"
+        );
+        assert!(!told.contains("Reader.java") && told.ends_with("zeros"), "{told}");
+    }
+
+    #[test]
+    fn a_long_log_is_cut_at_a_letter_and_a_missing_one_said() {
+        let told = told(&"é".repeat(2_000));
+        assert!(told.len() <= SHOWN && told.len() > SHOWN - 4 && told.starts_with('é'));
+        assert!(of(Path::new("no-such-folder/log")).starts_with("(no log: "));
+    }
+}
