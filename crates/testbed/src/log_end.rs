@@ -1,5 +1,5 @@
 //! What the end of a server's log tells of why it does not serve: one line for an error's message. Where a program in Java
-//! or Erlang died, hundreds of lines say how it came there; they are left out, so that those that say why are seen.
+//! died, hundreds of lines say how it came there; they are left out, so that those that say why are seen.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};

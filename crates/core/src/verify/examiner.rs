@@ -3,6 +3,7 @@
 
 mod in_flight;
 mod scan;
+mod sight;
 mod wrong;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::store::{FieldSpan, OperationId, Reading};
 use crate::workload::{Dataset, Marks, Ownership, Part};
 use in_flight::WriteSlot;
 pub use in_flight::{ReadTickets, WriteSlots};
+use sight::Sight;
 
 /// What examiners of a phase go by.
 #[derive(Clone)]
@@ -580,22 +582,6 @@ impl Examiner {
         if self.anomalies.len() < ANOMALIES_KEPT {
             self.anomalies.push(anomaly);
         }
-    }
-}
-
-/// What a read showed of one word of the ledger.
-#[derive(Clone, Copy, Debug)]
-enum Sight {
-    Absent,
-    Value(SeenStamp),
-    /// Its stamp is wrong; noted already.
-    Unreadable,
-}
-
-impl Sight {
-    #[inline]
-    fn of(seen: Option<SeenStamp>) -> Sight {
-        seen.map_or(Sight::Unreadable, Sight::Value)
     }
 }
 

@@ -1,0 +1,19 @@
+//! What a read showed, as the ledger is asked about it.
+
+use crate::verify::stamp::SeenStamp;
+
+/// What a read showed of one word of the ledger.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sight {
+    Absent,
+    Value(SeenStamp),
+    /// Its stamp is wrong; noted already.
+    Unreadable,
+}
+
+impl Sight {
+    #[inline]
+    pub(super) fn of(seen: Option<SeenStamp>) -> Sight {
+        seen.map_or(Sight::Unreadable, Sight::Value)
+    }
+}
