@@ -228,8 +228,11 @@ mod tests {
             let file = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap_or_default();
             let (module, test) = test.rsplit_once("::").unwrap_or(("", test));
             let module = module.replace("::", "/");
-            let files = [format!("{name}/{module}.rs"), format!("{name}.rs")];
-            let text: String = files.iter().map(|path| file(path)).collect();
+            // Tests inside the file that they are of have no file of their own.
+            let inside = module.strip_suffix("/tests").unwrap_or(&module);
+            let files = [&module, inside].map(|module| format!("{name}/{module}.rs"));
+            let files = files.into_iter().chain([format!("{name}.rs")]);
+            let text: String = files.map(|path| file(&path)).collect();
             assert!(text.contains(&format!("fn {test}")), "{folder:?} {name} {module} {test}");
         };
         for about in ABOUT_DRIVERS {
@@ -238,6 +241,7 @@ mod tests {
         for (program, test) in LONG.into_iter().chain(MEASURING) {
             match program {
                 "lib kvdyno_report" => exists("crates/report/src", ".", test),
+                "lib kvdyno_core" => exists("crates/core/src", ".", test),
                 "test cli" | "test verdicts_correct" => {
                     exists("crates/kvdyno/tests", &program["test ".len()..], test);
                 }
