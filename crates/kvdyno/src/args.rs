@@ -10,6 +10,7 @@ use kvdyno_core::load::Pacing;
 use kvdyno_core::verdict::Condition;
 use kvdyno_core::workload::CurveText;
 
+use crate::fleet::ReadsFrom;
 use crate::quantity::{curve, hinted};
 use crate::testbed::TestbedArguments;
 
@@ -84,15 +85,6 @@ pub struct SimulatedAgentsArguments {
     /// How many.
     #[arg(long)]
     pub count: u32,
-}
-
-/// Which records agents read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReadsFrom {
-    /// Each its own: all draw the same operations, and every read is judged in full.
-    Own,
-    /// Any: each draws its own operations alone, as --part does; of another's record only the stamp is judged.
-    Anywhere,
 }
 
 /// `kvdyno suites`.
@@ -336,9 +328,9 @@ pub struct ExecutionArguments {
     /// Where agents join; the line to start one is printed.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub listen: Option<String>,
-    /// Which records agents read.
-    #[arg(long, value_name = "WHERE", value_enum, requires = "agents", default_value = "own")]
-    pub reads: ReadsFrom,
+    /// Which records agents read [default: own, and anywhere with more than 16 agents].
+    #[arg(long, value_name = "WHERE", value_enum, requires = "agents")]
+    pub reads: Option<ReadsFrom>,
     /// Where rank 0 of --agents auto is, if the engine does not tell.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub conductor: Option<String>,

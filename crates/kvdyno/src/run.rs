@@ -13,13 +13,13 @@ use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
 
 use crate::args::{
-    Arguments, Command, ConsoleArgument, ExecutionArguments, MetricsArguments, ReadsFrom,
-    RerunArguments, RunArguments,
+    Arguments, Command, ConsoleArgument, ExecutionArguments, MetricsArguments, RerunArguments,
+    RunArguments,
 };
 use crate::console::Console;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
-use crate::fleet::{AgentsAsked, Fleets, agent_of_engine, conductor_to_join, refuse};
+use crate::fleet::{AgentsAsked, Fleets, ReadsFrom, agent_of_engine, conductor_to_join, refuse};
 use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::metrics::Metering;
@@ -217,6 +217,28 @@ fn part(text: Option<&str>) -> Result<Part, Failure> {
     }
 }
 
+/// The plan as agents carry it, and which records they read.
+fn divided(
+    plan: &Plan,
+    agents: Option<&AgentsAsked>,
+    asked: Option<ReadsFrom>,
+) -> (Plan, ReadsFrom) {
+    let mut divided = plan.clone();
+    let Some(agents) = agents else { return (divided, ReadsFrom::Own) };
+    let count = agents.count();
+    let reads = ReadsFrom::suiting(asked, count);
+    if reads == ReadsFrom::Anywhere {
+        divided.divide_into(count);
+        if asked.is_none() {
+            warn_user!(
+                "kvdyno: {count} agents read anywhere, for to draw what all others carry out would take more than a \
+                 tenth of each; with --reads own every read is judged in full"
+            );
+        }
+    }
+    (divided, reads)
+}
+
 fn carry_out(
     plan: &Plan,
     targets: Vec<Target>,
@@ -231,12 +253,9 @@ fn carry_out(
         warn_user!("kvdyno: not to be seen in {line}");
     }
     let agents = AgentsAsked::read(arguments)?;
-    let mut divided = plan.clone();
-    if let Some(asked) = agents.as_ref().filter(|_| arguments.reads == ReadsFrom::Anywhere) {
-        divided.divide_into(asked.count());
-    }
-    let plan = &divided;
-    agents.as_ref().map_or(Ok(()), |asked| refuse(asked, arguments.reads, plan))?;
+    let (plan, reads) = &divided(plan, agents.as_ref(), arguments.reads);
+    let reads = *reads;
+    agents.as_ref().map_or(Ok(()), |asked| refuse(asked, reads, plan))?;
     if arguments.dry_run {
         return show(plan, &targets);
     }
@@ -244,7 +263,7 @@ fn carry_out(
     let checked: Vec<Checked> =
         targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
-    let gather = |asked| Fleets::gather(asked, arguments.reads, &interrupt);
+    let gather = |asked| Fleets::gather(asked, reads, &interrupt);
     let fleets = agents.map(gather).transpose()?;
     let mut options = RunOptions {
         fleets,

@@ -79,7 +79,7 @@ fn conduct(out: &Path, agents: u32, options: &Options) -> Result<Conducted, Step
     command.env("KVDYNO_TOKEN", TOKEN).stderr(Stdio::null());
     command.args(["--testbed", REDIS, "--records", "1000", "--mix", "get=50,update=50"]);
     command.args(["--clients", "1000", "--duration", &seconds, "--set", "read-back=false"]);
-    command.args(["--agents", &agents.to_string(), "--listen", &address]);
+    command.args(["--agents", &agents.to_string(), "--reads", "own", "--listen", &address]);
     let result = kvdyno::result(out, &mut command)?;
     let ran = kvdyno::measured(&result);
     let (Some(ran), Some(clocks)) = (ran, worst_clock(&result)) else {

@@ -10,10 +10,11 @@ use kvdyno_testbed::{LoadMachine, is_file, load_machines};
 use super::engines::{Engine, EngineRole, role};
 use super::gathering::Fleet;
 use super::local;
+use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
 use super::token::Token;
 use super::{PATIENCE, described};
-use crate::args::{ExecutionArguments, ReadsFrom};
+use crate::args::ExecutionArguments;
 use crate::exit::Failure;
 
 /// Most agents of a run.

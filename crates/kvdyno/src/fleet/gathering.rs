@@ -21,9 +21,9 @@ use super::identity::who_am_i;
 use super::latest_use::LatestUse;
 use super::member::Member;
 use super::messages::{AgentOrder, FORMAT, Hello, Told};
+use super::reads::ReadsFrom;
 use super::token::{TOKEN_VARIABLE, Token};
 use super::wire::{Sending, accept, carry};
-use crate::args::ReadsFrom;
 use crate::exit::Failure;
 
 /// Between two looks whether the user still wants to wait.

@@ -15,6 +15,7 @@ mod machine_use;
 mod member;
 mod messages;
 mod phase;
+mod reads;
 mod share;
 #[cfg(feature = "simulated-agents")]
 mod simulated;
@@ -31,6 +32,7 @@ pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse};
 pub use identity::hash;
 pub use latest_use::LatestUse;
 pub use messages::Opening;
+pub use reads::ReadsFrom;
 pub use share::Division;
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;

@@ -16,11 +16,11 @@ use kvdyno_report::result::AgentResult;
 use super::gathering::{AgentNews, Fleet};
 use super::member::{Member, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
+use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
 use super::unlike::{Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};
-use crate::args::ReadsFrom;
 use crate::exit::Failure;
 
 /// How long agents may take to connect to a store, or to get their workers ready.

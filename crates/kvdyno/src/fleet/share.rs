@@ -3,7 +3,7 @@
 
 use kvdyno_core::workload::{GroupPlan, Ownership, Part, PhasePlan};
 
-use crate::args::ReadsFrom;
+use super::reads::ReadsFrom;
 
 /// Which of several agents one is, and how they divide the load.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use super::Session;
 use crate::account::{Ownerless, Unclear};
-use crate::args::ReadsFrom;
 use crate::existing::Existing;
 use crate::exit::Failure;
-use crate::fleet::{Division, FleetInUse, Fleets, Opening, hash};
+use crate::fleet::{Division, FleetInUse, Fleets, Opening, ReadsFrom, hash};
 use crate::run_options::RunOptions;
 
 /// Gets the agents ready for the store of this URL.

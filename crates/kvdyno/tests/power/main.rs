@@ -330,7 +330,8 @@ fn a_store_that_syncs_each_write_is_not_accused_and_its_promise_is_shown() {
         let writes = &outcome.phase("cut")["writes"];
         assert_eq!((number_at(writes, "lost"), &writes["exact"]), (0, &Value::from(!overwrites)));
         let own = number_at(&writes["inserts"], "acknowledged");
-        assert!(own > 300 && number_at(&writes["inserts"], "lost") == 0, "{writes}");
+        // How many depends on how fast the machine brings the node back.
+        assert!(own > 100 && number_at(&writes["inserts"], "lost") == 0, "{writes}");
         let of = if overwrites { own } else { number_at(writes, "acknowledged") };
         let shown =
             format!(" cuts of power, 0 of {} acknowledged writes lost; at most", grouped(of));

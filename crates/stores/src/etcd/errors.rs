@@ -92,6 +92,12 @@ pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
         .losing_connection()
 }
 
+/// None of these members answered in the time allowed. Nothing of a load was sent yet.
+pub(super) fn unanswered(endpoints: &[String], timeout: Duration) -> RequestError {
+    let message = format!("no answer from {} within {timeout:?}", endpoints.join(", "));
+    uncertain(ErrorClass::Timeout, message, Effect::Read).losing_connection()
+}
+
 /// The server answered another question than was asked.
 pub(super) fn wrong_answer(effect: Effect) -> RequestError {
     uncertain(ErrorClass::Protocol, "an answer of the wrong kind".to_owned(), effect)

@@ -40,10 +40,9 @@ pub(super) async fn ask_all(line: &Line, options: &EtcdOptions) -> Answer<Profil
             let _ = client.lease_revoke(lease.id()).await;
         }
     };
-    let timeout = options.timeout;
-    tokio::time::timeout(timeout, questions)
+    tokio::time::timeout(options.timeout, questions)
         .await
-        .map_err(|_| errors::timed_out(timeout, Effect::Read))?;
+        .map_err(|_| errors::unanswered(&options.endpoints, options.timeout))?;
     Ok(profile(facts, options))
 }
 
@@ -51,7 +50,7 @@ pub(super) async fn ask_all(line: &Line, options: &EtcdOptions) -> Answer<Profil
 pub(super) async fn members(line: &Line, options: &EtcdOptions) -> Answer<Vec<(String, String)>> {
     let mut client = line.whole_client().await?;
     let asked = tokio::time::timeout(options.timeout, client.member_list()).await;
-    let told = asked.map_err(|_| errors::timed_out(options.timeout, Effect::Read))?;
+    let told = asked.map_err(|_| errors::unanswered(&options.endpoints, options.timeout))?;
     let told = told.map_err(|error| errors::request_error(&error, Effect::Read))?;
     let named = told.members().iter().filter_map(|member| {
         let endpoint = member.client_urls().first()?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use kvdyno_core::store::{Certainty, ErrorClass, RequestError};
 use mongodb::bson::Document;
 use mongodb::error::{Error, ErrorKind, WriteFailure};
+use mongodb::options::ServerAddress;
 
 use crate::wire::Effect;
 
@@ -135,6 +136,13 @@ pub(super) fn is_duplicate(error: &Error) -> bool {
 pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
     uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
         .losing_connection()
+}
+
+/// None of these servers answered in the time allowed. Nothing of a load was sent yet.
+pub(super) fn unanswered(servers: &[ServerAddress], timeout: Duration) -> RequestError {
+    let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
+    let message = format!("no answer from {} within {timeout:?}", servers.join(", "));
+    uncertain(ErrorClass::Timeout, message, Effect::Read).losing_connection()
 }
 
 /// No server could be reached; nothing of any request was sent.

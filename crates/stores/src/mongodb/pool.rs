@@ -12,7 +12,6 @@ use mongodb::options::{ReadPreference, SelectionCriteria};
 use mongodb::{Client, Collection, Database};
 
 use super::{MongoOptions, errors};
-use crate::wire::Effect;
 
 /// The driver's client on one thread.
 pub(super) struct Pool {
@@ -59,7 +58,7 @@ impl Pool {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return Err(errors::while_opening(&error)),
                 Err(_) => {
-                    let error = errors::timed_out(options.timeout, Effect::Read);
+                    let error = errors::unanswered(&options.driver.hosts, options.timeout);
                     return Err(errors::of_opening(error));
                 }
             }

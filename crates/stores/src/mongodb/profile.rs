@@ -10,7 +10,6 @@ use mongodb::options::{Acknowledgment, ReadConcernLevel, WriteConcern};
 use super::pool::Pool;
 use super::{MongoOptions, errors};
 use crate::lives::{Life, Told};
-use crate::wire::Effect;
 
 /// What the deployment is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +91,7 @@ pub(super) async fn ask_all(pool: &Pool, options: &MongoOptions) -> Answer<Profi
     };
     let facts = tokio::time::timeout(options.timeout, questions)
         .await
-        .map_err(|_| errors::timed_out(options.timeout, Effect::Read))?;
+        .map_err(|_| errors::unanswered(&options.driver.hosts, options.timeout))?;
     Ok(profile(facts, options))
 }
 
