@@ -231,8 +231,8 @@ fn divided(
         divided.divide_into(count);
         if asked.is_none() {
             warn_user!(
-                "kvdyno: {count} agents read anywhere, for to draw what all others carry out would take more than a \
-                 tenth of each; with --reads own every read is judged in full"
+                "kvdyno: {count} agents read anywhere, as more than {} do; with --reads own every read is judged in full",
+                ReadsFrom::OWN_UP_TO
             );
         }
     }

@@ -7,6 +7,9 @@ use toml::{Table, Value};
 
 use super::{Breach, breach};
 
+/// How much something is optimised.
+const LEVEL: &str = "opt-level";
+
 /// Packages that a profile of a workspace's manifest optimises otherwise than it says of all, without saying so itself.
 pub(super) fn in_manifest(file: &Path, text: &str) -> Vec<Breach> {
     let manifest: Table = match text.parse() {
@@ -37,8 +40,6 @@ pub(super) fn in_manifest(file: &Path, text: &str) -> Vec<Breach> {
     }
     breaches
 }
-
-const LEVEL: &str = "opt-level";
 
 /// What a profile says of single packages.
 fn packages(profile: &Value) -> Table {

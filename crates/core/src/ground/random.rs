@@ -36,7 +36,6 @@ pub fn unmix64(x: u64) -> u64 {
 
 /// The inverse of an odd number modulo 2^64 by Newton's iteration, which doubles the number of
 /// right bits each time (3, 6, 12, 24, 48, 96).
-#[inline]
 const fn odd_inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut round = 0;
@@ -117,7 +116,6 @@ pub struct Permutation {
 impl Permutation {
     /// The shuffle of 0..n that belongs to `seed`.
     #[must_use]
-    #[inline]
     pub fn new(n: u64, seed: u64) -> Self {
         let bits = (64 - n.saturating_sub(1).leading_zeros()).max(LEAST_BITS);
         let left_bits = bits / 2;
@@ -135,7 +133,6 @@ impl Permutation {
 
     /// How many numbers it shuffles.
     #[must_use]
-    #[inline]
     pub fn count(&self) -> u64 {
         self.n
     }

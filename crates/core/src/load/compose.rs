@@ -107,7 +107,7 @@ impl Composer {
         starts.push((self.used as u32, self.spans));
     }
 
-    /// Adds a field to the value that begins at `base`. One piece of code for both of its callers.
+    /// Adds a field to the value that begins at `base`.
     #[inline]
     fn compose_field(
         &mut self,

@@ -38,7 +38,6 @@ impl<'a, T: Transport> ConnectionTasks<'a, T> {
 
     /// Reads what has come for the clients, unless they have answers to look at: those came when they were read,
     /// not later.
-    #[inline]
     pub fn receive(&mut self, context: &mut Context<'_>) {
         if !std::mem::take(&mut self.answered) {
             self.transport.poll(context);
@@ -46,7 +45,6 @@ impl<'a, T: Transport> ConnectionTasks<'a, T> {
     }
 
     /// Lets every client go on as far as it can.
-    #[inline]
     pub fn poll_clients(&mut self, context: &mut Context<'_>) {
         for number in 0..self.clients.len() {
             self.expect(number + 1);
@@ -62,14 +60,12 @@ impl<'a, T: Transport> ConnectionTasks<'a, T> {
 
     /// Sends what the clients have asked for; `true` if an answer is there already, so that the clients are to be
     /// polled again.
-    #[inline]
     pub fn send(&mut self, context: &mut Context<'_>) -> bool {
         self.answered = self.left > 0 && self.transport.poll(context);
         self.answered
     }
 
     /// Every client has ended.
-    #[inline]
     pub fn is_over(&self) -> bool {
         self.left == 0
     }
@@ -78,7 +74,6 @@ impl<'a, T: Transport> ConnectionTasks<'a, T> {
 impl<T: Transport + Unpin> Future for ConnectionTasks<'_, T> {
     type Output = ();
 
-    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // What woke this task is most often an answer: clients that wait for one need not be asked first.
         self.receive(context);

@@ -71,7 +71,6 @@ pub(super) struct ThreadPace<D: Fn() -> Nanos> {
 }
 
 impl<D: Fn() -> Nanos> Pace for ThreadPace<D> {
-    #[inline]
     async fn until(&self, due: Nanos) -> bool {
         loop {
             let now = now();
@@ -90,7 +89,6 @@ impl<D: Fn() -> Nanos> Pace for ThreadPace<D> {
         }
     }
 
-    #[inline]
     async fn rest(&self, wait: Duration) {
         let end = now() + wait.as_nanos() as Nanos;
         while let Some(left) = end.checked_sub(now()).filter(|&left| left > 0) {
@@ -144,7 +142,6 @@ impl Ord for Waiting {
 }
 
 impl<D: Fn() -> Nanos> RuntimePace<D> {
-    #[inline]
     pub fn new(deadline: D, pacing: Pacing) -> Self {
         RuntimePace {
             deadline,
@@ -156,13 +153,11 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
     }
 
     /// Time spent spinning, ns.
-    #[inline]
     pub fn spun(&self) -> Nanos {
         self.spun.get()
     }
 
     /// Wakes clients as they fall due; runs beside them on the worker's runtime, for ever.
-    #[inline]
     pub async fn run(&self, mut timer: Timer) {
         // Each turn looks at the sockets: how long that takes depends on the machine.
         let mut shortest = Nanos::MAX;
@@ -189,7 +184,6 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
     }
 
     /// Waits until someone waits for a time before `due`.
-    #[inline]
     async fn earlier_than(&self, due: Nanos) {
         std::future::poll_fn(|context| {
             if self.waiting.borrow().peek().is_some_and(|Reverse(first)| first.due < due) {
@@ -202,7 +196,6 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
     }
 
     /// The earliest due time; waits while nobody waits.
-    #[inline]
     async fn first_due(&self) -> Nanos {
         std::future::poll_fn(|context| match self.waiting.borrow().peek() {
             Some(Reverse(first)) => Poll::Ready(first.due),
@@ -215,7 +208,6 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
     }
 
     /// Wakes all that are due at `when`, and after the deadline everyone.
-    #[inline]
     fn wake_due(&self, when: Nanos) {
         let stopped = when >= (self.deadline)();
         let mut waiting = self.waiting.borrow_mut();
@@ -229,7 +221,6 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
 }
 
 impl<D: Fn() -> Nanos> Pace for RuntimePace<D> {
-    #[inline]
     async fn until(&self, due: Nanos) -> bool {
         let mut queued = false;
         std::future::poll_fn(|context| {
@@ -254,7 +245,6 @@ impl<D: Fn() -> Nanos> Pace for RuntimePace<D> {
         .await
     }
 
-    #[inline]
     async fn rest(&self, wait: Duration) {
         let end = now() + wait.as_nanos() as Nanos;
         while let Some(left) = end.checked_sub(now()).filter(|&left| left > 0) {

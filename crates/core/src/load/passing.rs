@@ -15,7 +15,6 @@ impl Job {
     /// Processor time that this process took to draw what others carried out, when so many operations of each group
     /// were given out to all. Nothing where there are no others.
     #[must_use]
-    #[inline]
     pub fn time_of_passing(&self, issued: &[u64]) -> Duration {
         let ownership = self.context.options.ownership;
         if ownership.is_all() {

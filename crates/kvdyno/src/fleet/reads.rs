@@ -12,9 +12,9 @@ pub enum ReadsFrom {
 }
 
 impl ReadsFrom {
-    /// Agents that may draw one another's operations, unless the user says otherwise: with 16 that takes 6 % of a client's
-    /// processor time on Redis, a tenth is the most that it may (docs/PERFORMANCE.md).
-    const OWN_UP_TO: u32 = 16;
+    /// Agents that draw one another's operations, unless the user says otherwise: with 16 that takes 6 % of a client's
+    /// processor time on Redis without a pipeline, and it grows with their number (docs/PERFORMANCE.md).
+    pub const OWN_UP_TO: u32 = 16;
 
     /// What the user asked for, or what suits so many agents.
     pub fn suiting(asked: Option<ReadsFrom>, agents: u32) -> ReadsFrom {

@@ -262,3 +262,19 @@ fn a_reader_that_leaves_early_is_no_fault() {
     let ended = scratch.shell("{ sleep 1; kvdyno stores; echo code $? >&2; } | true").wait();
     assert_eq!(ended.err, "code 0\n");
 }
+
+/// The more agents there are, the more each draws of what others carry out: many do without, and say so.
+#[test]
+fn many_agents_tell_that_they_read_anywhere() {
+    let scratch = Scratch::new();
+    let said = |agents: &str| {
+        let load =
+            "run --records 1000 --mix get=100 --clients 64 --store redis://127.0.0.1:1 --dry-run";
+        scratch.kvdyno(&format!("{load} --agents {agents}")).expect(0).err
+    };
+    let told = "17 agents read anywhere, as more than 16 do; with --reads own every read is judged";
+    assert!(said("local:17").contains(told), "{}", said("local:17"));
+    for other in ["local:16", "local:17 --reads own", "local:17 --reads anywhere"] {
+        assert!(!said(other).contains("read anywhere"), "{other}");
+    }
+}
