@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use kvdyno_core::load::Interrupt;
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Subscriber;
-use kvdyno_report::live::{self, LiveRun};
+use kvdyno_report::live::{self, LiveRun, Stretch};
 use kvdyno_report::result::{RESULT_FILE, RunResult, Status};
 
 use crate::args::ViewArguments;
@@ -92,13 +92,18 @@ impl Story for LiveRun {
     fn snapshot(&self) -> String {
         LiveRun::snapshot(self)
     }
+
+    fn stretch(&self, asked: &Stretch) -> Result<String, String> {
+        Ok(LiveRun::stretch(self, asked))
+    }
 }
 
 /// A result on disk.
 struct FolderStory {
+    result: RunResult,
+    folder: PathBuf,
     page: String,
     message: String,
-    is_running: bool,
 }
 
 impl FolderStory {
@@ -107,7 +112,11 @@ impl FolderStory {
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         let (page, message) =
             live::of_folder(&result, folder).map_err(|error| error.to_string())?;
-        Ok(FolderStory { page, message, is_running: result.status == Status::Running })
+        Ok(FolderStory { folder: folder.to_owned(), result, page, message })
+    }
+
+    fn is_running(&self) -> bool {
+        self.result.status == Status::Running
     }
 }
 
@@ -119,6 +128,11 @@ impl Story for FolderStory {
     fn snapshot(&self) -> String {
         self.message.clone()
     }
+
+    fn stretch(&self, asked: &Stretch) -> Result<String, String> {
+        let points = live::stretch_of_folder(&self.result, &self.folder, asked);
+        points.map_err(|error| error.to_string())
+    }
 }
 
 /// `kvdyno view`: the page of a result folder, until Ctrl-C.
@@ -128,7 +142,7 @@ impl Story for FolderStory {
 pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
     let path = &arguments.result;
     let story = FolderStory::read(path).map_err(Failure::usage)?;
-    let mut is_running = story.is_running;
+    let mut is_running = story.is_running();
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let viewers = Arc::new(Viewers::new(story));
     publish(arguments.console_on.as_deref(), &viewers, None)?;
@@ -142,7 +156,7 @@ pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
             if now != seen
                 && let Ok(story) = FolderStory::read(path)
             {
-                (seen, is_running) = (now, story.is_running);
+                (seen, is_running) = (now, story.is_running());
                 viewers.change(|known| {
                     *known = story;
                     Some(known.snapshot())

@@ -9,6 +9,7 @@ mod support;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -19,6 +20,8 @@ use support::suite::{self, Suite};
 use support::{Running, Scratch};
 
 const SIGTERM: i32 = 15;
+/// How a run without optimisation ends.
+const INVALID: i32 = 2;
 
 /// Where it has said that its page is.
 fn address(running: &mut Running) -> String {
@@ -334,4 +337,85 @@ fn a_search_for_the_capacity_is_seen_as_it_grows() {
     clean(browser, &tab, url.split('?').next().unwrap());
     running.signal(SIGTERM);
     running.wait();
+}
+
+/// Repeats the intervals of the phase `run` of a result folder every 4 s, so often.
+fn repeat(folder: &Path, times: u32) {
+    for (name, column) in [("timeline.csv", 5), ("intervals.hlog", 1)] {
+        let path = folder.join(name);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (head, once): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| !line.contains(",run,") && !line.contains("-run/"));
+        assert!(!once.is_empty(), "{name}: {text}");
+        let mut all = head.join("\n") + "\n";
+        for (time, line) in (0..times).flat_map(|time| once.iter().map(move |line| (time, line))) {
+            let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+            let start: f64 = cells[column].parse().unwrap();
+            cells[column] = format!("{:.3}", start + 4.0 * f64::from(time));
+            all += &(cells.join(",") + "\n");
+        }
+        std::fs::write(&path, all).unwrap();
+    }
+}
+
+/// Writes into the field of this id by keyboard alone.
+fn write_into(browser: &mut Browser, tab: &Tab, id: &str, text: &str) {
+    tab_to(browser, tab, id);
+    browser.look(tab, "document.activeElement.select()");
+    browser.ask(tab, "Input.insertText", json!({ "text": text }));
+    press(browser, tab, "Enter", 13);
+}
+
+/// The mouse at a share of a chart's width.
+fn mouse(browser: &mut Browser, tab: &Tab, id: &str, kind: &str, share: f64, clicks: u32) {
+    let place = format!(
+        "(() => {{ const box = document.querySelector('#{id} .u-over').getBoundingClientRect();
+        return [box.left + {share} * box.width, box.top + box.height / 2]; }})()"
+    );
+    let place = browser.look(tab, &place);
+    let told = json!({ "type": kind, "x": place[0], "y": place[1], "button": "left",
+        "buttons": 1, "clickCount": clicks });
+    browser.ask(tab, "Input.dispatchMouseEvent", told);
+}
+
+#[test]
+fn a_stretch_that_is_looked_at_closer_has_finer_points_in_all_charts_over_time() {
+    let scratch = Scratch::new();
+    let words = "run --store sim: --records 100 --mix get --rate 200/s --duration 4s --set warmup=false --quiet --out result";
+    scratch.kvdyno(words).expect(INVALID);
+    repeat(&scratch.path("result"), 3_000);
+    let mut viewing = scratch.start(&["view", "result"]);
+    let url = address(&mut viewing);
+    let browser = &mut Browser::start();
+    let tab = &browser.tab(1280, 1000);
+    browser.go(tab, &url);
+    // Two lines: what was done and what was asked.
+    let seen = format!("({} / 2)", points("throughput"));
+    browser.wait(tab, &format!("{seen} > 1000"));
+    let coarse = browser.look(tab, &seen);
+    assert!(coarse.as_f64() <= Some(2_001.0), "{coarse} of 12,000");
+    write_into(browser, tab, "to", "200");
+    write_into(browser, tab, "from", "100");
+    browser.wait(tab, &format!("[100, 101, 102].includes({seen})"));
+    browser.wait(tab, &format!("[100, 101, 102].includes({} / 5)", points("service")));
+    assert_drawn(browser, tab);
+    // With the mouse: of what is seen the half in the middle.
+    browser.look(tab, "document.getElementById('throughput').scrollIntoView({ block: 'center' })");
+    for (kind, share) in [("mousePressed", 0.25), ("mouseMoved", 0.75), ("mouseReleased", 0.75)] {
+        mouse(browser, tab, "throughput", kind, share, 1);
+    }
+    let ends = "['from', 'to'].map((id) => +document.getElementById(id).value)";
+    browser.wait(
+        tab,
+        &format!("((ends) => Math.abs(ends[0] - 125) < 1 && Math.abs(ends[1] - 175) < 1)({ends})"),
+    );
+    browser.wait(tab, &format!("[50, 51, 52, 53].includes({seen})"));
+    for clicks in [1, 2] {
+        mouse(browser, tab, "throughput", "mousePressed", 0.5, clicks);
+        mouse(browser, tab, "throughput", "mouseReleased", 0.5, clicks);
+    }
+    browser.wait(tab, &format!("document.getElementById('whole').disabled && {seen} === {coarse}"));
+    clean(browser, tab, url.split('?').next().unwrap());
+    viewing.signal(SIGTERM);
+    viewing.wait().expect(0);
 }

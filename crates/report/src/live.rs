@@ -5,6 +5,7 @@ mod now;
 mod phase;
 mod wheel;
 
+use std::ops::Range;
 use std::path::Path;
 
 use askama::Template;
@@ -32,12 +33,45 @@ use phase::LivePhase;
 /// # Errors
 /// [`HtmlError`] if a histogram of the result cannot be decoded.
 pub fn of_folder(result: &RunResult, folder: &Path) -> Result<(String, String), HtmlError> {
-    let is_running = result.status == Status::Running;
     let charts = Charts::new(result, &DrawnTimeline::read(folder, result))?;
-    let page = Page::new(result, &charts, is_running)?;
+    let page = Page::new(result, &charts, true)?;
     let page = plain_lines(&page.render()?).into_owned();
     let now = Now::of_folder(result);
     Ok((page, told(&Message { charts: Some(charts), points: None, tables: true, now })))
+}
+
+/// A stretch of a phase's time that a viewer looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stretch {
+    /// Index in the charts' phases.
+    phase: usize,
+    /// Seconds since the phase began.
+    of_phase: Range<f64>,
+}
+
+impl Stretch {
+    /// As an address asks for it: `phase=1&from=2.5&to=9`. `None` if it does not.
+    #[must_use]
+    pub fn asked(query: &str) -> Option<Stretch> {
+        let of = |name: &str| {
+            query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+        };
+        let of_phase = of("from")?.parse().ok()?..of("to")?.parse().ok()?;
+        Some(Stretch { phase: of("phase")?.parse().ok()?, of_phase })
+    }
+}
+
+/// The points of a stretch of a phase of a result on disk, as finely as charts can show them: as JSON for each store.
+///
+/// # Errors
+/// [`HtmlError`] if a histogram of the result cannot be decoded.
+pub fn stretch_of_folder(
+    result: &RunResult,
+    folder: &Path,
+    stretch: &Stretch,
+) -> Result<String, HtmlError> {
+    let runs = Charts::stretch(result, folder, stretch.phase, &stretch.of_phase)?;
+    Ok(serde_json::to_string(&runs).expect("charts are plain JSON"))
 }
 
 /// What is known of a run so far, for those who look at it.
@@ -147,6 +181,15 @@ impl LiveRun {
         let Some(result) = self.result() else { return Ok(String::new()) };
         let page = Page::new(&result, &self.charts(), true)?;
         Ok(plain_lines(&page.render()?).into_owned())
+    }
+
+    /// The points of a stretch of a phase, as finely as they are kept: as JSON for each store that has the phase.
+    #[must_use]
+    pub fn stretch(&self, asked: &Stretch) -> String {
+        let phases = self.in_charts();
+        let runs = phases.get(asked.phase).into_iter().flatten();
+        let charts: Vec<RunCharts> = runs.map(|live| live.stretch(&asked.of_phase)).collect();
+        serde_json::to_string(&charts).expect("charts are plain JSON")
     }
 
     /// The run is over.
@@ -375,6 +418,52 @@ mod tests {
                 assert_eq!(live["service_curve"], report["service_curve"]);
             }
         }
+    }
+
+    #[test]
+    fn a_stretch_has_the_points_that_overlap_it_live_and_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        let (live, _) = heard(&sample::events());
+        let whole = crate::html::charts_json(&result, folder.path()).unwrap();
+        let starts: Vec<f64> =
+            serde_json::from_value(whole["phases"][1]["runs"][0]["start"].clone()).unwrap();
+        assert!(starts.len() > 3, "{starts:?}");
+        let query = format!("phase=1&from={}&to={}", starts[1] + 0.001, starts[3]);
+        let asked = Stretch::asked(&query).unwrap();
+        let disk = stretch_of_folder(&result, folder.path(), &asked).unwrap();
+        for told in [live.stretch(&asked), disk] {
+            let runs: Vec<serde_json::Value> = serde_json::from_str(&told).unwrap();
+            assert_eq!(runs.len(), 2, "of both stores");
+            assert_eq!(runs[0]["start"], serde_json::json!(starts[1..3]));
+            let whole = &whole["phases"][1]["runs"][0]["kinds"][0];
+            for figure in ["rate", "failed"] {
+                let all = whole[figure].as_array().unwrap();
+                assert_eq!(runs[0]["kinds"][0][figure], serde_json::json!(all[1..3]), "{figure}");
+            }
+            let p99s = whole["service"]["p99"].as_array().unwrap();
+            assert_eq!(runs[0]["kinds"][0]["service"]["p99"], serde_json::json!(p99s[1..3]));
+        }
+    }
+
+    #[test]
+    fn an_address_that_asks_for_no_stretch_is_none() {
+        let asked = |query| Stretch::asked(query);
+        assert_eq!(asked("phase=2&from=1.5&to=9"), Some(Stretch { phase: 2, of_phase: 1.5..9.0 }));
+        assert_eq!(asked("to=9&phase=2&from=1.5&more"), asked("phase=2&from=1.5&to=9"));
+        for query in
+            ["", "phase=2", "phase=-1&from=1&to=2", "phase=2&from=x&to=9", "phases=2&from=1&to=9"]
+        {
+            assert_eq!(asked(query), None, "{query}");
+        }
+        let (live, nobody) = (LiveRun::default(), asked("phase=9&from=NaN&to=inf").unwrap());
+        assert_eq!(live.stretch(&nobody), "[]");
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::written(folder.path());
+        assert_eq!(stretch_of_folder(&result, folder.path(), &nobody).unwrap(), "[]");
+        let backwards = asked("phase=1&from=9&to=NaN").unwrap();
+        assert!(!stretch_of_folder(&result, folder.path(), &backwards).unwrap().is_empty());
+        assert!(!heard(&sample::events()).0.stretch(&backwards).is_empty());
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod growing;
 pub(crate) mod heat;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
@@ -17,7 +18,7 @@ use crate::events::MACHINE;
 use crate::files::interval_log::{Measured, each_line, interval_at};
 use crate::files::timeline_csv::{DrawnRow, counts};
 use crate::files::{INTERVALS_FILE, RESOURCES_FILE, TIMELINE_FILE, resources_csv, timeline_csv};
-use crate::result::RunResult;
+use crate::result::{PhaseResult, RunResult};
 use counted::Counted;
 use heat::Heat;
 
@@ -33,6 +34,8 @@ const MOST_ROWS: usize = 5_000_000;
 const MOST_USES_IN_ALL: usize = 8_000;
 /// Name of the series with all kinds together.
 pub(crate) const ALL_KINDS: &str = "all";
+/// The whole of a phase.
+const EVER: Range<f64> = f64::NEG_INFINITY..f64::INFINITY;
 
 /// How each phase of each store went over time.
 #[derive(Debug, Default)]
@@ -68,6 +71,8 @@ pub(crate) struct Use {
 pub(crate) struct PhaseTimeline {
     /// Begin of each interval as in the file, to find an interval by its time.
     starts: Vec<f64>,
+    /// Begin of the phase's first interval as in the file.
+    began: Option<f64>,
     /// Intervals that make one point.
     factor: usize,
     /// Gets that found nothing are all that the phase did: else they are left out.
@@ -134,17 +139,27 @@ impl DrawnTimeline {
     /// broken, leave gaps: a report is made of what there is.
     #[must_use]
     pub fn read(folder: &Path, result: &RunResult) -> DrawnTimeline {
+        let runs = result.runs.iter().enumerate();
+        let phases = runs.flat_map(|(number, run)| run.phases.iter().map(move |p| (number, p)));
+        DrawnTimeline::read_stretch(folder, phases, &EVER)
+    }
+
+    /// Reads a stretch (seconds since the phase began) of these phases alone, by the number of their run, as finely as
+    /// a chart can show it.
+    pub(crate) fn read_stretch<'a>(
+        folder: &Path,
+        phases: impl IntoIterator<Item = (usize, &'a PhaseResult)>,
+        stretch: &Range<f64>,
+    ) -> DrawnTimeline {
         let mut timeline = DrawnTimeline::default();
-        for (number, run) in result.runs.iter().enumerate() {
-            for phase in &run.phases {
-                let charted = timeline.phases.entry((number, phase.index)).or_default();
-                charted.misses = phase.only_misses();
-            }
+        for (run, phase) in phases {
+            let charted = timeline.phases.entry((run, phase.index)).or_default();
+            charted.misses = phase.only_misses();
         }
-        timeline.read_rows(&folder.join(TIMELINE_FILE));
+        timeline.read_rows(&folder.join(TIMELINE_FILE), stretch);
         timeline.thin();
         timeline.read_histograms(&folder.join(INTERVALS_FILE));
-        timeline.read_uses(&folder.join(RESOURCES_FILE));
+        timeline.read_uses(&folder.join(RESOURCES_FILE), stretch);
         timeline
     }
 
@@ -153,10 +168,14 @@ impl DrawnTimeline {
         self.uses.get(&(run, phase)).map_or(&[], Vec::as_slice)
     }
 
-    fn read_uses(&mut self, path: &Path) {
+    fn read_uses(&mut self, path: &Path, stretch: &Range<f64>) {
         resources_csv::each_drawn(path, MOST_ROWS, |row| {
-            let began = self.phases.get(&(row.run, row.phase)).and_then(|p| p.starts.first());
+            let began = self.phases.get(&(row.run, row.phase)).and_then(|phase| phase.began);
             let (Some(began), true) = (began, row.process != MACHINE) else { return };
+            let start_s = row.start_s - began;
+            if !overlaps(stretch, start_s, row.length_s) {
+                return;
+            }
             let processes = self.uses.entry((row.run, row.phase)).or_default();
             let process = match processes.iter_mut().find(|known| known.process == row.process) {
                 Some(known) => known,
@@ -167,7 +186,7 @@ impl DrawnTimeline {
                 }
             };
             process.points.push(Use {
-                start_s: row.start_s - began,
+                start_s,
                 length_s: row.length_s,
                 processors: row.processors,
                 rss_bytes: row.rss_bytes,
@@ -189,11 +208,11 @@ impl DrawnTimeline {
         self.phases.get(&(run, phase)).filter(|phase| !phase.slots.is_empty())
     }
 
-    fn read_rows(&mut self, path: &Path) {
+    fn read_rows(&mut self, path: &Path, stretch: &Range<f64>) {
         let mut series = 0;
         timeline_csv::each_drawn(path, MOST_ROWS, |row| {
             if let Some(phase) = self.phases.get_mut(&(row.run, row.phase)) {
-                series += phase.add_row(row, series < MOST_SERIES);
+                series += phase.add_row(row, stretch, series < MOST_SERIES);
             }
         });
     }
@@ -250,6 +269,11 @@ fn clock_of(measured: Measured, misses: bool) -> Option<usize> {
         Measured::MissedResponse if misses => Some(1),
         _ => None,
     }
+}
+
+/// What begins at `start_s` and lasts `length_s` is at least in part of the stretch.
+fn overlaps(stretch: &Range<f64>, start_s: f64, length_s: f64) -> bool {
+    start_s < stretch.end && start_s + length_s > stretch.start
 }
 
 /// The sum of what is known; `None` if nothing is.
@@ -318,18 +342,21 @@ impl PhaseTimeline {
         kinds + self.errors.names() + self.wrong.names()
     }
 
-    /// Adds a row; answers how many series it began. New kinds are taken only if `room` is left.
-    fn add_row(&mut self, row: &DrawnRow<'_>, room: bool) -> usize {
+    /// Adds a row that is of the stretch; answers how many series it began. New kinds are taken only if `room` is left.
+    fn add_row(&mut self, row: &DrawnRow<'_>, stretch: &Range<f64>, room: bool) -> usize {
+        let since = row.start_s - *self.began.get_or_insert(row.start_s);
+        if !overlaps(stretch, since, row.length_s) {
+            return 0;
+        }
         if self.starts.last() != Some(&row.start_s) {
             if !row.start_s.is_finite() || self.starts.last().is_some_and(|s| *s > row.start_s) {
                 return 0;
             }
             self.starts.push(row.start_s);
-            let start_s = row.start_s - self.starts[0];
             let DrawnRow { length_s, offered, backlog, latest_send_ns, .. } = *row;
             let latest_send = latest_send_ns;
             let slot = self.slots.len();
-            self.slots.push(Slot { start_s, length_s, offered, backlog, latest_send });
+            self.slots.push(Slot { start_s: since, length_s, offered, backlog, latest_send });
             counts(row.errors).for_each(|(name, count)| self.errors.add(name, slot, count));
             counts(row.wrong).for_each(|(name, count)| self.wrong.add(name, slot, count));
         }
@@ -428,7 +455,7 @@ mod tests {
         for key in whole.phases.keys() {
             thin.phases.insert(*key, PhaseTimeline::default());
         }
-        thin.read_rows(&folder.path().join(TIMELINE_FILE));
+        thin.read_rows(&folder.path().join(TIMELINE_FILE), &EVER);
         thin.phases.values_mut().for_each(|phase| phase.thin(2));
         thin.read_histograms(&folder.path().join(INTERVALS_FILE));
         let (thin, whole) = (thin.phase(0, 1).unwrap(), whole.phase(0, 1).unwrap());
@@ -449,7 +476,7 @@ mod tests {
         let result = sample::written(folder.path());
         let mut thin = DrawnTimeline::default();
         thin.phases.insert((0, 1), PhaseTimeline::default());
-        thin.read_rows(&folder.path().join(TIMELINE_FILE));
+        thin.read_rows(&folder.path().join(TIMELINE_FILE), &EVER);
         thin.phases.values_mut().for_each(|phase| phase.thin(3));
         thin.read_histograms(&folder.path().join(INTERVALS_FILE));
         let phase = thin.phase(0, 1).unwrap();

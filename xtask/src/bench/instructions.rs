@@ -22,6 +22,10 @@ const ALLOWED: f64 = 0.05;
 const ALLOWED_BY_ANOTHER: f64 = 0.25;
 /// Operations of the shorter run and of the longer: what both do but once cancels out.
 const OPERATIONS: [u64; 2] = [20_000, 120_000];
+/// What an operation takes that one of several agents carries out, without what it takes to draw those of the others.
+const OF_AGENT: &str = "null: half of each, by one of several agents";
+/// Agents that own the records: what drawing takes is the difference for each more of them.
+const AGENTS: [u64; 2] = [2, 6];
 /// The accepted figures.
 const ACCEPTED: &str = "xtask/src/bench/instructions.json";
 
@@ -40,6 +44,9 @@ const LOADS: [Load; 4] = [
     Load { name: "null: half gets, half updates", store: "null:", updates: 500, verify: true },
     Load { name: "map: half gets, half updates", store: "map:", updates: 500, verify: true },
 ];
+
+/// Of the loads, the one that is also counted under agents: a store of records would have fewer of them there.
+const HALVES: usize = 2;
 
 /// What to do with the figures.
 #[derive(Clone, Copy, Debug, Args)]
@@ -94,11 +101,10 @@ pub fn instructions(options: Options) -> Result<(), StepFailure> {
     let program = program(options.profile)?;
     let mut each = BTreeMap::new();
     for load in &LOADS {
-        let counts = [count(&program, load, OPERATIONS[0])?, count(&program, load, OPERATIONS[1])?];
-        let more = counts[1].saturating_sub(counts[0]) as f64;
-        let each_operation = more / (OPERATIONS[1] - OPERATIONS[0]) as f64;
-        each.insert(load.name.to_owned(), each_operation.round());
+        each.insert(load.name.to_owned(), each_operation(&program, load, 1)?.round());
     }
+    let [few, many] = AGENTS.map(|agents| each_operation(&program, &LOADS[HALVES], agents));
+    each.insert(OF_AGENT.to_owned(), carried_out([few?, many?]).round());
     let found = Figures { conditions: conditions()?, each };
     let path = root().join(ACCEPTED);
     let text = read_to_string(&path).map_err(StepFailure::file(&path))?;
@@ -149,10 +155,36 @@ fn program(profile: BuildProfile) -> Result<PathBuf, StepFailure> {
     path.ok_or_else(|| StepFailure::Found("cargo did not tell where hot_path is".to_owned()))
 }
 
+/// Instructions for each operation that one of so many owners carries out, with what it draws for that.
+fn each_operation(program: &Path, load: &Load, owners: u64) -> Result<f64, StepFailure> {
+    let [few, many] =
+        OPERATIONS.map(|operations| count(program, load, operations * owners, owners));
+    let (few, many) = (few?, many?);
+    let more = |of: fn(&Counted) -> u64| of(&many).saturating_sub(of(&few)) as f64;
+    Ok(more(|counted| counted.instructions) / more(|counted| counted.operations))
+}
+
+/// Of what an operation takes with [`AGENTS`], its own part: each agent more is an operation more that is drawn.
+fn carried_out([few, many]: [f64; 2]) -> f64 {
+    let draws = (many - few) / (AGENTS[1] - AGENTS[0]) as f64;
+    few - draws * (AGENTS[0] - 1) as f64
+}
+
+/// What a run of the load did.
+struct Counted {
+    instructions: u64,
+    operations: u64,
+}
+
 /// Instructions of every thread but the first, which makes the plan and looks after the others: those
 /// that carried the load. Phases follow each other, and valgrind gives a new thread the number of one
 /// that has ended, so none of them is singled out.
-fn count(program: &Path, load: &Load, operations: u64) -> Result<u64, StepFailure> {
+fn count(
+    program: &Path,
+    load: &Load,
+    operations: u64,
+    owners: u64,
+) -> Result<Counted, StepFailure> {
     let folder = root().join("target/bench/instructions");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(StepFailure::file(&folder))?;
@@ -162,9 +194,15 @@ fn count(program: &Path, load: &Load, operations: u64) -> Result<u64, StepFailur
     command.args(["--quiet", "--tool=callgrind", "--separate-threads=yes"]);
     command.arg(format!("--callgrind-out-file={}", folder.join("threads").display()));
     command.arg(program).args([load.store, &load.updates.to_string(), &load.verify.to_string()]);
-    steps::output(command.arg(operations.to_string()))?;
-    let workers = of_workers(&folder)?;
-    workers.ok_or_else(|| StepFailure::Found("valgrind counted no thread but the first".to_owned()))
+    let said = steps::output(command.args([operations.to_string(), owners.to_string()]))?;
+    let found = |what: &str| StepFailure::Found(what.to_owned());
+    let instructions = of_workers(&folder)?;
+    let instructions =
+        instructions.ok_or_else(|| found("valgrind counted no thread but the first"))?;
+    let operations = said.split(' ').next().and_then(|count| count.parse().ok());
+    let operations =
+        operations.ok_or_else(|| found("hot_path did not tell how much it has done"))?;
+    Ok(Counted { instructions, operations })
 }
 
 /// The totals in callgrind's files, one for each thread, added up but for the first thread's.
@@ -199,14 +237,15 @@ fn judge(found: &Figures, accepted: &Figures) -> Result<(), StepFailure> {
     let same = found.conditions == accepted.conditions;
     let allowed = if same { ALLOWED } else { ALLOWED_BY_ANOTHER };
     let mut risen = Vec::new();
-    println!("{:32} {:>8} {:>8} {:>7}", "instructions each", "now", "accepted", "change");
+    println!("{:46} {:>8} {:>8} {:>7}", "instructions each", "now", "accepted", "change");
     for (name, &now) in &found.each {
         let Some(&before) = accepted.each.get(name) else {
+            println!("{name:46} {now:8.0}");
             risen.push(format!("{name} was never accepted"));
             continue;
         };
         let change = now / before - 1.0;
-        println!("{name:32} {now:8.0} {before:8.0} {:>+6.1}%", change * 100.0);
+        println!("{name:46} {now:8.0} {before:8.0} {:>+6.1}%", change * 100.0);
         if change > allowed {
             risen.push(format!("{name} {:+.1} %", change * 100.0));
         }
@@ -255,6 +294,14 @@ mod tests {
             let each = &kept[profile].each;
             assert!(LOADS.iter().all(|load| each.contains_key(load.name)), "{kept:?}");
         }
+        assert!(kept[&BuildProfile::Release].each.contains_key(OF_AGENT), "{kept:?}");
+    }
+
+    #[test]
+    fn what_drawing_takes_is_no_part_of_an_operation_that_is_carried_out() {
+        let (own, draw) = (1_500.0, 40.0);
+        let with = |agents: u64| own + draw * (agents - 1) as f64;
+        assert_eq!(carried_out(AGENTS.map(with)), own);
     }
 
     #[test]

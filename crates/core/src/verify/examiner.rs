@@ -78,8 +78,8 @@ pub struct Examiner {
     usual: bool,
     /// Every record is our own.
     alone: bool,
-    /// A record's word in the ledger has the record's number.
-    plain: bool,
+    /// A record has one word of the ledger.
+    one_word: bool,
     tally: Tally,
     missing: Missing,
     anomalies: Vec<Anomaly>,
@@ -111,13 +111,13 @@ impl Examiner {
         let usual = by.check_reads && by.answered.is_none();
         let missing = Missing::new(by.time_misses);
         let alone = by.part.count == 1 && by.ownership.is_all();
-        let plain = !by.fields_apart && by.ownership.is_all();
+        let one_word = !by.fields_apart;
         Examiner {
             by,
             ledger,
             usual,
             alone,
-            plain,
+            one_word,
             tally: Tally::default(),
             missing,
             anomalies: Vec::new(),
@@ -157,14 +157,21 @@ impl Examiner {
         self.tally.illegal()
     }
 
+    /// The word of the ledger of a record that has but one.
+    #[inline(always)]
+    fn slot(&self, record: u64) -> u64 {
+        self.by.ownership.slot(record)
+    }
+
     #[inline]
     fn slots(&self, record: u64, field: Option<u16>) -> std::ops::Range<u64> {
-        if self.plain {
-            return record..record + 1;
+        if self.one_word {
+            let slot = self.slot(record);
+            return slot..slot.wrapping_add(1);
         }
-        let words = if self.by.fields_apart { u64::from(self.by.dataset.fields) } else { 1 };
-        let first = self.by.ownership.slot(record).wrapping_mul(words);
-        match field.filter(|_| self.by.fields_apart) {
+        let words = u64::from(self.by.dataset.fields);
+        let first = self.slot(record).wrapping_mul(words);
+        match field {
             Some(field) => first + u64::from(field)..first + u64::from(field) + 1,
             None => first..first.wrapping_add(words),
         }
@@ -174,8 +181,11 @@ impl Examiner {
     #[inline]
     pub fn prefetch(&self, record: u64) {
         if let Some(ledger) = &self.ledger {
-            let slot = if self.plain { record } else { self.slots(record, None).start };
-            ledger.prefetch(slot);
+            ledger.prefetch(if self.one_word {
+                self.slot(record)
+            } else {
+                self.slots(record, None).start
+            });
         }
     }
 
@@ -188,8 +198,8 @@ impl Examiner {
         kind: WriteKind,
         writes: &mut WriteSlots,
     ) {
-        if self.plain {
-            writes.push(self.begin_slot(record, record, kind));
+        if self.one_word {
+            writes.push(self.begin_slot(record, self.slot(record), kind));
         } else {
             let slots = self.slots(record, field);
             slots.for_each(|slot| writes.push(self.begin_slot(record, slot, kind)));
@@ -248,7 +258,7 @@ impl Examiner {
             let slots = self.slots(record, None);
             reads.slot = slots.start;
             reads.first = Some(ledger.begin_read(slots.start));
-            if !self.plain {
+            if !self.one_word {
                 reads.others.clear();
                 reads.others.extend(slots.skip(1).map(|slot| Some(ledger.begin_read(slot))));
             }
@@ -332,7 +342,7 @@ impl Examiner {
     #[inline]
     fn is_own_of_several(&self, record: u64) -> bool {
         let part = self.by.part;
-        let of_part = record % u64::from(part.count) == u64::from(part.index);
+        let of_part = part.count == 1 || record % u64::from(part.count) == u64::from(part.index);
         of_part && self.by.ownership.owns(record)
     }
 

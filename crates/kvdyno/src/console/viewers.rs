@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use kvdyno_report::live::Stretch;
+
 /// Most bytes that wait for a viewer.
 const MOST_WAITING: usize = 1 << 20;
 
@@ -18,6 +20,12 @@ pub trait Story: Send + 'static {
 
     /// All that the page is to be told.
     fn snapshot(&self) -> String;
+
+    /// The points of a stretch, as finely as there are any.
+    ///
+    /// # Errors
+    /// Why they cannot be told.
+    fn stretch(&self, asked: &Stretch) -> Result<String, String>;
 }
 
 /// A story and its viewers.
@@ -86,6 +94,14 @@ impl<S: Story> Viewers<S> {
     /// Why it cannot be made.
     pub fn page(&self) -> Result<String, String> {
         locked(&self.told).story.page()
+    }
+
+    /// The points of a stretch.
+    ///
+    /// # Errors
+    /// Why they cannot be told.
+    pub fn stretch(&self, asked: &Stretch) -> Result<String, String> {
+        locked(&self.told).story.stretch(asked)
     }
 
     /// One more viewer, whose first message is all that there is.
@@ -196,6 +212,10 @@ mod tests {
 
         fn snapshot(&self) -> String {
             format!("all {}", self.0)
+        }
+
+        fn stretch(&self, _: &Stretch) -> Result<String, String> {
+            Err("a count has none".to_owned())
         }
     }
 

@@ -2,6 +2,8 @@
 //! have four significant digits, which is more than a chart shows.
 
 use std::cmp::Reverse;
+use std::ops::Range;
+use std::path::Path;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -179,29 +181,48 @@ impl Charts {
         result: &RunResult,
         timeline: &DrawnTimeline,
     ) -> Result<Charts, HistogramError> {
-        let mut phases: Vec<(u16, PhaseCharts)> = Vec::new();
         let count: usize = result.runs.iter().map(|run| run.phases.len()).sum();
         let columns = (MOST_COLUMNS_IN_ALL / count.max(1)).clamp(10, MOST_COLUMNS);
-        for (store, run) in result.runs.iter().enumerate() {
-            for phase in &run.phases {
-                let charts = RunCharts::of(RunSource {
-                    timeline: timeline.phase(store, phase.index),
-                    uses: timeline.uses(store, phase.index),
-                    columns: Some(columns),
-                    ..RunSource::of_result(store, phase)?
-                });
-                match phases
-                    .iter_mut()
-                    .find(|(i, p)| *i == phase.index && p.title == title(&phase.label, &phase.name))
-                {
-                    Some((_, known)) => known.runs.push(charts),
-                    None => phases.push((phase.index, phase_charts(phase, charts))),
-                }
-            }
-        }
-        let phases = phases.into_iter().map(|(_, phase)| phase).collect();
+        let of_run = |&(store, phase): &(usize, &PhaseResult)| {
+            Ok(RunCharts::of(RunSource {
+                timeline: timeline.phase(store, phase.index),
+                uses: timeline.uses(store, phase.index),
+                columns: Some(columns),
+                ..RunSource::of_result(store, phase)?
+            }))
+        };
+        let of_phase = |runs: Vec<(usize, &PhaseResult)>| {
+            let first = runs[0].1;
+            Ok(PhaseCharts {
+                title: title(&first.label, &first.name),
+                prepares: first.prepares(),
+                open: first.open(),
+                runs: runs.iter().map(of_run).collect::<Result<_, _>>()?,
+            })
+        };
+        let phases = phases_of(result).into_iter().map(of_phase).collect::<Result<_, _>>()?;
         let capacity = CapacityCharts::all(result);
         Ok(Charts { stores: store_labels(result), phases, capacity })
+    }
+
+    /// The points of a stretch, seconds since it began, of the phase of this index: of each store that has it.
+    pub(crate) fn stretch(
+        result: &RunResult,
+        folder: &Path,
+        phase: usize,
+        stretch: &Range<f64>,
+    ) -> Result<Vec<RunCharts>, HistogramError> {
+        let mut phases = phases_of(result);
+        let runs = if phase < phases.len() { phases.swap_remove(phase) } else { Vec::new() };
+        let timeline = DrawnTimeline::read_stretch(folder, runs.iter().copied(), stretch);
+        let of_run = |(store, phase): (usize, &PhaseResult)| {
+            Ok(RunCharts::of(RunSource {
+                timeline: timeline.phase(store, phase.index),
+                uses: timeline.uses(store, phase.index),
+                ..RunSource::of_result(store, phase)?
+            }))
+        };
+        runs.into_iter().map(of_run).collect()
     }
 
     /// Something can be drawn over time.
@@ -218,13 +239,19 @@ pub(crate) fn title(label: &str, name: &str) -> String {
     }
 }
 
-fn phase_charts(phase: &PhaseResult, charts: RunCharts) -> PhaseCharts {
-    PhaseCharts {
-        title: title(&phase.label, &phase.name),
-        prepares: phase.prepares(),
-        open: phase.open(),
-        runs: vec![charts],
+/// The phases as charts have them: each with the number of every store that has it.
+fn phases_of(result: &RunResult) -> Vec<Vec<(usize, &PhaseResult)>> {
+    let mut phases: Vec<Vec<(usize, &PhaseResult)>> = Vec::new();
+    for (store, run) in result.runs.iter().enumerate() {
+        for phase in &run.phases {
+            let name = |phase: &PhaseResult| (phase.index, title(&phase.label, &phase.name));
+            match phases.iter_mut().find(|known| name(known[0].1) == name(phase)) {
+                Some(known) => known.push((store, phase)),
+                None => phases.push(vec![(store, phase)]),
+            }
+        }
     }
+    phases
 }
 
 impl RunSource<'_> {

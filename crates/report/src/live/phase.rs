@@ -1,6 +1,7 @@
 //! A phase while it lasts: how it has gone so far.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use hdrhistogram::Histogram;
 use kvdyno_core::measure::{Interval, KindTotal, OldRecords, Series, Troubles, latency_histogram};
@@ -243,6 +244,13 @@ impl LivePhase {
         };
         let timeline = Some(self.timeline.shown());
         Some(RunCharts::of(RunSource { timeline, uses: &self.uses, from, ..of_phase }))
+    }
+
+    /// The points of a stretch, seconds since it began, as finely as they are kept; nothing that is about all of it.
+    pub(super) fn stretch(&self, stretch: &Range<f64>) -> RunCharts {
+        let timeline = &self.timeline.stretch(stretch);
+        let (store, uses) = (self.run, &self.uses[..]);
+        RunCharts::of(RunSource { store, timeline: Some(timeline), uses, ..RunSource::default() })
     }
 
     /// What its operations have come to, and in how many ns.

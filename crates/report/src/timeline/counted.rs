@@ -1,6 +1,7 @@
 //! What is counted by name over time, such as errors by class: a line for each name that occurs.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Counts of each name in each slot; a line may be shorter than the slots are many.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +24,13 @@ impl Counted {
         for line in self.0.values_mut() {
             *line = line.chunks(factor).map(sum).collect();
         }
+    }
+
+    /// The counts of some slots; names of which they have none are left out.
+    pub(crate) fn part(&self, slots: Range<usize>) -> Counted {
+        let lines =
+            self.lines(slots.start, slots.end).filter(|(_, line)| line.iter().any(|n| *n > 0));
+        Counted(lines.map(|(name, line)| (name.to_owned(), line)).collect())
     }
 
     /// How many names there are.
@@ -55,6 +63,8 @@ mod tests {
         };
         let whole = [("refused", vec![0, 0, 0, 1, 0]), ("timeout", vec![0, 5, 0, 0, 0])];
         assert_eq!(lines(&counted, 0, 5), whole.map(|(name, line)| (name.to_owned(), line)));
+        let part = [("timeout", vec![5, 0])].map(|(name, line)| (name.to_owned(), line));
+        assert_eq!(lines(&counted.part(1..3), 0, 2), part);
         counted.thin(2);
         let thin = [("refused", vec![1]), ("timeout", vec![0])];
         assert_eq!(lines(&counted, 1, 2), thin.map(|(name, line)| (name.to_owned(), line)));

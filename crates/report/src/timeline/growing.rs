@@ -1,7 +1,9 @@
 //! The timeline of a phase that goes on: points of 1, 10, 60 and 600 intervals, each from merged histograms, as
-//! percentiles cannot be merged. Shown is the finest of them whose points a chart can hold.
+//! percentiles cannot be merged. Shown is the finest of them whose points a chart can hold; of a stretch of the phase a
+//! finer one may be.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use hdrhistogram::Histogram;
 use kvdyno_core::measure::{Interval, KindMeasure, Troubles, latency_histogram};
@@ -12,6 +14,9 @@ use crate::result::add;
 
 /// Most points that are shown.
 const MOST: usize = 1_500;
+/// Points of a level that is finer than what is shown that are kept, the latest; up to twice as many are in memory. With
+/// five kinds of operation each takes about 1 kB: 10 MB a level.
+const KEPT: usize = 5_000;
 /// Points of the level before that make one of each level: 1, 10, 60 and 600 intervals.
 const EVERY: [u32; 4] = [1, 10, 6, 10];
 
@@ -19,7 +24,7 @@ const EVERY: [u32; 4] = [1, 10, 6, 10];
 #[derive(Debug, Default)]
 pub(crate) struct Growing {
     levels: [Level; EVERY.len()],
-    /// The level that is shown; those before it are not kept any more.
+    /// The level that is shown; of those before it the latest points are kept.
     shown: usize,
     /// A get has found something, or another kind has succeeded.
     has_hits: bool,
@@ -55,13 +60,30 @@ impl Growing {
         &self.levels[self.shown].timeline
     }
 
+    /// The points that overlap a stretch, seconds since the phase began: the finest that reach so far back and that a
+    /// chart can hold.
+    pub(crate) fn stretch(&self, stretch: &Range<f64>) -> PhaseTimeline {
+        let finer = self.levels[..self.shown].iter().map(|level| &level.timeline);
+        let mut parts = finer.filter_map(|timeline| {
+            let reaches = timeline.slots.first().is_some_and(|slot| slot.start_s <= stretch.start);
+            let within = timeline.within(stretch);
+            (reaches && within.len() <= MOST).then(|| timeline.part(within))
+        });
+        parts.next().unwrap_or_else(|| self.shown().part(self.shown().within(stretch)))
+    }
+
     /// Takes in an interval of a phase that began at `began`, ns on the interval's clock.
     pub(crate) fn add(&mut self, interval: &Interval, began: u64) {
         self.has_hits |= interval.series.iter().any(|(_, measure)| measure.found() > 0);
         self.pass_on(Gathered::of(interval, began, self.has_hits), false);
         if self.shown().slots.len() > MOST && self.shown + 1 < EVERY.len() {
-            self.levels[self.shown] = Level::default();
             self.shown += 1;
+        }
+        for Level { timeline, .. } in &mut self.levels[..self.shown] {
+            let count = timeline.slots.len();
+            if count > 2 * KEPT {
+                *timeline = timeline.part(count - KEPT..count);
+            }
         }
     }
 
@@ -72,14 +94,14 @@ impl Growing {
 
     fn pass_on(&mut self, part: Gathered, is_last: bool) {
         let mut part = part;
-        for (number, level) in self.levels.iter_mut().enumerate() {
+        for (level, every) in self.levels.iter_mut().zip(EVERY) {
             level.open.add(part);
-            if level.open.held < EVERY[number] && !is_last {
+            if level.open.held < every && !is_last {
                 return;
             }
             part = std::mem::take(&mut level.open);
             part.held = part.held.min(1);
-            if number >= self.shown && part.held > 0 {
+            if part.held > 0 {
                 level.timeline.push(&part);
             }
         }
@@ -169,6 +191,27 @@ impl GatheredKind {
 }
 
 impl PhaseTimeline {
+    /// The points that overlap a stretch, seconds since the phase began.
+    fn within(&self, stretch: &Range<f64>) -> Range<usize> {
+        let first =
+            self.slots.partition_point(|slot| slot.start_s + slot.length_s <= stretch.start);
+        first..self.slots.partition_point(|slot| slot.start_s < stretch.end).max(first)
+    }
+
+    /// Some of its points.
+    fn part(&self, points: Range<usize>) -> PhaseTimeline {
+        let heat = points.start.min(self.heat.len())..points.end.min(self.heat.len());
+        let kinds = self.kinds.iter();
+        PhaseTimeline {
+            kinds: kinds.map(|(kind, all)| (kind.clone(), all[points.clone()].to_vec())).collect(),
+            heat: self.heat[heat].to_vec(),
+            errors: self.errors.part(points.clone()),
+            wrong: self.wrong.part(points.clone()),
+            slots: self.slots[points].to_vec(),
+            ..PhaseTimeline::default()
+        }
+    }
+
     fn push(&mut self, gathered: &Gathered) {
         let before = self.slots.len();
         self.slots.push(gathered.slot);
@@ -264,7 +307,7 @@ mod tests {
             Some(*size)
         });
         assert_eq!(sizes.clone().collect::<Vec<_>>(), [1, 10, 60, 600]);
-        for (level, size) in growing.levels.iter().zip(sizes).skip(growing.shown) {
+        for (level, size) in growing.levels.iter().zip(sizes) {
             let timeline = &level.timeline;
             assert_eq!(timeline.slots.len(), fine.len() / size, "points of {size}");
             for (slot, parts) in fine.chunks(size).enumerate() {
@@ -283,7 +326,29 @@ mod tests {
                 assert_eq!(told, [("timeout", vec![errors])]);
             }
         }
-        assert_eq!(growing.shown, 1, "a level that is not kept any more is not looked at");
+        assert_eq!(growing.shown, 1, "finer ones are kept, too");
+    }
+
+    #[test]
+    fn a_stretch_has_the_finest_points_that_a_chart_can_hold_and_that_reach_back_so_far() {
+        let day = 24 * 60 * 60;
+        let growing = grown(day);
+        let seen = |from: u32, to: u32| {
+            let part = growing.stretch(&(f64::from(from)..f64::from(to)));
+            let first = part.slots.first().map(|slot| (slot.start_s, slot.length_s));
+            let ok: u64 = part.kinds[ALL_KINDS].iter().map(|point| point.ok).sum();
+            assert_eq!(part.kinds[ALL_KINDS].len(), part.slots.len());
+            assert_eq!(part.heat.len(), part.slots.len());
+            (first.unwrap(), part.slots.len(), ok)
+        };
+        assert_eq!(seen(day - 1_000, day - 100), ((f64::from(day - 1_000), 1.0), 900, 45));
+        assert_eq!(seen(day - 4_000, day), ((f64::from(day - 4_000), 10.0), 400, 200));
+        assert_eq!(seen(605, 700), ((600.0, 10.0), 10, 5), "finer ones are gone");
+        assert_eq!(seen(0, day), ((0.0, 60.0), 1_440, u64::from(day) / 20));
+        let kept: usize = growing.levels.iter().map(|level| level.timeline.slots.len()).sum();
+        assert!(kept < 4 * KEPT, "{kept} points");
+        let none = growing.stretch(&(f64::from(2 * day)..f64::from(3 * day)));
+        assert!(none.slots.is_empty());
     }
 
     #[test]

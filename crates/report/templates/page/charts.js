@@ -64,13 +64,11 @@ const Charts = (function () {
   }
 
   function scale(kind, span) {
-    const range = (u, low, high) => {
+    const range = (_, low, high) => {
+      // All charts over time of a phase show the same stretch.
+      if (span) return span();
       if (low === null || low === undefined || high === null) return kind.log ? [1, 10] : [0, 1];
-      if (!span) return kind.range(low, high);
-      // All charts over time of a phase span the longest of its runs, unless one has been zoomed into.
-      const times = u.data[0];
-      const isWhole = low <= times[0] && high >= times[times.length - 1];
-      return isWhole ? [Math.min(low, 0), Math.max(span(), high)] : [low, high];
+      return kind.range(low, high);
     };
     return { time: false, distr: kind.log ? 3 : 1, range };
   }
@@ -186,8 +184,17 @@ const Charts = (function () {
         ...spec.lines.map(series)],
       legend: { show: spec.legend ?? true,
         markers: { dash: (_, index) => ["solid", "dashed", "dotted", "dashed"][(spec.lines[index - 1]?.dash ?? 0) % 4] } },
-      cursor: { drag: { x: true, y: false }, dataIdx: nearest, points: { size: 6 } },
+      // A stretch that is dragged over is that of all charts over time.
+      cursor: { drag: { x: true, y: false, setScale: !spec.span }, dataIdx: nearest, points: { size: 6 },
+        ...(spec.span ? { bind: { dblclick: () => () => { chart(element.id).spec.look(null); return null; } } } : {}) },
       hooks: {
+        setSelect: [(u) => {
+          const { left, width } = u.select;
+          if (!spec.span || width <= 0) return;
+          const ends = [left, left + width].map((at) => u.posToVal(at, "x"));
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          chart(element.id).spec.look(ends);
+        }],
         drawClear: [(u) => bands(u, chart(element.id).spec.marks || [])],
         draw: [(u) => {
           const now = chart(element.id).spec;
@@ -230,7 +237,7 @@ const Charts = (function () {
     if (isSame) {
       before.spec = spec;
       const times = before.plot.data[0], { min, max } = before.plot.scales.x;
-      const isZoomed = times.length > 0 && (min > times[0] || max < times[times.length - 1]);
+      const isZoomed = !spec.span && times.length > 0 && (min > times[0] || max < times[times.length - 1]);
       before.plot.setData(data(spec), !isZoomed);
       if (isZoomed) before.plot.redraw();
       return;

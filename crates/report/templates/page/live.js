@@ -71,6 +71,7 @@
       made.append(...cells.map((cell) => line("td", cell)));
       return made;
     }));
+    element("now-table").hidden = told.rows.length === 0;
     element("now-claims").replaceChildren(...told.claims.map((claim) => {
       const stands = claim.holds === null ? "" : claim.holds ? ", holds so far" : ", does not hold so far";
       return line("li", "claim “" + claim.says + "”: " + claim.condition + ": " + claim.measured + stands, claim.holds === false ? "bad" : "");
@@ -144,6 +145,14 @@
   element("steer-end").addEventListener("click", () => order({ do: "end-phase" }));
   element("steer-stop").addEventListener("click", () => order({ do: "stop-run" }));
 
+  // Finer points of a stretch, of each store; nothing if nobody answers.
+  Page.whoHasFiner(async (phase, [from, to]) => {
+    try {
+      const answer = await fetch(`points?phase=${phase}&from=${from}&to=${to}`, { cache: "no-store" });
+      return answer.ok ? await answer.json() : null;
+    } catch (error) { return null; }
+  });
+
   function trouble(text) {
     element("now-trouble").hidden = !text;
     element("now-trouble").textContent = text;
@@ -153,7 +162,8 @@
   let isDue = false;
   function drawSoon(isAll) {
     if (isAll) {
-      Page.drawAll(isFollowing && newest() >= 0 ? newest() : undefined);
+      // Who looks closer at a phase is not taken away from it.
+      Page.drawAll(isFollowing && !Page.looksCloser() && newest() >= 0 ? newest() : undefined);
       element("capacity").hidden = Page.data().capacity.length === 0;
       return;
     }
@@ -173,7 +183,10 @@
       const { phase, run, from, used_from, charts } = told.points;
       extend(Page.data().phases[phase].runs[run], charts, from, used_from);
     }
-    if (told.charts || told.points) drawSoon(!!told.charts);
+    if (told.charts || told.points) {
+      drawSoon(!!told.charts);
+      Page.refine();
+    }
     if (told.now) { now(told.now); steer(told.now.steer); }
     if (told.tables) tables();
     document.body.dataset.told = String(+(document.body.dataset.told ?? 0) + 1);

@@ -102,9 +102,58 @@ const Page = (function () {
   }
   const held = (values) => (values.length ? values.concat(values[values.length - 1]) : []);
 
+  // Charts over time show all of the phase, as long as its longest run, or a stretch that its reader has chosen: of that
+  // there may be finer points (`runs`), which the server is asked for (live.js).
+  let stretch = null;
+  let finer = null;
   const spanOf = (phase) => Math.max(0.001, ...phase.runs.flatMap((run) => stepped(run).slice(-1)));
   const overTime = (phase, extra) => ({ x: AXES.seconds, xTitle: "since the phase began", marks: marksOf(phase),
-    span: spanOf(phase), ...extra });
+    span: stretch ? stretch.ends : [0, spanOf(phase)], look, ...extra });
+
+  function look(ends) {
+    const number = +phasePicker.value, longest = data.phases[number] ? spanOf(data.phases[number]) : 0;
+    const [from, to] = (ends ?? [0, longest]).map((at) => Math.min(Math.max(at, 0), longest));
+    stretch = to > from && to - from < longest ? { phase: number, ends: [from, to], runs: null, isAsking: false } : null;
+    show();
+    refine();
+  }
+
+  // Asks for finer points unless those that are there reach to the end of the stretch, or as far as there are any.
+  async function refine() {
+    const asked = stretch, end = (run) => Math.min(stepped(run).pop() ?? 0, asked.ends[1]);
+    if (!finer || !asked || asked.isAsking) return;
+    const told = data.phases[asked.phase]?.runs ?? [];
+    if (asked.runs && asked.runs.every((run, index) => !told[index] || end(run) >= end(told[index]))) return;
+    asked.isAsking = true;
+    const runs = await finer(asked.phase, asked.ends);
+    asked.isAsking = false;
+    if (!runs || asked !== stretch) return;
+    asked.runs = runs;
+    show();
+  }
+
+  // The phase with the finer points of the stretch in place of all. What is about the whole phase stays.
+  function seen(phase) {
+    if (!stretch?.runs) return phase;
+    const runs = phase.runs.map((run) => {
+      const fine = stretch.runs.find((fine) => fine.store === run.store);
+      if (!fine || fine.start.length === 0) return run;
+      const { start, length, backlog, due, latest_send, errors, wrong, kinds, heat, processes } = fine;
+      return { ...run, start, length, backlog, due, latest_send, errors, wrong, kinds, heat, processes };
+    });
+    return { ...phase, runs };
+  }
+
+  function tellStretch(phase) {
+    const [from, to] = stretch ? stretch.ends : [0, spanOf(phase)];
+    for (const [id, value] of [["from", from], ["to", to]]) {
+      if (document.activeElement !== element(id)) element(id).value = String(+value.toFixed(3));
+    }
+    element("whole").disabled = !stretch;
+    element("stretch").hidden = phase.runs.every((run) => run.start.length === 0);
+    const part = stretch ? ", " + element("from").value + " to " + element("to").value + " s" : "";
+    element("phase-title").textContent = "Phase: " + phase.title + part;
+  }
 
   function amounts(id, phase, title, values, isNeeded, asked) {
     const lines = phase.runs.filter(kindOf).map((run) => ({ name: data.stores[run.store], store: run.store,
@@ -222,9 +271,11 @@ const Page = (function () {
   }
 
   function show() {
-    const phase = data.phases[+phasePicker.value];
-    if (!phase) return;
-    element("phase-title").textContent = "Phase: " + phase.title;
+    const told = data.phases[+phasePicker.value];
+    if (!told) return;
+    if (stretch && stretch.phase !== +phasePicker.value) stretch = null;
+    const phase = seen(told);
+    tellStretch(told);
     amounts("throughput", phase, "operations/s", (run) => kindOf(run).rate, true,
       phase.open && kindPicker.selectedIndex <= 0);
     curves(phase);
@@ -270,6 +321,9 @@ const Page = (function () {
 
   phasePicker.addEventListener("change", () => { offerKinds(); show(); });
   kindPicker.addEventListener("change", show);
+  for (const id of ["from", "to"]) element(id).addEventListener("change", () => look([+element("from").value, +element("to").value]));
+  element("whole").addEventListener("click", () => look(null));
   drawAll(Math.max(data.phases.findIndex((phase) => !phase.prepares), 0));
-  return { drawAll, show, replace: (next) => { data = next; }, data: () => data };
+  return { drawAll, show, refine, replace: (next) => { data = next; }, data: () => data, looksCloser: () => stretch !== null,
+    whoHasFiner: (asked) => { finer = asked; } };
 })();

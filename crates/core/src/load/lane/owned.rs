@@ -113,7 +113,7 @@ impl Owned {
     }
 
     /// Goes on behind the next own operation that is due before `before`; if there is none, to where that
-    /// is clear.
+    /// is clear. When the phase ends is asked for rarely: an operation beyond its end is given out by nobody.
     #[inline]
     fn next_own(
         &self,
@@ -121,12 +121,11 @@ impl Owned {
         drawer: &mut Drawer,
         before: Nanos,
     ) -> Option<(u64, Nanos, Operation)> {
+        let requests = self.requests.unwrap_or(u64::MAX);
         let mut passed = 0;
         loop {
             let (id, due) = dues.peek();
-            let deadline = (self.deadline)();
-            let over = self.requests.is_some_and(|requests| id >= requests);
-            if over || due >= before.min(deadline) {
+            if id >= requests || due >= before {
                 return None;
             }
             let operation = drawer.draw(id);
@@ -135,9 +134,12 @@ impl Owned {
                 return Some((id, due, operation));
             }
             passed += 1;
-            let idle = self.requests.is_none() && passed >= MOST_PASSED;
-            if idle || passed % LOOK == 0 && now() >= deadline {
-                return None;
+            if passed % LOOK == 0 {
+                let deadline = (self.deadline)();
+                let idle = self.requests.is_none() && passed >= MOST_PASSED;
+                if idle || due >= deadline || now() >= deadline {
+                    return None;
+                }
             }
         }
     }
@@ -156,12 +158,13 @@ impl Owned {
             offered.given_out.pop_front();
             count += 1;
         }
+        let in_phase = end.min((self.deadline)());
         let ahead = self.waiting(queue).map(|(_, due)| due);
-        count += ahead.filter(|due| (offered.before..end).contains(due)).count() as u64;
+        count += ahead.filter(|due| (offered.before..in_phase).contains(due)).count() as u64;
         if offered.dues.peek().0 < queue.dues.peek().0 {
             offered.dues = queue.dues.clone();
         }
-        while self.next_own(&mut offered.dues, &mut offered.drawer, end).is_some() {
+        while self.next_own(&mut offered.dues, &mut offered.drawer, in_phase).is_some() {
             count += 1;
         }
         offered.before = offered.before.max(end);
@@ -176,11 +179,12 @@ impl Owned {
             let bounds = bounds.get_or_insert_with(latency_histogram::<u64>);
             bounds.saturating_record((stop - due).max(1));
         };
+        let in_phase = stop.min((self.deadline)());
         let ahead = self.waiting(queue).map(|(_, due)| due);
-        ahead.filter(|due| *due < stop).for_each(&mut note);
+        ahead.filter(|due| *due < in_phase).for_each(&mut note);
         let drawer = &mut self.offered.borrow_mut().drawer;
         let mut dues = queue.dues.clone();
-        while let Some((_, due, _)) = self.next_own(&mut dues, drawer, stop) {
+        while let Some((_, due, _)) = self.next_own(&mut dues, drawer, in_phase) {
             note(due);
         }
         bounds
