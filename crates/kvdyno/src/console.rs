@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use kvdyno_core::load::Interrupt;
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Subscriber;
-use kvdyno_report::live::{self, LiveRun, Stretch};
+use kvdyno_report::live::{self, LiveRun, Zoom};
 use kvdyno_report::result::{RESULT_FILE, RunResult, Status};
 
 use crate::args::ViewArguments;
@@ -93,7 +93,7 @@ impl Story for LiveRun {
         LiveRun::snapshot(self)
     }
 
-    fn stretch(&self, asked: &Stretch) -> Result<String, String> {
+    fn stretch(&self, asked: &Zoom) -> Result<String, String> {
         Ok(LiveRun::stretch(self, asked))
     }
 }
@@ -129,7 +129,7 @@ impl Story for FolderStory {
         self.message.clone()
     }
 
-    fn stretch(&self, asked: &Stretch) -> Result<String, String> {
+    fn stretch(&self, asked: &Zoom) -> Result<String, String> {
         let points = live::stretch_of_folder(&self.result, &self.folder, asked);
         points.map_err(|error| error.to_string())
     }

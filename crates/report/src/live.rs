@@ -42,22 +42,22 @@ pub fn of_folder(result: &RunResult, folder: &Path) -> Result<(String, String), 
 
 /// A stretch of a phase's time that a viewer looks at.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stretch {
+pub struct Zoom {
     /// Index in the charts' phases.
     phase: usize,
     /// Seconds since the phase began.
     of_phase: Range<f64>,
 }
 
-impl Stretch {
+impl Zoom {
     /// As an address asks for it: `phase=1&from=2.5&to=9`. `None` if it does not.
     #[must_use]
-    pub fn asked(query: &str) -> Option<Stretch> {
+    pub fn asked(query: &str) -> Option<Zoom> {
         let of = |name: &str| {
             query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
         };
         let of_phase = of("from")?.parse().ok()?..of("to")?.parse().ok()?;
-        Some(Stretch { phase: of("phase")?.parse().ok()?, of_phase })
+        Some(Zoom { phase: of("phase")?.parse().ok()?, of_phase })
     }
 }
 
@@ -68,7 +68,7 @@ impl Stretch {
 pub fn stretch_of_folder(
     result: &RunResult,
     folder: &Path,
-    stretch: &Stretch,
+    stretch: &Zoom,
 ) -> Result<String, HtmlError> {
     let runs = Charts::stretch(result, folder, stretch.phase, &stretch.of_phase)?;
     Ok(serde_json::to_string(&runs).expect("charts are plain JSON"))
@@ -185,7 +185,7 @@ impl LiveRun {
 
     /// The points of a stretch of a phase, as finely as they are kept: as JSON for each store that has the phase.
     #[must_use]
-    pub fn stretch(&self, asked: &Stretch) -> String {
+    pub fn stretch(&self, asked: &Zoom) -> String {
         let phases = self.in_charts();
         let runs = phases.get(asked.phase).into_iter().flatten();
         let charts: Vec<RunCharts> = runs.map(|live| live.stretch(&asked.of_phase)).collect();
@@ -430,7 +430,7 @@ mod tests {
             serde_json::from_value(whole["phases"][1]["runs"][0]["start"].clone()).unwrap();
         assert!(starts.len() > 3, "{starts:?}");
         let query = format!("phase=1&from={}&to={}", starts[1] + 0.001, starts[3]);
-        let asked = Stretch::asked(&query).unwrap();
+        let asked = Zoom::asked(&query).unwrap();
         let disk = stretch_of_folder(&result, folder.path(), &asked).unwrap();
         for told in [live.stretch(&asked), disk] {
             let runs: Vec<serde_json::Value> = serde_json::from_str(&told).unwrap();
@@ -448,8 +448,8 @@ mod tests {
 
     #[test]
     fn an_address_that_asks_for_no_stretch_is_none() {
-        let asked = |query| Stretch::asked(query);
-        assert_eq!(asked("phase=2&from=1.5&to=9"), Some(Stretch { phase: 2, of_phase: 1.5..9.0 }));
+        let asked = |query| Zoom::asked(query);
+        assert_eq!(asked("phase=2&from=1.5&to=9"), Some(Zoom { phase: 2, of_phase: 1.5..9.0 }));
         assert_eq!(asked("to=9&phase=2&from=1.5&more"), asked("phase=2&from=1.5&to=9"));
         for query in
             ["", "phase=2", "phase=-1&from=1&to=2", "phase=2&from=x&to=9", "phases=2&from=1&to=9"]

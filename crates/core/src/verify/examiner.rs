@@ -157,20 +157,14 @@ impl Examiner {
         self.tally.illegal()
     }
 
-    /// The word of the ledger of a record that has but one.
-    #[inline(always)]
-    fn slot(&self, record: u64) -> u64 {
-        self.by.ownership.slot(record)
-    }
-
     #[inline]
     fn slots(&self, record: u64, field: Option<u16>) -> std::ops::Range<u64> {
+        let slot = self.by.ownership.slot(record);
         if self.one_word {
-            let slot = self.slot(record);
             return slot..slot.wrapping_add(1);
         }
         let words = u64::from(self.by.dataset.fields);
-        let first = self.slot(record).wrapping_mul(words);
+        let first = slot.wrapping_mul(words);
         match field {
             Some(field) => first + u64::from(field)..first + u64::from(field) + 1,
             None => first..first.wrapping_add(words),
@@ -182,7 +176,7 @@ impl Examiner {
     pub fn prefetch(&self, record: u64) {
         if let Some(ledger) = &self.ledger {
             ledger.prefetch(if self.one_word {
-                self.slot(record)
+                self.by.ownership.slot(record)
             } else {
                 self.slots(record, None).start
             });
@@ -199,7 +193,7 @@ impl Examiner {
         writes: &mut WriteSlots,
     ) {
         if self.one_word {
-            writes.push(self.begin_slot(record, self.slot(record), kind));
+            writes.push(self.begin_slot(record, self.by.ownership.slot(record), kind));
         } else {
             let slots = self.slots(record, field);
             slots.for_each(|slot| writes.push(self.begin_slot(record, slot, kind)));

@@ -10,7 +10,7 @@ use super::http::{self, Request, answer, begin_stream, message, still_here};
 use super::open_port::{Duplex, OpenPort};
 use super::viewers::{Next, Story, Viewers};
 use crate::steering::Steering;
-use kvdyno_report::live::Stretch;
+use kvdyno_report::live::Zoom;
 
 /// How often a stream on which nothing happens shows that it goes on.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
@@ -80,7 +80,7 @@ fn converse<S: Story>(
                 Err(why) => refuse("500 Internal Server Error", &why),
             },
             "/events" => tell(line, viewers),
-            "/points" => match Stretch::asked(&request.query) {
+            "/points" => match Zoom::asked(&request.query) {
                 Some(asked) => match viewers.stretch(&asked) {
                     Ok(points) => answer(line, "200 OK", "application/json", "", &points),
                     Err(why) => refuse("500 Internal Server Error", &why),

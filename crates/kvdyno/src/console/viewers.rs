@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kvdyno_report::live::Stretch;
+use kvdyno_report::live::Zoom;
 
 /// Most bytes that wait for a viewer.
 const MOST_WAITING: usize = 1 << 20;
@@ -25,7 +25,7 @@ pub trait Story: Send + 'static {
     ///
     /// # Errors
     /// Why they cannot be told.
-    fn stretch(&self, asked: &Stretch) -> Result<String, String>;
+    fn stretch(&self, asked: &Zoom) -> Result<String, String>;
 }
 
 /// A story and its viewers.
@@ -100,7 +100,7 @@ impl<S: Story> Viewers<S> {
     ///
     /// # Errors
     /// Why they cannot be told.
-    pub fn stretch(&self, asked: &Stretch) -> Result<String, String> {
+    pub fn stretch(&self, asked: &Zoom) -> Result<String, String> {
         locked(&self.told).story.stretch(asked)
     }
 
@@ -214,7 +214,7 @@ mod tests {
             format!("all {}", self.0)
         }
 
-        fn stretch(&self, _: &Stretch) -> Result<String, String> {
+        fn stretch(&self, _: &Zoom) -> Result<String, String> {
             Err("a count has none".to_owned())
         }
     }
