@@ -147,6 +147,10 @@ fn is_metric_format(told: &Value) {
     let schema = jsonschema::validator_for(&named(1024, named(64, metric))).unwrap();
     let broken: Vec<String> = schema.iter_errors(told).map(|error| error.to_string()).collect();
     assert_eq!(broken, Vec::<String>::new(), "{told}");
+    // Its limits count bytes, those of a schema characters.
+    let mut names = told.as_object().unwrap().iter();
+    assert!(names.all(|(name, of)| name.len() <= 1024
+        && of.as_object().unwrap().keys().all(|key| key.len() <= 64)));
     let metrics =
         told.as_object().unwrap().values().flat_map(|of| of.as_object().unwrap().values());
     for metric in metrics {
