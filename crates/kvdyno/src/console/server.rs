@@ -6,11 +6,12 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kvdyno_report::live::Zoom;
+
 use super::http::{self, Request, answer, begin_stream, message, still_here};
 use super::open_port::{Duplex, OpenPort};
 use super::viewers::{Next, Story, Viewers};
 use crate::steering::Steering;
-use kvdyno_report::live::Zoom;
 
 /// How often a stream on which nothing happens shows that it goes on.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);

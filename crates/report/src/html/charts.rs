@@ -184,12 +184,7 @@ impl Charts {
         let count: usize = result.runs.iter().map(|run| run.phases.len()).sum();
         let columns = (MOST_COLUMNS_IN_ALL / count.max(1)).clamp(10, MOST_COLUMNS);
         let of_run = |&(store, phase): &(usize, &PhaseResult)| {
-            Ok(RunCharts::of(RunSource {
-                timeline: timeline.phase(store, phase.index),
-                uses: timeline.uses(store, phase.index),
-                columns: Some(columns),
-                ..RunSource::of_result(store, phase)?
-            }))
+            RunCharts::drawn(store, phase, timeline, Some(columns))
         };
         let of_phase = |runs: Vec<(usize, &PhaseResult)>| {
             let first = runs[0].1;
@@ -215,13 +210,7 @@ impl Charts {
         let mut phases = phases_of(result);
         let runs = if phase < phases.len() { phases.swap_remove(phase) } else { Vec::new() };
         let timeline = DrawnTimeline::read_stretch(folder, runs.iter().copied(), stretch);
-        let of_run = |(store, phase): (usize, &PhaseResult)| {
-            Ok(RunCharts::of(RunSource {
-                timeline: timeline.phase(store, phase.index),
-                uses: timeline.uses(store, phase.index),
-                ..RunSource::of_result(store, phase)?
-            }))
-        };
+        let of_run = |(store, phase)| RunCharts::drawn(store, phase, &timeline, None);
         runs.into_iter().map(of_run).collect()
     }
 
@@ -273,6 +262,21 @@ impl RunSource<'_> {
 }
 
 impl RunCharts {
+    /// A phase of a result, with what its folder tells of how it went over time.
+    fn drawn(
+        store: usize,
+        phase: &PhaseResult,
+        timeline: &DrawnTimeline,
+        columns: Option<usize>,
+    ) -> Result<RunCharts, HistogramError> {
+        Ok(RunCharts::of(RunSource {
+            timeline: timeline.phase(store, phase.index),
+            uses: timeline.uses(store, phase.index),
+            columns,
+            ..RunSource::of_result(store, phase)?
+        }))
+    }
+
     pub(crate) fn of(source: RunSource<'_>) -> RunCharts {
         let (from, used_from) = source.from;
         let slots = source.timeline.map_or(&[][..], |timeline| after(&timeline.slots, from));
