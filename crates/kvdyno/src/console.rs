@@ -8,7 +8,7 @@ mod viewers;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_report::events::Event;
@@ -26,6 +26,8 @@ use viewers::{Story, Viewers};
 
 /// How often a result that may change is looked at.
 const LOOK: Duration = Duration::from_secs(2);
+/// How many times as long as reading it takes it is left alone at least: a long run's result takes seconds.
+const LEFT_ALONE: u32 = 20;
 /// How often it is asked whether the user has had enough.
 const ASK: Duration = Duration::from_millis(100);
 /// How long viewers may take to hear of the end.
@@ -141,7 +143,9 @@ impl Story for FolderStory {
 /// [`Failure`] if the result cannot be read or no port can be opened.
 pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
     let path = &arguments.result;
+    let began = Instant::now();
     let story = FolderStory::read(path).map_err(Failure::usage)?;
+    let mut pause = LOOK.max(began.elapsed() * LEFT_ALONE);
     let mut is_running = story.is_running();
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let viewers = Arc::new(Viewers::new(story));
@@ -150,12 +154,13 @@ pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
     while !interrupt.is_raised() {
         std::thread::sleep(ASK);
         waited += ASK;
-        if is_running && waited >= LOOK {
+        if is_running && waited >= pause {
             waited = Duration::ZERO;
-            let now = changed_at(path);
+            let (now, began) = (changed_at(path), Instant::now());
             if now != seen
                 && let Ok(story) = FolderStory::read(path)
             {
+                pause = LOOK.max(began.elapsed() * LEFT_ALONE);
                 (seen, is_running) = (now, story.is_running());
                 viewers.change(|known| {
                     *known = story;

@@ -262,6 +262,9 @@ fn carry_out(
     let check = |target: Target| target.check(plan, arguments.yes);
     let checked: Vec<Checked> =
         targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
+    if agents.is_some() {
+        checked.iter().try_for_each(Checked::refuse_agents)?;
+    }
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let gather = |asked| Fleets::gather(asked, reads, &interrupt);
     let fleets = agents.map(gather).transpose()?;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Ran, StoreContext, supports};
 use kvdyno_core::measure::StopReason;
-use kvdyno_core::store::{Consistency, Durability, Profile, Threading};
+use kvdyno_core::store::{Consistency, Durability, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{self, Extent, Reason, judge_run};
 use kvdyno_core::verify::{Expiry, Initial, Ledger, LedgerConfig, Sightings};
@@ -101,11 +101,6 @@ impl<'a> Session<'a> {
             supports(&profile, phase, &dataset).map_err(|error| Failure::of_load(&url, &error))?;
         }
         let mut context = context_of(options, profile);
-        if options.fleets.is_some() && store.threading() == Threading::InProcess {
-            return Err(Failure::usage(format!(
-                "{url}: it lives in the process that loads it, and agents are several; leave --agents out"
-            )));
-        }
         let Found { existing, sightings } = existing::prepare(options, &store, &url, &context)?;
         let fleet = match &options.fleets {
             None => {

@@ -1,6 +1,7 @@
 //! What is measured: a store that a URL names, or a testbed that is up around its own run.
 
 use kvdyno_core::shown;
+use kvdyno_core::store::Threading;
 use kvdyno_core::suite::Plan;
 use kvdyno_stores::url;
 use kvdyno_testbed::is_file;
@@ -67,6 +68,23 @@ impl Target {
 }
 
 impl Checked {
+    /// Says, before an agent is waited for, that agents are of no use to it.
+    ///
+    /// # Errors
+    /// [`Failure`] if it lives in the process that loads it: each agent would have one of its own.
+    pub fn refuse_agents(&self) -> Result<(), Failure> {
+        match self {
+            Checked::Store(opened) if opened.store.threading() == Threading::InProcess => {
+                Err(Failure::usage(format!(
+                    "{}: it lives in the process that loads it, and agents are several; leave --agents out, or \
+                     serve an engine to all of them (--testbed engine:NAME)",
+                    opened.url
+                )))
+            }
+            Checked::Store(_) | Checked::Testbed(_) => Ok(()),
+        }
+    }
+
     /// Runs every phase against it.
     ///
     /// # Errors

@@ -68,14 +68,14 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
         text.push_str(&format!("**{}**\n\n", escaped(&stamp)));
     }
     if let Some(ranking) = Ranking::of(result)? {
+        let caution = |words: &String| format!("- caution: {}\n", escaped(words));
+        text.extend(ranking.doubts.iter().map(caution));
         for phase in &ranking.phases {
             for words in [&phase.rate, &phase.p99] {
                 text.push_str(&format!("- {}: {}\n", escaped(&phase.test), escaped(words)));
             }
         }
-        for caution in &ranking.cautions {
-            text.push_str(&format!("- caution: {}\n", escaped(caution)));
-        }
+        text.extend(ranking.cautions.iter().map(caution));
     }
     Ok(text)
 }

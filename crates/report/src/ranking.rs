@@ -15,6 +15,8 @@ const LEVEL: f64 = 1.01;
 /// How the stores of a result stand against each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranking {
+    /// Whose figures the verdict doubts: told before any figure, for they are ranked all the same.
+    pub doubts: Vec<String>,
     /// One entry for each measured phase.
     pub phases: Vec<PhaseRanking>,
     /// What speaks against a plain comparison.
@@ -57,7 +59,7 @@ impl Ranking {
         if !result.compare_unequal && is_unequal(result) {
             let mut cautions = cautions(result, &labels);
             cautions.insert(0, "not compared; --allow-unequal compares them".to_owned());
-            return Ok(Some(Ranking { phases, cautions }));
+            return Ok(Some(Ranking { doubts: doubts(result, &labels), phases, cautions }));
         }
         for phase in result.runs[0].phases.iter().filter(|phase| !phase.prepares()) {
             let mut rows = Vec::new();
@@ -70,7 +72,11 @@ impl Ranking {
                 phases.push(phase_standing(&phase.label, &rows));
             }
         }
-        Ok(Some(Ranking { phases, cautions: cautions(result, &labels) }))
+        Ok(Some(Ranking {
+            doubts: doubts(result, &labels),
+            phases,
+            cautions: cautions(result, &labels),
+        }))
     }
 }
 
@@ -130,6 +136,27 @@ fn factor(a: f64, b: f64) -> f64 {
     a.max(b) / a.min(b).max(f64::MIN_POSITIVE)
 }
 
+/// Runs that did not end, and those whose verdict is not VALID.
+fn doubts(result: &RunResult, labels: &[String]) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let mut doubted: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (label, run) in labels.iter().zip(&result.runs) {
+        if run.status != Status::Complete {
+            doubts.push(format!("the run of {label} did not come to its end"));
+        }
+        let doubt = match run.verdict.as_ref().map(|verdict| verdict.level) {
+            Some(Level::Valid) => continue,
+            Some(level) => level.name().to_owned(),
+            None => "not judged".to_owned(),
+        };
+        doubted.entry(doubt).or_default().push(label);
+    }
+    for (doubt, labels) in doubted {
+        doubts.push(format!("{doubt} figures, see the verdict: {}", labels.join(", ")));
+    }
+    doubts
+}
+
 fn cautions(result: &RunResult, labels: &[String]) -> Vec<String> {
     let mut cautions = Vec::new();
     let each = |what: &dyn Fn(&StoreRun) -> String| {
@@ -163,21 +190,6 @@ fn cautions(result: &RunResult, labels: &[String]) -> Vec<String> {
         if let Some(told) = each(&ratio) {
             cautions.push(format!("gets found what they asked for in unequal shares ({told})"));
         }
-    }
-    let mut doubted: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (label, run) in labels.iter().zip(&result.runs) {
-        if run.status != Status::Complete {
-            cautions.push(format!("the run of {label} did not come to its end"));
-        }
-        let doubt = match run.verdict.as_ref().map(|verdict| verdict.level) {
-            Some(Level::Valid) => continue,
-            Some(level) => level.name().to_owned(),
-            None => "not judged".to_owned(),
-        };
-        doubted.entry(doubt).or_default().push(label);
-    }
-    for (doubt, labels) in doubted {
-        cautions.push(format!("{doubt} figures, see the verdict: {}", labels.join(", ")));
     }
     cautions.push("one trial each: these ratios come without a margin of error".to_owned());
     cautions
@@ -238,6 +250,19 @@ mod tests {
         assert!(!told(&result));
         result.runs[1].store.durability = Promise::declared(Durability::PowerLoss);
         assert!(told(&result));
+    }
+
+    #[test]
+    fn whose_figures_are_doubted_is_told() {
+        let mut result = sample::two_stores();
+        let valid = |result: &mut RunResult, at: usize, level| {
+            result.runs[at].verdict.as_mut().unwrap().level = level;
+        };
+        [0, 1].into_iter().for_each(|at| valid(&mut result, at, Level::Valid));
+        let doubts = |result: &RunResult| Ranking::of(result).unwrap().unwrap().doubts;
+        assert!(doubts(&result).is_empty(), "{:?}", doubts(&result));
+        valid(&mut result, 1, Level::Suspect);
+        assert_eq!(doubts(&result), ["suspect figures, see the verdict: fjall"]);
     }
 
     #[test]

@@ -151,16 +151,17 @@ pub fn render_store(
 #[must_use]
 pub fn render_ranking(ranking: &Ranking, style: Style) -> String {
     let mut text = format!("{}\n", style.bold("Which is ahead"));
+    let caution = |words: &String| {
+        wrapped(&format!("caution: {}", printable(words)), "  ", "    ", style.width)
+    };
+    text.extend(ranking.doubts.iter().map(caution));
     for phase in &ranking.phases {
         for line in [&phase.rate, &phase.p99] {
             let line = format!("{}: {}", printable(&phase.test), printable(line));
             text.push_str(&wrapped(&line, "  ", "    ", style.width));
         }
     }
-    for caution in &ranking.cautions {
-        let line = format!("caution: {}", printable(caution));
-        text.push_str(&wrapped(&line, "  ", "    ", style.width));
-    }
+    text.extend(ranking.cautions.iter().map(caution));
     text
 }
 

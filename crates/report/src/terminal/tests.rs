@@ -1,6 +1,7 @@
 //! The terminal's text against files that a person has looked at.
 
 use super::*;
+use crate::result::Level;
 use crate::sample;
 
 /// Compares with a file beside the tests; `KVDYNO_RENEW=1 cargo test -p kvdyno-report` renews it.
@@ -60,6 +61,15 @@ fn the_verdict_comes_before_the_table() {
     let second = &text[at("fjall 3.1.13")..];
     assert!(second.find("verdict: SUSPECT").unwrap() < second.find("Req/Sec").unwrap());
     assert!(text.contains("threshold"), "{text}");
+}
+
+#[test]
+fn doubted_figures_are_ranked_below_the_doubt() {
+    let mut result = sample::two_stores();
+    result.runs[1].verdict.as_mut().unwrap().level = Level::Suspect;
+    let text = render_ranking(&Ranking::of(&result).unwrap().unwrap(), Style::PLAIN);
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
+    assert!(at("caution: suspect figures") < at(" is ahead by "), "{text}");
 }
 
 #[test]
