@@ -92,6 +92,8 @@ impl Scratch {
         self.write(".typed", answer);
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        // One that can move its cursor, whatever the tests themselves run on.
+        command.env("TERM", "xterm");
         let typed = File::open(self.path(".typed")).expect("the file just written");
         self.spawn_reading(command, typed.into()).wait()
     }
