@@ -1,11 +1,33 @@
 //! Profiles of the build: one that inherits from another takes over what that one says of single packages, though its own
 //! first lines say otherwise. A profile that is to optimise everything would not, and nothing shows it but slowness.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use toml::{Table, Value};
 
 use super::{Breach, breach};
+
+/// Engines that live in the process in every build.
+const ENGINES: [&str; 3] = ["fjall", "heed", "redb"];
+
+/// Needs only what builds it.
+const BUILT_BY_OTHERS: &str = "lmdb-master-sys";
+
+/// What engines name and no read or write passes through: declarations and macros, other systems, and what they do once.
+const ASIDE: [&str; 11] = [
+    "bitflags",
+    "cfg-if",
+    "enum_dispatch",
+    "libc",
+    "redox_syscall",
+    "serde",
+    "serde_core",
+    "tempfile",
+    "url",
+    "winapi",
+    "windows-link",
+];
 
 /// How much something is optimised.
 const LEVEL: &str = "opt-level";
@@ -41,6 +63,49 @@ pub(super) fn in_manifest(file: &Path, text: &str) -> Vec<Breach> {
     breaches
 }
 
+/// Libraries that the engines in the process consist of and that `release` does not optimise in full: what is measured would
+/// be slower than the engine is. `lock` is the workspace's `Cargo.lock`.
+pub(super) fn of_engines(file: &Path, manifest: &str, lock: &str) -> Vec<Breach> {
+    let (Ok(manifest), Ok(lock)) = (manifest.parse::<Table>(), lock.parse::<Table>()) else {
+        return vec![breach(file, 0, "no manifest, or no lock file")];
+    };
+    let profile = manifest.get("profile").and_then(|profiles| profiles.get("release"));
+    let optimised = profile.map(packages).unwrap_or_default();
+    let needs = needs(&lock);
+    let mut open: Vec<&str> = ENGINES.to_vec();
+    let mut seen = BTreeSet::new();
+    while let Some(package) = open.pop() {
+        if ASIDE.contains(&package) || !seen.insert(package) || package == BUILT_BY_OTHERS {
+            continue;
+        }
+        open.extend(needs.get(package).into_iter().flatten());
+    }
+    let in_full = |package: &&str| {
+        optimised.get(*package).and_then(|own| own.get(LEVEL)).and_then(Value::as_integer)
+            == Some(3)
+    };
+    let slow = seen.into_iter().filter(|package| !in_full(package));
+    slow.map(|package| {
+        let what = format!(
+            "an engine consists of {package}, too: the profile release says `{LEVEL} = 3` of it"
+        );
+        breach(file, 0, what)
+    })
+    .collect()
+}
+
+/// What each package of a lock file needs, all versions of it together.
+fn needs(lock: &Table) -> BTreeMap<&str, Vec<&str>> {
+    let mut needs = BTreeMap::<&str, Vec<&str>>::new();
+    for package in lock.get("package").and_then(Value::as_array).into_iter().flatten() {
+        let Some(name) = package.get("name").and_then(Value::as_str) else { continue };
+        let named = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+        let named = named.filter_map(Value::as_str).filter_map(|one| one.split(' ').next());
+        needs.entry(name).or_default().extend(named);
+    }
+    needs
+}
+
 /// What a profile says of single packages.
 fn packages(profile: &Value) -> Table {
     profile.get("package").and_then(Value::as_table).cloned().unwrap_or_default()
@@ -69,5 +134,24 @@ mod tests {
         );
         assert_eq!(check(&MANIFEST.replace("opt-level = 3\n[profile", "[profile")).len(), 1);
         assert_eq!(check("[package]\nname = \"a\"\n"), []);
+    }
+
+    #[test]
+    fn what_an_engine_consists_of_is_optimised_in_full_down_to_its_last_library() {
+        let lock = "[[package]]\nname = \"redb\"\ndependencies = [\"libc\", \"bytes 1.0.0\"]\n\
+                    [[package]]\nname = \"bytes\"\ndependencies = [\"hashes\"]\n";
+        let check = |levels: &str| {
+            let manifest =
+                format!("[profile.release.package]\nfjall = {{ opt-level = 3 }}\n{levels}");
+            let found = of_engines(Path::new("Cargo.toml"), &manifest, lock);
+            found.into_iter().map(|breach| breach.what).collect::<Vec<_>>()
+        };
+        let all = "heed = { opt-level = 3 }\nredb = { opt-level = 3 }\nbytes = { opt-level = 3 }\n";
+        assert_eq!(check(&format!("{all}hashes = {{ opt-level = 3 }}\n")), Vec::<String>::new());
+        let found = check(&format!("{all}hashes = {{ opt-level = 1 }}\n"));
+        assert!(
+            found.len() == 1 && found[0].starts_with("an engine consists of hashes, too"),
+            "{found:?}"
+        );
     }
 }
