@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-pub use command::{Ended, KVDYNO, Running, Scratch, finds_kvdyno, kvdyno};
+pub use command::{Ended, KVDYNO, Running, Scratch, finds_kvdyno, is_excused, kvdyno};
 use serde_json::Value;
 
 /// Phase, group and number of an operation.
