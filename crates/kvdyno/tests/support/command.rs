@@ -216,9 +216,9 @@ impl Drop for Running {
 }
 
 /// Whether this reason may make a result invalid that a test asked for: a build without optimisation says so by design,
-/// and a machine that others share may be disturbed, leave kvdyno without a processor, or wake it late.
+/// and a machine that others share may be disturbed, or leave kvdyno without a processor.
 pub fn is_excused(reason: &str) -> bool {
-    ["debug-build", "disturbed", "client-stalled", "late-sends"].contains(&reason)
+    ["debug-build", "disturbed", "client-stalled"].contains(&reason)
 }
 
 impl Ended {
