@@ -32,20 +32,19 @@ fn claim<'a>(run: &'a Outcome, says: &str) -> &'a Value {
 #[test]
 fn a_stall_is_told_to_50_ms() {
     let suite = loaded().phase("mix", "get = 50, insert = 50").set("duration", "5s");
-    // Another process may hold this one up for longer than that; hardly thrice.
+    // Another process may hold this one up for longer than that, before an answer given ahead of the stall is
+    // taken (told shorter) or after its end (told longer); hardly thrice.
     let mut told = Vec::new();
     for _ in 0..3 {
         let run = Bench::new().sim("service=1ms&stall=900ms&at=3s", &suite);
         let stalled = &run.phase("mix")["unavailable"];
         let ms = |side: &str| number_at(&stalled[side], "length_ns") as f64 / 1e6;
-        for side in ["all", "reads", "writes"] {
-            assert!(ms(side) >= 895.0, "{side}: no shorter than it was: {stalled}");
-        }
         assert!(run.phase("mix")["account"].as_array().unwrap().is_empty(), "no fault was done");
-        if ms("all") <= 950.0 {
+        let sides = ["all", "reads", "writes"].map(ms);
+        if sides.iter().all(|side| (850.0..=950.0).contains(side)) {
             return;
         }
-        told.push(ms("all"));
+        told.push(sides);
     }
     panic!("900 ms were told as {told:?}");
 }
