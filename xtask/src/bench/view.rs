@@ -89,7 +89,7 @@ impl Seen {
             ask(host, target, cookie).map_err(StepFailure::file(&address))
         };
         let entered = asked(&format!("/{target}"), "")?;
-        let cookie = entered.lines().find_map(|line| line.strip_prefix("Set-Cookie: "));
+        let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: "));
         let cookie = cookie.and_then(|cookie| cookie.split(';').next()).unwrap_or_default();
         let page = asked("/", cookie)?.len();
         let charts = asked("/events", cookie)?.len();

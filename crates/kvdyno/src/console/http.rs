@@ -1,178 +1,235 @@
-//! As much of HTTP/1.1 as the console needs: one request a connection, and answers that end with it. A server library
-//! would double what kvdyno takes of its own to build.
+//! Serves pages on a thread of its own: to few at a time, with one request a connection, and to nobody who takes too long.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Most bytes of a request.
-const LONGEST: u64 = 16 << 10;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY};
+use axum::http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router, middleware};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt::set_tcp_user_timeout;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// Most bytes of a request's head, and of its body.
+pub const LONGEST: usize = 16 << 10;
 /// Most connections at a time.
 const MOST_CONNECTIONS: usize = 64;
 /// How long a request may take, and how long nobody may read what is sent.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long nobody is let in after the system could not.
+const PAUSE: Duration = Duration::from_millis(100);
 
-/// Lets `converse` speak on each connection, on a thread of its own, for as long as the process lives.
-pub fn accept(
+/// What no page may do: load or send anything elsewhere, be framed, be kept.
+const GUARDS: [(HeaderName, &str); 4] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; \
+         frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    ),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CACHE_CONTROL, "no-store"),
+];
+
+/// What is done when an answer has been sent whole, or cannot be any more. Each request has one among its extensions.
+#[derive(Clone, Default)]
+pub struct Afterwards(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
+
+impl Afterwards {
+    /// Does this then.
+    pub fn set(&self, done: impl FnOnce() + Send + 'static) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(done));
+    }
+
+    fn run(self) {
+        let set = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(done) = set {
+            done();
+        }
+    }
+}
+
+/// A whole text of one kind.
+pub fn text(kind: &'static str, text: String) -> Response {
+    ([(CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// Lets `pages` answer whoever connects, through TLS if there is any, for as long as the process lives.
+///
+/// # Errors
+/// If the system gives no thread, or cannot wait for the listener.
+pub fn serve(
     listener: TcpListener,
     name: &str,
-    converse: impl Fn(&TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    tls: Option<TlsAcceptor>,
+    pages: Router,
 ) -> io::Result<()> {
-    let (converse, open) = (Arc::new(converse), Arc::new(AtomicUsize::new(0)));
-    let accepting = move || {
-        for stream in listener.incoming().flatten() {
-            if open.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-                open.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (converse, left) = (Arc::clone(&converse), Arc::clone(&open));
-            std::thread::spawn(move || {
-                let patient = stream.set_read_timeout(Some(PATIENCE));
-                let patient = patient.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-                let _ = patient.and_then(|()| converse(&stream));
-                left.fetch_sub(1, Ordering::Relaxed);
-            });
-        }
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listener = {
+        let _entered = runtime.enter();
+        tokio::net::TcpListener::from_std(listener)?
     };
-    std::thread::Builder::new().name(name.to_owned()).spawn(accepting).map(drop)
+    let pages = pages.layer(middleware::map_response(guarded));
+    let serving = move || runtime.block_on(accept(listener, tls, pages));
+    std::thread::Builder::new().name(name.to_owned()).spawn(serving).map(drop)
 }
 
-/// What a browser asks for.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub method: String,
-    pub path: String,
-    /// What follows the `?`.
-    pub query: String,
-    /// Names in lower case.
-    headers: Vec<(String, String)>,
-    /// What follows the head: as long as the head says.
-    pub body: Vec<u8>,
+async fn guarded(mut response: Response) -> Response {
+    for (name, value) in GUARDS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
-impl Request {
-    /// Reads one; an error if it is none, or too long.
-    pub fn read(from: impl Read) -> io::Result<Request> {
-        let mut reader = BufReader::new(from.take(LONGEST));
-        let mut lines = reader.by_ref().lines();
-        let mut line = || lines.next().unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
-        let first = line()?;
-        let mut words = first.split(' ');
-        let (Some(method), Some(target), Some("HTTP/1.1" | "HTTP/1.0"), None) =
-            (words.next(), words.next(), words.next(), words.next())
-        else {
-            return Err(io::ErrorKind::InvalidData.into());
+async fn accept(listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, pages: Router) {
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
         };
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let mut request = Request {
-            method: method.to_owned(),
-            path: path.to_owned(),
-            query: query.to_owned(),
-            headers: Vec::new(),
-            body: Vec::new(),
-        };
-        loop {
-            let line = line()?;
-            if line.is_empty() {
-                break;
-            }
-            let (name, value) = line.split_once(':').ok_or(io::ErrorKind::InvalidData)?;
-            request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
-        }
-        if let Some(length) = request.header("content-length") {
-            let length: u64 = length.parse().map_err(|_| io::ErrorKind::InvalidData)?;
-            // One that is longer than a request may be ends too early.
-            request.body = vec![0; length.min(LONGEST) as usize];
-            reader.read_exact(&mut request.body)?;
-        }
-        Ok(request)
-    }
-
-    /// The value of a header that is there once.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut found = self.headers.iter().filter(|(known, _)| known == name);
-        let (_, value) = found.next()?;
-        found.next().is_none().then_some(value)
-    }
-
-    /// The value of a cookie.
-    pub fn cookie(&self, name: &str) -> Option<&str> {
-        let mut cookies =
-            self.header("cookie")?.split(';').filter_map(|one| one.trim().split_once('='));
-        cookies.find(|(known, _)| *known == name).map(|(_, value)| value)
+        // One too many is closed.
+        let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
+        let (tls, pages) = (tls.clone(), pages.clone());
+        tokio::spawn(async move {
+            // What goes wrong with a connection is the other end's to see.
+            let _ = converse(stream, tls, pages).await;
+            drop(place);
+        });
     }
 }
 
-/// What no page of the console may do: load or send anything elsewhere, be framed, be kept.
-const GUARDS: &str = "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; \
-    style-src 'unsafe-inline'; img-src data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
-    form-action 'none'\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
-    Cache-Control: no-store\r\nConnection: close\r\n";
-
-/// Answers with a whole text. `extra` are lines of the head, each with its end.
-pub fn answer(
-    mut to: impl Write,
-    status: &str,
-    kind: &str,
-    extra: &str,
-    body: &str,
-) -> io::Result<()> {
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {length}\r\n{GUARDS}{extra}\r\n"
-    );
-    to.write_all(head.as_bytes())?;
-    to.write_all(body.as_bytes())
+async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, pages: Router) -> io::Result<()> {
+    // The kernel ends what nobody reads, even where the other end still says that it is there.
+    set_tcp_user_timeout(&stream, PATIENCE.as_millis() as u32)?;
+    stream.set_nodelay(true)?;
+    match tls {
+        None => answer(stream, pages).await,
+        Some(tls) => answer(timeout(PATIENCE, tls.accept(stream)).await??, pages).await,
+    }
 }
 
-/// Begins a stream of messages.
-pub fn begin_stream(mut to: impl Write) -> io::Result<()> {
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{GUARDS}\r\nretry: 1000\n\n"
-    );
-    to.write_all(head.as_bytes())
-}
-
-/// A message of the stream: JSON, which has no line breaks.
-pub fn message(mut to: impl Write, text: &str) -> io::Result<()> {
-    to.write_all(format!("data: {text}\n\n").as_bytes())
-}
-
-/// Says that the stream goes on, and finds out whether anybody reads it.
-pub fn still_here(mut to: impl Write) -> io::Result<()> {
-    to.write_all(b": \n\n")
+async fn answer<L>(line: L, pages: Router) -> io::Result<()>
+where
+    L: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let afterwards = Afterwards::default();
+    let service = TowerToHyperService::new(pages.layer(Extension(afterwards.clone())));
+    let answered = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .keep_alive(false)
+        .max_buf_size(LONGEST)
+        .serve_connection(TokioIo::new(line), service)
+        .await;
+    afterwards.run();
+    answered.map_err(io::Error::other)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::sync::mpsc;
+
+    use axum::body::Bytes;
+    use axum::routing::{get, post};
+
     use super::*;
 
+    /// Where pages are served that tell when they were sent.
+    fn served() -> (std::net::SocketAddr, mpsc::Receiver<()>) {
+        let (sent, seen) = mpsc::channel();
+        let long = |Extension(afterwards): Extension<Afterwards>| async move {
+            afterwards.set(move || sent.send(()).unwrap());
+            text("text/plain", "x".repeat(32 << 20))
+        };
+        let pages = Router::new()
+            .route("/", get(|| async { "here" }))
+            .route("/long", get(long))
+            .route("/post", post(|body: Bytes| async move { body.len().to_string() }));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        serve(listener, "test", None, pages).unwrap();
+        (address, seen)
+    }
+
+    /// All that is answered to a text.
+    fn answered(to: std::net::SocketAddr, text: &str) -> String {
+        let mut stream = std::net::TcpStream::connect(to).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut all = String::new();
+        // A refused request may be cut off in the middle.
+        let _ = stream.read_to_string(&mut all);
+        all
+    }
+
     #[test]
-    fn a_request_is_read_and_what_is_none_is_refused() {
-        let text =
-            "GET /events?a=b HTTP/1.1\r\nHost: x\r\nCookie: a=1; kvdyno=two; b=3\r\n\r\nmore";
-        let request = Request::read(text.as_bytes()).unwrap();
-        assert_eq!((request.path.as_str(), request.query.as_str()), ("/events", "a=b"));
-        assert_eq!((request.header("host"), request.cookie("kvdyno")), (Some("x"), Some("two")));
-        assert_eq!((request.header("origin"), request.cookie("c")), (None, None));
-        assert!(request.body.is_empty());
-        let post = Request::read(&b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcd"[..]);
-        assert_eq!(post.unwrap().body, b"abc");
-        let twice = Request::read(&b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"[..]).unwrap();
-        assert_eq!(twice.header("host"), None, "two are as good as none");
-        let long = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(20_000));
-        for text in [
-            "",
-            "GET /\r\n\r\n",
-            "GET / HTTP/2\r\n\r\n",
-            "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-            "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nabc",
-            "POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\nabc",
-            &long,
-        ] {
-            assert!(Request::read(text.as_bytes()).is_err(), "{text:.40}");
+    fn pages_are_guarded_and_what_is_no_request_or_too_long_is_refused() {
+        let (address, _) = served();
+        let page = answered(address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(
+            page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("\r\n\r\nhere"),
+            "{page}"
+        );
+        for (name, value) in GUARDS {
+            assert!(page.contains(&format!("{name}: {value}\r\n")), "{page}");
+        }
+        assert!(page.contains("connection: close"), "one request each: {page}");
+        let none = answered(address, "GET /none HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(none.starts_with("HTTP/1.1 404") && none.contains("frame-ancestors"), "{none}");
+        let long = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(2 * LONGEST));
+        for wrong in
+            ["GET /\r\n\r\n", "GET / HTTP/9\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n", &long]
+        {
+            let refused = answered(address, wrong);
+            assert!(
+                refused.is_empty() || refused.starts_with("HTTP/1.1 4"),
+                "{wrong:.40}: {refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_is_sent_whole_before_what_is_done_afterwards() {
+        let (address, seen) = served();
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        assert!(seen.recv_timeout(Duration::from_millis(300)).is_err(), "nobody has read it");
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        assert!(all.len() > 32 << 20);
+        seen.recv_timeout(PATIENCE).expect("it is done");
+        // It is done, too, where nobody will ever read it.
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        drop(stream);
+        seen.recv_timeout(PATIENCE).expect("it is done");
+    }
+
+    #[test]
+    fn few_are_let_in_at_a_time_and_others_are_afterwards() {
+        let (address, _) = served();
+        let connect = || std::net::TcpStream::connect(address).unwrap();
+        let silent: Vec<_> = (0..MOST_CONNECTIONS).map(|_| connect()).collect();
+        let asks = || answered(address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(asks(), "", "there is no room");
+        drop(silent);
+        let mut tries = 0;
+        while asks().is_empty() {
+            std::thread::sleep(Duration::from_millis(20));
+            tries += 1;
+            assert!(tries < 500, "there is room again");
         }
     }
 }

@@ -1,20 +1,16 @@
 //! Where the page is served: on loopback, or at an address of this machine that the user has named, and then with TLS. The
 //! certificate is made for the run, so that nobody has to have one: its fingerprint is printed for whoever wants to compare.
 
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use rcgen::{CertificateParams, KeyPair};
 use ring::digest::{SHA256, digest};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring as provider;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use tokio_rustls::rustls::{ServerConfig, ServerConnection, Stream};
-
-/// What a browser and the server speak through.
-pub trait Duplex: Read + Write {}
-
-impl<T: Read + Write> Duplex for T {}
 
 /// A port that is open.
 pub struct OpenPort {
@@ -65,33 +61,9 @@ impl OpenPort {
         Some(pairs.join(":"))
     }
 
-    /// Who speaks with whoever connects.
-    pub fn speaker(&self) -> Speaker {
-        Speaker(self.tls.as_ref().map(|(config, _)| Arc::clone(config)))
-    }
-}
-
-/// Speaks as a place wants it.
-pub struct Speaker(Option<Arc<ServerConfig>>);
-
-impl Speaker {
-    /// Lets `converse` speak through a connection.
-    ///
-    /// # Errors
-    /// What goes wrong with the connection.
-    pub fn through(
-        &self,
-        mut socket: &TcpStream,
-        converse: impl FnOnce(&mut dyn Duplex) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let Some(config) = &self.0 else { return converse(&mut socket) };
-        let mut connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
-        converse(&mut Stream::new(&mut connection, &mut socket))?;
-        connection.send_close_notify();
-        while connection.wants_write() {
-            connection.write_tls(&mut socket)?;
-        }
-        Ok(())
+    /// Who speaks TLS there, where it is spoken.
+    pub fn tls(&self) -> Option<TlsAcceptor> {
+        self.tls.as_ref().map(|(config, _)| TlsAcceptor::from(Arc::clone(config)))
     }
 }
 
@@ -113,15 +85,21 @@ fn secured(address: IpAddr) -> io::Result<(Arc<ServerConfig>, CertificateDer<'st
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead, BufReader};
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
 
+    use axum::Router;
+    use axum::routing::get;
     use tokio_rustls::rustls::pki_types::ServerName;
-    use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore};
+    use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream};
 
+    use super::super::http::serve;
     use super::*;
 
-    /// What somebody hears who trusts the certificate of a place and calls it by a name.
-    fn heard(place: &OpenPort, trusted: CertificateDer<'static>, name: &str) -> io::Result<String> {
+    const ASKED: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    /// What somebody hears at a port who trusts a certificate and calls it by a name.
+    fn heard(port: u16, trusted: CertificateDer<'static>, name: &str) -> io::Result<String> {
         let mut roots = RootCertStore::empty();
         roots.add(trusted).map_err(io::Error::other)?;
         let config = ClientConfig::builder_with_provider(Arc::new(provider::default_provider()))
@@ -132,26 +110,12 @@ mod tests {
         let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
         let mut connection =
             ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
-        let mut socket = TcpStream::connect(place.listener.local_addr()?)?;
+        let mut socket = TcpStream::connect(("127.0.0.2", port))?;
         let mut stream = Stream::new(&mut connection, &mut socket);
-        stream.write_all(b"who is there?\n")?;
+        stream.write_all(ASKED)?;
         let mut said = String::new();
-        BufReader::new(stream).read_line(&mut said)?;
-        Ok(said)
-    }
-
-    /// One line is read, and answered.
-    fn answer_one(place: &OpenPort) -> std::thread::JoinHandle<io::Result<()>> {
-        let (listener, speaker) = (place.listener.try_clone().unwrap(), place.speaker());
-        std::thread::spawn(move || {
-            let (socket, _) = listener.accept()?;
-            speaker.through(&socket, |line| {
-                let mut asked = String::new();
-                BufReader::new(&mut *line).read_line(&mut asked)?;
-                assert_eq!(asked, "who is there?\n");
-                line.write_all(b"a console\n")
-            })
-        })
+        // The end is told in TLS too: anything else is an error.
+        stream.read_to_string(&mut said).map(|_| said)
     }
 
     #[test]
@@ -164,21 +128,22 @@ mod tests {
             ("https", &[format!("127.0.0.2:{port}")][..])
         );
         assert_eq!(place.fingerprint().map(|text| text.len()), Some(32 * 3 - 1));
-        let answering = answer_one(&place);
-        assert_eq!(heard(&place, certificate.clone(), "127.0.0.2").unwrap(), "a console\n");
-        answering.join().unwrap().unwrap();
+        let tls = place.tls();
+        let pages = Router::new().route("/", get(|| async { "a console" }));
+        serve(place.listener, "test", tls, pages).unwrap();
+        let said = heard(port, certificate.clone(), "127.0.0.2").unwrap();
+        assert!(said.ends_with("\r\n\r\na console"), "{said}");
         // Under another name, or with another place's certificate, nobody believes it.
         let other = OpenPort::open(Some("127.0.0.2:0")).unwrap().tls.unwrap().1;
         for (trusted, name) in [(certificate, "127.0.0.3"), (other, "127.0.0.2")] {
-            let answering = answer_one(&place);
-            assert!(heard(&place, trusted, name).is_err());
-            assert!(answering.join().unwrap().is_err(), "it hears nothing either");
+            assert!(heard(port, trusted, name).is_err());
         }
         // Who speaks plainly is not heard.
-        let answering = answer_one(&place);
         let mut plain = TcpStream::connect(("127.0.0.2", port)).unwrap();
-        plain.write_all(b"who is there?\n").unwrap();
-        assert!(answering.join().unwrap().is_err());
+        plain.write_all(ASKED).unwrap();
+        let mut said = Vec::new();
+        let _ = plain.read_to_end(&mut said);
+        assert!(!said.starts_with(b"HTTP"), "{said:?}");
         let place = OpenPort::open(None).unwrap();
         assert_eq!((place.scheme(), place.fingerprint()), ("http", None));
     }

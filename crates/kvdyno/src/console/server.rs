@@ -1,23 +1,43 @@
 //! Serves a page to browsers: only to those who know the token, only under the server's own name, only to pages of its
 //! own.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, Method, StatusCode};
+use axum::middleware::{Next as Handler, from_fn_with_state};
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use futures_util::Stream;
+use futures_util::stream::poll_fn;
 use kvdyno_report::live::Zoom;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
-use super::http::{self, Request, answer, begin_stream, message, still_here};
-use super::open_port::{Duplex, OpenPort};
-use super::viewers::{Next, Story, Viewers};
+use super::http::{self, Afterwards, LONGEST, PATIENCE, text};
+use super::open_port::OpenPort;
+use super::viewers::{Next, Seat, Story, Viewers};
 use crate::steering::Steering;
 
 /// How often a stream on which nothing happens shows that it goes on.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// How soon a page that lost its stream asks for it again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Where orders go.
 const STEER: &str = "/steer";
+/// Whether a browser asks for a page of the same site.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What the server knows of itself.
 struct Identity {
@@ -41,12 +61,19 @@ pub fn serve<S: Story>(
     steering: Option<Arc<Steering>>,
 ) -> io::Result<String> {
     let (port, token) = (place.listener.local_addr()?.port(), token()?);
-    let (scheme, speaker) = (place.scheme(), place.speaker());
+    let (scheme, tls) = (place.scheme(), place.tls());
     let address = format!("{scheme}://{}/?token={token}", place.names[0]);
     let identity = Identity { names: place.names, scheme, port, token, steering };
-    http::accept(place.listener, "console", move |stream| {
-        speaker.through(stream, |line| converse(line, &identity, &viewers))
-    })?;
+    let identity = Arc::new(identity);
+    let pages = Router::new()
+        .route("/", get(page::<S>))
+        .route("/events", get(tell::<S>))
+        .route("/points", get(points::<S>))
+        .with_state(viewers)
+        .route(STEER, post(steer).with_state(Arc::clone(&identity)))
+        .fallback(|| async { (StatusCode::NOT_FOUND, "there is no such page\n") })
+        .layer(from_fn_with_state(identity, admit));
+    http::serve(place.listener, "console", tls, pages)?;
     Ok(address)
 }
 
@@ -57,57 +84,97 @@ fn token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn converse<S: Story>(
-    line: &mut dyn Duplex,
-    identity: &Identity,
-    viewers: &Viewers<S>,
-) -> io::Result<()> {
-    let request = Request::read(&mut *line)?;
-    let mut refuse = |status: &str, why: &str| answer(&mut *line, status, "text/plain", "", why);
-    match identity.permits(&request) {
-        Permit::Refused(status, why) => refuse(status, why),
+/// Lets a request through if it is permitted.
+async fn admit(
+    State(identity): State<Arc<Identity>>,
+    request: Request,
+    handler: Handler,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    match identity.permits(&parts) {
+        Permit::Refused(status, why) => (status, why).into_response(),
         Permit::Enters => {
-            let Identity { port, token, scheme, .. } = identity;
+            let Identity { port, token, scheme, .. } = &*identity;
             let secure = if *scheme == "https" { "; Secure" } else { "" };
             // The token leaves the address: what is copied from there opens nothing. Cookies are of all ports.
-            let cookie = format!(
-                "Location: /\r\nSet-Cookie: kvdyno-{port}={token}; HttpOnly; SameSite=Strict; Path=/{secure}\r\n"
-            );
-            answer(line, "303 See Other", "text/plain", &cookie, "")
+            let cookie =
+                format!("kvdyno-{port}={token}; HttpOnly; SameSite=Strict; Path=/{secure}");
+            let head = [(LOCATION, "/"), (SET_COOKIE, cookie.as_str())];
+            (StatusCode::SEE_OTHER, head).into_response()
         }
-        Permit::Granted => match request.path.as_str() {
-            "/" => match viewers.page() {
-                Ok(page) => answer(line, "200 OK", "text/html", "", &page),
-                Err(why) => refuse("500 Internal Server Error", &why),
-            },
-            "/events" => tell(line, viewers),
-            "/points" => match Zoom::asked(&request.query) {
-                Some(asked) => match viewers.stretch(&asked) {
-                    Ok(points) => answer(line, "200 OK", "application/json", "", &points),
-                    Err(why) => refuse("500 Internal Server Error", &why),
-                },
-                None => refuse("400 Bad Request", "points of a stretch: phase=0&from=1.5&to=9\n"),
-            },
-            STEER => match identity.steer(&request.body) {
-                Ok(done) => answer(line, "200 OK", "text/plain", "", &done),
-                Err(why) => refuse("409 Conflict", &why),
-            },
-            _ => refuse("404 Not Found", "there is no such page\n"),
-        },
+        Permit::Granted => handler.run(Request::from_parts(parts, body)).await,
     }
 }
 
+/// Does what takes a while where it holds up no other viewer. What it cannot do is answered with `otherwise`.
+async fn aside(
+    otherwise: StatusCode,
+    work: impl FnOnce() -> Result<Response, String> + Send + 'static,
+) -> Response {
+    let done = spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()));
+    done.unwrap_or_else(|why| (otherwise, why).into_response())
+}
+
+async fn page<S: Story>(State(viewers): State<Arc<Viewers<S>>>) -> Response {
+    let page = move || Ok(text("text/html; charset=utf-8", viewers.page()?));
+    aside(StatusCode::INTERNAL_SERVER_ERROR, page).await
+}
+
+async fn points<S: Story>(State(viewers): State<Arc<Viewers<S>>>, request: Request) -> Response {
+    let Some(asked) = Zoom::asked(request.uri().query().unwrap_or_default()) else {
+        let how = "points of a stretch: phase=0&from=1.5&to=9\n";
+        return (StatusCode::BAD_REQUEST, how).into_response();
+    };
+    let points = move || Ok(text("application/json", viewers.stretch(&asked)?));
+    aside(StatusCode::INTERNAL_SERVER_ERROR, points).await
+}
+
+async fn steer(State(identity): State<Arc<Identity>>, order: Body) -> Response {
+    let Ok(Ok(order)) = timeout(PATIENCE, to_bytes(order, LONGEST)).await else {
+        return (StatusCode::BAD_REQUEST, "the order did not come whole\n").into_response();
+    };
+    aside(StatusCode::CONFLICT, move || Ok(identity.steer(&order)?.into_response())).await
+}
+
 /// Tells a viewer all, then what happens.
-fn tell<S: Story>(line: &mut dyn Duplex, viewers: &Viewers<S>) -> io::Result<()> {
-    begin_stream(&mut *line)?;
-    let seat = viewers.join();
-    loop {
-        match seat.next(SIGN_OF_LIFE) {
-            Next::Message(text) => message(&mut *line, &text)?,
-            Next::Nothing => still_here(&mut *line)?,
-            Next::Over => return Ok(()),
-        }
+async fn tell<S: Story>(
+    State(viewers): State<Arc<Viewers<S>>>,
+    Extension(afterwards): Extension<Afterwards>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let seat = Arc::new(viewers.join());
+    let kept = Arc::clone(&seat);
+    // It is left when the connection has sent all: the process may end next.
+    afterwards.set(move || drop(kept));
+    let (line, mut told) = mpsc::channel(1);
+    spawn_blocking(move || speak(&seat, &line));
+    Sse::new(poll_fn(move |context| told.poll_recv(context)))
+}
+
+/// Passes on what a viewer is told for as long as it listens.
+fn speak<S: Story>(seat: &Seat<S>, line: &mpsc::Sender<Result<Event, Infallible>>) {
+    let mut event = Event::default().retry(RETRY);
+    while line.blocking_send(Ok(event)).is_ok() {
+        event = match seat.next(SIGN_OF_LIFE) {
+            // JSON, which has no line breaks.
+            Next::Message(text) => Event::default().data(text),
+            Next::Nothing => Event::default().comment(""),
+            Next::Over => return,
+        };
     }
+}
+
+/// The value of a header that is there once.
+fn header(head: &Parts, name: HeaderName) -> Option<&str> {
+    let mut all = head.headers.get_all(name).iter();
+    let value = all.next()?.to_str().ok()?;
+    all.next().is_none().then_some(value)
+}
+
+/// The value of a cookie.
+fn cookie<'a>(head: &'a Parts, name: &str) -> Option<&'a str> {
+    let all = header(head, COOKIE)?.split(';');
+    let mut cookies = all.filter_map(|one| one.trim().split_once('='));
+    cookies.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -115,49 +182,49 @@ enum Permit {
     /// The token is right: it is exchanged for a cookie.
     Enters,
     Granted,
-    Refused(&'static str, &'static str),
+    Refused(StatusCode, &'static str),
 }
 
 impl Identity {
-    fn permits(&self, request: &Request) -> Permit {
-        let forbidden = |why| Permit::Refused("403 Forbidden", why);
+    fn permits(&self, head: &Parts) -> Permit {
+        let forbidden = |why| Permit::Refused(StatusCode::FORBIDDEN, why);
         let own = |host: &str| self.names.iter().any(|name| name == host);
         // Another name for this address is another site's.
-        if !request.header("host").is_some_and(own) {
+        if !header(head, HOST).is_some_and(own) {
             return forbidden("this is not the name of the console\n");
         }
-        let origin = request.header("origin").map(|origin| {
+        let origin = header(head, ORIGIN).map(|origin| {
             origin
                 .split_once("://")
                 .is_some_and(|(scheme, host)| scheme == self.scheme && own(host))
         });
-        let site = request.header("sec-fetch-site");
+        let site = header(head, SEC_FETCH_SITE);
         let other_site = site.is_some_and(|site| !["same-origin", "none"].contains(&site));
         if origin == Some(false) || other_site {
             return forbidden("another site asks\n");
         }
-        let steers = request.path == STEER;
+        let steers = head.uri.path() == STEER;
         if steers && self.steering.is_none() {
             return forbidden("the console only shows; --console=control lets it steer\n");
         }
-        if request.method != if steers { "POST" } else { "GET" } {
-            return Permit::Refused("405 Method Not Allowed", "the console only shows\n");
+        if head.method != if steers { Method::POST } else { Method::GET } {
+            return Permit::Refused(StatusCode::METHOD_NOT_ALLOWED, "the console only shows\n");
         }
         // Browsers tell where an order comes from.
         if steers && origin.is_none() {
             return forbidden("orders come from the console's own page\n");
         }
-        if request.path == "/"
-            && let Some(token) = request.query.strip_prefix("token=")
+        if head.uri.path() == "/"
+            && let Some(token) = head.uri.query().and_then(|query| query.strip_prefix("token="))
         {
             let refused = forbidden("this token is none of this console\n");
             return if self.is_token(token) { Permit::Enters } else { refused };
         }
-        let cookie = request.cookie(&format!("kvdyno-{}", self.port));
+        let cookie = cookie(head, &format!("kvdyno-{}", self.port));
         match cookie.is_some_and(|cookie| self.is_token(cookie)) {
             true => Permit::Granted,
             false => Permit::Refused(
-                "401 Unauthorized",
+                StatusCode::UNAUTHORIZED,
                 "open the address that kvdyno has printed, with its token\n",
             ),
         }
@@ -206,11 +273,14 @@ mod tests {
         let names = vec![name.to_owned(), "localhost:8000".to_owned()];
         let token = "0123456789abcdef".to_owned();
         let identity = Identity { names, scheme, port: 8000, token, steering };
-        let head = format!("{method} {target} HTTP/1.1\r\n{}\r\n\r\n", headers.join("\r\n"));
-        match identity.permits(&Request::read(head.as_bytes()).unwrap()) {
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers.iter().filter_map(|line| line.split_once(": ")) {
+            request = request.header(name, value);
+        }
+        match identity.permits(&request.body(()).unwrap().into_parts().0) {
             Permit::Enters => 303,
             Permit::Granted => 200,
-            Permit::Refused(status, _) => status[..3].parse().unwrap(),
+            Permit::Refused(status, _) => status.as_u16(),
         }
     }
 
@@ -228,6 +298,7 @@ mod tests {
         // Another name, another site, another page that asks; and nothing that would change anything.
         assert_eq!(get("/", &["Host: evil.example:8000", cookie]), 403);
         assert_eq!(get("/", &[cookie]), 403);
+        assert_eq!(get("/", &[host, "Host: evil.example", cookie]), 403, "two are as good as none");
         assert_eq!(get("/events", &[host, cookie, "Origin: http://evil.example"]), 403);
         assert_eq!(get("/events", &[host, cookie, "Origin: null"]), 403);
         assert_eq!(get("/events", &[host, cookie, "Origin: http://127.0.0.1:8000"]), 200);

@@ -58,8 +58,8 @@ struct Waiting {
 }
 
 /// A place among the viewers; leaves with it.
-pub struct Seat<'a, S: Story> {
-    viewers: &'a Viewers<S>,
+pub struct Seat<S: Story> {
+    viewers: Arc<Viewers<S>>,
     queue: Arc<Queue>,
 }
 
@@ -105,12 +105,12 @@ impl<S: Story> Viewers<S> {
     }
 
     /// One more viewer, whose first message is all that there is.
-    pub fn join(&self) -> Seat<'_, S> {
+    pub fn join(self: &Arc<Self>) -> Seat<S> {
         let mut told = locked(&self.told);
         let waiting = Waiting { needs_all: true, is_over: told.is_over, ..Waiting::default() };
         let queue = Arc::new(Queue { waiting: Mutex::new(waiting), changed: Condvar::new() });
         told.queues.push(Arc::clone(&queue));
-        Seat { viewers: self, queue }
+        Seat { viewers: Arc::clone(self), queue }
     }
 
     /// Nothing more will be told; those who read have so long to hear the rest.
@@ -153,7 +153,7 @@ impl Queue {
     }
 }
 
-impl<S: Story> Seat<'_, S> {
+impl<S: Story> Seat<S> {
     /// Waits for the next message, no longer than `patience`.
     pub fn next(&self, patience: Duration) -> Next {
         let give_up = Instant::now() + patience;
@@ -187,7 +187,7 @@ impl<S: Story> Seat<'_, S> {
     }
 }
 
-impl<S: Story> Drop for Seat<'_, S> {
+impl<S: Story> Drop for Seat<S> {
     fn drop(&mut self) {
         locked(&self.queue.waiting).is_gone = true;
         self.queue.changed.notify_all();
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn one_that_stops_reading_delays_nobody_and_gets_all_when_it_reads_again() {
-        let viewers = Viewers::new(Counts(0));
+        let viewers = Arc::new(Viewers::new(Counts(0)));
         let (reads, sleeps) = (viewers.join(), viewers.join());
         assert_eq!([text(reads.next(SOON)), text(sleeps.next(SOON))], ["all 0", "all 0"]);
         let megabytes = 64 << 10;
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn who_comes_late_or_again_sees_all_and_who_left_is_forgotten() {
-        let viewers = Viewers::new(Counts(0));
+        let viewers = Arc::new(Viewers::new(Counts(0)));
         drop(viewers.join());
         (0..5).for_each(|_| count(&viewers, 1));
         assert!(locked(&viewers.told).queues.is_empty());

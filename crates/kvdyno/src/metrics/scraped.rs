@@ -1,15 +1,22 @@
 //! Metrics for whoever asks for them: Prometheus' text at `/metrics`.
 
 use std::io;
-use std::net::{IpAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::HOST;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
 use kvdyno_core::load::Interrupt;
 use kvdyno_report::metrics::PROMETHEUS_TYPE;
 
 use super::Told;
-use crate::console::http::{self, Request, answer};
+use crate::console::http::{self, Afterwards};
 use crate::exit::Failure;
 
 /// Longest wait for a last look at a run that is over.
@@ -51,25 +58,22 @@ impl Scraped {
         warn_user!("kvdyno: metrics at http://{own}/metrics");
         let looks = Arc::new(Mutex::new(Looks::default()));
         let seen = Arc::clone(&looks);
-        http::accept(listener, "metrics", move |stream| {
-            let request = Request::read(stream)?;
-            let refuse = |status: &str, why: &str| answer(stream, status, "text/plain", "", why);
-            if let Some(why) = refused(&request, own.ip()) {
-                return refuse("403 Forbidden", why);
-            }
-            match (request.method.as_str(), request.path.as_str()) {
-                ("GET", "/metrics") => {
-                    let asked = Instant::now();
-                    let text = told.look().prometheus();
-                    answer(stream, "200 OK", PROMETHEUS_TYPE, "", &text)?;
-                    looked(&seen, asked);
-                    read_to_the_end(stream)
-                }
-                ("GET", _) => refuse("404 Not Found", "metrics are at /metrics\n"),
-                _ => refuse("405 Method Not Allowed", "metrics are only shown\n"),
-            }
-        })
-        .map_err(Failure::internal)?;
+        let metrics = |Extension(afterwards): Extension<Afterwards>| async move {
+            let asked = Instant::now();
+            let text = told.look().prometheus();
+            // The process may end when somebody has looked.
+            afterwards.set(move || looked(&seen, asked));
+            http::text(PROMETHEUS_TYPE, text)
+        };
+        let own = own.ip();
+        let pages = Router::new()
+            .route("/metrics", get(metrics))
+            .fallback(|| async { (StatusCode::NOT_FOUND, "metrics are at /metrics\n") })
+            .method_not_allowed_fallback(|| async {
+                (StatusCode::METHOD_NOT_ALLOWED, "metrics are only shown\n")
+            })
+            .layer(from_fn(move |request, next| admit(own, request, next)));
+        http::serve(listener, "metrics", None, pages).map_err(Failure::internal)?;
         Ok(Scraped { looks })
     }
 
@@ -104,15 +108,16 @@ fn looked(looks: &Mutex<Looks>, at: Instant) {
     looks.last = Some(at);
 }
 
-/// Waits until the other end has read all: the process may end next, and would take what is unread along.
-fn read_to_the_end(mut stream: &TcpStream) -> io::Result<()> {
-    stream.shutdown(std::net::Shutdown::Write)?;
-    io::copy(&mut stream, &mut io::sink()).map(drop)
+async fn admit(own: IpAddr, request: Request, next: Next) -> Response {
+    match refused(&request, own) {
+        Some(why) => (StatusCode::FORBIDDEN, why).into_response(),
+        None => next.run(request).await,
+    }
 }
 
 /// Why a request is refused: a page of another site must not read what loopback shows under a name of its own.
 fn refused(request: &Request, own: IpAddr) -> Option<&'static str> {
-    let host = request.header("host")?;
+    let host = request.headers().get(HOST)?.to_str().unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']);
     let is_local = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
     (own.is_loopback() && !is_local).then_some("this is not the name of this machine\n")
@@ -125,8 +130,9 @@ mod tests {
     #[test]
     fn loopback_answers_to_its_own_names_only() {
         let asked = |host: &str, own: &str| {
-            let text = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n");
-            refused(&Request::read(text.as_bytes()).unwrap(), own.parse().unwrap()).is_none()
+            let request = Request::builder().uri("/metrics").header("Host", host);
+            let request = request.body(axum::body::Body::empty()).unwrap();
+            refused(&request, own.parse().unwrap()).is_none()
         };
         for host in ["127.0.0.1:9464", "localhost:9464", "[::1]:9464", "localhost"] {
             assert!(asked(host, "127.0.0.1"), "{host}");

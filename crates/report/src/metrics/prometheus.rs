@@ -12,7 +12,7 @@ use super::{COUNTERS, GAUGES, HISTOGRAMS, Instrument, Labels, Metrics, Recorded}
 const SEEN: Duration = Duration::from_secs(180);
 
 /// What the format calls itself.
-pub const PROMETHEUS_TYPE: &str = "text/plain; version=0.0.4";
+pub const PROMETHEUS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 impl Metrics {
     /// All of them, as Prometheus reads them.
