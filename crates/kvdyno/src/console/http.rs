@@ -147,11 +147,12 @@ mod tests {
 
     use super::*;
 
-    /// Where pages are served that tell when they were sent.
-    fn served() -> (std::net::SocketAddr, mpsc::Receiver<()>) {
-        let (sent, seen) = mpsc::channel();
+    /// Where pages are served, one of which tells that it was asked for, and then that it was sent.
+    fn served() -> (std::net::SocketAddr, mpsc::Receiver<&'static str>) {
+        let (tell, told) = mpsc::channel();
         let long = |Extension(afterwards): Extension<Afterwards>| async move {
-            afterwards.set(move || sent.send(()).unwrap());
+            tell.send("asked for").unwrap();
+            afterwards.set(move || tell.send("sent").unwrap());
             text("text/plain", "x".repeat(32 << 20))
         };
         let pages = Router::new()
@@ -161,7 +162,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         serve(listener, "test", None, pages).unwrap();
-        (address, seen)
+        (address, told)
     }
 
     /// All that is answered to a text.
@@ -202,19 +203,23 @@ mod tests {
 
     #[test]
     fn an_answer_is_sent_whole_before_what_is_done_afterwards() {
-        let (address, seen) = served();
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        stream.write_all(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-        assert!(seen.recv_timeout(Duration::from_millis(300)).is_err(), "nobody has read it");
+        let (address, told) = served();
+        let ask = || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            assert_eq!(told.recv_timeout(PATIENCE), Ok("asked for"));
+            stream
+        };
+        let mut stream = ask();
+        let none_yet = told.recv_timeout(Duration::from_millis(300));
+        assert!(none_yet.is_err(), "nobody has read it");
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
         assert!(all.len() > 32 << 20);
-        seen.recv_timeout(PATIENCE).expect("it is done");
+        assert_eq!(told.recv_timeout(PATIENCE), Ok("sent"));
         // It is done, too, where nobody will ever read it.
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        stream.write_all(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-        drop(stream);
-        seen.recv_timeout(PATIENCE).expect("it is done");
+        drop(ask());
+        assert_eq!(told.recv_timeout(PATIENCE), Ok("sent"));
     }
 
     #[test]
