@@ -38,6 +38,8 @@ struct Offered {
     /// Looks beyond what the queue has drawn, where clients are behind.
     dues: Dues,
     drawer: Drawer,
+    /// What was drawn last.
+    drawn: Operation,
 }
 
 impl Lane {
@@ -58,6 +60,7 @@ impl Lane {
             given_out: VecDeque::new(),
             dues: self.queue.borrow().dues.clone(),
             drawer: self.workload.drawer(),
+            drawn: self.queue.borrow().drawn[0],
         };
         self.owned = Some(Box::new(Owned {
             ownership,
@@ -77,12 +80,11 @@ impl Lane {
     }
 
     /// The next own operation; `None` where no other process owns records, for then there is no id left.
-    #[cold]
     #[inline]
     pub(super) fn claim_own(&self, queue: &mut Queue, deadline: Nanos) -> Option<IssuedOperation> {
         let owned = self.owned.as_ref()?;
         if !owned.begun.replace(true) {
-            (0..AHEAD).for_each(|at| owned.draw_next(queue, at));
+            owned.draw_first(queue);
         }
         let at = queue.at % AHEAD;
         let (id, due) = owned.found[at].get()?;
@@ -102,25 +104,30 @@ impl Lane {
 }
 
 impl Owned {
-    /// Draws the next own operation into place `at` of the queue.
+    /// Fills the queue.
+    #[cold]
     #[inline]
-    fn draw_next(&self, queue: &mut Queue, at: usize) {
-        let next = self.next_own(&mut queue.dues, &mut queue.drawer, Nanos::MAX);
-        self.found[at].set(next.map(|(id, due, operation)| {
-            queue.drawn[at] = operation;
-            (id, due)
-        }));
+    fn draw_first(&self, queue: &mut Queue) {
+        (0..AHEAD).for_each(|at| self.draw_next(queue, at));
     }
 
-    /// Goes on behind the next own operation that is due before `before`; if there is none, to where that
-    /// is clear. When the phase ends is asked for rarely: an operation beyond its end is given out by nobody.
-    #[inline]
+    /// Draws the next own operation into place `at` of the queue.
+    #[inline(always)]
+    fn draw_next(&self, queue: &mut Queue, at: usize) {
+        let Queue { dues, drawer, drawn, .. } = queue;
+        self.found[at].set(self.next_own(dues, drawer, &mut drawn[at], Nanos::MAX));
+    }
+
+    /// Goes on behind the next own operation that is due before `before`, which becomes `drawn`; if there is none, to where
+    /// that is clear. When the phase ends is asked for rarely: an operation beyond its end is given out by nobody.
+    #[inline(always)]
     fn next_own(
         &self,
         dues: &mut Dues,
         drawer: &mut Drawer,
+        drawn: &mut Operation,
         before: Nanos,
-    ) -> Option<(u64, Nanos, Operation)> {
+    ) -> Option<(u64, Nanos)> {
         let requests = self.requests.unwrap_or(u64::MAX);
         let mut passed = 0;
         loop {
@@ -128,10 +135,10 @@ impl Owned {
             if id >= requests || due >= before {
                 return None;
             }
-            let operation = drawer.draw(id);
+            *drawn = drawer.draw(id);
             dues.advance();
-            if is_own(self.ownership, drawer, id, &operation) {
-                return Some((id, due, operation));
+            if is_own(self.ownership, drawer, id, drawn) {
+                return Some((id, due));
             }
             passed += 1;
             if passed % LOOK == 0 {
@@ -164,7 +171,8 @@ impl Owned {
         if offered.dues.peek().0 < queue.dues.peek().0 {
             offered.dues = queue.dues.clone();
         }
-        while self.next_own(&mut offered.dues, &mut offered.drawer, in_phase).is_some() {
+        let Offered { dues, drawer, drawn, .. } = offered;
+        while self.next_own(dues, drawer, drawn, in_phase).is_some() {
             count += 1;
         }
         offered.before = offered.before.max(end);
@@ -182,9 +190,9 @@ impl Owned {
         let in_phase = stop.min((self.deadline)());
         let ahead = self.waiting(queue).map(|(_, due)| due);
         ahead.filter(|due| *due < in_phase).for_each(&mut note);
-        let drawer = &mut self.offered.borrow_mut().drawer;
+        let Offered { drawer, drawn, .. } = &mut *self.offered.borrow_mut();
         let mut dues = queue.dues.clone();
-        while let Some((_, due, _)) = self.next_own(&mut dues, drawer, in_phase) {
+        while let Some((_, due)) = self.next_own(&mut dues, drawer, drawn, in_phase) {
             note(due);
         }
         bounds
