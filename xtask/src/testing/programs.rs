@@ -15,12 +15,11 @@ const ABOUT_DRIVERS: [&str; 3] = ["documented::", "inputs::", "options::lists_an
 
 /// Tests that take too long for the first stage, by program and begin of name: two thirds of all its time were
 /// theirs.
-const LONG: [(&str, &str); 25] = [
+const LONG: [(&str, &str); 24] = [
     ("test cli", "advice::"),
     ("test cli", "capacity::"),
     ("test cli", "comparing::"),
     ("test cli", "elsewhere::every_driver"),
-    ("test cli", "errors::"),
     ("test cli", "events::trials_of_a_search"),
     ("test cli", "hostile::"),
     ("test cli", "inputs::a_server_of_another_protocol"),

@@ -141,12 +141,14 @@ async fn tell<S: Story>(
     State(viewers): State<Arc<Viewers<S>>>,
     Extension(afterwards): Extension<Afterwards>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let seat = Arc::new(viewers.join());
-    let kept = Arc::clone(&seat);
-    // It is left when the connection has sent all: the process may end next.
-    afterwards.set(move || drop(kept));
     let (line, mut told) = mpsc::channel(1);
-    spawn_blocking(move || speak(&seat, &line));
+    spawn_blocking(move || {
+        let seat = Arc::new(viewers.join());
+        let kept = Arc::clone(&seat);
+        // It is left when the connection has sent all: the process may end next.
+        afterwards.set(move || drop(kept));
+        speak(&seat, &line);
+    });
     Sse::new(poll_fn(move |context| told.poll_recv(context)))
 }
 

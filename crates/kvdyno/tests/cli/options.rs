@@ -166,7 +166,7 @@ fn json_is_one_document_of_the_published_schema() {
 #[test]
 fn progress_is_shown_on_a_terminal_only_and_not_if_quiet() {
     let scratch = Scratch::new();
-    let line = "run --store map: --records 500 --rate 1k/s --clients 2 --duration 2s";
+    let line = "run --store map: --records 500 --clients 2 --duration 3s";
     let on_terminal =
         |more: &str| scratch.at_a_terminal(&format!("{line} {more}"), "").expect_done().out;
     let shown = on_terminal("");
