@@ -41,9 +41,12 @@ const GUARDS: [(HeaderName, &str); 4] = [
     (CACHE_CONTROL, "no-store"),
 ];
 
+/// Done once.
+type Work = Box<dyn FnOnce() + Send>;
+
 /// What is done when an answer has been sent whole, or cannot be any more. Each request has one among its extensions.
 #[derive(Clone, Default)]
-pub struct Afterwards(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
+pub struct Afterwards(Arc<Mutex<Option<Work>>>);
 
 impl Afterwards {
     /// Does this then.
