@@ -27,6 +27,20 @@ use crate::timeline::DrawnTimeline;
 use now::{Activity, ClaimNow, Now};
 use phase::LivePhase;
 
+/// The page before the run has begun: while agents are waited for, say. It asks again each second.
+const NOT_BEGUN: &str = r#"<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="refresh" content="1">
+<title>kvdyno</title>
+<style>:root { color-scheme: light dark; } body { font: 16px sans-serif; margin: 2em; }</style>
+</head>
+<body><p>The run has not begun. This page shows it when it does.</p></body>
+</html>
+"#;
+
 /// The page of a result on disk, and what viewers of it are told: all of its charts, and that the page is to be asked
 /// for again. A run that goes on has those of its phases that are over.
 ///
@@ -173,12 +187,12 @@ impl LiveRun {
         told(&Message { charts: Some(self.charts()), points: None, tables: true, now: self.now() })
     }
 
-    /// The whole page.
+    /// The whole page, or one that waits for the run to begin.
     ///
     /// # Errors
     /// [`HtmlError`] if a histogram of the result cannot be decoded.
     pub fn page(&self) -> Result<String, HtmlError> {
-        let Some(result) = self.result() else { return Ok(String::new()) };
+        let Some(result) = self.result() else { return Ok(NOT_BEGUN.to_owned()) };
         let page = Page::new(&result, &self.charts(), true)?;
         Ok(plain_lines(&page.render()?).into_owned())
     }
@@ -384,6 +398,13 @@ mod tests {
         let told = events.iter().filter_map(|event| live.hear(event));
         let told = told.map(|text| serde_json::from_str(&text).unwrap()).collect();
         (live, told)
+    }
+
+    #[test]
+    fn who_comes_before_the_run_begins_waits_for_it() {
+        let page = LiveRun::default().page().unwrap();
+        assert!(page.contains("has not begun") && page.contains("http-equiv=\"refresh\""));
+        assert_eq!(LiveRun::steered().page().unwrap(), page);
     }
 
     #[test]
