@@ -27,7 +27,7 @@ use crate::timeline::DrawnTimeline;
 use now::{Activity, ClaimNow, Now};
 use phase::LivePhase;
 
-/// The page before the run has begun: while agents are waited for, say. It asks again each second.
+/// The page in the moment before the run has begun. It asks again each second.
 const NOT_BEGUN: &str = r#"<!DOCTYPE html>
 <html lang="en">
 <head>
