@@ -13,6 +13,8 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::REDIS;
+use super::target::Target;
 use crate::servers;
 use crate::steps::{self, StepFailure, root};
 
@@ -20,33 +22,77 @@ use crate::steps::{self, StepFailure, root};
 const ALLOWED: f64 = 0.05;
 /// The same where the compiler is another one.
 const ALLOWED_BY_ANOTHER: f64 = 0.25;
-/// Operations of the shorter run and of the longer: what both do but once cancels out.
-const OPERATIONS: [u64; 2] = [20_000, 120_000];
-/// What an operation takes that one of several agents carries out, without what it takes to draw those of the others.
-const OF_AGENT: &str = "null: half of each, by one of several agents";
 /// Agents that own the records: what drawing takes is the difference for each more of them.
 const AGENTS: [u64; 2] = [2, 6];
+/// By how much an operation over the wire may take more of one of several agents than of a single process.
+const AS_ALONE: f64 = 0.05;
 /// The accepted figures.
 const ACCEPTED: &str = "xtask/src/bench/instructions.json";
 
 /// A load whose operations are counted.
 struct Load {
     name: &'static str,
+    /// The figure of what one of several agents carries out, without what it takes to draw those of the others; a store
+    /// of records in this process would have fewer of them there.
+    of_agent: Option<&'static str>,
+    /// A URL, or the testbed of a server.
     store: &'static str,
     /// Of each 1,000 operations so many are updates, the others gets.
     updates: u16,
     verify: bool,
+    /// Operations of the shorter run and of the longer: what both do but once cancels out.
+    operations: [u64; 2],
 }
 
-const LOADS: [Load; 4] = [
-    Load { name: "null: gets, verification off", store: "null:", updates: 0, verify: false },
-    Load { name: "null: gets", store: "null:", updates: 0, verify: true },
-    Load { name: "null: half gets, half updates", store: "null:", updates: 500, verify: true },
-    Load { name: "map: half gets, half updates", store: "map:", updates: 500, verify: true },
+/// Operations of loads that take some hundreds of instructions each.
+const MANY: [u64; 2] = [20_000, 120_000];
+
+const LOADS: [Load; 5] = [
+    Load {
+        name: "null: gets, verification off",
+        of_agent: None,
+        store: "null:",
+        updates: 0,
+        verify: false,
+        operations: MANY,
+    },
+    Load {
+        name: "null: gets",
+        of_agent: None,
+        store: "null:",
+        updates: 0,
+        verify: true,
+        operations: MANY,
+    },
+    Load {
+        name: "null: half gets, half updates",
+        of_agent: Some("null: half of each, by one of several agents"),
+        store: "null:",
+        updates: 500,
+        verify: true,
+        operations: MANY,
+    },
+    Load {
+        name: "map: half gets, half updates",
+        of_agent: None,
+        store: "map:",
+        updates: 500,
+        verify: true,
+        operations: MANY,
+    },
+    Load {
+        name: OVER_THE_WIRE[0],
+        of_agent: Some(OVER_THE_WIRE[1]),
+        store: REDIS,
+        updates: 500,
+        verify: true,
+        operations: [4_000, 24_000],
+    },
 ];
 
-/// Of the loads, the one that is also counted under agents: a store of records would have fewer of them there.
-const HALVES: usize = 2;
+/// The figures of a server over loopback: in one process, and by one of several agents.
+const OVER_THE_WIRE: [&str; 2] =
+    ["redis: half gets, half updates", "redis: half of each, by one of several agents"];
 
 /// What to do with the figures.
 #[derive(Clone, Copy, Debug, Args)]
@@ -99,12 +145,18 @@ struct Figures {
 pub fn instructions(options: Options) -> Result<(), StepFailure> {
     servers::ensure_valgrind()?;
     let program = program(options.profile)?;
+    let server = Target::start(REDIS, 0)?;
     let mut each = BTreeMap::new();
     for load in &LOADS {
-        each.insert(load.name.to_owned(), each_operation(&program, load, 1)?.round());
+        let url = if load.store == REDIS { server.url() } else { load.store };
+        let by = |owners| each_operation(&program, url, load, owners);
+        each.insert(load.name.to_owned(), by(1)?.round());
+        if let Some(name) = load.of_agent {
+            let [few, many] = AGENTS.map(by);
+            each.insert(name.to_owned(), carried_out([few?, many?]).round());
+        }
     }
-    let [few, many] = AGENTS.map(|agents| each_operation(&program, &LOADS[HALVES], agents));
-    each.insert(OF_AGENT.to_owned(), carried_out([few?, many?]).round());
+    drop(server);
     let found = Figures { conditions: conditions()?, each };
     let path = root().join(ACCEPTED);
     let text = read_to_string(&path).map_err(StepFailure::file(&path))?;
@@ -121,7 +173,8 @@ pub fn instructions(options: Options) -> Result<(), StepFailure> {
         let message = format!("{ACCEPTED} holds no figures of the profile {word}");
         StepFailure::Found(message)
     })?;
-    judge(&found, before)
+    judge(&found, before)?;
+    judge_agents(&found)
 }
 
 /// What the file of accepted figures holds.
@@ -156,9 +209,12 @@ fn program(profile: BuildProfile) -> Result<PathBuf, StepFailure> {
 }
 
 /// Instructions for each operation that one of so many owners carries out, with what it draws for that.
-fn each_operation(program: &Path, load: &Load, owners: u64) -> Result<f64, StepFailure> {
-    let [few, many] =
-        OPERATIONS.map(|operations| count(program, load, operations * owners, owners));
+fn each_operation(program: &Path, url: &str, load: &Load, owners: u64) -> Result<f64, StepFailure> {
+    let [few, many] = load.operations.map(|operations| {
+        let mut arguments = vec![url.to_owned(), load.updates.to_string(), load.verify.to_string()];
+        arguments.extend([(operations * owners).to_string(), owners.to_string()]);
+        count(program, &arguments)
+    });
     let (few, many) = (few?, many?);
     let more = |of: fn(&Counted) -> u64| of(&many).saturating_sub(of(&few)) as f64;
     Ok(more(|counted| counted.instructions) / more(|counted| counted.operations))
@@ -179,12 +235,7 @@ struct Counted {
 /// Instructions of every thread but the first, which makes the plan and looks after the others: those
 /// that carried the load. Phases follow each other, and valgrind gives a new thread the number of one
 /// that has ended, so none of them is singled out.
-fn count(
-    program: &Path,
-    load: &Load,
-    operations: u64,
-    owners: u64,
-) -> Result<Counted, StepFailure> {
+fn count(program: &Path, arguments: &[String]) -> Result<Counted, StepFailure> {
     let folder = root().join("target/bench/instructions");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(StepFailure::file(&folder))?;
@@ -193,8 +244,7 @@ fn count(
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--tool=callgrind", "--separate-threads=yes"]);
     command.arg(format!("--callgrind-out-file={}", folder.join("threads").display()));
-    command.arg(program).args([load.store, &load.updates.to_string(), &load.verify.to_string()]);
-    let said = steps::output(command.args([operations.to_string(), owners.to_string()]))?;
+    let said = steps::output(command.arg(program).args(arguments))?;
     let found = |what: &str| StepFailure::Found(what.to_owned());
     let instructions = of_workers(&folder)?;
     let instructions =
@@ -264,6 +314,28 @@ fn judge(found: &Figures, accepted: &Figures) -> Result<(), StepFailure> {
     )))
 }
 
+/// Fails where an operation over the wire takes an agent more than a single process.
+fn judge_agents(found: &Figures) -> Result<(), StepFailure> {
+    let [alone, agent] = OVER_THE_WIRE.map(|name| found.each.get(name).copied());
+    let (Some(alone), Some(agent)) = (alone, agent) else {
+        return Err(StepFailure::Found(format!("no figures of {OVER_THE_WIRE:?}")));
+    };
+    let more = agent / alone - 1.0;
+    println!(
+        "over the wire one of several agents takes {:+.1} % of a single process",
+        more * 100.0
+    );
+    if more <= AS_ALONE {
+        return Ok(());
+    }
+    Err(StepFailure::Found(format!(
+        "over the wire an operation takes one of several agents {:+.1} % instructions of a single process's; allowed \
+         is {:.0} %",
+        more * 100.0,
+        AS_ALONE * 100.0
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,8 +364,8 @@ mod tests {
         let kept = accepted(include_str!("instructions.json")).unwrap();
         for profile in BuildProfile::value_variants() {
             let each = &kept[profile].each;
-            let names = LOADS.iter().map(|load| load.name).chain([OF_AGENT]);
-            assert!(names.into_iter().all(|name| each.contains_key(name)), "{kept:?}");
+            let mut names = LOADS.iter().flat_map(|load| [Some(load.name), load.of_agent]);
+            assert!(names.all(|name| name.is_none_or(|name| each.contains_key(name))), "{kept:?}");
         }
     }
 
@@ -302,6 +374,18 @@ mod tests {
         let (own, draw) = (1_500.0, 40.0);
         let with = |agents: u64| own + draw * (agents - 1) as f64;
         assert_eq!(carried_out(AGENTS.map(with)), own);
+    }
+
+    #[test]
+    fn an_agent_that_takes_more_over_the_wire_than_one_process_fails() {
+        let with = |agent| {
+            let each = OVER_THE_WIRE.map(str::to_owned).into_iter().zip([7_600.0, agent]);
+            Figures { conditions: "a".to_owned(), each: each.collect() }
+        };
+        assert!(judge_agents(&with(7_900.0)).is_ok());
+        let error = judge_agents(&with(8_000.0)).unwrap_err().to_string();
+        assert!(error.contains("+5.3 %"), "{error}");
+        assert!(judge_agents(&figures("a", 600.0)).is_err());
     }
 
     #[test]

@@ -13,7 +13,6 @@ use crate::measure::{Nanos, latency_histogram};
 use crate::store::OperationId;
 use crate::workload::{Drawer, GroupPlan, Operation, Workload};
 use owned::Owned;
-pub(super) use owned::is_own;
 
 /// An operation given to a client.
 #[derive(Clone, Copy, Debug)]

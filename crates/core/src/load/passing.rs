@@ -5,7 +5,6 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use super::job::Job;
-use super::lane::is_own;
 use crate::measure::thread_cpu;
 
 /// Operations that are drawn to see how long one takes.
@@ -25,8 +24,7 @@ impl Job {
         let times = groups.map(|((_, workload), issued)| {
             let (mut drawer, begun) = (workload.drawer(), thread_cpu());
             for id in 0..DRAWN {
-                let operation = drawer.draw(id % issued);
-                black_box(is_own(ownership, &mut drawer, id % issued, &operation));
+                black_box(drawer.draw_own(id % issued, ownership));
             }
             let each = (thread_cpu() - begun).as_secs_f64() / DRAWN as f64;
             each * *issued as f64 * of_others

@@ -11,6 +11,7 @@ use super::java_random::JavaCursor;
 use super::key::KeyWriter;
 use super::marks::Marked;
 use super::mix::{MixCursor, Mixer};
+use super::ownership::Ownership;
 use super::plan::{Dataset, Distribution, GroupPlan, Kind, Part, SizeModel};
 use super::reach::{Inserts, Reach};
 use super::sampled::Sampled;
@@ -44,6 +45,16 @@ pub struct Operation {
     pub size: u32,
     /// Records of a scan or a batch; else 1.
     pub count: u32,
+}
+
+impl Operation {
+    /// One that only a kind and a record tell apart from others; `size` is what a write would have.
+    #[inline(always)]
+    fn plain(kind: Kind, record: u64, size: u32) -> Operation {
+        // No branch on the kind, which a processor would guess wrong half of the time.
+        let size = size * u32::from(!matches!(kind, Kind::Get | Kind::Delete));
+        Operation { kind, record, field: None, size, count: 1 }
+    }
 }
 
 /// What one group asks for, or one part of it. Immutable; a clone is another handle to the same.
@@ -365,10 +376,7 @@ impl Drawer {
         let mut random = Random::new(compiled.record_seed, id);
         if let Some(size) = compiled.plain {
             let record = self.chooser.choose(&mut random, id, compiled.records);
-            let record = compiled.record_at(record, kind);
-            // No branch on the kind, which a processor would guess wrong half of the time.
-            let size = size * u32::from(!matches!(kind, Kind::Get | Kind::Delete));
-            return Operation { kind, record, field: None, size, count: 1 };
+            return Operation::plain(kind, compiled.record_at(record, kind), size);
         }
         let mut operation = Operation { kind, record: 0, field: None, size: 0, count: 1 };
         if kind.inserts() {
@@ -421,6 +429,38 @@ impl Drawer {
         }
         operation.size = compiled.sizes.size(id, &mut self.sizes);
         operation
+    }
+
+    /// The operation of this id, if it goes to a record that `ownership` has; of a batch, if one of its records does.
+    /// Owners pass over most ids, so what decides that is drawn first. Where there are owners, there are no parts.
+    #[inline(always)]
+    pub fn draw_own(&mut self, id: u64, ownership: Ownership) -> Option<Operation> {
+        let compiled = &*self.workload.compiled;
+        if let Some(size) = compiled.plain {
+            let mut random = Random::new(compiled.record_seed, id);
+            let record = self.chooser.choose(&mut random, id, compiled.records);
+            if !ownership.owns(record) {
+                return None;
+            }
+            let kind = compiled.mixer.kind(id, &mut self.kinds);
+            return Some(Operation::plain(kind, record, size));
+        }
+        self.draw_any_own(id, ownership)
+    }
+
+    /// As [`Drawer::draw_own`], of what differs in more than kind and record. Apart from it, for there the few steps
+    /// of the others are to stay in registers.
+    #[cold]
+    #[inline]
+    fn draw_any_own(&mut self, id: u64, ownership: Ownership) -> Option<Operation> {
+        let operation = self.draw(id);
+        let own = match operation.kind {
+            Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch => {
+                (0..operation.count).any(|i| ownership.owns(self.batch_record(id, &operation, i)))
+            }
+            _ => ownership.owns(operation.record),
+        };
+        own.then_some(operation)
     }
 
     /// The i-th record of a batch, which is `operation`, drawn for `id`: `i` below its count. The

@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use super::{AHEAD, IssuedOperation, Lane, Queue};
 use crate::load::schedule::Dues;
 use crate::measure::{Nanos, latency_histogram, now};
-use crate::workload::{Drawer, Kind, Operation, Ownership};
+use crate::workload::{Drawer, Operation, Ownership};
 
 /// Ids passed over between two looks at the clock.
 const LOOK: u64 = 1_024;
@@ -135,9 +135,10 @@ impl Owned {
             if id >= requests || due >= before {
                 return None;
             }
-            *drawn = drawer.draw(id);
+            let own = drawer.draw_own(id, self.ownership);
             dues.advance();
-            if is_own(self.ownership, drawer, id, drawn) {
+            if let Some(operation) = own {
+                *drawn = operation;
                 return Some((id, due));
             }
             passed += 1;
@@ -203,22 +204,6 @@ impl Owned {
     pub fn issued(&self, queue: &Queue) -> Option<u64> {
         let none_left = self.begun.get() && self.waiting(queue).next().is_none();
         self.requests.filter(|requests| none_left && queue.dues.peek().0 >= *requests)
-    }
-}
-
-/// Whether the owner of these records carries an operation out; every owner of one of its records does a batch.
-#[inline]
-pub(in crate::load) fn is_own(
-    ownership: Ownership,
-    drawer: &mut Drawer,
-    id: u64,
-    operation: &Operation,
-) -> bool {
-    match operation.kind {
-        Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch => {
-            (0..operation.count).any(|i| ownership.owns(drawer.batch_record(id, operation, i)))
-        }
-        _ => ownership.owns(operation.record),
     }
 }
 

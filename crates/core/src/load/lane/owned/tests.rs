@@ -6,7 +6,7 @@ use super::*;
 use crate::load::rate_orders::RateOrders;
 use crate::store::OperationId;
 use crate::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Part, RateChange, Workload,
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Part, RateChange, Workload,
     YcsbLaw,
 };
 
