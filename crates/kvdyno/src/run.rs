@@ -19,7 +19,9 @@ use crate::args::{
 use crate::console::Console;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
-use crate::fleet::{AgentsAsked, Fleets, ReadsFrom, agent_of_engine, conductor_to_join, refuse};
+use crate::fleet::{
+    AgentsAsked, Fleets, ReadsFrom, agent_of_engine, conductor_to_join, longest_pipeline, refuse,
+};
 use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::metrics::Metering;
@@ -226,13 +228,15 @@ fn divided(
     let mut divided = plan.clone();
     let Some(agents) = agents else { return (divided, ReadsFrom::Own) };
     let count = agents.count();
-    let reads = ReadsFrom::suiting(asked, count);
+    let pipeline = longest_pipeline(plan);
+    let reads = ReadsFrom::suiting(asked, count, pipeline);
     if reads == ReadsFrom::Anywhere {
         divided.divide_into(count);
         if asked.is_none() {
             warn_user!(
-                "kvdyno: {count} agents read anywhere, as more than {} do; with --reads own every read is judged in full",
-                ReadsFrom::OWN_UP_TO
+                "kvdyno: {count} agents read anywhere, as more than {} do with a pipeline of {pipeline}; with --reads own \
+                 every read is judged in full",
+                ReadsFrom::own_up_to(pipeline)
             );
         }
     }

@@ -32,7 +32,7 @@ pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse};
 pub use identity::hash;
 pub use latest_use::LatestUse;
 pub use messages::Opening;
-pub use reads::ReadsFrom;
+pub use reads::{ReadsFrom, longest_pipeline};
 pub use share::Division;
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;

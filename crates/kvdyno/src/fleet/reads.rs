@@ -1,6 +1,7 @@
 //! Which records agents read: what that is judged by, and what it costs.
 
 use clap::ValueEnum;
+use kvdyno_core::suite::Plan;
 
 /// Which records agents read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -12,16 +13,29 @@ pub enum ReadsFrom {
 }
 
 impl ReadsFrom {
-    /// Agents that draw one another's operations, unless the user says otherwise: with 16 that takes 6 % of a client's
-    /// processor time on Redis without a pipeline, and it grows with their number (docs/PERFORMANCE.md).
-    pub const OWN_UP_TO: u32 = 16;
+    /// Most others whose operations an agent draws beside its own, unless the user says otherwise. What that takes grows
+    /// with their number; so far it is under a tenth of a networked client's processor time (docs/PERFORMANCE.md).
+    const MOST_OTHERS: u32 = 15;
+    /// The same times the pipeline: in a pipeline a request takes a client less time, and drawing takes as much as ever.
+    const MOST_OTHERS_IN_PIPELINES: u32 = 20;
 
-    /// What the user asked for, or what suits so many agents.
-    pub fn suiting(asked: Option<ReadsFrom>, agents: u32) -> ReadsFrom {
-        let by_itself =
-            if agents > ReadsFrom::OWN_UP_TO { ReadsFrom::Anywhere } else { ReadsFrom::Own };
-        asked.unwrap_or(by_itself)
+    /// Most agents that read their own records, where a connection has so many requests in flight.
+    pub fn own_up_to(pipeline: u32) -> u32 {
+        let others = ReadsFrom::MOST_OTHERS_IN_PIPELINES / pipeline.max(1);
+        1 + others.min(ReadsFrom::MOST_OTHERS)
     }
+
+    /// What the user asked for, or what suits so many agents with the longest pipeline of the plan.
+    pub fn suiting(asked: Option<ReadsFrom>, agents: u32, pipeline: u32) -> ReadsFrom {
+        let many = agents > ReadsFrom::own_up_to(pipeline);
+        asked.unwrap_or(if many { ReadsFrom::Anywhere } else { ReadsFrom::Own })
+    }
+}
+
+/// Most requests that a connection of a measured phase has in flight.
+pub fn longest_pipeline(plan: &Plan) -> u32 {
+    let measured = plan.phases.iter().filter(|phase| !phase.load);
+    measured.flat_map(|phase| &phase.groups).map(|group| group.pipeline).max().unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -29,11 +43,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_agents_read_anywhere_unless_the_user_says_otherwise() {
-        let suiting = |agents| ReadsFrom::suiting(None, agents);
-        assert_eq!([1, 16, 17].map(suiting), [ReadsFrom::Own, ReadsFrom::Own, ReadsFrom::Anywhere]);
+    fn many_agents_read_anywhere_and_fewer_with_pipelines_unless_the_user_says_otherwise() {
+        for (pipeline, most) in [(0, 16), (1, 16), (2, 11), (4, 6), (16, 2), (32, 1), (u32::MAX, 1)]
+        {
+            let suiting = |agents| ReadsFrom::suiting(None, agents, pipeline);
+            assert_eq!([1, most].map(suiting), [ReadsFrom::Own; 2], "{pipeline}");
+            assert_eq!(suiting(most + 1), ReadsFrom::Anywhere, "{pipeline}");
+        }
         for asked in [ReadsFrom::Own, ReadsFrom::Anywhere] {
-            assert_eq!([2, 200].map(|agents| ReadsFrom::suiting(Some(asked), agents)), [asked; 2]);
+            let suiting = |agents| ReadsFrom::suiting(Some(asked), agents, 16);
+            assert_eq!([2, 200].map(suiting), [asked; 2]);
         }
     }
 }

@@ -263,7 +263,8 @@ fn a_reader_that_leaves_early_is_no_fault() {
     assert_eq!(ended.err, "code 0\n");
 }
 
-/// The more agents there are, the more each draws of what others carry out: many do without, and say so.
+/// The more agents there are, the more each draws of what others carry out, and the less a request of a pipeline takes
+/// beside that: many do without, and say so.
 #[test]
 fn many_agents_tell_that_they_read_anywhere() {
     let scratch = Scratch::new();
@@ -272,9 +273,20 @@ fn many_agents_tell_that_they_read_anywhere() {
             "run --records 1000 --mix get=100 --clients 64 --store redis://127.0.0.1:1 --dry-run";
         scratch.kvdyno(&format!("{load} --agents {agents}")).expect(0).err
     };
-    let told = "17 agents read anywhere, as more than 16 do; with --reads own every read is judged";
-    assert!(said("local:17").contains(told), "{}", said("local:17"));
-    for other in ["local:16", "local:17 --reads own", "local:17 --reads anywhere"] {
-        assert!(!said(other).contains("read anywhere"), "{other}");
+    for (many, told) in [
+        ("local:17", "17 agents read anywhere, as more than 16 do with a pipeline of 1;"),
+        (
+            "local:3 --pipeline 16",
+            "3 agents read anywhere, as more than 2 do with a pipeline of 16;",
+        ),
+    ] {
+        let told = format!("{told} with --reads own every read is judged");
+        assert!(said(many).contains(&told), "{}", said(many));
+        for other in ["--reads own", "--reads anywhere"] {
+            assert!(!said(&format!("{many} {other}")).contains("read anywhere"), "{many} {other}");
+        }
+    }
+    for few in ["local:16", "local:2 --pipeline 16"] {
+        assert!(!said(few).contains("read anywhere"), "{few}");
     }
 }
