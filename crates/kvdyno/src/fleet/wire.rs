@@ -1,4 +1,4 @@
-//! The line between a conductor and an agent: messages as JSON, each preceded by its length, over TLS. Each end
+//! The line between a conductor and an agent: messages as JSON, in frames of tokio-util, over TLS of rustls. Each end
 //! says a word twice a second whatever else there is to say; an end that is silent for five seconds is gone.
 
 use std::fmt;
@@ -6,15 +6,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
+use futures_util::{SinkExt, StreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 
 /// How long an end may be silent.
 pub const SILENCE: Duration = Duration::from_secs(5);
@@ -23,7 +26,7 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 /// How long two ends may take to know each other.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Longest message, bytes.
-const LONGEST: u32 = 64 << 20;
+const LONGEST: usize = 64 << 20;
 
 /// What a message is put into, to be sent. Whoever has a clone can send; when all are dropped the line is
 /// closed once all is sent.
@@ -118,23 +121,25 @@ pub async fn carry<M: DeserializeOwned>(
     heard: impl FnMut(M),
 ) -> LineEnd {
     let (read, write) = tokio::io::split(stream);
+    let mut frames = LengthDelimitedCodec::builder();
+    frames.max_frame_length(LONGEST);
     tokio::select! {
-        end = listen(read, heard) => end,
-        end = speak(write, outgoing) => end,
+        end = listen(frames.new_read(read), heard) => end,
+        end = speak(frames.new_write(write), outgoing) => end,
     }
 }
 
 async fn listen<M: DeserializeOwned>(
-    mut from: impl AsyncRead + Unpin,
+    mut from: FramedRead<impl AsyncRead + Unpin, LengthDelimitedCodec>,
     mut heard: impl FnMut(M),
 ) -> LineEnd {
-    let mut bytes = Vec::new();
     loop {
-        match timeout(SILENCE, read(&mut from, &mut bytes)).await {
+        match timeout(SILENCE, from.next()).await {
             Err(_) => return LineEnd::Silent,
-            Ok(Err(error)) => return error.into(),
-            Ok(Ok(())) if bytes.is_empty() => {}
-            Ok(Ok(())) => match serde_json::from_slice(&bytes) {
+            Ok(None) => return LineEnd::Closed,
+            Ok(Some(Err(error))) => return error.into(),
+            Ok(Some(Ok(frame))) if frame.is_empty() => {}
+            Ok(Some(Ok(frame))) => match serde_json::from_slice(&frame) {
                 Ok(message) => heard(message),
                 Err(error) => return LineEnd::Broken(error.to_string()),
             },
@@ -142,43 +147,24 @@ async fn listen<M: DeserializeOwned>(
     }
 }
 
-async fn read(from: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>) -> io::Result<()> {
-    let length = from.read_u32().await?;
-    if length > LONGEST {
-        return Err(io::Error::other(format!("a message of {length} bytes")));
-    }
-    into.clear();
-    into.resize(length as usize, 0);
-    from.read_exact(into).await.map(|_| ())
-}
-
 async fn speak(
-    mut to: impl AsyncWrite + Unpin,
+    mut to: FramedWrite<impl AsyncWrite + Unpin, LengthDelimitedCodec>,
     mut outgoing: UnboundedReceiver<Vec<u8>>,
 ) -> LineEnd {
     loop {
-        let written = match timeout(HEARTBEAT, outgoing.recv()).await {
-            Ok(Some(message)) => write(&mut to, &message).await,
-            Err(_) => write(&mut to, &[]).await,
+        let message = match timeout(HEARTBEAT, outgoing.recv()).await {
+            Ok(Some(message)) => message,
+            Err(_) => Vec::new(),
             Ok(None) => {
                 // All is said. What the other end still says is heard until it closes.
-                let _ = to.shutdown().await;
+                let _ = SinkExt::<Bytes>::close(&mut to).await;
                 return std::future::pending().await;
             }
         };
-        if let Err(error) = written {
+        if let Err(error) = to.send(Bytes::from(message)).await {
             return error.into();
         }
     }
-}
-
-async fn write(to: &mut (impl AsyncWrite + Unpin), message: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(message.len()).ok().filter(|length| *length <= LONGEST);
-    let length = length.ok_or_else(|| io::Error::other("a message is too long"))?;
-    let mut frame = length.to_be_bytes().to_vec();
-    frame.extend_from_slice(message);
-    to.write_all(&frame).await?;
-    to.flush().await
 }
 
 #[cfg(test)]
