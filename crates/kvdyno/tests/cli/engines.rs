@@ -1,5 +1,5 @@
-//! Runs whose agents an engine starts, with one command for all machines: Slurm and Open MPI as Debian has them, on
-//! two machines that are namespaces of this one. Each carries a suite to its end, and each loses an agent once.
+//! Runs whose agents an engine starts, with one command for all machines: Slurm and Open MPI as Debian has them, and
+//! OpenSSH, on two machines that are namespaces of this one. Each carries a suite to its end, and each loses an agent once.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,13 +26,12 @@ struct Done {
 impl Done {
     /// Runs `commands` on two machines.
     fn with(commands: &str) -> Done {
-        Done::where_python_is(commands, None)
+        Done::within(Scratch::new(), commands, None)
     }
 
-    /// The same where `python` is that of a virtual environment.
-    fn where_python_is(commands: &str, environment: Option<&Path>) -> Done {
+    /// The same beside files that are there; where `python` is that of a virtual environment, if there is one.
+    fn within(scratch: Scratch, commands: &str, environment: Option<&Path>) -> Done {
         let unshare = ["--uts", "--mount", "--net", "--pid", "--fork", "--kill-child"];
-        let scratch = Scratch::new();
         scratch.write("counted.toml", COUNTED);
         scratch.write("do.sh", &format!("{WORLD}\n{commands}"));
         let mut command = finds_kvdyno(Command::new("unshare"));
@@ -113,6 +112,23 @@ fn open_mpi_starts_a_run_on_its_machines() {
     assert!(reasons.contains("agent-lost"), "{reasons}");
 }
 
+/// By the very lines of docs/FLEET.md.
+#[test]
+fn ssh_starts_an_agent_on_each_machine_of_a_deployment_file_and_ends_it() {
+    let page = include_str!("../../../../docs/FLEET.md");
+    let (_, shown) = page.split_once("```toml\n[[load]]").expect("a machine for agents");
+    let (shown, _) = shown.split_once("```").expect("its end");
+    let machine = |name| format!("[[load]]{}", shown.replace("load-1", name));
+    let scratch = Scratch::new();
+    let store = "url = \"redis://10.9.0.1\"\n[[node]]\nname = \"a\"\naddress = \"10.9.0.1:6379\"\n";
+    scratch.write("deployment.toml", &format!("{store}{}{}", machine("n1"), machine("n2")));
+    let done = Done::within(scratch, include_str!("engines/ssh.sh"), None);
+    done.is_whole();
+    lost_one_of(&done.scratch, "lost");
+    assert_eq!(done.code("lost"), 2, "{}", done.said);
+    assert_eq!(done.code("none-left"), 1, "{}", done.said);
+}
+
 /// Each agent has a network of its own and reaches every node of a cluster; together they do the suite's
 /// operations, each its own, and every read is judged.
 #[test]
@@ -184,7 +200,8 @@ fn the_manifests_of_kubernetes_are_as_its_schema_wants() {
 
 #[test]
 fn ray_starts_an_agent_on_each_node_and_frees_all() {
-    let done = Done::where_python_is(include_str!("engines/ray.sh"), Some(&with_python(RAY)));
+    let python = with_python(RAY);
+    let done = Done::within(Scratch::new(), include_str!("engines/ray.sh"), Some(&python));
     assert_eq!(done.code("counted-before"), 69, "{}", done.said);
     assert!(done.said.contains("3 agents want a node each, and 2 live"), "{}", done.said);
     assert!(!done.scratch.path("never").exists(), "nothing was begun");
