@@ -1,9 +1,11 @@
 //! The programs that tests run against: Debian's packages of them, installed where this process may,
 //! else named, so that one command tells all that is missing.
 
+use std::fs::File;
 use std::process::Command;
 
 use kvdyno_testbed::install::{self, Software, SoftwareSource};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::steps::{self, StepFailure};
 
@@ -16,7 +18,7 @@ struct Need {
 }
 
 /// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
-const PROGRAMS: [Need; 8] = [
+const PROGRAMS: [Need; 9] = [
     // The library of the example plug-in, which its tests build.
     Need {
         packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
@@ -33,6 +35,10 @@ const PROGRAMS: [Need; 8] = [
     Need {
         packages: &["slurmctld", "slurmd", "slurm-client", "munge", "openmpi-bin"],
         present: "PATH=$PATH:/usr/sbin; command -v slurmctld && command -v slurmd && command -v srun && command -v munged && command -v mpirun",
+    },
+    Need {
+        packages: &["openssh-server", "openssh-client"],
+        present: "PATH=$PATH:/usr/sbin; command -v sshd && command -v ssh && command -v ssh-keygen",
     },
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
@@ -98,8 +104,9 @@ fn testbed_software() -> Vec<&'static Software> {
     all.filter(|software| !matches!(software.source, SoftwareSource::Named { .. })).collect()
 }
 
-/// Installs what `needs` lack, and `more` packages in the same go.
+/// Installs what `needs` lack, and `more` packages in the same go. Of two chores one waits for the other.
 fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), StepFailure> {
+    let _turn = turn_to_install()?;
     let mut missing = missing(needs);
     missing.extend(more);
     if missing.is_empty() {
@@ -112,7 +119,9 @@ fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), StepFailure> {
     }
     let apt = |words: &str| {
         let mut command = Command::new("apt-get");
-        command.args(words.split(' ')).env("DEBIAN_FRONTEND", "noninteractive");
+        // What a testbed installs meanwhile is waited for.
+        command.args(["-o", "DPkg::Lock::Timeout=900"]).args(words.split(' '));
+        command.env("DEBIAN_FRONTEND", "noninteractive");
         command
     };
     steps::run(&mut apt("update"))?;
@@ -124,6 +133,18 @@ fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), StepFailure> {
         let missing = missing.join(" ");
         Err(StepFailure::Found(format!("installed and still not usable: {missing}")))
     }
+}
+
+/// Waits until no other chore installs; none does before this is dropped.
+fn turn_to_install() -> Result<File, StepFailure> {
+    let folder = steps::root().join("target");
+    let path = folder.join("installing");
+    let file = std::fs::create_dir_all(&folder).and_then(|()| {
+        let file = File::create(&path)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    });
+    file.map_err(StepFailure::file(&path))
 }
 
 fn missing(needs: &[Need]) -> Vec<&'static str> {

@@ -15,7 +15,7 @@ const ABOUT_DRIVERS: [&str; 3] = ["documented::", "inputs::", "options::lists_an
 
 /// Tests that take too long for the first stage, by program and begin of name: two thirds of all its time were
 /// theirs.
-const LONG: [(&str, &str); 24] = [
+const LONG: [(&str, &str); 26] = [
     ("test cli", "advice::"),
     ("test cli", "capacity::"),
     ("test cli", "comparing::"),
@@ -24,6 +24,8 @@ const LONG: [(&str, &str); 24] = [
     ("test cli", "hostile::"),
     ("test cli", "inputs::a_server_of_another_protocol"),
     ("test cli", "lengths::"),
+    ("test cli", "options::lists_and_checks"),
+    ("test cli", "options::progress_is_shown"),
     ("test cli", "reasons::"),
     ("test cli", "stalls::"),
     ("test load", ""),
