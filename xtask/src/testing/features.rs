@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     /// Libraries that are built once more for the drivers: what these ask of them brings others that take long to build.
-    const OF_DRIVERS: [&str; 8] = [
+    const OF_DRIVERS: [&str; 9] = [
         "futures-task",
         "futures-util",
         "hyper",
@@ -56,6 +56,7 @@ mod tests {
         "rustls",
         "rustls-webpki",
         "tokio-rustls",
+        "tokio-util",
         "tower",
     ];
 
