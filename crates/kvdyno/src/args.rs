@@ -328,8 +328,8 @@ pub struct ExecutionArguments {
     /// Where agents join; the line to start one is printed.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub listen: Option<String>,
-    /// Which records agents read [default: own; anywhere with more than 16 agents, and with
-    /// more than 1 + 20 divided by the longest pipeline].
+    /// Which records agents read [default: own; anywhere with more than 16 agents, and
+    /// with fewer where connections have pipelines].
     #[arg(long, value_name = "WHERE", value_enum, requires = "agents")]
     pub reads: Option<ReadsFrom>,
     /// Where rank 0 of --agents auto is, if the engine does not tell.

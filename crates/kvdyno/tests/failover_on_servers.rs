@@ -197,20 +197,24 @@ fn etcd_elects_once_and_loses_nothing() {
 
 /// A killed node does not read again what it wrote to its log after the last marker, which comes every
 /// 100 ms, on a busy machine later; and nobody keeps a hint of what was in flight through it. So it
-/// lacks what was inserted shortly before, at 400 records a second. Another node lacks no more than what
-/// the eight clients had in flight: of that the killed one may have told one node and not the other.
+/// lacks what was inserted shortly before, at 400 records a second. Another node lacks only what was not
+/// acknowledged: of a write in flight the killed one may have told one node and not the other.
 #[cfg(feature = "cassandra")]
-fn the_killed_node_lacks_some_and_others_what_was_in_flight(copies: &Value, killed: &str) {
+fn the_killed_node_lacks_some_and_others_what_is_unclear(
+    copies: &Value,
+    killed: &str,
+    unclear: u64,
+) {
     assert!(number_at(copies, "differ") <= 400, "more than a second of inserts: {copies}");
-    let mut in_flight = 0;
+    let mut on_one_only = 0;
     for example in copies["examples"].as_array().unwrap() {
         let found = example["found"].as_array().unwrap();
         let lacking = found.iter().filter(|node| node[1] == "nothing").map(|node| &node[0]);
         let lacking: Vec<&Value> = lacking.collect();
         assert!(lacking.iter().any(|node| *node == killed), "{copies}");
-        in_flight += usize::from(lacking.len() > 1);
+        on_one_only += u64::from(lacking.len() > 1);
     }
-    assert!(in_flight <= 8, "{copies}");
+    assert!(on_one_only <= unclear, "{unclear} unclear: {copies}");
 }
 
 /// Two agents carry the load, each its own records, and each reads its own back.
@@ -233,7 +237,8 @@ fn cassandra_at_quorum_loses_nothing_of_two_agents_and_fails_no_more_than_was_in
     assert!(writes["how"].as_str().unwrap().starts_with("at level all"), "{}", told(&run));
     let copies = replicas_compared(&run, 3);
     every_record_was_compared(copies);
-    the_killed_node_lacks_some_and_others_what_was_in_flight(copies, "cassandra-2");
+    let unclear = number_at(side(&run, "writes"), "indeterminate");
+    the_killed_node_lacks_some_and_others_what_is_unclear(copies, "cassandra-2", unclear);
     assert_eq!(number_at(writes, "lost"), 0, "{}", told(&run));
     for name in ["reads", "writes"] {
         let side = side(&run, name);

@@ -1,6 +1,6 @@
 //! `cargo xtask instructions`: how many instructions an operation takes in the worker's thread, counted
 //! by valgrind, beside the figures that were accepted last. Counts do not depend on what else the
-//! machine does, so a regression shows where times would not. They depend on the profile, each of which has
+//! machine does, over the wire little, so a regression shows where times would not. They depend on the profile, each of which has
 //! accepted figures of its own, and on the compiler: where that differs from the one of the accepted figures,
 //! the bound is wider.
 

@@ -31,6 +31,14 @@ start() {
   kvdyno run "$@" --store redis://10.9.0.1:6379 --agents deployment.toml --listen 10.9.0.1:7000 --quiet
 }
 whole_and_lost MACHINE=n2
-# The last agent was ended, and the other had ended.
-pgrep -fx "kvdyno agent --conductor 10.9.0.1:7000"
+agents() { pgrep -fx "kvdyno agent --conductor 10.9.0.1:7000"; }
+# An agent that stands still does not end by itself.
+start $LONG --out stands & job=$!
+under_load stands
+agents
+code there
+kill_the_one_with MACHINE=n2 STOP
+wait $job
+code stands
+agents
 code none-left

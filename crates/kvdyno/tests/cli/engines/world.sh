@@ -27,11 +27,11 @@ code() { echo "$1 $?" >> codes; echo "$1 after $SECONDS s"; }
 # Waits until the measured phase of a result goes on.
 under_load() { until_it grep -q ,run, "$1/timeline.csv"; }
 
-# Kills the kvdyno in whose environment this is.
+# Kills the kvdyno in whose environment this is, or sends it another signal.
 kill_the_one_with() {
   for process in /proc/[0-9]*; do
     [ "$(cat "$process/comm" 2> /dev/null)" = kvdyno ] &&
-      tr '\0' '\n' < "$process/environ" | grep -qx "$1" && kill -9 "${process#/proc/}"
+      tr '\0' '\n' < "$process/environ" | grep -qx "$1" && kill "-${2:-9}" "${process#/proc/}"
   done
 }
 
