@@ -20,7 +20,7 @@ use kvdyno_core::store::{
     Answer, Connection, Figure, Joined, NoTransport, Profile, Store, Threading, ThreadingOf,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::lives::Lives;
 use crate::url::StoreUrl;
@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
     lacks: &[Need::Scan, Need::Pipeline],
     request: words::of,
     check: |url| AerospikeStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(AerospikeStore::open(url)?)),
+    open: |url| Ok(boxed(AerospikeStore::open(url)?)),
 };
 
 /// A cluster.

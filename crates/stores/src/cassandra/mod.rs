@@ -25,7 +25,7 @@ use kvdyno_core::store::{
     ThreadingOf,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::lives::Lives;
 use crate::url::StoreUrl;
@@ -51,7 +51,7 @@ pub const ENTRY: Entry = Entry {
     lacks: &[Need::Scan],
     request: words::of,
     check: |url| CassandraStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(CassandraStore::open(url)?)),
+    open: |url| Ok(boxed(CassandraStore::open(url)?)),
 };
 
 /// A cluster.

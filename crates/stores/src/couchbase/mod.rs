@@ -19,7 +19,7 @@ use kvdyno_core::store::{
     Store, Threading, ThreadingOf, Transport,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::lives::Lives;
 use crate::url::StoreUrl;
@@ -42,7 +42,7 @@ pub const ENTRY: Entry = Entry {
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut],
     request: |request| request.plain(),
     check: |url| CouchbaseStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(CouchbaseStore::open(url)?)),
+    open: |url| Ok(boxed(CouchbaseStore::open(url)?)),
 };
 
 /// A time to live is rounded up to whole seconds, one is added, and the server counts ticks of a second.

@@ -23,7 +23,7 @@ use kvdyno_core::store::{
     Reading, Store, Threading, ThreadingOf,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::lives::Lives;
 use crate::url::StoreUrl;
@@ -60,7 +60,7 @@ pub const ENTRY: Entry = Entry {
     lacks: &[],
     request: words::of,
     check: |url| EtcdStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(EtcdStore::open(url)?)),
+    open: |url| Ok(boxed(EtcdStore::open(url)?)),
 };
 
 const DEFAULT_PORT: u16 = 2379;

@@ -21,7 +21,7 @@ use mongodb::options::{
     SelectionCriteria, ServerAddress, Tls, TlsOptions, WriteConcern,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::lives::Lives;
 use crate::url::StoreUrl;
@@ -71,7 +71,7 @@ pub const ENTRY: Entry = Entry {
     lacks: &[Need::Ttl, Need::Pipeline],
     request: words::of,
     check: |url| MongoStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(MongoStore::open(url)?)),
+    open: |url| Ok(boxed(MongoStore::open(url)?)),
 };
 
 const DEFAULT_DATABASE: &str = "kvdyno";

@@ -1,12 +1,10 @@
 //! The entry of `cache(…)`, here because only the registry can open the stores that it is made of.
 
-use std::sync::Arc;
-
 use kvdyno_core::load::Need;
 
 use super::{check, open_boxed};
 use crate::cache::{CacheStore, take};
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 
 /// What `kvdyno stores` says of it.
 pub const ENTRY: Entry = Entry {
@@ -41,5 +39,5 @@ pub const ENTRY: Entry = Entry {
         let (_, members) = take(url)?;
         members.into_iter().try_for_each(|mut member| check(&mut member))
     },
-    open: |url| Ok(Arc::new(CacheStore::open(url, open_boxed)?)),
+    open: |url| Ok(boxed(CacheStore::open(url, open_boxed)?)),
 };

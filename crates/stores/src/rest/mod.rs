@@ -19,7 +19,7 @@ use kvdyno_core::store::{
     ThreadingOf, Transport,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, MalformedAnswer, Protocol, ReachOptions, Stream, WireTransport};
@@ -64,7 +64,7 @@ pub const ENTRY: Entry = Entry {
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Pipeline],
     request: words::of,
     check: |url| RestStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(RestStore::open(url)?)),
+    open: |url| Ok(boxed(RestStore::open(url)?)),
 };
 
 /// How to reach a REST store, and what is declared of it.

@@ -21,7 +21,7 @@ use kvdyno_core::store::{
     ThreadingOf, Transport,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::{
@@ -47,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
     request: words::of,
     check: |url| RiakStore::open(url).map(drop),
-    open: |url| Ok(Arc::new(RiakStore::open(url)?)),
+    open: |url| Ok(boxed(RiakStore::open(url)?)),
 };
 
 /// A Riak cluster.

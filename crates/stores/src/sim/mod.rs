@@ -23,7 +23,7 @@ use kvdyno_core::store::{
 use self::cell::Cell;
 use self::chance::{Chance, Purpose};
 use self::settings::Settings;
-use crate::entry::Entry;
+use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
 use crate::map::Record;
@@ -47,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     lacks: &[Need::Pipeline],
     request: |request| request.plain(),
     check: |url| take_settings(url).map(drop),
-    open: |url| Ok(Arc::new(SimStore::open(url)?)),
+    open: |url| Ok(boxed(SimStore::open(url)?)),
 };
 
 #[derive(Debug)]
