@@ -1,7 +1,7 @@
 //! Good inputs to start from: answers as servers give them, and the files of this project.
 
 /// The made-up run of the report's tests.
-#[path = "../../crates/report/tests/sample/mod.rs"]
+#[path = "../../crates/report/tests/it/sample/mod.rs"]
 mod sample;
 
 use std::path::{Path, PathBuf};

@@ -44,7 +44,7 @@ mod power;
 mod ranking;
 mod reasons;
 #[cfg(test)]
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/it/sample/mod.rs"]
 mod sample;
 mod scorecard;
 mod timeline;

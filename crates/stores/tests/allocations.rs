@@ -4,7 +4,7 @@
 
 #[path = "../../core/tests/counting/mod.rs"]
 mod counting;
-#[path = "../../testbed/tests/one_server/mod.rs"]
+#[path = "../../testbed/tests/it/one_server/mod.rs"]
 mod one_server;
 
 use std::future::{Future, poll_fn};

@@ -15,11 +15,11 @@ use crate::install::{JAVA, Software, SoftwareSource};
 use crate::java::{JIT, Java};
 use crate::kind::{Changes, TestbedKind};
 use crate::network::IP;
-use crate::process;
 use crate::proof::Proof;
 use crate::role::Role;
 use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
+use crate::{privilege, process};
 
 /// The test server.
 pub static MOCK: Software = Software {
@@ -89,11 +89,7 @@ unshare -n sh -ec '
 "#;
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
-    if !rustix::process::geteuid().is_root() {
-        let message = "testbed couchbase needs root: its server listens on all interfaces, so it is \
-                       put into a network namespace of its own";
-        return Err(TestbedError::Node(message.to_owned()));
-    }
+    privilege::network_namespace("testbed couchbase, whose server listens on all interfaces,")?;
     let jar = site.software(&MOCK)?.join("lib/CouchbaseMock-1.5.27.jar");
     let shell = process::look_up("sh").ok_or_else(|| IP.missing(NODE))?;
     site.software(&IP)?;

@@ -14,15 +14,12 @@ use std::path::{Path, PathBuf};
 use kvdyno_core::ground::units::format_bytes;
 use kvdyno_core::workload::fault::{DiskTrouble, Lose, Misbehaviour};
 use rustix::fs::syncfs;
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
-};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::system::uname;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::disk_form::DiskForm;
 use crate::error::TestbedError;
-use crate::network::need_root;
+use crate::privilege;
 pub use device::serve as serve_device;
 pub use image::{DISK, DISK_SOFTWARE};
 use image::{Image, Unwritten, hand_over, options, unwritten};
@@ -67,7 +64,7 @@ impl Disks {
     /// # Errors
     /// [`TestbedError::Node`] without root or FUSE, [`TestbedError::NotInstalled`] if a tool is missing.
     pub fn possible(form: DiskForm, can_misbehave: bool) -> Result<(), TestbedError> {
-        need_root("a disk of each node's own (`disk=…`)")?;
+        privilege::mount_namespace("a disk of each node's own (`disk=…`)")?;
         if can_misbehave {
             device::possible()?;
         }
@@ -364,9 +361,7 @@ impl Drop for Disks {
 /// A mount namespace for the calling thread, from which nothing spreads; the one that it leaves.
 fn apart() -> io::Result<File> {
     let outside = File::open("/proc/thread-self/ns/mnt")?;
-    // SAFETY: descriptors stay shared; only what is mounted is the calling thread's own.
-    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    privilege::set_mounts_apart()?;
     Ok(outside)
 }
 

@@ -69,6 +69,7 @@ mod model;
 mod mongodb;
 mod network;
 mod power;
+mod privilege;
 mod proof;
 mod redis;
 mod redis_cluster;

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TestbedError;
 use crate::install::Software;
-use crate::process;
+use crate::{privilege, process};
 
 /// Makes devices and addresses.
 pub(crate) static IP: Software = Software::of_debian("ip", &["iproute2"]);
@@ -115,7 +115,7 @@ impl Network {
     /// # Errors
     /// As [`Network::make`].
     pub fn possible() -> Result<(), TestbedError> {
-        need_root("a network of the testbed's own (`network=own`)")?;
+        privilege::network_namespace("a network of the testbed's own (`network=own`)")?;
         let missing = NETWORK_SOFTWARE.iter().find(|software| software.find().is_none());
         missing.map_or(Ok(()), |software| Err(software.missing(NETWORK)))
     }
@@ -236,14 +236,6 @@ fn number(address: IpAddr) -> Result<u16, TestbedError> {
 /// The bridge's end of a node's link.
 fn port(number: u16) -> String {
     format!("n{number}")
-}
-
-/// Refuses what only root may do.
-pub(crate) fn need_root(what: &str) -> Result<(), TestbedError> {
-    match rustix::process::geteuid().is_root() {
-        true => Ok(()),
-        false => Err(TestbedError::Node(format!("{what} needs root: start kvdyno as root"))),
-    }
 }
 
 /// The network namespace of the calling thread.

@@ -1,28 +1,36 @@
-//! `cargo xtask test`: every test, in stages. The first needs nothing but Rust and says soon whether a
-//! change holds; the last needs every driver and server.
+//! `cargo xtask test`: every test, built once with every feature, then run in stages: tests that wait for servers and clients
+//! six at a time, tests that measure alone, mutated inputs. `--quick` builds what a user builds and needs no server.
 
 pub mod features;
+pub mod groups;
+pub mod privileges;
 pub mod programs;
 pub mod running;
 pub mod stages;
+pub mod times;
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use clap::Args;
 
 use crate::servers;
 use crate::steps::{self, StepFailure};
+use groups::Group;
+use privileges::Privileges;
 use programs::{Program, ProgramBuild};
-use running::ProgramRun;
-use stages::{Done, STAGES, Stage};
+use running::{Launch, ProgramRun};
+use stages::{Done, Stage};
 
-/// How many stages.
+/// How much is run, and what is told of it.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// End after the first stage, which needs no server and installs nothing
+    /// Only short tests, which need no server; installs nothing
     #[arg(long)]
     quick: bool,
+
+    /// List the 30 slowest tests at the end (by an option of the test harness that Rust has not made stable)
+    #[arg(long)]
+    times: bool,
 }
 
 /// Runs the stages. Each tells its result at once; one that fails does not keep the others from running.
@@ -30,77 +38,114 @@ pub struct Options {
 /// # Errors
 /// If something is missing, does not build, or a test fails.
 pub fn test(options: &Options) -> Result<(), StepFailure> {
-    let mut ran = BTreeSet::new();
+    let build = if options.quick {
+        ProgramBuild::default()
+    } else {
+        servers::ensure_all()?;
+        ProgramBuild::everything()?
+    };
+    let programs = programs::build(&build)?;
+    let chosen = Chosen::of(&programs, options.quick)?;
+    for line in &chosen.left_out {
+        println!("{line}");
+    }
+    let mut times = Vec::new();
     let each = |stage: Stage| match stage {
-        Stage::WithoutServers => without_servers(&mut ran),
-        Stage::MutatedInputs => carry(&programs::build(&ProgramBuild::fuzz())?, |_, _| true),
-        Stage::Servers => with_servers(&ran),
-    };
-    stages::run(&STAGES, options.quick, each, |line| println!("\n{line}"))
-}
-
-/// A test: package, program, name.
-type Test = (String, String, String);
-
-fn named(program: &Program, test: &str) -> Test {
-    (program.package.clone(), program.name.clone(), test.to_owned())
-}
-
-/// Runs what needs nothing but Rust, and little time; `ran` gets its tests.
-fn without_servers(ran: &mut BTreeSet<Test>) -> Result<Done, StepFailure> {
-    let programs = programs::build(&ProgramBuild::default())?;
-    let short = |program: &Program, test: &str| {
-        let short = !program.is_long(test);
-        if short {
-            ran.insert(named(program, test));
-        }
-        short
-    };
-    let mut done = carry(&programs, short)?;
-    let mut examples = steps::cargo();
-    examples.args(["test", "--quiet", "--workspace", "--doc"]);
-    if steps::run(&mut examples).is_err() {
-        done.failed.push("examples in documentation".to_owned());
-    }
-    Ok(done)
-}
-
-/// Runs the rest, and again what every driver may change.
-fn with_servers(ran: &BTreeSet<Test>) -> Result<Done, StepFailure> {
-    servers::ensure_all()?;
-    carry(&programs::build(&ProgramBuild::everything()?)?, |program, test| {
-        program.depends_on_drivers(test) || !ran.contains(&named(program, test))
-    })
-}
-
-/// Runs those tests of `programs` that are `wanted`: two programs at a time, and then alone what measures.
-fn carry(
-    programs: &[Program],
-    mut wanted: impl FnMut(&Program, &str) -> bool,
-) -> Result<Done, StepFailure> {
-    let (mut beside, mut alone) = (Vec::new(), Vec::new());
-    for program in programs {
-        let all = program.tests()?;
-        let count = all.len();
-        let wanted = all.into_iter().filter(|test| wanted(program, test));
-        let (measuring, others): (Vec<String>, Vec<String>) =
-            wanted.partition(|test| program.measures(test));
-        for (tests, parts) in [(others, &mut beside), (measuring, &mut alone)] {
-            // None named is all of them.
-            if !tests.is_empty() {
-                parts.push((program, if tests.len() == count { Vec::new() } else { tests }));
+        Stage::Waiting => {
+            let mut done = carry(&chosen.programs, Group::Waiting, options.times, &mut times);
+            if steps::run(&mut examples(&build)).is_err() {
+                done.failed.push("examples in documentation".to_owned());
             }
+            Ok(done)
         }
+        Stage::Measuring => {
+            Ok(carry(&chosen.programs, Group::Measuring, options.times, &mut times))
+        }
+        Stage::MutatedInputs => {
+            let programs = programs::build(&ProgramBuild::fuzz())?;
+            let fuzz = Chosen::of(&programs, false)?;
+            Ok(carry(&fuzz.programs, Group::Waiting, options.times, &mut times))
+        }
+    };
+    let result = stages::run(options.quick, each, |line| println!("\n{line}"));
+    if options.times {
+        println!("\n{}", times::slowest(times, 30));
     }
-    let begun = Instant::now();
-    let mut tell = |line: &str| println!("{line}");
-    let mut ran = running::run(beside, 2, &mut tell);
-    ran.extend(running::run(alone, 1, &mut tell));
-    println!("\n{} runs of test programs took {} s", ran.len(), begun.elapsed().as_secs());
-    Ok(told(&ran))
+    result
 }
 
-/// What is told of a stage.
+/// The examples in documentation, which cargo alone can run.
+fn examples(build: &ProgramBuild) -> std::process::Command {
+    let mut cargo = steps::cargo();
+    cargo.args(["test", "--quiet", "--workspace", "--doc"]).args(build.arguments());
+    servers::with_rocksdb(&mut cargo);
+    cargo
+}
+
+/// The tests that are to run.
+struct Chosen<'a> {
+    programs: Vec<(&'a Program, Vec<String>)>,
+    /// A line for each reason that leaves tests out: how many, and what they need.
+    left_out: Vec<String>,
+}
+
+impl Chosen<'_> {
+    /// Chooses from all tests of `programs`: the short ones if `quick`, and those that this process has the privileges for.
+    fn of(programs: &[Program], quick: bool) -> Result<Chosen<'_>, StepFailure> {
+        let privileges = Privileges::of_this_process();
+        let mut chosen = Chosen { programs: Vec::new(), left_out: Vec::new() };
+        let (mut long, mut privileged) = (0, 0);
+        for program in programs {
+            let title = program.title();
+            let mut tests = program.tests()?;
+            let all = tests.len();
+            tests.retain(|test| !quick || !groups::is_long(&title, test));
+            let left = tests.len();
+            if !privileges.suffice() {
+                let need = program.privileged_tests()?;
+                tests.retain(|test| !need.contains(test));
+            }
+            (long, privileged) = (long + all - left, privileged + left - tests.len());
+            chosen.programs.push((program, tests));
+        }
+        if long > 0 {
+            chosen
+                .left_out
+                .push(format!("left out: {long} long tests; `cargo xtask test` runs them"));
+        }
+        if privileged > 0 {
+            chosen.left_out.push(privileges.left_out(privileged));
+        }
+        Ok(chosen)
+    }
+}
+
+/// Runs those tests that are of this group. What waits runs six at a time: fewer leave the processors idle.
+fn carry(
+    programs: &[(&Program, Vec<String>)],
+    group: Group,
+    with_times: bool,
+    times: &mut Vec<times::TestTime>,
+) -> Done {
+    let of_group = |(program, tests): &(&'_ Program, Vec<String>)| {
+        let title = program.title();
+        tests.iter().filter(|test| groups::of(&title, test) == group).cloned().collect::<Vec<_>>()
+    };
+    let parts = programs.iter().map(|part| (part.0, of_group(part)));
+    let parts: Vec<_> = parts.filter(|(_, tests)| !tests.is_empty()).collect();
+    let (programs, tests) = match group {
+        Group::Waiting => (2, 3),
+        Group::Measuring => (1, 1),
+    };
+    let begun = Instant::now();
+    let launch = Launch { programs, tests, times: with_times };
+    let ran = running::run(parts, launch, &mut |line: &str| println!("{line}"));
+    println!("\n{} runs of test programs took {} s", ran.len(), begun.elapsed().as_secs());
+    times.extend(ran.iter().flat_map(|ran| ran.times.iter().cloned()));
+    told(&ran)
+}
+
+/// Sums up the programs of a stage.
 fn told(ran: &[ProgramRun]) -> Done {
     let failed = ran.iter().filter(|ran| !ran.passed);
     Done {

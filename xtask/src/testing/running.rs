@@ -7,9 +7,21 @@ use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
 use super::programs::Program;
+use super::times::{self, TestTime};
 
-/// Programs with the most to wait for, which begin first: the others fit in beside them.
-const LONGEST: [&str; 1] = ["test cli"];
+/// The program with the most to wait for, which begins first: the others fit in beside it.
+const LONGEST: &str = "kvdyno test it";
+
+/// How programs of tests are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    /// Programs that run at a time.
+    pub programs: usize,
+    /// Tests of each that run at a time.
+    pub tests: usize,
+    /// True if each test's time is asked for.
+    pub times: bool,
+}
 
 /// A program of tests that ended.
 #[derive(Debug)]
@@ -20,29 +32,30 @@ pub struct ProgramRun {
     pub passed: bool,
     /// Tests that passed.
     pub tests: usize,
+    /// The time of each test; none if nobody asked.
+    pub times: Vec<TestTime>,
 }
 
-/// Runs each program with the named tests, or with all of them if none is named, so many `at_a_time`. Each
-/// runs as many tests at a time as there are processors. `tell` gets the output of each when it ends.
+/// Runs each program with the named tests. `tell` gets the output of each when it ends.
 pub fn run(
     parts: Vec<(&Program, Vec<String>)>,
-    at_a_time: usize,
+    launch: Launch,
     tell: &mut dyn FnMut(&str),
 ) -> Vec<ProgramRun> {
     let mut waiting = parts;
     // Taken from the end.
     waiting.reverse();
-    waiting.sort_by_key(|(program, _)| LONGEST.contains(&program.name.as_str()));
+    waiting.sort_by_key(|(program, _)| program.title() == LONGEST);
     let waiting = Mutex::new(waiting);
     let (ended, results) = mpsc::channel();
     std::thread::scope(|scope| {
-        for _ in 0..at_a_time {
+        for _ in 0..launch.programs {
             let (ended, waiting) = (ended.clone(), &waiting);
             scope.spawn(move || {
                 loop {
                     let next = waiting.lock().expect("no holder panics").pop();
                     let Some((program, tests)) = next else { break };
-                    let _ = ended.send(run_one(program, &tests));
+                    let _ = ended.send(run_one(program, &tests, launch));
                 }
             });
         }
@@ -56,9 +69,9 @@ pub fn run(
 }
 
 /// Runs one program to its end. What it printed under a heading such as cargo's, and what came of it.
-fn run_one(program: &Program, tests: &[String]) -> (String, ProgramRun) {
+fn run_one(program: &Program, tests: &[String], launch: Launch) -> (String, ProgramRun) {
     let begun = Instant::now();
-    let (said, passed) = match output(program, tests) {
+    let (said, passed) = match output(program, tests, launch) {
         Ok(ended) => ended,
         Err(error) => (format!("cannot run {}: {error}\n", program.path.display()), false),
     };
@@ -66,18 +79,20 @@ fn run_one(program: &Program, tests: &[String]) -> (String, ProgramRun) {
     let title = program.title();
     let end = if passed { "" } else { "FAILED: " };
     let text = format!("\n     Running {title}\n{said}{end}{title} took {took:.1} s");
-    let tests = tests_passed(&said);
-    (text, ProgramRun { title, passed, tests })
+    let (tests, times) = (tests_passed(&said), times::read(&title, &said));
+    (text, ProgramRun { title, passed, tests, times })
 }
 
 /// What it prints, errors in their place among the rest, and whether it succeeds. A file takes it: the end of
 /// a pipe comes only when all that the tests started is gone.
-fn output(program: &Program, tests: &[String]) -> io::Result<(String, bool)> {
+fn output(program: &Program, tests: &[String], launch: Launch) -> io::Result<(String, bool)> {
     let mut file = tempfile::tempfile()?;
     let mut command = program.command();
-    if !tests.is_empty() {
-        command.arg("--exact").args(tests);
+    command.args(["--include-ignored", &format!("--test-threads={}", launch.tests)]);
+    if launch.times {
+        command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
     }
+    command.arg("--exact").args(tests);
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
     let status = command.status()?;
     let mut said = Vec::new();
@@ -116,24 +131,31 @@ mod tests {
         let at = |name: &str, script: &str| program(folder.path(), name, script);
         // Each of the two waits for the other: one after the other they would not end well.
         let wait = "for i in 1 2 3 4 5 6 7 8 9; do test -e there && break; sleep 1; done";
-        let programs = [
+        let mut programs = [
             at("test a", &format!("{wait}; rm there; echo after >&2; exit 3")),
-            at("test b", "echo \"test $1 $2 $3\"; echo 'test result: ok. 2 passed; 0 failed'"),
-            at("test cli", "touch there; sleep 9 & while test -e there; do sleep 0.1; done"),
+            at("test b", "echo \"test $*\"; echo 'test result: ok. 2 passed; 0 failed'"),
+            at("test it", "touch there; sleep 9 & while test -e there; do sleep 0.1; done"),
         ];
+        "kvdyno".clone_into(&mut programs[2].package);
         let mut parts: Vec<_> = programs.iter().map(|program| (program, Vec::new())).collect();
         parts[1].1 = vec!["one".to_owned(), "two".to_owned()];
         let (mut told, begun) = (String::new(), Instant::now());
-        let ran = run(parts, 2, &mut |text| told += text);
+        let launch = Launch { programs: 2, tests: 3, times: false };
+        let ran = run(parts, launch, &mut |text| told += text);
         assert!(begun.elapsed().as_secs() < 8, "it waited for what a test had left behind");
         let mut passed: Vec<_> = ran.iter().map(|r| (&r.title[..], r.passed, r.tests)).collect();
         passed.sort_unstable();
         assert_eq!(
             passed,
-            [("p test a", false, 0), ("p test b", true, 2), ("p test cli", true, 0)]
+            [("kvdyno test it", true, 0), ("p test a", false, 0), ("p test b", true, 2)]
         );
         assert!(told.contains("Running p test a\nafter\nFAILED: p test a took "), "{told}");
-        assert!(told.contains("Running p test b\ntest --exact one two\n"), "{told}");
+        assert!(
+            told.contains(
+                "Running p test b\ntest --include-ignored --test-threads=3 --exact one two\n"
+            ),
+            "{told}"
+        );
     }
 
     #[test]
@@ -141,7 +163,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut none = program(folder.path(), "none", "");
         none.path = folder.path().join("missing");
-        let ran = run(vec![(&none, Vec::new())], 2, &mut |text| {
+        let launch = Launch { programs: 2, tests: 3, times: false };
+        let ran = run(vec![(&none, Vec::new())], launch, &mut |text| {
             assert!(text.contains("cannot run ") && text.contains("missing"), "{text}");
         });
         assert!(ran.len() == 1 && !ran[0].passed);

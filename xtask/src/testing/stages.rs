@@ -7,16 +7,16 @@ use crate::steps::StepFailure;
 /// A part of the tests that tells its own result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// What takes little time and needs nothing but Rust and a C compiler.
-    WithoutServers,
+    /// Tests that mostly wait, several at a time.
+    Waiting,
+    /// Tests that measure, one at a time.
+    Measuring,
     /// Every parser, fed with mutated inputs.
     MutatedInputs,
-    /// What takes long, all drivers, real servers, browsers, other languages.
-    Servers,
 }
 
-/// All of them, in order: what costs least and finds most comes first.
-pub const STAGES: [Stage; 3] = [Stage::WithoutServers, Stage::MutatedInputs, Stage::Servers];
+/// All of them, in order.
+pub const STAGES: [Stage; 3] = [Stage::Waiting, Stage::Measuring, Stage::MutatedInputs];
 
 /// What came of a stage.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,34 +30,29 @@ pub struct Done {
 impl Stage {
     fn title(self) -> &'static str {
         match self {
-            Stage::WithoutServers => "short tests without servers",
+            Stage::Waiting => "tests that wait, six at a time",
+            Stage::Measuring => "tests that measure, alone",
             Stage::MutatedInputs => "mutated inputs for every parser",
-            Stage::Servers => "long tests, every driver, servers",
         }
     }
 }
 
-/// Carries the stages out one after the other; only the first if `quick`. `tell` gets each result when it
-/// is known. A stage whose tests fail does not end the others, so that one look at CI shows all. If the first
-/// one does not even build, no other would.
+/// Runs the stages one after the other; if `quick`, those before the last. `tell` gets each result when it is known. A stage
+/// whose tests fail does not end the others, so that one look at CI shows all.
 ///
 /// # Errors
 /// If a stage could not be carried out or one of its tests failed.
 pub fn run(
-    stages: &[Stage],
     quick: bool,
     mut carry: impl FnMut(Stage) -> Result<Done, StepFailure>,
     tell: impl Fn(&str),
 ) -> Result<(), StepFailure> {
+    let stages = STAGES;
+    let ends = if quick { stages.len() - 1 } else { stages.len() };
     let count = stages.len();
     let head = |at: usize| format!("stage {} of {count}, {}", at + 1, stages[at].title());
     let mut results: Vec<(String, bool)> = Vec::new();
-    let mut left = 0..0;
-    for (at, stage) in stages.iter().enumerate() {
-        if quick && at > 0 {
-            left = at..count;
-            break;
-        }
+    for (at, stage) in stages[..ends].iter().enumerate() {
         tell(&format!("{}: begins", head(at)));
         let begun = Instant::now();
         let done = carry(*stage);
@@ -73,16 +68,12 @@ pub fn run(
         let line = format!("{}: {result}", head(at));
         tell(&line);
         results.push((line, passed));
-        if at == 0 && done.is_err() {
-            left = 1..count;
-            break;
-        }
     }
     if results.len() > 1 {
         let lines: Vec<&str> = results.iter().map(|(line, _)| line.as_str()).collect();
         tell(&lines.join("\n"));
     }
-    for at in left {
+    for at in ends..count {
         tell(&format!("{}: left out; `cargo xtask test` runs it", head(at)));
     }
     match results.iter().filter(|(_, passed)| !passed).count() {
@@ -97,8 +88,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs all stages, the `at`th of which comes out as `result`, the others well. What ran, what was told,
-    /// whether it succeeded.
+    /// Runs the stages, the `at`th of which comes out as `result`, the others well. Returns the stages that ran, what was
+    /// told, and true if all passed.
     fn staged(
         quick: bool,
         at: usize,
@@ -111,7 +102,7 @@ mod tests {
             if ran.len() == at + 1 { result() } else { Ok(Done { tests: 7, failed: Vec::new() }) }
         };
         let tell = |line: &str| *told.borrow_mut() += &format!("{line}\n");
-        let ok = run(&STAGES, quick, carry, tell).is_ok();
+        let ok = run(quick, carry, tell).is_ok();
         (ran, told.into_inner(), ok)
     }
 
@@ -127,42 +118,40 @@ mod tests {
     fn all_stages_run_and_each_tells_its_result_before_the_next_begins() {
         let (ran, told, ok) = staged(false, 9, fails);
         assert!(ok && ran == STAGES, "{told}");
-        let passed = "stage 1 of 3, short tests without servers: passed, 7 tests in 0 s\n";
         let (before, _) = told.split_once("stage 2 of 3").unwrap();
-        assert!(before.contains(passed) && !told.contains("left out"), "{told}");
+        assert!(
+            before.contains(": passed, 7 tests in 0 s\n") && !told.contains("left out"),
+            "{told}"
+        );
     }
 
     #[test]
-    fn quick_ends_after_the_first_and_names_what_it_left_out() {
-        let (ran, told, ok) = staged(true, 9, fails);
-        assert!(ok && ran == [Stage::WithoutServers], "{told}");
-        for left in ["2 of 3, mutated inputs for every parser", "3 of 3, long tests, every driver"]
-        {
-            assert!(told.lines().any(|l| l.contains(left) && l.contains("left out")), "{told}");
+    fn quick_leaves_out_the_last_stage_and_says_so() {
+        for at in [9, 0] {
+            let (ran, told, ok) = staged(true, at, fails);
+            assert!(ok == (at == 9) && ran == STAGES[..2], "{told}");
+            let left = |line: &str| line.contains("mutated inputs") && line.contains("left out");
+            assert_eq!(told.lines().filter(|line| left(line)).count(), 1, "{told}");
         }
-        let (ran, told, ok) = staged(true, 0, fails);
-        assert!(!ok && ran == [Stage::WithoutServers], "{told}");
     }
 
     #[test]
     fn tests_that_fail_hide_no_later_stage_and_cost_the_exit_status() {
-        for at in 0..STAGES.len() {
-            let (ran, told, ok) = staged(false, at, fails);
-            assert!(!ok && ran == STAGES, "{told}");
-            let line = format!("stage {} of 3", at + 1);
-            let failed = "FAILED after 0 s: core tests/load; core lib";
-            assert!(told.lines().any(|l| l.starts_with(&line) && l.ends_with(failed)), "{told}");
-            assert_eq!(told.matches("passed, 7 tests").count(), 2 * (STAGES.len() - 1), "{told}");
+        for (result, ended) in [
+            (fails as fn() -> _, "FAILED after 0 s: core tests/load; core lib"),
+            (breaks, "COULD NOT RUN, after 0 s: it does not build"),
+        ] {
+            for at in 0..STAGES.len() {
+                let (ran, told, ok) = staged(false, at, result);
+                assert!(!ok && ran == STAGES, "{told}");
+                let line = format!("stage {} of 3", at + 1);
+                assert!(told.lines().any(|l| l.starts_with(&line) && l.ends_with(ended)), "{told}");
+                assert_eq!(
+                    told.matches("passed, 7 tests").count(),
+                    2 * (STAGES.len() - 1),
+                    "{told}"
+                );
+            }
         }
-    }
-
-    #[test]
-    fn what_does_not_build_at_first_ends_it_and_later_only_itself() {
-        let (ran, told, ok) = staged(false, 0, breaks);
-        assert!(!ok && ran == [Stage::WithoutServers], "{told}");
-        assert_eq!(told.matches("left out").count(), 2, "{told}");
-        let (ran, told, ok) = staged(false, 1, breaks);
-        assert!(!ok && ran == STAGES, "{told}");
-        assert!(told.contains("COULD NOT RUN, after 0 s: it does not build"), "{told}");
     }
 }

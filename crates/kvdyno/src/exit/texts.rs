@@ -20,7 +20,7 @@ use kvdyno_testbed::TestbedError;
 
 use crate::device::DeviceError;
 
-#[path = "../../tests/support/next_step.rs"]
+#[path = "../../tests/it/support/next_step.rs"]
 mod next_step;
 use next_step::says_what_to_do;
 

@@ -6,7 +6,7 @@ use crate::sample;
 
 /// Compares with a file beside the tests; `KVDYNO_RENEW=1 cargo test -p kvdyno-report` renews it.
 fn assert_golden(name: &str, text: &str) {
-    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/it/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("KVDYNO_RENEW").is_some() {
         std::fs::write(&path, text).unwrap();
     }

@@ -164,24 +164,22 @@ fn cut(disks: &mut Disks, folder: &Path, lose: Lose, seed: u64) -> String {
     told
 }
 
-/// A disk of this form in a folder of its own; `None` where there cannot be one. The mount namespace is the calling
-/// thread's, which ends with the test.
-fn disk(system: FileSystem, can_misbehave: bool) -> Option<(Disks, tempfile::TempDir, PathBuf)> {
+/// Makes a disk of this form in a folder of its own. The mount namespace is the calling thread's, which ends with the test.
+fn disk(system: FileSystem, can_misbehave: bool) -> (Disks, tempfile::TempDir, PathBuf) {
     let form = DiskForm::Real(system, 300 << 20);
-    Disks::possible(form, can_misbehave).ok()?;
     let mut disks = Disks::make(form, can_misbehave).unwrap();
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("node-1");
     fs::create_dir(&folder).unwrap();
     disks.mount(&folder).unwrap();
-    Some((disks, root, folder))
+    (disks, root, folder)
 }
 
 /// Of what was not synced nothing is promised; that it is gone is seen, unless the kernel chose that
 /// moment to write it out, three times.
 fn every_cut_leaves_what_is_promised(system: FileSystem, lose: Lose) {
     let can_misbehave = lose != Lose::Unwritten;
-    let Some((mut disks, root, folder)) = disk(system, can_misbehave) else { return };
+    let (mut disks, root, folder) = disk(system, can_misbehave);
     assert!(disks.told().unwrap().starts_with(&format!("{} of 300MiB", system.name())));
     for steps in 1..=PROGRAM.len() {
         let mut model = Model::default();
@@ -206,24 +204,30 @@ fn every_cut_leaves_what_is_promised(system: FileSystem, lose: Lose) {
 }
 
 #[test]
+#[ignore = "needs mounts and devices"]
 fn ext4_keeps_what_was_synced_and_nothing_else() {
     every_cut_leaves_what_is_promised(FileSystem::Ext4, Lose::Unwritten);
 }
 
 #[test]
+#[ignore = "needs mounts and devices"]
+#[cfg(feature = "server-tests")]
 fn xfs_keeps_what_was_synced_and_nothing_else() {
     every_cut_leaves_what_is_promised(FileSystem::Xfs, Lose::Unwritten);
 }
 
-/// The process of a device, as these tests start it: it is this program again.
+/// The process of a device, as these tests start it: it is this program again. Elsewhere it does nothing.
 #[test]
-#[ignore = "what other tests start"]
+#[ignore = "the child process of other tests, not a test"]
 fn serves_a_device() {
-    serve_device();
+    if std::env::var_os("KVDYNO_DISK_DEVICE").is_some() {
+        serve_device();
+    }
 }
 
 /// Whatever the disk loses of what it had not flushed.
 #[test]
+#[ignore = "needs mounts and devices"]
 fn ext4_keeps_what_was_synced_on_a_disk_that_loses_what_it_may() {
     for lose in [Lose::Some, Lose::Torn, Lose::Unflushed] {
         every_cut_leaves_what_is_promised(FileSystem::Ext4, lose);
@@ -231,6 +235,8 @@ fn ext4_keeps_what_was_synced_on_a_disk_that_loses_what_it_may() {
 }
 
 #[test]
+#[ignore = "needs mounts and devices"]
+#[cfg(feature = "server-tests")]
 fn xfs_keeps_what_was_synced_on_a_disk_that_loses_what_it_may() {
     for lose in [Lose::Some, Lose::Torn, Lose::Unflushed] {
         every_cut_leaves_what_is_promised(FileSystem::Xfs, lose);
@@ -273,8 +279,9 @@ fn pages(folder: &Path, byte: u8) -> (usize, usize) {
 
 /// What was handed to a disk and not flushed is what the cut says; what was flushed is there, unless the disk lied.
 #[test]
+#[ignore = "needs mounts and devices"]
 fn a_disk_loses_what_it_had_not_flushed_as_it_is_told() {
-    let Some((mut disks, _root, folder)) = disk(FileSystem::Ext4, true) else { return };
+    let (mut disks, _root, folder) = disk(FileSystem::Ext4, true);
     let mut left = |byte: u8, sync: bool, lose: Lose| {
         overwrite(&folder, byte, sync).unwrap();
         cut(&mut disks, &folder, lose, u64::from(byte));
@@ -309,8 +316,9 @@ fn a_disk_loses_what_it_had_not_flushed_as_it_is_told() {
 
 /// What is refused is refused to whoever asks, and what rots is told.
 #[test]
+#[ignore = "needs mounts and devices"]
 fn a_disk_refuses_takes_its_time_and_rots_as_it_is_told() {
-    let Some((mut disks, _root, folder)) = disk(FileSystem::Ext4, true) else { return };
+    let (mut disks, _root, folder) = disk(FileSystem::Ext4, true);
     overwrite(&folder, b'a', true).unwrap();
     let remount = |disks: &mut Disks| {
         disks.unmount(std::slice::from_ref(&folder)).unwrap();
@@ -359,8 +367,9 @@ fn a_disk_refuses_takes_its_time_and_rots_as_it_is_told() {
 
 /// Whoever the process of a device is killed by: what is asked of the disk fails, nobody hangs, and nothing is left.
 #[test]
+#[ignore = "needs mounts and devices"]
 fn a_device_whose_process_is_killed_keeps_nobody_waiting() {
-    let Some((mut disks, root, folder)) = disk(FileSystem::Ext4, true) else { return };
+    let (mut disks, root, folder) = disk(FileSystem::Ext4, true);
     overwrite(&folder, b'a', true).unwrap();
     let process = disks.image(&folder).unwrap().device_process().unwrap();
     // SAFETY: the call takes no memory; the process is our own.
@@ -375,8 +384,9 @@ fn a_device_whose_process_is_killed_keeps_nobody_waiting() {
 }
 
 #[test]
+#[ignore = "needs mounts and devices"]
 fn a_disk_that_always_does_as_it_should_says_how_to_get_another() {
-    let Some((mut disks, _root, folder)) = disk(FileSystem::Ext4, false) else { return };
+    let (mut disks, _root, folder) = disk(FileSystem::Ext4, false);
     let refused = disks.misbehave(&folder, Misbehaviour::Lies, 0).unwrap_err().to_string();
     assert!(refused.contains("start it with `device=fuse`"), "{refused}");
     assert!(disks.all_can_misbehave(&[folder]).is_err());

@@ -130,10 +130,8 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs a PID namespace"]
     fn what_is_left_behind_does_not_stay_as_a_zombie() {
-        if !may_unshare() {
-            return;
-        }
         // A program by a name that nobody else has, left behind by the shell that started it.
         let folder = tempfile::tempdir().unwrap();
         let name = format!("orphan-{}", std::process::id());

@@ -1,0 +1,142 @@
+//! Agents that are lost while they carry no load: before a run begins, before a phase does, and while records are read
+//! back. A relay before the server makes these moments long enough to be met.
+
+use std::time::Duration;
+
+use libc::SIGKILL;
+use serde_json::Value;
+
+use super::agents::{account_without, agent, conducting_by, phase, redis};
+use super::relay::{Relay, Slowness};
+use crate::support::suite::{self, Suite};
+use crate::support::{Running, Scratch};
+
+/// What all phases do that are not loads.
+const MIX: &str = "get = 50, update = 50";
+
+fn conducting(scratch: &Scratch, suite: Suite, relay: &Relay) -> (Running, [Running; 2]) {
+    suite::write(&scratch.path("suite.toml"), suite);
+    let line = format!(
+        "run suite.toml --store redis://{} --agents 2 --listen 127.0.0.1:0 --quiet --out r",
+        relay.address
+    );
+    let (conductor, address, token) = conducting_by(scratch, &line);
+    let agents = [0, 1].map(|_| agent(scratch, &address, &token));
+    (conductor, agents)
+}
+
+/// The name of the one agent that the verdict says was lost.
+fn name_of_lost(result: &Value) -> Value {
+    let run = &result["runs"][0];
+    assert_eq!(run["verdict"]["level"], "invalid", "{}", run["verdict"]);
+    let reasons = run["verdict"]["reasons"].as_array().expect("reasons");
+    let lost: Vec<&str> = reasons
+        .iter()
+        .filter(|reason| reason["name"] == "agent-lost")
+        .filter_map(|reason| reason["text"].as_str())
+        .collect();
+    assert_eq!(lost.len(), 1, "it is told once: {reasons:?}");
+    assert!(lost[0].contains("1 of 2 agents lost: agent-"), "{lost:?}");
+    let name = lost[0].split("lost: ").nth(1).and_then(|rest| rest.split(' ').next());
+    name.expect("its name").into()
+}
+
+#[test]
+fn an_agent_that_goes_before_all_have_come_ends_the_run_before_it_begins() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let line = format!(
+        "run --agents 2 --listen 127.0.0.1:0 --store {} --records 2k --quiet --out r",
+        server.url()
+    );
+    let (mut conductor, address, token) = conducting_by(&scratch, &line);
+    while conductor.is_running() {
+        // One that is killed before it has joined is nobody's loss.
+        let short = agent(&scratch, &address, &token);
+        std::thread::sleep(Duration::from_millis(300));
+        short.signal(SIGKILL);
+        drop(short.wait());
+    }
+    let ended = conductor.wait().expect(69);
+    let words = "agent-1 came and went before the run: its connection was closed; start the run and its agents anew";
+    assert!(ended.err.contains(words), "{}", ended.err);
+    assert!(!scratch.path("r/result.json").exists(), "nothing was begun");
+}
+
+/// While the agents connect for a phase one of them is killed: the phase does not begin, and the other, which is still
+/// connecting, reads back what it wrote before.
+#[test]
+fn an_agent_that_is_lost_before_a_phase_begins_leaves_an_account_of_those_before() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let relay = Relay::before(&server.address().to_string(), Slowness::default());
+    let first = Suite::of(2_000).set("clients", 4).load().phase("first", MIX);
+    let first = first.set("rate", "1k/s").set("duration", "3s");
+    let suite = first.phase("second", MIX).set("requests", 1_000).set("read-back", true);
+    let (mut conductor, [one, other]) = conducting(&scratch, suite, &relay);
+    let log = scratch.path("r/timeline.csv");
+    conductor.until("intervals of the first phase", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",first,")
+    });
+    relay.door.shut();
+    // Others connect while the first goes on, too.
+    let first_is_over = || {
+        let text = std::fs::read_to_string(scratch.path("r/result.json")).unwrap_or_default();
+        let result: Value = serde_json::from_str(&text).unwrap_or_default();
+        let phases = result["runs"][0]["phases"].as_array().cloned().unwrap_or_default();
+        phases.iter().any(|phase| phase["name"] == "first" && phase["stopped"] == "duration")
+    };
+    conductor.until("agents that connect for the second", || {
+        first_is_over() && relay.door.is_waited_at()
+    });
+    one.signal(SIGKILL);
+    // Whoever connects goes on to do so when the conductor has called the phase off.
+    std::thread::sleep(Duration::from_secs(1));
+    relay.door.open();
+    let ended = conductor.wait().expect(2);
+    assert!(ended.err.contains("lost agent-"), "{}", ended.err);
+    other.wait().expect(0);
+
+    let result = scratch.result("r");
+    let name = name_of_lost(&result);
+    let phases = result["runs"][0]["phases"].as_array().expect("phases");
+    let names: Vec<&Value> = phases.iter().map(|phase| &phase["name"]).collect();
+    assert_eq!(names, ["load", "first", "second:read-back"]);
+    let first = phase(&result, "first");
+    assert_eq!((&first["stopped"], &first["offered"]), (&"duration".into(), &3_000.into()));
+    let writes = account_without(&result, "second:read-back", &[&name]);
+    assert!(writes["read"].as_u64() > Some(900), "the other's are about half: {writes}");
+    let agents = phase(&result, "second:read-back")["agents"].as_array().expect("agents");
+    let lost: Vec<&Value> = agents.iter().filter(|agent| !agent["lost"].is_null()).collect();
+    assert!(lost.len() == 1 && lost[0]["operations"] == 0, "{agents:?}");
+}
+
+/// Each answer takes a while, so that reading back does.
+#[test]
+fn an_agent_that_is_lost_while_records_are_read_back_leaves_its_own_unknown() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let slow = Slowness { back: Duration::from_millis(4), ..Slowness::default() };
+    let relay = Relay::before(&server.address().to_string(), slow);
+    let suite = Suite::of(2_000).set("clients", 2).load().phase("mix", MIX);
+    let suite = suite.set("requests", 300).set("read-back", true);
+    let (mut conductor, [one, other]) = conducting(&scratch, suite, &relay);
+    let log = scratch.path("r/timeline.csv");
+    conductor.until("intervals of the reading", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",mix:read-back,")
+    });
+    one.signal(SIGKILL);
+    let ended = conductor.wait().expect(2);
+    assert!(ended.err.contains("lost agent-"), "{}", ended.err);
+    other.wait().expect(0);
+
+    let result = scratch.result("r");
+    let failed = result["runs"][0]["status"].to_string();
+    assert!(failed.contains("phase mix:read-back lost an agent; the run ends there"), "{failed}");
+    let name = name_of_lost(&result);
+    let mix = phase(&result, "mix");
+    assert_eq!((&mix["stopped"], &mix["started_operations"]), (&"requests".into(), &300.into()));
+    let writes = account_without(&result, "mix", &[&name]);
+    let reading = phase(&result, "mix:read-back");
+    assert_eq!(reading["tally"]["records"], writes["read"], "the other read all of its own");
+    let rows = reading["series"].as_array().expect("series").iter();
+    let told: u64 = rows.filter_map(|series| series["records"].as_u64()).sum();
+    assert!(writes["read"].as_u64() < Some(told), "{told} were told of: the lost one's, too");
+}

@@ -1,0 +1,41 @@
+//! The command as its users meet it: the real binary, its lines, exit codes and result folders.
+
+mod advice;
+#[cfg(feature = "server-tests")]
+mod agents;
+mod beginning;
+mod capacity;
+#[cfg(feature = "server-tests")]
+mod clocks;
+mod comparing;
+mod documented;
+mod elsewhere;
+#[cfg(feature = "server-tests")]
+mod engines;
+mod errors;
+mod events;
+mod folders;
+#[cfg(feature = "server-tests")]
+mod harm;
+mod hostile;
+mod inputs;
+mod lengths;
+#[cfg(feature = "server-tests")]
+mod lost_agents;
+#[cfg(feature = "server-tests")]
+mod misses;
+mod options;
+mod parts;
+mod reasons;
+#[cfg(feature = "server-tests")]
+mod relay;
+#[cfg(feature = "server-tests")]
+mod servers;
+mod signals;
+mod stalls;
+#[cfg(feature = "server-tests")]
+mod standard;
+#[cfg(feature = "server-tests")]
+mod steering;
+#[cfg(feature = "server-tests")]
+mod testbeds;
