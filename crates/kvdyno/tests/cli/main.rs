@@ -31,7 +31,6 @@ mod lost_agents;
 #[cfg(feature = "server-tests")]
 mod misses;
 mod options;
-mod parts;
 mod reasons;
 #[cfg(feature = "server-tests")]
 mod relay;
