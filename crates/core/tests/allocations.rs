@@ -197,7 +197,6 @@ impl Bench {
                 interval: Duration::from_secs(3_600),
                 part: Part::WHOLE,
                 ownership: Ownership::ALL,
-                start_at: None,
                 give_up: Duration::from_secs(30),
                 pace: Pacing::Both,
                 settle: Duration::ZERO,

@@ -43,8 +43,6 @@ pub enum Command {
     Cost(CostArguments),
     /// Repeat the run of a result.
     Rerun(RerunArguments),
-    /// Merge the results of the parts of one load.
-    Merge(MergeArguments),
     /// List the stores: what each can do, and what it promises.
     Stores,
     /// List the built-in suites, or show one.
@@ -310,20 +308,14 @@ pub struct ExecutionArguments {
     #[arg(long)]
     pub no_verify: bool,
     /// Repeat the run N times, the stores in turns (A B B A …), each time from the same wiped state.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["part", "start_at"],
+    #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
-    /// Carry only part I of N of the load; `kvdyno merge` brings the results together.
-    #[arg(long, value_name = "I/N")]
-    pub part: Option<String>,
-    /// Start at this time (seconds since 1970), so that parts start together.
-    #[arg(long, value_name = "SECONDS", value_parser = parse_moment)]
-    pub start_at: Option<f64>,
     /// Let agents carry the load together: local:N starts N processes on this machine, each with its share of
     /// the processors; N waits for as many that join at --listen; auto on every machine where Slurm, MPI,
     /// Kubernetes or SkyPilot starts this same command (auto:all lets the conductor's machine carry load, too);
     /// FILE.toml starts one on each [[load]] machine of a deployment file.
-    #[arg(long, value_name = "N", conflicts_with_all = ["part", "start_at"])]
+    #[arg(long, value_name = "N")]
     pub agents: Option<String>,
     /// Where agents join; the line to start one is printed.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
@@ -549,17 +541,6 @@ pub struct RerunArguments {
     pub out: Option<PathBuf>,
 }
 
-/// `kvdyno merge`.
-#[derive(Args, Debug)]
-pub struct MergeArguments {
-    /// The results of all parts.
-    #[arg(required = true, num_args = 2.., value_name = "RESULT")]
-    pub results: Vec<PathBuf>,
-    /// Folder for the merged result [default: a new one under kvdyno-results/].
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-}
-
 /// `kvdyno check`.
 #[derive(Args, Debug)]
 pub struct CheckArguments {
@@ -580,10 +561,4 @@ pub struct CheckArguments {
 /// Reads conditions.
 fn conditions(text: &str) -> Result<Conditions, String> {
     Condition::parse_list(text).map(Conditions).map_err(|error| error.to_string())
-}
-
-/// Seconds since 1970, before the year 2100.
-fn parse_moment(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.0..4.1e9).contains(seconds));
-    seconds.ok_or_else(|| "write seconds since 1970, as `date +%s` prints them".to_owned())
 }

@@ -3,7 +3,7 @@
 
 use kvdyno_core::ground::units;
 use kvdyno_core::suite::Plan;
-use kvdyno_core::workload::{GroupPlan, Kind, Operation, PhasePlan, Workload};
+use kvdyno_core::workload::{GroupPlan, Kind, Operation, Part, PhasePlan, Workload};
 use kvdyno_stores::{Entry, ShownRequest, StoreUrl, registry};
 
 use crate::exit::{Exit, Failure};
@@ -38,13 +38,11 @@ fn show_group(
     group: &GroupPlan,
     entry: &Entry,
 ) -> Result<(), Failure> {
-    let workload = Workload::new(group, &plan.dataset, plan.part).map_err(Failure::usage)?;
+    let workload = Workload::new(group, &plan.dataset, Part::WHOLE).map_err(Failure::usage)?;
     let mut drawer = workload.drawer();
     let mut key = Vec::new();
     say!("  {} {}", phase.name, if group.name == phase.name { "" } else { &group.name });
-    let (first, step) = (u64::from(plan.part.index), plan.part.count as usize);
-    let last = group.requests.unwrap_or(u64::MAX);
-    for id in (first..last).step_by(step).take(FIRST as usize) {
+    for id in 0..group.requests.map_or(FIRST, |requests| requests.min(FIRST)) {
         let operation = drawer.draw(id);
         workload.keys().write(operation.record, &mut key);
         let key = String::from_utf8_lossy(&key).into_owned();

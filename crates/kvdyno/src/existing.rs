@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{AnyStore, Job, LoadOptions, Observer, Progress, StoreContext};
+use kvdyno_core::load::{AnyStore, Job, Observer, Progress, StoreContext};
 use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verify::Sightings;
@@ -71,8 +71,7 @@ pub struct Found {
 /// Nothing is there.
 const NOTHING: Found = Found { existing: Existing::None, sightings: None };
 
-/// Looks for existing records and deals with them as the user says. A part of a load does so with its own
-/// records: the others load theirs at this very time.
+/// Looks for existing records and deals with them as the user says.
 ///
 /// # Errors
 /// [`Failure`] if there are records that must not be there, or values that are not kvdyno's where the run
@@ -88,9 +87,6 @@ pub fn prepare(
     if context.profile.capabilities.fabricates || context.profile.store == "null" {
         return Ok(NOTHING);
     }
-    // The start that was asked for is that of the first phase.
-    let load = LoadOptions { start_at: None, ..context.options.clone() };
-    let context = &StoreContext { options: load, ..context.clone() };
     let looks = Looks { store, url, context };
     let (existing, sample) = looks.probe(records)?;
     match (options.data, existing) {
@@ -137,14 +133,11 @@ struct Looks<'a> {
 }
 
 impl Looks<'_> {
-    /// Looks at some of the part's records, evenly from the first to the last. What was seen; nothing, if it has none.
+    /// Looks at some records, evenly from the first to the last. What was seen; nothing, if there are to be none.
     fn probe(&self, records: u64) -> Result<(Existing, Option<Arc<Sightings>>), Failure> {
-        let part = self.context.options.part;
-        let (index, count) = (u64::from(part.index), u64::from(part.count));
-        let own = records.saturating_sub(index).div_ceil(count);
-        let sampled = own.min(PROBES);
-        let slot = |n: u64| (u128::from(n) * u128::from(own) / u128::from(sampled)) as u64;
-        let these: Vec<u64> = (0..sampled).map(|n| slot(n) * count + index).collect();
+        let sampled = records.min(PROBES);
+        let nth = |n: u64| (u128::from(n) * u128::from(records) / u128::from(sampled)) as u64;
+        let these: Vec<u64> = (0..sampled).map(nth).collect();
         if these.is_empty() {
             return Ok((Existing::None, None));
         }
@@ -158,7 +151,7 @@ impl Looks<'_> {
         })
     }
 
-    /// Looks at every record, of the part if it is one. With what is to be told where the run would write and
+    /// Looks at every record. With what is to be told where the run would write and
     /// some stayed unknown.
     fn at_all(&self, records: u64) -> Result<(Arc<Sightings>, Option<Failure>), Failure> {
         let phase = Pass::over_all("look", Kind::Get, records, CLIENTS).phase("Look", PHASE);

@@ -30,12 +30,6 @@ pub fn foresee(
     targets: Vec<Target>,
     arguments: &ExecutionArguments,
 ) -> Result<Foreseen, Failure> {
-    if !plan.searches.is_empty() && plan.part.count > 1 {
-        return Err(Failure::usage(
-            "a search decides by itself what to try next: it cannot carry a part of a load; leave --part \
-             out",
-        ));
-    }
     if arguments.trials > 1 && arguments.data == DataPolicy::Reuse {
         return Err(Failure::usage(
             "--trials begins each trial without records, --data reuse keeps them; leave one out",

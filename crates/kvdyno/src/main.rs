@@ -119,7 +119,6 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Export(arguments) => board::export(&arguments),
         Command::Cost(arguments) => cost::cost(&arguments),
         Command::Rerun(arguments) => run::rerun(&arguments),
-        Command::Merge(arguments) => results::merge(&arguments),
         Command::Stores => list::stores(),
         Command::Suites(arguments) => list::suites(&arguments),
         Command::New(arguments) => new::new(&arguments.file),

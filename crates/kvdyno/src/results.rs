@@ -1,20 +1,13 @@
-//! `kvdyno report` and `kvdyno merge`: results shown again and brought together.
+//! `kvdyno report`: results shown again.
 
 use std::path::Path;
-use std::time::SystemTime;
 
-use kvdyno_core::measure::StopReason;
-use kvdyno_core::store::Consistency;
-use kvdyno_core::verdict::Level;
-use kvdyno_report::folder::{ResultFolder, write_report, write_trials_page};
-use kvdyno_report::joined::JoinedTimeline;
-use kvdyno_report::result::{
-    self, Absent, LinearizabilityAnswer, RESULT_FILE, RunResult, Status, StoreRun,
-};
+use kvdyno_report::folder::{write_report, write_trials_page};
+use kvdyno_report::result::{RESULT_FILE, RunResult};
 use kvdyno_report::trials::Trials;
 use kvdyno_report::{junit, markdown, terminal};
 
-use crate::args::{MergeArguments, ReportArguments};
+use crate::args::ReportArguments;
 use crate::exit::{Exit, Failure};
 use crate::terminal_style::style_of_terminal;
 
@@ -76,59 +69,4 @@ fn write(to: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(to, text).map_err(|e| {
         Failure::internal(format!("cannot write {}: {e}; name another file", to.display()))
     })
-}
-
-/// Brings the parts of one load together, and ends as a run with the same result would.
-///
-/// # Errors
-/// [`Failure`] if a part cannot be read, the parts do not belong together, or one is missing.
-pub fn merge(arguments: &MergeArguments) -> Result<Exit, Failure> {
-    let parts: Result<Vec<RunResult>, _> = arguments.results.iter().map(RunResult::load).collect();
-    let parts = parts.map_err(Failure::usage)?;
-    let merged = result::merge(&parts, Absent::Refuse).map_err(Failure::usage)?;
-    let name = format!("{}-merged", merged.suite.name);
-    // Times of the merged timeline count from then.
-    let began = merged.started_at().unwrap_or_else(SystemTime::now);
-    let mut folder =
-        ResultFolder::create(arguments.out.as_deref(), &name, began).map_err(Failure::usage)?;
-    folder.save(&merged).map_err(Failure::internal)?;
-    let folders = arguments.results.iter().map(|path| folder_of(path));
-    for joined in JoinedTimeline::of(folders.zip(&parts), &merged) {
-        folder.append(&merged, &joined).map_err(Failure::internal)?;
-    }
-    let report = folder.write_report(&merged).map_err(Failure::internal)?;
-    say_styled!(terminal::render(&merged, style_of_terminal(false)).map_err(Failure::usage)?);
-    say!("Report: {}", report.display());
-    let exits = merged.runs.iter().map(of_run);
-    Ok(exits.fold(Exit::Done, Exit::worse))
-}
-
-/// How a run ends whose result this is, without `--strict`.
-fn of_run(run: &StoreRun) -> Exit {
-    let late = run.phases.last().is_some_and(|phase| phase.stopped == StopReason::TimeLimit);
-    let ended = match &run.status {
-        Status::Interrupted => return Exit::Interrupted,
-        Status::Failed { .. } if !late => Exit::Unavailable,
-        // One that is running was killed.
-        Status::Failed { .. } | Status::Running => Exit::Undecided,
-        Status::Complete => Exit::Done,
-    };
-    let invalid = run.verdict.as_ref().is_none_or(|verdict| verdict.level == Level::Invalid);
-    let believed = if invalid { Exit::Undecided } else { Exit::Done };
-    let kept = if is_wrong(run) { Exit::Failed } else { Exit::Done };
-    [believed, kept, Exit::of_claims(&run.claims)].into_iter().fold(ended, Exit::worse)
-}
-
-/// A read was wrong, as a run counts it.
-fn is_wrong(run: &StoreRun) -> bool {
-    let level = run.store.consistency.level;
-    let tallies = || run.phases.iter().filter_map(|phase| phase.tally.as_ref());
-    let crowded = tallies().any(|tally| tally.other_run > 0);
-    let violated = level == Consistency::Linearizable
-        && !crowded
-        && run.phases.iter().any(|phase| {
-            let told = phase.linearizability.as_ref().map(|told| told.answer);
-            told == Some(LinearizabilityAnswer::Violated)
-        });
-    violated || tallies().any(|tally| tally.is_failure(level, crowded))
 }

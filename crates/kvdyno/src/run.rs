@@ -7,7 +7,7 @@ use clap::Parser;
 use kvdyno_core::load::{Interrupt, Need};
 use kvdyno_core::shown::MASK;
 use kvdyno_core::suite::{Overrides, Plan, PlannedChange, QuickForm, Suite};
-use kvdyno_core::workload::{CurveError, Part};
+use kvdyno_core::workload::CurveError;
 use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
@@ -48,9 +48,8 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     if let Some(conductor) = conductor_to_join(&arguments.execution)? {
         return agent_of_engine(&conductor);
     }
-    let part = part(arguments.execution.part.as_deref())?;
     let suite = suite(arguments)?;
-    let mut plan = suite.plan(&overrides(arguments, part)?).map_err(Failure::suite)?;
+    let mut plan = suite.plan(&overrides(arguments)?).map_err(Failure::suite)?;
     if arguments.suite.is_none() && arguments.quick.records.is_some() {
         // The options are the whole suite: they make it differ from nothing.
         plan.changes.clear();
@@ -176,7 +175,7 @@ fn all_take_batches(urls: &[String]) -> bool {
     urls.iter().all(|url| StoreUrl::parse(url).is_ok_and(|mut url| takes(&mut url)))
 }
 
-fn overrides(arguments: &RunArguments, part: Part) -> Result<Overrides, Failure> {
+fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
     let shape = &arguments.shape;
     let mut set = shape.set.clone();
     if arguments.suite.as_deref() == Some(CAPACITY) {
@@ -198,25 +197,8 @@ fn overrides(arguments: &RunArguments, part: Part) -> Result<Overrides, Failure>
         linearizability: shape.linearizability,
         slo: shape.slo.clone(),
         set,
-        part: Some(part),
         processors: None,
     })
-}
-
-/// Reads `2/3`.
-fn part(text: Option<&str>) -> Result<Part, Failure> {
-    let Some(text) = text else { return Ok(Part::WHOLE) };
-    let numbers = text.split_once('/').and_then(|(index, count)| {
-        Some((index.trim().parse::<u32>().ok()?, count.trim().parse::<u32>().ok()?))
-    });
-    match numbers {
-        Some((index, count)) if (1..=count).contains(&index) => {
-            Ok(Part { index: index - 1, count })
-        }
-        _ => {
-            Err(Failure::usage(format!("--part {text}: write I/N with I from 1 to N, such as 2/3")))
-        }
-    }
 }
 
 /// The plan as agents carry it, and which records they read.
@@ -275,7 +257,7 @@ fn carry_out(
     let mut options = RunOptions {
         fleets,
         plan,
-        load: load_options(plan, &arguments.carrying, arguments.start_at),
+        load: load_options(plan, &arguments.carrying),
         interrupt: Arc::clone(&interrupt),
         data: arguments.data,
         verify: !arguments.no_verify,

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kvdyno_core::load::{Interrupt, LoadOptions};
 use kvdyno_core::measure;
 use kvdyno_core::suite::Plan;
-use kvdyno_core::workload::Ownership;
+use kvdyno_core::workload::{Ownership, Part};
 
 use crate::args::{CarryingArguments, DataPolicy};
 use crate::console::Console;
@@ -41,19 +41,14 @@ pub struct RunOptions<'a> {
 }
 
 /// How a plan is carried.
-pub fn load_options(
-    plan: &Plan,
-    arguments: &CarryingArguments,
-    start_at: Option<f64>,
-) -> LoadOptions {
+pub fn load_options(plan: &Plan, arguments: &CarryingArguments) -> LoadOptions {
     let processors = measure::allowed_cpus().len();
     let threads = plan.threads.map_or((processors / 2).max(1), |threads| threads as usize);
     LoadOptions {
         threads,
         interval: Duration::from_secs(1),
-        part: plan.part,
+        part: Part::WHOLE,
         ownership: Ownership::ALL,
-        start_at: start_at.map(|at| UNIX_EPOCH + Duration::from_secs_f64(at)),
         give_up: arguments.give_up,
         pace: arguments.pace.into(),
         settle: arguments.settle,

@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
         let store = StoreResult::new(&self.url, &self.context.profile);
         let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
         run.notes.clone_from(&self.options.unseen);
-        run.of_parts.extend(self.said_of_agents());
+        run.of_agents.extend(self.said_of_agents());
         run.testbed.clone_from(&self.testbed);
         let plan = self.options.plan;
         run.skipped = plan.phases.iter().filter_map(|phase| self.left_out(phase)).collect();
@@ -251,7 +251,7 @@ impl<'a> Session<'a> {
                 self.status = Status::Failed { message: line };
                 return false;
             };
-            share.apply(phase, reached * f64::from(self.context.options.part.count));
+            share.apply(phase, reached);
         }
         true
     }

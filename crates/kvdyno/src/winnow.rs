@@ -132,7 +132,7 @@ fn measured(
     let plan = suite.plan(&overrides).map_err(Failure::suite)?;
     let options = RunOptions {
         plan: &plan,
-        load: load_options(&plan, &arguments.carrying, None),
+        load: load_options(&plan, &arguments.carrying),
         interrupt: std::sync::Arc::clone(interrupt),
         data: arguments.data,
         verify: true,

@@ -1,13 +1,10 @@
 //! What the servers cost and what one gets for it, in sentences; and how many servers a load needs,
 //! from what was measured.
 
-use std::time::Duration;
-
 use kvdyno_core::capacity::Fit;
 use kvdyno_core::cost::{per_million, rate_per_hourly, servers_needed};
-use kvdyno_core::verdict::Reason;
 
-use crate::result::{CostResult, Level, PhaseResult, RunResult, StoreRun};
+use crate::result::{CostResult, PhaseResult, RunResult, StoreRun};
 use kvdyno_core::ground::numbers::{grouped, money, small};
 
 /// A rate that a store carried: what it is, requests a second, and the most it may have been.
@@ -35,21 +32,13 @@ pub fn carried(run: &StoreRun) -> Vec<CarriedRate> {
     if !found.is_empty() {
         return found;
     }
-    let priced =
-        |phase: &&PhaseResult| !phase.prepares() && phase.probe.is_none() && together(phase);
+    let priced = |phase: &&PhaseResult| !phase.prepares() && phase.probe.is_none();
     let measured = run.phases.iter().filter(priced);
     let of_phase = |phase: &PhaseResult| {
         let rate = phase.rate().filter(|rate| *rate > 0.0)?;
         Some(CarriedRate { what: phase.label.clone(), rate, upper: rate })
     };
     measured.filter_map(of_phase).collect()
-}
-
-/// The rates of its parts add up: they ran at the same time.
-pub(crate) fn together(phase: &PhaseResult) -> bool {
-    let span = Duration::from_nanos(phase.wall_ns);
-    let judged = phase.apart.map(|share| Reason::Apart { share, span }.level());
-    judged != Some(Level::Invalid)
 }
 
 /// What the servers of a run cost, and what each rate of `run` costs with them. Without prices
@@ -94,10 +83,6 @@ pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
             grouped(rate_per_hourly(cost.hourly(), rate).round()),
         ));
     }
-    for phase in run.phases.iter().filter(|phase| !phase.prepares() && !together(phase)) {
-        let label = &phase.label;
-        lines.push(format!("cost of {label}: not told, for its parts did not run together"));
-    }
     lines
 }
 
@@ -107,11 +92,8 @@ pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
 pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) -> Vec<String> {
     let Some(run) = runs.last() else { return Vec::new() };
     let Some(best) = carried(run).into_iter().max_by(|a, b| a.rate.total_cmp(&b.rate)) else {
-        let why = match run.phases.iter().all(together) {
-            true => "no rate was measured",
-            false => "its parts did not run together",
-        };
-        return vec![format!("servers for {}/s: {why}", grouped(load.round()))];
+        let load = grouped(load.round());
+        return vec![format!("servers for {load}/s: no rate was measured")];
     };
     let nodes = |run: &StoreRun| run.testbed.as_ref().map_or(1, |t| t.nodes.len().max(1)) as f64;
     let points: Vec<(f64, f64)> = (runs.iter())

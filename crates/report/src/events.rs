@@ -135,7 +135,6 @@ pub struct LoadEnded {
     /// Histories of sampled records in Jepsen's EDN, if they were kept.
     pub history: Option<String>,
     /// What became of records that were old or absent when they were read last.
-    #[serde(default)]
     pub old: OldRecords,
 }
 

@@ -15,7 +15,6 @@ use crate::files::{
     TIMELINE_FILE, interval_log, plain_name, resources_csv, rows, timeline_csv,
 };
 use crate::html;
-use crate::joined::JoinedInterval;
 use crate::result::{AnomalyResult, RESULT_FILE, RunResult, rfc3339};
 use crate::trials::{TRIALS_FILE, Trials, TrialsError};
 
@@ -206,32 +205,6 @@ impl ResultFolder {
         let (Some(history), Some(phase)) = (&ended.history, &self.phase) else { return kept };
         let name = format!("{HISTORY_FILE}{}-{}.edn", phase.run, plain_name(&phase.plan.name));
         kept.and(replace(&self.path.join(name), history.as_bytes()))
-    }
-
-    /// Adds an interval of a merged result to its timeline.
-    ///
-    /// # Errors
-    /// [`FolderError`] if a file cannot be written.
-    ///
-    /// # Panics
-    /// If `result` does not have that phase.
-    pub fn append(
-        &mut self,
-        result: &RunResult,
-        joined: &JoinedInterval,
-    ) -> Result<(), FolderError> {
-        let run = &result.runs[joined.run];
-        let phase = &run.phases[joined.phase];
-        let place = IntervalPlace {
-            run: joined.run,
-            store: &run.store.name,
-            phase: phase.index,
-            phase_name: &phase.name,
-        };
-        let (mut logged, mut drawn) = (Vec::new(), Vec::new());
-        interval_log::write(&mut logged, place, &joined.interval);
-        timeline_csv::write(&mut drawn, place, &joined.interval);
-        self.intervals.append(&logged).and(self.timeline.append(&drawn))
     }
 
     /// Replaces `result.json` as a whole: what was there stays until the new one is on disk.

@@ -94,7 +94,7 @@ fn excursion_lines(course: &CourseResult) -> Vec<String> {
     let told = |excursion: &ExcursionResult| {
         let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
         let what = &excursion.what;
-        // Of a merged result `throughput of part 2`.
+        // Merged results of earlier versions tell `throughput of part 2`.
         let level = match what.split(' ').next() {
             Some("throughput") => format!("{what} at {:.0} %", excursion.level * 100.0),
             _ => format!("{what} at {} ×", significant(excursion.level)),

@@ -9,8 +9,6 @@ pub mod result;
 // The folder of a result, and the names and forms of its files.
 pub mod files;
 pub mod folder;
-// The timelines of the parts of a load as one.
-pub mod joined;
 
 // What a result says: faults' costs, claims, conditions, costs, requirements.
 pub mod account;

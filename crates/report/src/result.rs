@@ -13,7 +13,6 @@ mod host;
 mod latency;
 mod linearizability;
 mod load;
-mod merge;
 mod outcome;
 mod phase;
 #[cfg(test)]
@@ -29,7 +28,7 @@ use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict;
 use kvdyno_core::verify::Tally;
-use kvdyno_core::workload::{Dataset, Part};
+use kvdyno_core::workload::Dataset;
 use serde::{Deserialize, Serialize};
 
 pub use account::{
@@ -52,8 +51,8 @@ pub use latency::Latency;
 pub use linearizability::{
     LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
 };
+pub(crate) use load::PART;
 pub use load::{RESULT_FILE, ResultFileError};
-pub use merge::{Absent, MergeError, merge};
 pub use outcome::PhaseOutcome;
 pub use phase::{
     ANOMALIES_SHOWN, AnomalyResult, DrainedGets, ErrorResult, GroupResult, PhaseResult, Published,
@@ -90,18 +89,11 @@ pub struct RunResult {
     pub seed: u64,
     /// What was run.
     pub suite: SuiteResult,
-    /// The part of the load that this process carried.
-    #[cfg_attr(test, schemars(with = "schema::PartSchema"))]
-    pub part: Part,
     /// Which repetition of the run this is, where there are several.
-    #[serde(default)]
     pub trial: Option<TrialNumber>,
     /// Stores of unequal durability or consistency are set against each other all the same.
     pub compare_unequal: bool,
-    /// If this result was merged: where from.
-    pub merged_from: Vec<MergedPart>,
     /// What the servers cost, where the user stated prices.
-    #[serde(default)]
     pub cost: Option<CostResult>,
     /// Each store's run, in order.
     pub runs: Vec<StoreRun>,
@@ -117,8 +109,7 @@ pub struct Build {
     pub git: Option<String>,
     /// Built without optimisation: its figures are worth nothing.
     pub debug: bool,
-    /// The Cargo profile that it was built by, such as `release` or `dist`; older results do not tell it.
-    #[serde(default)]
+    /// The Cargo profile that it was built by, such as `release` or `dist`, where it is known.
     pub profile: Option<String>,
 }
 
@@ -153,9 +144,8 @@ pub struct SuiteResult {
     /// Options that made it differ from the suite as it is defined.
     pub changes: Vec<String>,
     /// The result tells which criteria of a good benchmark the run met.
-    #[serde(default)]
     pub scorecard: bool,
-    /// The whole plan, as the suite was resolved. Equal in all parts of a load.
+    /// The whole plan, as the suite was resolved.
     pub plan: serde_json::Value,
 }
 
@@ -169,19 +159,6 @@ pub struct TrialNumber {
     pub of: u32,
 }
 
-/// A part that went into a merged result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MergedPart {
-    /// Which part.
-    #[cfg_attr(test, schemars(with = "schema::PartSchema"))]
-    pub part: Part,
-    /// When it began.
-    pub started: String,
-    /// Its machine.
-    pub host: Host,
-}
-
 /// The suite against one store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -189,7 +166,6 @@ pub struct StoreRun {
     /// The store and what it promises.
     pub store: StoreResult,
     /// The throwaway deployment that it was, if it was one.
-    #[serde(default)]
     pub testbed: Option<TestbedResult>,
     /// Begin, RFC 3339, UTC.
     pub started: String,
@@ -203,21 +179,17 @@ pub struct StoreRun {
     /// Whether the measurement may be believed; `None` until it is judged.
     pub verdict: Option<Verdict>,
     /// What its figures leave open, one sentence each: what short values cannot show.
-    #[serde(default)]
     pub notes: Vec<String>,
-    /// Of a merged result: what each part has to say for itself, such as what it was limited by.
-    #[serde(default)]
-    pub of_parts: Vec<String>,
+    /// What follows from agents having carried the load, one sentence each.
+    #[serde(alias = "of_parts")]
+    pub of_agents: Vec<String>,
     /// How the suite's claims stand.
-    #[serde(default)]
     pub claims: Vec<ClaimResult>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
     /// Phases of the plan that were left out.
-    #[serde(default)]
     pub skipped: Vec<SkippedPhase>,
     /// What searches for the highest rate found.
-    #[serde(default)]
     pub capacity: Vec<CapacityResult>,
 }
 
@@ -347,12 +319,11 @@ fn unit_name(unit: verdict::Unit) -> &'static str {
 }
 
 impl SuiteResult {
-    /// What a plan runs. The part of the load is left to [`RunResult::part`], so that the suites of
-    /// all parts are equal.
+    /// What a plan runs; the URLs of its stores are cleaned of passwords here.
     #[must_use]
     pub fn new(plan: &Plan) -> SuiteResult {
         let stores = plan.stores.iter().map(|url| shown::redact(url)).collect();
-        let whole = Plan { part: Part::WHOLE, stores, ..plan.clone() };
+        let shown = Plan { stores, ..plan.clone() };
         SuiteResult {
             name: plan.suite.clone(),
             title: plan.title.clone(),
@@ -360,7 +331,7 @@ impl SuiteResult {
             changes: plan.changes.clone(),
             scorecard: plan.scorecard,
             // Numbers that JSON lacks become null; maps with other keys than text do not occur.
-            plan: serde_json::to_value(&whole).unwrap_or_default(),
+            plan: serde_json::to_value(&shown).unwrap_or_default(),
         }
     }
 }
@@ -396,7 +367,7 @@ impl StoreRun {
             dataset,
             verdict: None,
             notes: Vec::new(),
-            of_parts: Vec::new(),
+            of_agents: Vec::new(),
             claims: Vec::new(),
             phases: Vec::new(),
             skipped: Vec::new(),
@@ -429,10 +400,8 @@ impl RunResult {
             host: Host::of_this_machine(),
             seed: plan.seed,
             suite: SuiteResult::new(plan),
-            part: plan.part,
             trial: None,
             compare_unequal: false,
-            merged_from: Vec::new(),
             cost: None,
             runs: Vec::new(),
         }

@@ -7,7 +7,6 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
 use kvdyno_core::workload::fault::{FaultKind, KILL, POWER};
 
-use crate::cost::together;
 use crate::power::durability_text;
 use crate::result::{PhaseResult, RunResult, StoreRun};
 use crate::wording::judged_text;
@@ -112,8 +111,7 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
              seen)"
         ),
     };
-    let one_load = run.phases.iter().all(together);
-    let price = result.cost.as_ref().filter(|_| one_load).map_or(String::new(), |cost| {
+    let price = result.cost.as_ref().map_or(String::new(), |cost| {
         let price = kvdyno_core::cost::per_million(cost.hourly(), rate);
         format!("; {} {} per million requests", small(price), cost.currency)
     });

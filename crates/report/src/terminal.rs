@@ -117,7 +117,7 @@ pub fn render_store(
         let note = format!("not to be seen in {}", printable(note));
         text.push_str(&wrapped(&note, "", "  ", style.width));
     }
-    for line in &run.of_parts {
+    for line in &run.of_agents {
         text.push_str(&wrapped(&printable(line), "note: ", "  ", style.width));
     }
     for remark in told_reasons(run).iter().filter(|reason| reason.remark && style.verbose) {
@@ -171,15 +171,10 @@ fn heading(result: &RunResult, style: Style) -> String {
     let debug = if build.debug { " DEBUG BUILD" } else { "" };
     let profile = build.profile.as_ref().filter(|_| !build.debug);
     let profile = profile.map_or(String::new(), |name| format!(" · {} build", printable(name)));
-    let parts = match (result.merged_from.len(), result.part.count) {
-        (0, 1) => String::new(),
-        (0, count) => format!(" · part {}/{count}", result.part.index + 1),
-        (merged, _) => format!(" · {merged} parts merged"),
-    };
     let suite = printable(&result.suite.name);
     let first = style.bold(&format!("kvdyno {}{git}{debug}", build.version));
     format!(
-        "{first}{profile} · suite {suite} · seed {}{parts} · {}\n",
+        "{first}{profile} · suite {suite} · seed {} · {}\n",
         result.seed,
         moment_text(&result.started)
     )

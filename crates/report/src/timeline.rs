@@ -427,9 +427,8 @@ impl PhaseTimeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::interval_log::read_log;
     use crate::sample;
-    use kvdyno_core::measure::latency_histogram;
+    use kvdyno_core::measure::{histogram_from_text, latency_histogram};
 
     #[test]
     fn the_files_tell_what_was_measured() {
@@ -484,15 +483,15 @@ mod tests {
         for (slot, of) in phase.slots.iter().enumerate() {
             let from = of.start_s + result.runs[0].phases[1].offset_ns as f64 / 1e9 - 0.01;
             let mut merged = [ALL_KINDS, "get", "update"].map(|kind| (kind, latency_histogram()));
-            for fine in read_log(&folder.path().join(INTERVALS_FILE)) {
+            each_line(&folder.path().join(INTERVALS_FILE), |fine| {
                 let is_in = fine.start_s >= from && fine.start_s < from + of.length_s;
                 let is_of = (fine.run, fine.phase, fine.measured) == (0, 1, Measured::Service);
                 for (kind, sum) in merged.iter_mut().filter(|_| is_in && is_of) {
                     if *kind == ALL_KINDS || *kind == fine.kind {
-                        sum.add(&fine.histogram).unwrap();
+                        sum.add(histogram_from_text::<u64>(fine.encoded).unwrap()).unwrap();
                     }
                 }
-            }
+            });
             for (kind, sum) in &merged {
                 assert_eq!(phase.kinds[*kind][slot].service, Percentiles::of(sum), "{kind} {slot}");
                 assert!(!sum.is_empty());

@@ -113,7 +113,6 @@ impl BareLoad<'_> {
             interval: self.interval,
             part: Part::WHOLE,
             ownership,
-            start_at: None,
             give_up: NEVER,
             pace: Pacing::default(),
             settle: Duration::ZERO,

@@ -1,7 +1,7 @@
 //! One phase ready to run: its plan compiled for one store, and what it shares with its workers.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::controls::{Controls, Interrupt};
 use super::error::LoadError;
@@ -29,8 +29,6 @@ pub struct LoadOptions {
     /// Which records are this process's, where several carry one load together: it carries out what goes to
     /// them, and nothing else. `part` is the whole then.
     pub ownership: Ownership,
-    /// Do not start before this time.
-    pub start_at: Option<SystemTime>,
     /// Give the phase up when nothing has succeeded for this long while errors came.
     pub give_up: Duration,
     /// What clients may spend on being on time.
@@ -220,8 +218,7 @@ impl Job {
         let plan = PhasePlan::plain(self.plan.index, &self.plan.name, vec![group.clone()], LONGEST);
         let marked = Arc::clone(&again.marked);
         let workload = Workload::over(&group, &self.context.dataset, part, marked)?;
-        let mut context = self.context.clone();
-        context.options.start_at = None;
+        let context = self.context.clone();
         Ok(Job {
             rates: rates_of(&plan),
             begun: OnceLock::new(),
@@ -356,8 +353,9 @@ pub(super) fn asks_for_history(plan: &PhasePlan) -> bool {
 pub(super) fn no_history(plan: &PhasePlan, context: &StoreContext) -> Option<&'static str> {
     match context {
         _ if context.ledger.is_none() || !plan.verify => Some("verification is off"),
-        _ if context.options.part.count > 1 => Some("the other parts write the same records"),
-        _ if !context.options.ownership.is_all() => Some("several processes have its histories"),
+        _ if context.options.part.count > 1 || !context.options.ownership.is_all() => {
+            Some("several processes have its histories")
+        }
         _ if context.profile.capabilities.fabricates => Some("the store makes values up"),
         _ if context.profile.capabilities.may_forget => Some("the store may forget records"),
         _ if context.fields_apart => Some("fields of a record are written apart"),

@@ -23,8 +23,8 @@ pub struct Progress {
 /// When a phase begins whose workers are all connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// At once, or when the options say.
-    AsAsked,
+    /// As soon as all workers have heard.
+    Soon,
     /// At this time on [`crate::measure::now`]'s clock.
     At(Nanos),
     /// Not at all.
@@ -36,7 +36,7 @@ pub trait Observer {
     /// All of the phase's `workers` are connected, and wait to hear when they begin.
     fn ready(&mut self, workers: usize) -> Begin {
         let _ = workers;
-        Begin::AsAsked
+        Begin::Soon
     }
 
     /// What one worker did in an interval.

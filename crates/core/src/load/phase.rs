@@ -28,6 +28,8 @@ use crate::workload::Marks;
 
 /// How often the phase's thread looks after its workers.
 const WATCH: Duration = Duration::from_millis(50);
+/// Time that connected workers get to hear when their phase begins.
+const SOON: Duration = Duration::from_millis(2);
 /// How much later than its workers' last possible answer a phase gives up waiting for them.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -111,7 +113,7 @@ fn start(
         }
     }
     drop((batch_sink, report_sink));
-    let Some((start, started_at)) = begin(job, observer.ready(workers)) else {
+    let Some((start, started_at)) = begin(observer.ready(workers)) else {
         gate.open(None);
         return Err(LoadError::CalledOff);
     };
@@ -123,17 +125,16 @@ fn start(
 }
 
 /// When the phase begins, by both clocks; `None`: never.
-fn begin(job: &Job, begin: Begin) -> Option<(Nanos, SystemTime)> {
+fn begin(begin: Begin) -> Option<(Nanos, SystemTime)> {
     match begin {
         Begin::Never => None,
         Begin::At(start) => {
             let wait = Duration::from_nanos(start.saturating_sub(now()));
             Some((start, SystemTime::now() + wait))
         }
-        Begin::AsAsked => {
-            wait_for_start(job);
-            let asked = job.context.options.start_at;
-            Some(start_time(asked.filter(|_| !job.context.interrupt.is_raised())))
+        Begin::Soon => {
+            let start = now() + SOON.as_nanos() as Nanos;
+            Some((start, SystemTime::now() + SOON))
         }
     }
 }
@@ -145,29 +146,6 @@ fn pins(threading: Threading, workers: usize) -> Option<Vec<usize>> {
     let mut cpus = measure::allowed_cpus();
     cpus.reverse();
     (threading == Threading::Networked && workers <= cpus.len()).then_some(cpus)
-}
-
-/// Waits until shortly before the time asked for, so that the user can stop a run that waits.
-fn wait_for_start(job: &Job) {
-    let left = || {
-        let asked = job.context.options.start_at?;
-        asked.duration_since(SystemTime::now()).ok()?.checked_sub(2 * WATCH)
-    };
-    while let Some(left) = left() {
-        if job.context.interrupt.is_raised() {
-            job.controls.stop_at(now());
-            return;
-        }
-        std::thread::sleep(left.min(WATCH));
-    }
-}
-
-fn start_time(asked: Option<SystemTime>) -> (Nanos, SystemTime) {
-    let calendar = SystemTime::now();
-    let wait = asked
-        .and_then(|asked| asked.duration_since(calendar).ok())
-        .unwrap_or(Duration::from_millis(2));
-    (now() + wait.as_nanos() as Nanos, calendar + wait)
 }
 
 /// The phase's thread while the workers work.

@@ -40,7 +40,6 @@ pub struct OldRecords {
     /// Still old or absent, in some field where fields are written apart.
     pub lost: u64,
     /// Of these, records that the phase before had inserted; 0 where the plan does not name them.
-    #[serde(default)]
     pub lost_inserts: u64,
     /// Right.
     pub late: u64,

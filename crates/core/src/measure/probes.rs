@@ -83,7 +83,6 @@ pub struct Probes {
     /// took too little time to tell.
     pub steal: Option<f64>,
     /// The same of other processes on this machine.
-    #[serde(default)]
     pub other_load: Option<f64>,
 }
 
@@ -245,7 +244,6 @@ pub struct Fitness {
     /// What the probes found.
     pub probes: Probes,
     /// Its network devices.
-    #[serde(default)]
     pub network: Vec<NetworkDevice>,
     /// What speaks against it.
     pub warnings: Vec<FitWarning>,

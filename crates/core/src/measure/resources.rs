@@ -96,7 +96,6 @@ pub struct ServerUse {
     pub alive: bool,
     /// Share of the time that its busiest thread worked; `None` if the process was not the same at both
     /// ends.
-    #[serde(default)]
     pub busiest_thread: Option<f64>,
 }
 
@@ -146,10 +145,8 @@ pub struct ResourceSummary {
     pub servers: Vec<ServerUse>,
     /// Share of its speed that the fullest network link carried in one direction; `None` where no link
     /// tells its speed.
-    #[serde(default)]
     pub link: Option<f64>,
     /// Share of all processors' time that other programs took; `None` where that cannot be told.
-    #[serde(default)]
     pub others: Option<f64>,
 }
 

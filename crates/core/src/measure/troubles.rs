@@ -19,7 +19,6 @@ pub struct Troubles {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<(AnomalyKind, u64)>,
     /// How much later than due a request was sent although a client was free, at most, ns; open arrivals only.
-    #[serde(default)]
     pub latest_send: Nanos,
 }
 

@@ -10,7 +10,6 @@ pub struct WorkerUse {
     /// From the start of the phase to this worker's end.
     pub wall: Duration,
     /// How long after the start of the phase it could send its first request.
-    #[serde(default)]
     pub late: Duration,
     /// CPU time of the thread, spinning left out.
     pub cpu: Duration,

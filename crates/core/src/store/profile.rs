@@ -181,7 +181,6 @@ pub struct Capabilities {
     pub fabricates: bool,
     /// The driver sends a request again by itself when an answer stays away: a write may be applied
     /// again after it was answered.
-    #[serde(default)]
     pub may_apply_again: bool,
 }
 

@@ -10,8 +10,8 @@ mod most_requests;
 use std::time::Duration;
 
 use crate::workload::{
-    Arrival, Curve, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, Mix, Part,
-    PhasePlan, SizeModel, ValueModel,
+    Arrival, Curve, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, Kind, Mix, PhasePlan,
+    SizeModel, ValueModel,
 };
 
 use self::kinds::{needs_records, quietened, reads_something};
@@ -87,14 +87,10 @@ pub(super) fn plan(
         shares,
         scale: overrides.scale.filter(|scale| *scale != 1.0),
         seed: spec.seed,
-        part: overrides.part.unwrap_or(Part::WHOLE),
         threads: overrides.threads,
         changes: overrides.changes(),
         notes: Vec::new(),
     };
-    if plan.part.count > 1 {
-        plan.divide_into(plan.part.count);
-    }
     let bytes = plan.estimate().stored_bytes;
     plan.stores.iter_mut().for_each(|url| *url = with_share_of_data(url, bytes));
     Ok(plan)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::workload::{Curve, Part};
+use crate::workload::Curve;
 
 use super::Suite;
 use super::document::{Document, Item};
@@ -38,8 +38,6 @@ pub struct Overrides {
     pub set: Vec<String>,
     /// `--slo`: the conditions of each search, as typed.
     pub slo: Option<String>,
-    /// `--part`: which part of the load this process carries.
-    pub part: Option<Part>,
     /// Processors that a sweep may use; none: those of this machine.
     pub processors: Option<u32>,
 }
@@ -91,9 +89,6 @@ impl Overrides {
             }
             Overrides { duration: Some(d), .. } if d.is_zero() || d.as_secs() > 315_360_000 => {
                 fail("duration", format_duration(*d), "above 0s and at most 3650d")
-            }
-            Overrides { part: Some(p), .. } if p.index >= p.count => {
-                fail("part", format!("{}/{}", p.index + 1, p.count), "1/N to N/N")
             }
             _ => Ok(()),
         }

@@ -4,9 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Claim;
-use crate::workload::{
-    Dataset, GroupPlan, Kind, Mix, Part, PhasePlan, RateChange, SizeModel, Sizes,
-};
+use crate::workload::{Dataset, GroupPlan, Kind, Mix, PhasePlan, RateChange, SizeModel, Sizes};
 
 use super::published::PublishedSetup;
 use super::search::SearchPlan;
@@ -28,20 +26,15 @@ pub struct Plan {
     /// Stores that the suite runs on where the user names none.
     pub stores: Vec<String>,
     /// The device under the store's folder is measured too, with random requests of so many bytes.
-    #[serde(default)]
     pub device_limit: Option<u32>,
     /// Phases that are searches for the highest rate, by number.
-    #[serde(default)]
     pub searches: Vec<SearchPlan>,
     /// Phases that are left out where the store has no nodes to do anything to, by number.
-    #[serde(default)]
     pub needs_nodes: Vec<u16>,
     /// Phases that are left out where the store does not say that it survives a loss of power, or where its nodes
     /// have no file systems of their own, by number.
-    #[serde(default)]
     pub needs_survival: Vec<u16>,
     /// The result tells which criteria of a good benchmark the run met.
-    #[serde(default)]
     pub scorecard: bool,
     /// PublishedSetup figures.
     pub published: Vec<PublishedSetup>,
@@ -59,11 +52,9 @@ pub struct Plan {
     pub scale: Option<f64>,
     /// Seed of the run.
     pub seed: u64,
-    /// Which part of the load this process carries.
-    pub part: Part,
     /// Worker threads, where the user named a number.
     pub threads: Option<u32>,
-    /// Options that made this plan differ from the suite, as typed; scale, seed, threads and part
+    /// Options that made this plan differ from the suite, as typed; scale, seed and threads
     /// have fields of their own.
     pub changes: Vec<String>,
     /// What the user should know of how the suite was read (YCSB properties without effect).

@@ -369,14 +369,14 @@ fn check_workload(p: &Properties<'_>) -> Result<(), SuiteError> {
     }
 }
 
-/// YCSB splits a load with `insertstart` and `insertcount`; kvdyno does with `--part`.
+/// YCSB splits a load with `insertstart` and `insertcount`; kvdyno divides it among agents itself.
 fn check_insert_range(p: &Properties<'_>, records: u64) -> Result<(), SuiteError> {
     for (key, whole) in [("insertstart", 0), ("insertcount", records)] {
         if let (Some(property), Some(count)) = (p.get(key), p.count(key)?)
             && count != whole
         {
             let message = format!("{key}={count} loads only a part of the records");
-            let hint = "leave it out, and share a load among processes with --part 1/N";
+            let hint = "leave it out, and share a load among processes with --agents N";
             return Err(SuiteError::new(p.place(property), Problem::Conflict(message), hint));
         }
     }

@@ -75,7 +75,6 @@ impl Reason {
             | Reason::CutShort { .. }
             | Reason::DebugBuild
             | Reason::Incomplete { .. }
-            | Reason::Apart { .. }
             | Reason::Scaled { .. }
             | Reason::Steered { .. }
             | Reason::Unjudged { .. }

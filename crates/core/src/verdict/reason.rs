@@ -28,13 +28,10 @@ pub enum Reason {
         /// Share of its time that it worked or waited for a processor, spinning left out.
         busy: f64,
         /// Share of its time that it waited for a processor.
-        #[serde(default)]
         waited: f64,
         /// Share of the time that the busiest thread of a server worked, where servers are known.
-        #[serde(default)]
         server: Option<f64>,
         /// Which agent's worker it is, where several carried the load.
-        #[serde(default)]
         agent: Option<String>,
     },
     /// A notable share of the time went by outside the store (stores in this process).
@@ -51,7 +48,6 @@ pub enum Reason {
         /// How long the phase took.
         span: Duration,
         /// What kvdyno itself had to do with it.
-        #[serde(default)]
         own: OwnDelays,
     },
     /// All of kvdyno stood still: it was stopped, suspended, given no processor or held up by a quota.
@@ -79,13 +75,10 @@ pub enum Reason {
         /// Records read that should have been there.
         reads: u64,
         /// Share of them that must be found, where the store may forget or be stale.
-        #[serde(default)]
         expected: Option<f64>,
         /// Only what was outside the windows of faults is counted.
-        #[serde(default)]
         beside_faults: bool,
         /// Servers that were started anew meanwhile, in words; empty if none was seen to be.
-        #[serde(default)]
         restarted: String,
     },
     /// Operations failed, or may have.
@@ -95,7 +88,6 @@ pub enum Reason {
         /// Operations in all.
         completed: u64,
         /// Of those that failed: time-outs while kvdyno itself stood still.
-        #[serde(default)]
         of_client: u64,
     },
     /// Too few operations for the high percentiles.
@@ -164,13 +156,6 @@ pub enum Reason {
     Scaled {
         /// Share of the published size.
         scale: f64,
-    },
-    /// Parts of the load did not run at the same time: their rates do not add up (merged results).
-    Apart {
-        /// Share of the phase in which not all parts ran.
-        share: f64,
-        /// How long the phase was, from the first begin to the last end.
-        span: Duration,
     },
     /// A process that carried a part of the load was lost, with what it had measured since its last word.
     AgentLost {
@@ -251,7 +236,6 @@ impl Reason {
             Reason::OtherLoad { .. } => "other-load",
             Reason::Disturbed { .. } => "disturbed",
             Reason::Scaled { .. } => "scaled",
-            Reason::Apart { .. } => "apart",
             Reason::AgentLost { .. } => "agent-lost",
             Reason::AgentUnlike { .. } => "agent-unlike",
             Reason::ClocksUncertain { .. } => "clocks-uncertain",
@@ -298,7 +282,6 @@ impl Reason {
             Reason::AgentUnlike { .. } => Bounds::suspect_above(0.66),
             Reason::ClocksUncertain { .. } => Bounds::suspect_above(0.25),
             Reason::Disturbed { .. } => Bounds::above(IDLE_STEAL, 0.10),
-            Reason::Apart { .. } => Bounds::above(0.01, 0.05),
             Reason::Scaled { .. } | Reason::Unjudged { .. } | Reason::Steered { .. } => {
                 Bounds::suspect_above(0.0)
             }
@@ -336,7 +319,6 @@ impl Reason {
             }
             Reason::OtherLoad { others } => (others, Unit::Share),
             Reason::Disturbed { steal } => (steal, Unit::Share),
-            Reason::Apart { share, .. } => (share, Unit::Share),
             Reason::Scaled { scale } => (scale, Unit::Share),
             Reason::AgentLost { ref agents, .. } => (agents.len() as f64, Unit::Count),
             Reason::AgentUnlike { unlike, intervals, .. } => {
@@ -423,7 +405,6 @@ impl Reason {
             Reason::Disturbed { .. } => {
                 self.percent() + " of the processors' time went to other virtual machines (steal)"
             }
-            Reason::Apart { span, .. } => words::of_apart(&self.percent(), span),
             Reason::Scaled { scale } => {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
@@ -494,9 +475,6 @@ impl Reason {
             Reason::Scaled { .. } => {
                 "run it with --scale 1 before you compare with published figures"
             }
-            Reason::Apart { .. } => {
-                "start all parts at one moment (--start-at) and let them run for one time (--duration)"
-            }
             Reason::AgentLost { .. } => {
                 "see why it ended (its own last line, its machine, the network between), and repeat"
             }
@@ -508,7 +486,7 @@ impl Reason {
             Reason::Unjudged { .. } => {
                 "fewer timeouts, or fewer clients on the same records, leave less in doubt"
             }
-            Reason::OtherRun { .. } => "end it, or use --part",
+            Reason::OtherRun { .. } => "end it, or share one load with --agents",
             Reason::Anomalies { .. } => "read anomalies.jsonl in the result folder",
         }
     }

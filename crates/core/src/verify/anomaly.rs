@@ -130,7 +130,6 @@ pub struct Tally {
     pub reads: u64,
     /// Records whose answer came: as many as there are `reads`, save where fields are written apart. 0 in results of
     /// versions that did not count them.
-    #[serde(default)]
     pub records: u64,
     /// Bytes of values whose stamp and checksum were checked.
     pub bytes_checked: u64,
@@ -146,17 +145,14 @@ pub struct Tally {
     pub legal_misses: u64,
     /// Reads of what an acknowledged write had replaced no longer ago than the store may be stale:
     /// legal.
-    #[serde(default)]
     pub legal_stale: u64,
     /// Records that a read did not find where the ledger expects one, and the store broke no promise:
     /// it may forget, or the record is of an earlier run. Without a ledger every record not found.
     pub unexpected_misses: u64,
     /// Records that a read did not find where the ledger demands one: [`Tally::anomalies`] has them
     /// too, by their fields, and each but once if they are not found again.
-    #[serde(default)]
     pub wrong_misses: u64,
     /// Reads that found what another run wrote, which began later and writes the same records.
-    #[serde(default)]
     pub other_run: u64,
     /// Writes acknowledged: one for each record, in batches too.
     pub writes_acknowledged: u64,
@@ -168,7 +164,6 @@ pub struct Tally {
     pub anomalies: [u64; 5],
     /// Places (records, or fields where these are written apart) with illegal reads that could not be read again when
     /// the phase was over, so that nobody knows whether they came right.
-    #[serde(default)]
     pub not_read_again: u64,
 }
 

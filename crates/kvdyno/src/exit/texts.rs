@@ -14,7 +14,7 @@ use kvdyno_report::compare::CompareError;
 use kvdyno_report::events::fold::FoldError;
 use kvdyno_report::events::recording::RecordingError;
 use kvdyno_report::folder::FolderError;
-use kvdyno_report::result::{MergeError, ResultFileError};
+use kvdyno_report::result::ResultFileError;
 use kvdyno_stores::StoreError;
 use kvdyno_testbed::TestbedError;
 
@@ -187,13 +187,6 @@ fn errors_of_results_say_what_to_do() {
         // Only a histogram that cannot be decoded makes its source; the text is that of the last one.
         ResultFileError::Histogram { .. } => None,
     });
-    told.extend(texts!(MergeError {
-        MergeError::TooFew => Some(MergeError::TooFew),
-        MergeError::Differs { .. } => Some(MergeError::Differs { part: 2, what: text() }),
-        MergeError::Twice { .. } => Some(MergeError::Twice { part: 1, count: 2 }),
-        MergeError::Missing { .. } => Some(MergeError::Missing { part: 1, count: 2 }),
-        MergeError::Histogram { .. } => None,
-    }));
     told.extend(texts!(CompareError {
         CompareError::Load(_) => None,
         CompareError::Histogram(_) => None,

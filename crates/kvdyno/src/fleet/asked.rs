@@ -178,9 +178,6 @@ pub fn refuse(asked: &AgentsAsked, reads: ReadsFrom, plan: &Plan) -> Result<(), 
             }
         }
     }
-    if plan.part.count > 1 {
-        return usage("--part and --agents both split a load: use one of them".to_owned());
-    }
     Ok(())
 }
 

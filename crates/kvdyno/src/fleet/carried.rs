@@ -68,7 +68,6 @@ impl AgentStore {
                 interval: Duration::from_secs(1),
                 part: opening.part,
                 ownership: opening.ownership,
-                start_at: None,
                 give_up: NEVER,
                 pace: opening.pace,
                 settle: opening.settle,

@@ -8,7 +8,7 @@ use kvdyno_core::suite::Plan;
 pub enum ReadsFrom {
     /// Each its own: all draw the same operations, and every read is judged in full.
     Own,
-    /// Any: each draws its own operations alone, as --part does; of another's record only the stamp is judged.
+    /// Any: each draws its own operations alone; of another's record only the stamp is judged.
     Anywhere,
 }
 

@@ -1,5 +1,5 @@
 //! What each of several agents does of a phase. The clients are dealt out. All draw the same operations, and each
-//! carries out those of its own records; or each draws its own operations, as a part of a load does.
+//! carries out those of its own records; or each draws its own operations alone.
 
 use kvdyno_core::workload::{GroupPlan, Ownership, Part, PhasePlan};
 

@@ -21,7 +21,7 @@ use kvdyno_core::workload::fault::{
 use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
-use kvdyno_report::result::{FaultResult, MOVE_RECORDS, Redundancy, SteeredResult};
+use kvdyno_report::result::{FaultResult, MOVE_RECORDS, SteeredResult};
 use kvdyno_testbed::{NodeDescription, Role, TestbedError};
 
 use super::NodeProcesses;
@@ -56,7 +56,7 @@ enum Heard {
 /// What a nemesis did, in order.
 #[derive(Default)]
 struct Deeds {
-    done: Vec<Done>,
+    done: Vec<FaultResult>,
     by_hand: Vec<SteeredResult>,
 }
 
@@ -67,46 +67,6 @@ struct News {
     acked: u64,
     /// The rate asked for was reached.
     at_rate: bool,
-}
-
-/// Something that was done, on core's clock.
-struct Done {
-    what: &'static str,
-    node: String,
-    role: Option<Role>,
-    began: Nanos,
-    ended: Nanos,
-    used: Option<String>,
-    error: Option<String>,
-    /// When every copy was there again after a repair.
-    whole: Option<Redundancy>,
-    /// What was missing of copies when a fault was begun.
-    not_whole: Option<String>,
-}
-
-impl Done {
-    /// Something that is being done to a node from `began` to now.
-    fn new(what: &'static str, node: &str, role: Option<Role>, began: Nanos) -> Done {
-        let (node, ended) = (node.to_owned(), now());
-        let (used, error, whole, not_whole) = (None, None, None, None);
-        Done { what, node, role, began, ended, used, error, whole, not_whole }
-    }
-
-    /// As a result tells it of a phase that began at `start`.
-    fn result(&self, start: Nanos) -> FaultResult {
-        let since = |at: Nanos| at.saturating_sub(start);
-        FaultResult {
-            what: self.what.to_owned(),
-            node: self.node.clone(),
-            role: self.role.map(|role| role.name().to_owned()),
-            began_ns: since(self.began),
-            ended_ns: since(self.ended),
-            used: self.used.clone(),
-            error: self.error.clone(),
-            whole: self.whole.clone(),
-            not_whole: self.not_whole.clone(),
-        }
-    }
 }
 
 /// Something that is to be done.
@@ -164,13 +124,11 @@ impl Nemesis {
         Nemesis { heard: tell, thread, first, is_over }
     }
 
-    /// The phase is over: what is broken is repaired. What was done, in order, all of it and by hand; `start` is
-    /// the phase's begin.
-    fn stop(self, start: Nanos) -> (Vec<FaultResult>, Vec<SteeredResult>) {
+    /// Ends the nemesis, for the phase is over: what is broken is repaired. Returns what was done.
+    fn stop(self) -> Deeds {
         self.is_over.store(true, Ordering::Relaxed);
         drop(self.heard);
-        let Deeds { done, by_hand } = self.thread.join().unwrap_or_default();
-        (done.iter().map(|done| done.result(start)).collect(), by_hand)
+        self.thread.join().unwrap_or_default()
     }
 }
 
@@ -193,7 +151,7 @@ struct Hand {
     /// Numbers of faults whose time has come once.
     begun: BTreeSet<usize>,
     agenda: Vec<(Instant, Task)>,
-    done: Vec<Done>,
+    done: Vec<FaultResult>,
     /// Copies that a repair is to bring back.
     mending: Mending,
     /// Numbers of faults that wait for copies to be whole.
@@ -469,7 +427,7 @@ impl Hand {
         let added = lock(&self.keeper).add_node();
         match added {
             Ok(node) => {
-                self.tell(Done::new(what, &node, None, began));
+                self.tell(self.deed(what, &node, None, began));
                 self.mending.begin(self.done.len() - 1..self.done.len(), began);
                 self.node_processes.look(&self.keeper);
                 self.join(node);
@@ -486,7 +444,7 @@ impl Hand {
         let address = nodes.into_iter().find(|known| known.name == node).map(|new| new.address);
         match self.newcomers.take_in(&node, address.as_deref()) {
             Ok(None) => {}
-            Ok(used) => self.tell(Done { used, ..Done::new(what, &node, None, began) }),
+            Ok(used) => self.tell(FaultResult { used, ..self.deed(what, &node, None, began) }),
             Err(error) => self.note(what, &[(node, None)], began, &error),
         }
     }
@@ -495,7 +453,7 @@ impl Hand {
     fn tell_of(&mut self, (node, share): (String, Result<String, String>)) {
         match share {
             Ok(share) => {
-                let of = |done: &&mut Done| done.what == ADD.word && done.node == node;
+                let of = |done: &&mut FaultResult| done.what == ADD.word && done.node == node;
                 if let Some(added) = self.done.iter_mut().find(of) {
                     added.used = Some(share);
                 }
@@ -512,7 +470,7 @@ impl Hand {
         let acted = lock(&self.keeper).act_on(names, action.clone());
         match acted {
             Ok(used) => {
-                let (ended, first) = (now(), self.done.len());
+                let (ended_ns, first) = (self.since_begin(now()), self.done.len());
                 // Only what harms meets copies that are missing; a restart does both.
                 let (harms, renews) =
                     (matches!(action, NodeAction::Fault(_)), action.fate() == Fate::Renewed);
@@ -522,8 +480,8 @@ impl Hand {
                 }
                 for (node, role) in aimed {
                     let not_whole = self.mending.overdue().filter(|_| harms);
-                    let done = Done::new(what, node, *role, began);
-                    self.tell(Done { ended, used: Some(used.clone()), not_whole, ..done });
+                    let (used, deed) = (Some(used.clone()), self.deed(what, node, *role, began));
+                    self.tell(FaultResult { ended_ns, used, not_whole, ..deed });
                 }
                 if mends {
                     self.mending.begin(first..self.done.len(), began);
@@ -540,14 +498,31 @@ impl Hand {
     /// Something is done now; when that is.
     fn tell_begin(&self, what: &'static str) -> Nanos {
         let began = now();
-        let at_ns = began.saturating_sub(self.start);
+        let at_ns = self.since_begin(began);
         self.events.tell(Event::FaultBegan { what: what.to_owned(), at_ns });
         began
     }
 
+    /// Returns the time from the phase's begin until `at`, ns.
+    fn since_begin(&self, at: Nanos) -> u64 {
+        at.saturating_sub(self.start)
+    }
+
+    /// Describes something that was done to a node from `began` to now.
+    fn deed(&self, what: &str, node: &str, role: Option<Role>, began: Nanos) -> FaultResult {
+        FaultResult {
+            what: what.to_owned(),
+            node: node.to_owned(),
+            role: role.map(|role| role.name().to_owned()),
+            began_ns: self.since_begin(began),
+            ended_ns: self.since_begin(now()),
+            ..FaultResult::default()
+        }
+    }
+
     /// Something was done, or could not be.
-    fn tell(&mut self, done: Done) {
-        self.events.tell(Event::FaultDone(done.result(self.start)));
+    fn tell(&mut self, done: FaultResult) {
+        self.events.tell(Event::FaultDone(done.clone()));
         self.done.push(done);
     }
 
@@ -562,7 +537,8 @@ impl Hand {
         let error = Some(error.to_string());
         let nobody = [(String::new(), None)];
         for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
-            self.tell(Done { error: error.clone(), ..Done::new(what, node, *role, began) });
+            let deed = self.deed(what, node, *role, began);
+            self.tell(FaultResult { error: error.clone(), ..deed });
         }
     }
 }

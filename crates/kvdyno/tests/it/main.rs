@@ -32,5 +32,4 @@ mod truth;
 mod verdicts_cache;
 mod verdicts_correct;
 mod verdicts_data;
-mod verdicts_parts;
 mod verdicts_sim;

@@ -3,12 +3,20 @@
 
 use std::time::Duration;
 
-use crate::support::library::{Run, dataset, group, is_clean, load, named, phase, store};
+use crate::support::library::{
+    Run, dataset, group, is_clean, load, named, phase, store, succeeded,
+};
 use crate::support::suite::Suite;
 use crate::support::{Bench, number_at, same};
+use kvdyno_core::measure::PhaseMeasure;
 use kvdyno_core::store::{Client, Connection, Put, Reading, Store, Value};
 use kvdyno_core::verify::{AnomalyKind, Initial};
-use kvdyno_core::workload::{Dataset, Kind};
+use kvdyno_core::workload::{Dataset, Distribution, Kind, Part};
+
+/// Agents that read anywhere, their records, and what they ask for together.
+const PARTS: u32 = 3;
+const SHARED: u64 = 3_000;
+const REQUESTS: u64 = 60_001;
 
 /// Few records are loaded, read and written over.
 fn mix(value: &str) -> Suite {
@@ -277,4 +285,68 @@ fn values_too_short_for_a_stamp_are_refused_in_one_line() {
     let unverified = bench.run(&["run", &suite, "--store", "map:", "--quiet", "--no-verify"]);
     unverified.is_no_failure();
     assert!(unverified.phases().iter().all(|phase| phase["tally"].is_null()));
+}
+
+/// Carries a load, a mix and a pass over all records as [`PARTS`] agents do that read anywhere, a thread for each.
+/// Returns what the phases of each measured.
+fn read_anywhere(url: &str) -> Vec<[PhaseMeasure; 3]> {
+    let store = store(url);
+    let barrier = std::sync::Barrier::new(PARTS as usize);
+    std::thread::scope(|scope| {
+        let part = |index: u32| {
+            let (store, barrier) = (&store, &barrier);
+            scope.spawn(move || {
+                // As separate processes have it.
+                let dataset = Dataset { session: index + 1, ..dataset(SHARED, 1) };
+                let part = Part { index, count: PARTS };
+                let run = Run::part(store, dataset, Initial::Never, part);
+                let loaded = run.carry(phase(0, vec![load(SHARED)]));
+                barrier.wait();
+                let mut mix = group(&[(Kind::Get, 500), (Kind::Update, 500)], 2, REQUESTS, SHARED);
+                mix.keys = Distribution::Zipfian { exponent: 0.99, scrambled: true };
+                let mixed = run.carry(phase(1, vec![mix]));
+                // The others may be at work still.
+                let back = group(&[(Kind::Get, 1_000)], 1, SHARED, SHARED);
+                [loaded, mixed, run.carry(phase(2, vec![back]))]
+            })
+        };
+        let parts: Vec<_> = (0..PARTS).map(part).collect();
+        parts.into_iter().map(|part| part.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn agents_that_read_anywhere_write_their_own_records_and_are_the_whole_load_together() {
+    let parts = read_anywhere("map:");
+    let sum = |phase: usize| parts.iter().map(|part| succeeded(&part[phase])).sum::<u64>();
+    assert_eq!((sum(0), sum(1)), (SHARED, REQUESTS));
+    for [loaded, mixed, back] in &parts {
+        [loaded, mixed, back].into_iter().for_each(is_clean);
+        assert_eq!(back.tally.judged, SHARED / u64::from(PARTS));
+        assert!(mixed.tally.judged > 0, "own records are judged");
+        assert!(mixed.tally.stamp_only > mixed.tally.judged, "two of three are others'");
+        assert_eq!(mixed.tally.unexpected_misses, 0);
+    }
+}
+
+#[test]
+fn an_agent_that_reads_anywhere_names_what_is_wrong_with_its_own_records_and_stamps_of_all() {
+    let parts = read_anywhere("sim:?stale=20&corrupt=200&name=parts");
+    let log = kvdyno_stores::sim::log_named("parts").unwrap().entries();
+    let logged = |kind| {
+        log.iter().filter(move |entry| {
+            entry.kind == kind && entry.operation.phase == 1 && entry.operation.group == 0
+        })
+    };
+    let corrupt = logged(kvdyno_stores::sim::Imperfection::Corrupt).count() as u64;
+    let stale = logged(kvdyno_stores::sim::Imperfection::Stale).count() as u64;
+    let of = |kind| parts.iter().map(|part| named(&part[1], kind)).sum::<u64>();
+    assert!(corrupt > 20 && stale > 100, "{corrupt} corrupt, {stale} stale");
+    assert_eq!(of(AnomalyKind::Corrupt), corrupt, "whoever wrote it");
+    let own = of(AnomalyKind::Stale);
+    assert!(own > 0 && own < stale, "{own} of {stale}: the order of others' writes is not known");
+    for (index, part) in (0u64..).zip(&parts) {
+        let mut stale = part[1].anomalies.iter().filter(|a| a.kind == AnomalyKind::Stale);
+        assert!(stale.all(|anomaly| anomaly.record % u64::from(PARTS) == index));
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::power::durability_text;
-use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
+use crate::result::{Level, PART, PhaseResult, RunResult, Status, StoreRun};
 
 use super::source::Source;
 
@@ -164,8 +164,12 @@ impl Differences {
             (None, false) => "dist".to_owned(),
         };
         self.unequal_if("kvdyno's build", &build(a), &build(b));
-        let parts = |result: &RunResult| result.part.count.to_string();
-        self.unequal_if("the number of parts", &parts(a), &parts(b));
+        // Only results of earlier versions are of a part: see `RunResult::parse`.
+        let part = |result: &RunResult| {
+            let part = result.suite.changes.iter().find(|change| change.starts_with(PART));
+            part.map_or_else(|| "the whole load".to_owned(), String::clone)
+        };
+        self.unequal_if("the part of the load", &part(a), &part(b));
         for phase in run_a.phases.iter().filter(|phase| !phase.prepares()) {
             let Some(other) = run_b.phases.iter().find(|other| other.name == phase.name) else {
                 continue;
@@ -228,5 +232,27 @@ fn cut(text: &str) -> String {
     match text.char_indices().nth(TOLD) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::source::sources_of;
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_part_of_a_load_is_another_test_than_the_whole() {
+        let whole = sample::two_stores();
+        let mut part = whole.clone();
+        part.suite.changes.push(format!("{PART}2/3"));
+        let side = |result: &RunResult| {
+            sources_of(&[(PathBuf::from("nowhere"), result.clone())]).unwrap().remove(0)
+        };
+        let told = Differences::between(&side(&part), &side(&whole)).unequal;
+        assert_eq!(told, ["the part of the load differs (--part 2/3 and the whole load)"]);
+        assert!(Differences::between(&side(&part), &side(&part)).unequal.is_empty());
     }
 }

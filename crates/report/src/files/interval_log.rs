@@ -6,12 +6,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
 };
-use kvdyno_core::measure::{Interval, histogram_from_text};
+use kvdyno_core::measure::Interval;
 
 use super::{IntervalPlace, plain_name};
 
@@ -59,28 +58,12 @@ impl Measured {
 pub(crate) struct LoggedLine<'a> {
     pub run: usize,
     pub phase: u16,
-    /// Number of the client group.
-    pub group: u16,
     pub kind: &'a str,
     pub measured: Measured,
     /// Begin of the interval, seconds since the run began.
     pub start_s: f64,
     /// The histogram as text.
     pub encoded: &'a str,
-}
-
-/// A histogram read from the log.
-#[derive(Debug)]
-pub(crate) struct LoggedHistogram {
-    pub run: usize,
-    pub phase: u16,
-    /// Number of the client group.
-    pub group: u16,
-    pub kind: String,
-    pub measured: Measured,
-    /// Begin of the interval, seconds since the run began.
-    pub start_s: f64,
-    pub histogram: Histogram<u64>,
 }
 
 /// The first lines of a log.
@@ -144,34 +127,10 @@ pub(crate) fn each_line(path: &Path, mut each: impl FnMut(&LoggedLine<'_>)) {
     }
 }
 
-/// Every histogram of a log in its order; as [`each_line`], for callers that need the histogram itself.
-pub(crate) fn read_log(path: &Path) -> impl Iterator<Item = LoggedHistogram> + use<> {
-    let mut reader = File::open(path).map(BufReader::new).ok();
-    let mut line = Vec::new();
-    std::iter::from_fn(move || {
-        let reader = reader.as_mut()?;
-        while next_line(reader, &mut line) {
-            if let Some(logged) = read_line(&line).and_then(|line| line.decoded()) {
-                return Some(logged);
-            }
-        }
-        None
-    })
-}
-
 /// Reads a line, or as much of it as may be read; `false` at the end.
 fn next_line(reader: &mut BufReader<File>, line: &mut Vec<u8>) -> bool {
     line.clear();
     reader.by_ref().take(LONGEST_LINE).read_until(b'\n', line).is_ok_and(|length| length > 0)
-}
-
-impl LoggedLine<'_> {
-    fn decoded(&self) -> Option<LoggedHistogram> {
-        let histogram = histogram_from_text(self.encoded).ok()?;
-        let LoggedLine { run, phase, group, kind, measured, start_s, .. } = *self;
-        let kind = kind.to_owned();
-        Some(LoggedHistogram { run, phase, group, kind, measured, start_s, histogram })
-    }
 }
 
 /// The interval that began at `start_s`; the log rounds to the millisecond.
@@ -190,11 +149,12 @@ fn read_line(line: &[u8]) -> Option<LoggedLine<'_>> {
     let number = |part: &'_ str| part.split_once('-').map(|(number, _)| number.parse::<u16>());
     let run = usize::from(number(parts.next()?)?.ok()?);
     let phase = number(parts.next()?)?.ok()?;
-    let group = parts.next()?.parse().ok()?;
+    // The client group.
+    parts.next()?.parse::<u16>().ok()?;
     let kind = parts.next()?;
     let what = parts.next()?;
     let measured = Measured::ALL.into_iter().find(|m| m.name() == what)?;
     let start_s = entry.start_timestamp().as_secs_f64();
     let encoded = entry.encoded_histogram();
-    Some(LoggedLine { run, phase, group, kind, measured, start_s, encoded })
+    Some(LoggedLine { run, phase, kind, measured, start_s, encoded })
 }

@@ -44,34 +44,21 @@ pub(crate) struct TimelineRow {
     pub response_p99_ns: Option<u64>,
     pub response_p99_9_ns: Option<u64>,
     pub response_max_ns: Option<u64>,
-    #[serde(default)]
     pub drained: u64,
-    #[serde(default)]
     pub kind_drained: u64,
-    #[serde(default)]
     pub kind_drained_nothing: u64,
-    #[serde(default)]
     pub missed: u64,
-    #[serde(default)]
     pub missed_service_p50_ns: Option<u64>,
-    #[serde(default)]
     pub missed_service_p99_ns: Option<u64>,
-    #[serde(default)]
     pub missed_service_max_ns: Option<u64>,
-    #[serde(default)]
     pub missed_response_p50_ns: Option<u64>,
-    #[serde(default)]
     pub missed_response_p99_ns: Option<u64>,
-    #[serde(default)]
     pub missed_response_max_ns: Option<u64>,
     /// How much later than due a request was sent although a client was free, at most.
-    #[serde(default)]
     pub latest_send_ns: u64,
     /// Errors by class: `refused=2 timeout=1`.
-    #[serde(default)]
     pub errors: String,
     /// Wrong reads by kind, as they were made.
-    #[serde(default)]
     pub wrong: String,
 }
 

@@ -110,7 +110,7 @@ struct StoreCard {
     verified: bool,
     histories: Vec<String>,
     notes: Vec<String>,
-    of_parts: Vec<String>,
+    of_agents: Vec<String>,
     findings: Vec<String>,
     disclosure: Vec<(String, String)>,
     testbed: Option<TestbedCard>,
@@ -241,7 +241,7 @@ fn store_card(
         histories: histories(run).iter().map(|line| cut(line)).collect(),
         findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),
-        of_parts: run.of_parts.iter().map(|line| cut(line)).collect(),
+        of_agents: run.of_agents.iter().map(|line| cut(line)).collect(),
         disclosure: disclosure(run),
         testbed: run.testbed.as_ref().map(TestbedCard::new),
     })
@@ -270,10 +270,6 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
     };
     fact("took", took(result));
     fact("machine", machine(result));
-    let part = result.part;
-    fact("part", (part.count > 1).then(|| format!("{}/{}", part.index + 1, part.count)));
-    let merged = result.merged_from.len();
-    fact("merged from", (merged > 0).then(|| format!("{merged} parts")));
     facts
 }
 

@@ -46,7 +46,6 @@ pub struct FaultAccount {
     /// Operations that write.
     pub writes: Option<SideAccount>,
     /// What piled up meanwhile; only where all arrivals were open.
-    #[serde(default)]
     pub backlog: Option<BacklogAccount>,
 }
 
@@ -82,7 +81,6 @@ pub struct SideAccount {
     pub unavailable_from_ns: u64,
     /// Requests a second that fell due in what was watched after the fault; only where all arrivals were
     /// open.
-    #[serde(default)]
     pub asked_rate: Option<f64>,
     /// Operations that succeeded a second, before the first fault of the phase, without the time in which
     /// the load caught up with its schedule, and never more than fell due; `None` if that was too
@@ -119,13 +117,10 @@ pub struct StaleAccount {
     /// Less than `reads` in results of versions that told it of some only.
     pub examined: u64,
     /// Of these, reads that found nothing.
-    #[serde(default)]
     pub absent: u64,
     /// Of these, reads that found what should have vanished by time to live.
-    #[serde(default)]
     pub outlived: u64,
     /// Of these, reads that found what an earlier run wrote.
-    #[serde(default)]
     pub earlier: u64,
     /// Fewest versions that the others were behind; 0 if there are no others.
     pub least_versions: u64,
@@ -166,21 +161,17 @@ pub struct WriteAccount {
     pub read: u64,
     /// Wrong reads while the records were read back: corrupt, phantom, resurrected, stale, lost. Fields are counted
     /// one by one where they are written apart.
-    #[serde(default)]
     pub anomalies: [u64; 5],
     /// How they were read.
     pub how: String,
     /// Some of the writes that are gone.
     pub examples: Vec<LostWrite>,
     /// Whether the copies of each record agree, read before; `None` where there is one of each.
-    #[serde(default)]
     pub copies: Option<CopiesAccount>,
     /// The phase's own writes, if all of them were inserts of new records: then each that is gone is seen to be gone,
     /// whatever phases before have written over. `None` if it wrote others, too.
-    #[serde(default)]
     pub inserts: Option<InsertAccount>,
     /// Whose writes nobody can account for; `None` if no agent was lost.
-    #[serde(default)]
     pub of_lost: Option<LostAgentsAccount>,
 }
 

@@ -28,12 +28,10 @@ pub struct AgentResult {
     /// 99th percentile of how late it sent requests although a client was free, ns; open arrivals only.
     pub late_p99_ns: Option<u64>,
     /// How long after the agreed moment its first worker began, by its own clock, ns.
-    #[serde(default)]
     pub begin_late_ns: Option<u64>,
     /// Processors that its workers kept busy, spinning left out.
     pub processors: f64,
     /// Share of the processor time of its workers, spinning left out, in which they drew what other agents carried out.
-    #[serde(default)]
     pub passing: Option<f64>,
     /// Share of the time that its busiest worker worked or would have, spinning left out.
     pub busiest: f64,
@@ -43,21 +41,15 @@ pub struct AgentResult {
     /// to be asked again. So exact are the agent's times here, too.
     pub clock_uncertainty_ns: u64,
     /// Why it was lost, if it was.
-    #[serde(default)]
     pub lost: Option<String>,
     /// Share of all its machine's processors' time spent working, whoever for.
-    #[serde(default)]
     pub machine_busy: Option<f64>,
     /// Share of it that other virtual machines took.
-    #[serde(default)]
     pub steal: Option<f64>,
     /// Share of its speed that its machine's fullest network link carried in one direction.
-    #[serde(default)]
     pub link: Option<f64>,
     /// Most bytes that were seen waiting in the queues of its machine's TCP sockets; looked at once a second.
-    #[serde(default)]
     pub queued_bytes: Option<u64>,
     /// Number of each interval in which at least 200 of its operations ended, with their p99, ns.
-    #[serde(default)]
     pub p99s_ns: Vec<(u32, u64)>,
 }

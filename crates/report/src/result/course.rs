@@ -48,13 +48,10 @@ pub struct CourseResult {
     pub excursions: Vec<ExcursionResult>,
     /// How many there were in all, of which `excursions` has the first; 0 in results of versions that did not
     /// count them.
-    #[serde(default)]
     pub excursions_in_all: u64,
     /// Work that servers and engines did beside answering requests: snapshots, rewrites, compactions.
-    #[serde(default)]
     pub events: Vec<EventResult>,
     /// How many there were in all, of which `events` has the longest; 0 as above.
-    #[serde(default)]
     pub events_in_all: u64,
 }
 
@@ -85,7 +82,7 @@ impl EventResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExcursionResult {
-    /// What left its level: `throughput` or `p99`; in a merged result with the part, as `p99 of part 2`.
+    /// What left its level: `throughput` or `p99`.
     pub what: String,
     /// Begin, ns since the phase began.
     pub from_ns: u64,
@@ -98,7 +95,6 @@ pub struct ExcursionResult {
     pub beside: Vec<String>,
     /// The load was not yet level with its schedule: open arrivals at the begin of a phase, before any
     /// fault. What went on beside does not matter then.
-    #[serde(default)]
     pub start_up: bool,
 }
 

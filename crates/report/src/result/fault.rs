@@ -19,17 +19,14 @@ pub struct FaultResult {
     /// When it was done: the process gone, the rewrite over, the node serving again.
     pub ended_ns: u64,
     /// By which means: a signal, a tool of the system, a command of the store's or the user's.
-    #[serde(default)]
     pub used: Option<String>,
     /// Why it could not be done.
     pub error: Option<String>,
     /// Of a repair, and of a node that was added: until every copy of every record was there again;
     /// `None` where the servers cannot tell.
-    #[serde(default)]
     pub whole: Option<Redundancy>,
     /// Of a fault: what was missing of the copies that an earlier repair was to bring back. It was a
     /// second failure before copies were whole.
-    #[serde(default)]
     pub not_whole: Option<String>,
 }
 

@@ -6,12 +6,15 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use kvdyno_core::verify::Tally;
+use kvdyno_core::workload::Part;
 use serde::Deserialize;
 
 use super::{HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION};
 
 /// Name of the result in its folder.
 pub const RESULT_FILE: &str = "result.json";
+/// With the part's number and the number of parts, the option of earlier versions for a part of a load.
+pub(crate) const PART: &str = "--part ";
 /// Largest `result.json` that is read, bytes. A histogram takes a few KiB, so this is room for some
 /// ten thousand series.
 const LARGEST: u64 = 256 << 20;
@@ -82,10 +85,12 @@ pub enum ResultFileError {
     },
 }
 
-/// The one member that must be understood before the rest.
+/// What must be understood before the rest, or apart from it.
 #[derive(Deserialize)]
 struct Versioned {
     schema_version: u64,
+    /// Which part of a load it is; earlier versions told it.
+    part: Option<serde_json::Value>,
 }
 
 impl RunResult {
@@ -120,7 +125,8 @@ impl RunResult {
                 found: version.schema_version,
             });
         }
-        let result: RunResult = serde_json::from_slice(bytes).map_err(malformed)?;
+        let mut result: RunResult = serde_json::from_slice(bytes).map_err(malformed)?;
+        result.suite.changes.extend(version.part.and_then(part_of_earlier_version));
         for phase in result.runs.iter().flat_map(|run| &run.phases) {
             if phase.tally.as_ref().is_some_and(|tally| largest_count(tally) > MOST_COUNTED) {
                 return Err(ResultFileError::Count {
@@ -136,6 +142,13 @@ impl RunResult {
         }
         Ok(result)
     }
+}
+
+/// The option by which an earlier version carried only a part of a load, if it did: such a result is told, and
+/// compared, as one of a suite that was changed so.
+fn part_of_earlier_version(part: serde_json::Value) -> Option<String> {
+    let Part { index, count } = serde_json::from_value(part).ok()?;
+    (count > 1).then(|| format!("{PART}{}/{count}", u64::from(index) + 1))
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, ResultFileError> {
@@ -197,6 +210,18 @@ mod tests {
         let result = sample::two_stores();
         let text = serde_json::to_string_pretty(&result).unwrap();
         assert_eq!(parse(&text).unwrap(), result);
+    }
+
+    #[test]
+    fn a_part_of_a_load_by_an_earlier_version_is_not_taken_for_the_whole() {
+        let result = sample::two_stores();
+        let mut earlier = serde_json::to_value(&result).unwrap();
+        earlier["part"] = serde_json::json!({ "index": 0, "count": 1 });
+        earlier["merged_from"] = serde_json::json!([]);
+        assert_eq!(parse(&earlier.to_string()).unwrap(), result);
+        earlier["part"] = serde_json::json!({ "index": 1, "count": 3 });
+        let part = parse(&earlier.to_string()).unwrap();
+        assert_eq!(part.suite.changes, ["--part 2/3"]);
     }
 
     #[test]

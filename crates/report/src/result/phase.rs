@@ -45,7 +45,6 @@ pub struct PhaseResult {
     /// Warm-up: kept, and left out of the summary.
     pub warmup: bool,
     /// It is a probe of a search: `sweep`, `bracket`, `bisect`, `again` or `confirm`.
-    #[serde(default)]
     pub probe: Option<String>,
     /// Load: only makes records that later phases need.
     pub load: bool,
@@ -58,7 +57,6 @@ pub struct PhaseResult {
     pub wall_ns: u64,
     /// From its end to the last answer, ns. What ended in that time is in counts and latencies, and in
     /// no rate.
-    #[serde(default)]
     pub drain_ns: u64,
     /// Why it ended.
     #[cfg_attr(test, schemars(with = "String"))]
@@ -96,42 +94,29 @@ pub struct PhaseResult {
     )]
     pub resources: Option<ResourceSummary>,
     /// What the store's driver noticed, such as a hit ratio.
-    #[serde(default)]
     pub figures: Vec<FigureResult>,
     /// Whether the sampled records' histories are linearizable, if the phase asked.
-    #[serde(default)]
     pub linearizability: Option<LinearizabilityResult>,
     /// What was done to the testbed meanwhile, in order.
-    #[serde(default)]
     pub faults: Vec<FaultResult>,
     /// Nodes of the testbed that served and got no requests, as far as the clients' sockets tell.
-    #[serde(default)]
     pub unasked: Vec<UnaskedNode>,
     /// Longest times without success, where they were recorded.
-    #[serde(default)]
     pub unavailable: Option<Unavailable>,
     /// What followed each fault and each repair.
-    #[serde(default)]
     pub account: Vec<FaultAccount>,
     /// How far stale reads were behind.
-    #[serde(default)]
     pub stale: Option<StaleAccount>,
     /// What became of the writes, where every record was read back after this phase.
-    #[serde(default)]
     pub writes: Option<WriteAccount>,
     /// When it settled, and where throughput or latency left their level; `None` of short phases.
-    #[serde(default)]
     pub course: Option<CourseResult>,
     /// What it was limited by, as far as samples show it.
-    #[serde(default)]
     #[cfg_attr(
         test,
         schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")
     )]
     pub limit: Option<Limit>,
-    /// Of a merged result: the share of the phase in which not all parts of the load ran.
-    #[serde(default)]
-    pub apart: Option<f64>,
     /// Figures that somebody published for this phase.
     pub published: Vec<Published>,
     /// The processes that carried it together, where there were several.
@@ -157,7 +142,6 @@ pub struct SeriesResult {
     pub missing: u64,
     /// Of the records that gets (`get`, `get-batch`, `put-get`, `read-modify-write`) asked for, those that were
     /// not there; the others are hits.
-    #[serde(default)]
     pub missed: u64,
     /// Operations surely not applied.
     pub failed: u64,
@@ -166,28 +150,22 @@ pub struct SeriesResult {
     /// Records moved.
     pub records: u64,
     /// Of those that succeeded, the ones that ended after the phase.
-    #[serde(default)]
     pub drained: u64,
     /// Of these, gets.
-    #[serde(default)]
     pub drained_gets: DrainedGets,
     /// Operations a second that succeeded before the phase ended, hits and misses.
     pub rate: Option<f64>,
     /// Records that gets found, a second; of gets only.
-    #[serde(default)]
     pub hit_rate: Option<f64>,
     /// Records that gets did not find, a second; of gets only.
-    #[serde(default)]
     pub miss_rate: Option<f64>,
     /// Service time of those that succeeded; of gets, those that found a record.
     pub service: Option<Latency>,
     /// Response time of the same; open arrivals only.
     pub response: Option<Latency>,
     /// Service time of gets that found nothing.
-    #[serde(default)]
     pub missed_service: Option<Latency>,
     /// Response time of gets that found nothing; open arrivals only.
-    #[serde(default)]
     pub missed_response: Option<Latency>,
     /// Service time of those that did not succeed.
     pub unsuccessful_service: Option<Latency>,
@@ -208,7 +186,6 @@ pub struct ErrorResult {
     /// How many.
     pub count: u64,
     /// Of these, time-outs while kvdyno itself stood still: not the store's.
-    #[serde(default)]
     pub of_client: u64,
     /// What the first one said.
     pub first_message: String,
@@ -229,7 +206,6 @@ pub struct WorkerResult {
     /// CPU time spent spinning towards a due time.
     pub spun_ns: u64,
     /// Time that it could have worked and another thread had the processor, or a quota was used up.
-    #[serde(default)]
     pub waited_ns: u64,
     /// Sum of the service times of its operations.
     pub in_store_ns: u64,
@@ -363,7 +339,6 @@ impl PhaseResult {
             writes: None,
             course: None,
             limit: None,
-            apart: None,
             published: Vec::new(),
             agents: Vec::new(),
         }

@@ -22,16 +22,6 @@ pub(super) enum LevelSchema {
     Invalid,
 }
 
-/// The shape of [`Part`] in a result file, for the schema.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
-pub(super) struct PartSchema {
-    /// From 0.
-    index: u32,
-    /// From 1.
-    count: u32,
-}
-
 /// The shape of a promise in a result file, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
@@ -71,7 +61,6 @@ pub(super) struct TallySchema {
     legal_stale: u64,
     unexpected_misses: u64,
     wrong_misses: u64,
-    #[schemars(default)]
     other_run: u64,
     writes_acknowledged: u64,
     writes_failed: u64,

@@ -20,7 +20,6 @@ pub struct TestbedResult {
     pub nodes: Vec<TestbedNode>,
     /// Server processes that came later, in order: of nodes that were started again, under the same
     /// name, and of nodes that were added.
-    #[serde(default)]
     pub later: Vec<TestbedNode>,
     /// What was done to set it up, in order.
     pub steps: Vec<TestbedStep>,
@@ -35,7 +34,6 @@ pub struct TestbedResult {
     /// Processors that the clients were kept to; `None` if they were free.
     pub client_processors: Option<Vec<usize>>,
     /// What each node's disk was, if it had one of its own: file system, size, mount options and kernel.
-    #[serde(default)]
     pub disk: Option<String>,
 }
 

@@ -35,8 +35,6 @@ fn results_keep_to_the_published_schema() {
         result.status = status;
         assert!(validator.is_valid(&serde_json::to_value(&result).unwrap()));
     }
-    let merged = merge(&two_parts(&result), Absent::Refuse).unwrap();
-    assert!(validator.is_valid(&serde_json::to_value(&merged).unwrap()));
 }
 
 #[test]
@@ -55,19 +53,6 @@ fn the_schema_refuses_what_is_no_result() {
     refused("/runs/0/phases/0/wall_ns", serde_json::json!(-1));
     refused("/runs/0/phases/0/series/0/service/p99_ns", serde_json::Value::Null);
     refused("/runs/0/verdict/level", serde_json::json!("fine"));
-}
-
-fn two_parts(result: &RunResult) -> [RunResult; 2] {
-    [0, 1].map(|index| RunResult { part: Part { index, count: 2 }, ..result.clone() })
-}
-
-#[test]
-fn a_plan_s_part_is_no_part_of_its_suite() {
-    let mut plan = builtin_plan();
-    let whole = SuiteResult::new(&plan);
-    plan.part = Part { index: 1, count: 3 };
-    assert_eq!(SuiteResult::new(&plan), whole);
-    assert!(whole.plan.is_object());
 }
 
 #[test]
@@ -96,4 +81,24 @@ fn a_verdict_keeps_its_figures_and_words() {
 fn builtin_plan() -> Plan {
     let suite = kvdyno_core::suite::Suite::find("amesar-2011").unwrap();
     suite.plan(&kvdyno_core::suite::Overrides::default()).unwrap()
+}
+
+/// What the version before this one wrote: a phase with a fault on a testbed, and a load by agents.
+#[test]
+fn results_of_the_last_version_are_read() {
+    let read = |name: &str| {
+        let golden = "tests/it/golden/last_version";
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(golden).join(name);
+        RunResult::load(path).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let faults = read("faults.json");
+    let done: Vec<_> = faults.runs[0].phases.iter().flat_map(|phase| &phase.faults).collect();
+    assert_eq!(
+        done.iter().map(|fault| fault.what.as_str()).collect::<Vec<_>>(),
+        ["kill", "start again"]
+    );
+    assert!(serde_json::from_value::<Plan>(faults.suite.plan).is_ok(), "it can be run again");
+    let agents = read("agents.json");
+    assert_eq!(agents.runs[0].of_agents.len(), 1, "of the member that was called `of_parts`");
+    assert!(agents.runs[0].phases.iter().any(|phase| phase.agents.len() == 2));
 }

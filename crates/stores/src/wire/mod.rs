@@ -21,6 +21,8 @@ mod endpoint;
 mod input;
 mod link;
 mod outcome;
+#[cfg(all(test, any(feature = "redis", feature = "memcached")))]
+pub(crate) mod recorded;
 mod stream;
 mod tls;
 

@@ -36,6 +36,8 @@ mod process_kill;
 mod reached;
 #[cfg(all(feature = "server-tests", feature = "redis"))]
 mod redis;
+#[cfg(all(feature = "server-tests", feature = "redis", feature = "memcached"))]
+mod redis_and_memcached;
 #[cfg(all(feature = "server-tests", feature = "redis"))]
 mod redis_cluster;
 #[cfg(all(feature = "server-tests", feature = "redis"))]

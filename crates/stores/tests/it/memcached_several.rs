@@ -2,10 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::harness::{Single, assert_only_the_dead_fail, in_flight, names, run};
-use crate::one_server::{MemcachedServer, MemcachedSettings};
-use kvdyno_core::store::{Certainty, ErrorClass, Store};
-use kvdyno_core::workload::fault::NodeFault;
+use crate::harness::{Single, names, run};
+use kvdyno_core::store::Store;
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::memcached::MemcachedStore;
@@ -62,62 +60,5 @@ fn three_servers_conform_and_tell_how_even_they_are() {
         let profile = store.profile().await.unwrap();
         let hash = ("hash".to_owned(), "ketama: libmemcached's continuum".to_owned());
         assert!(profile.settings.contains(&hash), "{:?}", profile.settings);
-    });
-}
-
-#[test]
-fn a_killed_server_fails_its_own_part_and_no_other() {
-    let mut testbed = up("memcached:3");
-    let second = testbed.nodes()[1].address.parse().unwrap();
-    run(async {
-        let store = store(testbed.url());
-        let keys = names("key", 100);
-        let mut connection = store.connect(100).await.unwrap();
-        let mut cache = Single::new(store.connect(1).await.unwrap());
-        cache.set_all(&keys, b"v", None).await.unwrap();
-        let on_second: Vec<bool> = keys.iter().map(|key| has(second, key)).collect();
-        testbed.act("memcached-2", NodeFault::Pause).unwrap();
-        let harm = || testbed.act("memcached-2", NodeFault::Kill).unwrap();
-        let answers = in_flight(&mut connection, &keys, harm).await;
-        assert_only_the_dead_fail(&answers, |n| on_second[n]);
-        let mut cache = Single::new(connection);
-        let error = cache.set_all(&keys, b"w", None).await.unwrap_err();
-        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Indeterminate));
-        let error = cache.get_all(&keys).await.unwrap_err();
-        assert_eq!((error.class, error.certainty), (ErrorClass::Refused, Certainty::Failed));
-        testbed.act("memcached-2", NodeFault::Restart).unwrap();
-        let mine = &keys[on_second.iter().position(|on| *on).unwrap()];
-        cache.set_until_it_succeeds(mine, b"again").await;
-        assert_eq!(cache.get(mine).await, Ok(Some(b"again".to_vec())));
-    });
-}
-
-#[test]
-fn tls_and_passwords_reach_every_server() {
-    let settings = MemcachedSettings {
-        credentials: Some(("user".to_owned(), "secret".to_owned())),
-        tls: true,
-        ..MemcachedSettings::default()
-    };
-    let servers: Vec<MemcachedServer> =
-        (0..2).map(|_| MemcachedServer::start(settings.clone()).unwrap()).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let both = folder.path().join("both.pem");
-    let authority = |server: &MemcachedServer| {
-        std::fs::read_to_string(&server.certificates().unwrap().authority).unwrap()
-    };
-    std::fs::write(&both, authority(&servers[0]) + &authority(&servers[1])).unwrap();
-    let (first, second) = (servers[0].address(), servers[1].address());
-    let url = |user: &str| format!("memcacheds://{user}{first},{second}?ca={}", both.display());
-    run(async {
-        let store_of_both = store(&url("user:secret@"));
-        let mut cache = Single::new(store_of_both.connect(1).await.unwrap());
-        let keys = names("key", 60);
-        cache.set_all(&keys, b"v", None).await.unwrap();
-        assert_eq!(cache.get_all(&keys).await.unwrap(), vec![Some(b"v".to_vec()); 60]);
-        drop(cache);
-        assert_eq!(store_of_both.figures().await.len(), 6);
-        let error = store(&url("user:wrong@")).connect(1).await.err().unwrap();
-        assert_eq!(error.class, ErrorClass::Rejected, "{error}");
     });
 }

@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::harness::{Single, assert_only_the_dead_fail, in_flight, names, run};
+use crate::harness::{Single, names, run};
 use crate::one_server::{AppendOnly, RedisServer, RedisSettings};
 use kvdyno_core::store::{Certainty, Durability, ErrorClass, Figure, Joined, Promise, Store};
-use kvdyno_core::workload::fault::NodeFault;
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
@@ -30,10 +29,6 @@ async fn connect(store: &RedisStore) -> Redis {
 fn ask(server: SocketAddr, command: &str) -> String {
     let answer = conversation(server, format!("{command}\r\n").as_bytes(), b"\r\n");
     answer.expect("an answer").trim_end().to_owned()
-}
-
-fn has(server: SocketAddr, key: &str) -> bool {
-    ask(server, &format!("EXISTS {key}")) == ":1"
 }
 
 fn figure<'a>(figures: &'a [Figure], name: &str) -> &'a Figure {
@@ -112,42 +107,6 @@ fn an_uneven_spread_is_warned_of() {
     });
 }
 
-#[test]
-fn a_killed_server_fails_its_own_part_and_no_other() {
-    let mut testbed = up("redis-sharded:4");
-    let second = testbed.nodes()[1].address.parse().unwrap();
-    run(async {
-        let store = store(testbed.url());
-        let keys = names("key", 100);
-        let mut connection = store.connect(100).await.unwrap();
-        let mut redis = connect(&store).await;
-        redis.set_all(&keys, b"v", None).await.unwrap();
-        let on_second: Vec<bool> = keys.iter().map(|key| has(second, key)).collect();
-        testbed.act("redis-2", NodeFault::Pause).unwrap();
-        let harm = || testbed.act("redis-2", NodeFault::Kill).unwrap();
-        let answers = in_flight(&mut connection, &keys, harm).await;
-        assert_only_the_dead_fail(&answers, |n| on_second[n]);
-        let kind = |error: kvdyno_core::store::RequestError| (error.class, error.certainty);
-        let (mine, others): (Vec<String>, Vec<String>) = keys
-            .iter()
-            .cloned()
-            .partition(|key| on_second[keys.iter().position(|k| k == key).unwrap()]);
-        let mut redis = Single::new(connection);
-        // A batch of which some servers have their part and one does not is not known as a whole.
-        let error = redis.set_all(&keys, b"w", None).await.unwrap_err();
-        assert_eq!(kind(error), (ErrorClass::Refused, Certainty::Indeterminate));
-        let error = redis.set_all(&mine, b"w", None).await.unwrap_err();
-        assert_eq!(kind(error), (ErrorClass::Refused, Certainty::Failed));
-        let error = redis.get_all(&keys).await.unwrap_err();
-        assert_eq!(kind(error), (ErrorClass::Refused, Certainty::Failed));
-        redis.set_all(&others, b"x", None).await.unwrap();
-        assert_eq!(redis.get(&others[0]).await, Ok(Some(b"x".to_vec())));
-        testbed.act("redis-2", NodeFault::Restart).unwrap();
-        redis.set_until_it_succeeds(&mine[0], b"again").await;
-        assert_eq!(redis.get(&mine[0]).await, Ok(Some(b"again".to_vec())));
-    });
-}
-
 /// Asks for a record until it was refused, because records are being moved, and then given again.
 async fn is_held_up(redis: &mut Redis, key: &str) {
     let mut refused = false;
@@ -218,40 +177,6 @@ fn a_server_that_cannot_be_reached_does_not_join() {
             assert!(store.join(nobody).await.is_err(), "{nobody}");
         }
         assert_eq!(redis.get_all(&keys).await.unwrap(), vec![Some(b"v".to_vec()); 100]);
-    });
-}
-
-#[test]
-fn tls_and_passwords_reach_every_server() {
-    let settings = RedisSettings { tls: true, password: Some("pw".into()), ..Default::default() };
-    let servers: Vec<RedisServer> =
-        (0..2).map(|_| RedisServer::start(settings.clone()).unwrap()).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let authority = |server: &RedisServer| {
-        std::fs::read_to_string(&server.certificates().unwrap().authority).unwrap()
-    };
-    let both = folder.path().join("both.pem");
-    std::fs::write(&both, authority(&servers[0]) + &authority(&servers[1])).unwrap();
-    let (first, second) = (servers[0].address(), servers[1].address());
-    let url = |password: &str, ca: &std::path::Path| {
-        format!("rediss+sharded://{password}{first},{second}?ca={}", ca.display())
-    };
-    run(async {
-        let store_of_both = store(&url(":pw@", &both));
-        let mut redis = connect(&store_of_both).await;
-        let keys = names("key", 40);
-        redis.set_all(&keys, b"v", None).await.unwrap();
-        assert_eq!(redis.get_all(&keys).await.unwrap(), vec![Some(b"v".to_vec()); 40]);
-        drop(redis);
-        // Each server is asked over TLS and with the password for its number of keys, too.
-        let figures = store_of_both.figures().await;
-        assert!(figure(&figures, "chi-square of keys").value < 40.0);
-        for password in ["", ":wrong@"] {
-            let error = store(&url(password, &both)).connect(1).await.err().unwrap();
-            assert_eq!(error.class, ErrorClass::Rejected, "{error}");
-        }
-        let half = &servers[0].certificates().unwrap().authority;
-        assert!(store(&url(":pw@", half)).profile().await.is_err(), "one server is not trusted");
     });
 }
 

@@ -421,21 +421,17 @@ requests = 901
 "#;
     let whole = plan(INSERTING).dataset.capacity;
     for count in [2, 3, 7, 40] {
-        let of = |index| {
-            let part = Some(Part { index, count });
-            plan_with(INSERTING, &Overrides { part, ..Overrides::default() })
-        };
-        let capacity = of(0).dataset.capacity;
+        let mut divided = plan(INSERTING);
+        divided.divide_into(count);
+        let capacity = divided.dataset.capacity;
         assert!(capacity > whole && capacity < 2 * whole + 700 * u64::from(count), "{capacity}");
         let mut records = 1_000;
         for number in 1..=2 {
             let reached = (0..count).map(|index| {
-                let plan = of(index);
-                assert_eq!(plan.dataset.capacity, capacity, "all parts have the same dataset");
-                let phase = plan.phase_with(number, records);
+                let phase = divided.phase_with(number, records);
                 let group = one(&phase);
                 let part = Part { index, count };
-                let workload = Workload::new(group, &plan.dataset, part).expect("there is room");
+                let workload = Workload::new(group, &divided.dataset, part).expect("there is room");
                 workload.records_after(group.requests.expect("bounded by count"))
             });
             records = reached.max().expect("parts");
@@ -451,18 +447,16 @@ requests = 901
             0 => assert_eq!((load.mix.parts[0].0, load.requests), (Kind::InsertBatch, Some(20))),
             _ => assert_eq!((load.mix.parts[0].0, load.requests), (Kind::Insert, Some(1_000))),
         }
-        let mut roomy = of(0);
-        roomy.divide_into(count);
-        assert_eq!(roomy.dataset.capacity, capacity, "room that is there is not made again");
+        divided.divide_into(count);
+        assert_eq!(divided.dataset.capacity, capacity, "room that is there is not made again");
     }
 }
 
 #[test]
-fn a_part_and_threads_are_handed_on() {
-    let part = Part { index: 1, count: 3 };
-    let overrides = Overrides { part: Some(part), threads: Some(2), ..Overrides::default() };
+fn threads_are_handed_on() {
+    let overrides = Overrides { threads: Some(2), ..Overrides::default() };
     let plan = plan_with(SMALL, &overrides);
-    assert_eq!((plan.part, plan.threads), (part, Some(2)));
+    assert_eq!(plan.threads, Some(2));
     assert!(plan.as_published());
 }
 

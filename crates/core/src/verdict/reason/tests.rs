@@ -41,7 +41,6 @@ fn each() -> Vec<Reason> {
         Reason::OtherLoad { others: 0.4 },
         Reason::Incomplete { ended: 1, planned: 3 },
         Reason::ClientStalled { still: standstill(span / 4), span, due: 3, timed_out: 1 },
-        Reason::Apart { share: 0.4, span },
         Reason::OtherRun { values: 1, reads: 10_000 },
         Reason::AgentLost { agents: vec!["agent-2 (killed)".to_owned()], of: 4 },
         Reason::AgentUnlike {
@@ -79,12 +78,11 @@ fn position(reason: &Reason) -> usize {
         Reason::OtherLoad { .. } => 18,
         Reason::Incomplete { .. } => 19,
         Reason::ClientStalled { .. } => 20,
-        Reason::Apart { .. } => 21,
-        Reason::OtherRun { .. } => 22,
-        Reason::AgentLost { .. } => 23,
-        Reason::AgentUnlike { .. } => 24,
-        Reason::Steered { .. } => 25,
-        Reason::ClocksUncertain { .. } => 26,
+        Reason::OtherRun { .. } => 21,
+        Reason::AgentLost { .. } => 22,
+        Reason::AgentUnlike { .. } => 23,
+        Reason::Steered { .. } => 24,
+        Reason::ClocksUncertain { .. } => 25,
     }
 }
 

@@ -41,12 +41,6 @@ pub(super) fn of_clock(agent: &str, off: Duration, of: Duration) -> String {
     )
 }
 
-/// For which share of a phase its parts did not run together.
-pub(super) fn of_apart(share: &str, span: Duration) -> String {
-    let span = duration_text(span.as_nanos() as f64);
-    format!("parts of the load did not run together for {share} of the phase's {span}")
-}
-
 /// Reads that verification could not decide.
 pub(super) fn of_unjudged(unknown: u64, reads: u64) -> String {
     let (unknown, reads) = (grouped(unknown as f64), grouped(reads as f64));

@@ -71,9 +71,7 @@ impl FaultPlan {
 struct Written {
     kind: String,
     aim: NodeSelector,
-    #[serde(default)]
     count: Option<u32>,
-    #[serde(default)]
     when: Option<Condition>,
     at: Duration,
     repair: Option<Duration>,
@@ -81,7 +79,6 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spread: Option<Duration>,
     /// What was written with it, of whatever kind it is.
-    #[serde(default)]
     network: FaultValues,
 }
 

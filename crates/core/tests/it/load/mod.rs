@@ -91,7 +91,6 @@ impl Bench {
                 interval: Duration::from_millis(100),
                 part: Part::WHOLE,
                 ownership: Ownership::ALL,
-                start_at: None,
                 give_up: Duration::from_millis(700),
                 pace: Pacing::Both,
                 settle: Duration::ZERO,

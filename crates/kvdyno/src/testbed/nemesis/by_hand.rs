@@ -7,9 +7,9 @@ use std::time::Instant;
 use kvdyno_core::measure::now;
 use kvdyno_core::workload::fault::FaultPlan;
 use kvdyno_report::events::Event;
-use kvdyno_report::result::SteeredResult;
+use kvdyno_report::result::{FaultResult, SteeredResult};
 
-use super::{Done, Hand, Task};
+use super::{Hand, Task};
 use crate::steering::{OrderRefused, SteeringAnswer, WaitingOrder};
 
 /// What is wanted.
@@ -48,7 +48,7 @@ impl Hand {
         let said = in_words(done);
         // What was tried on a node may have done something to it.
         if done.iter().any(|done| done.error.is_none() || !done.node.is_empty()) {
-            let steered = SteeredResult::of_testbed(what, &said, began.saturating_sub(self.start));
+            let steered = SteeredResult::of_testbed(what, &said, self.since_begin(began));
             self.events.tell(Event::Steered(steered.clone()));
             self.by_hand.push(steered);
         }
@@ -77,7 +77,7 @@ impl Hand {
 }
 
 /// `kill redis-1, redis-2`: what was done, and to whom.
-fn in_words(done: &[Done]) -> String {
+fn in_words(done: &[FaultResult]) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut last = "";
     for done in done {
@@ -85,7 +85,7 @@ fn in_words(done: &[Done]) -> String {
         let said =
             if done.what == last { node.to_owned() } else { format!("{} {node}", done.what) };
         words.push(said.trim_end().to_owned());
-        last = done.what;
+        last = &done.what;
     }
     words.join(", ")
 }

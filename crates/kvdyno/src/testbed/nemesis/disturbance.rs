@@ -11,7 +11,7 @@ use kvdyno_report::result::{FaultResult, SteeredResult, UnaskedNode};
 
 use super::super::NodeProcesses;
 use super::super::asked::Asked;
-use super::{Deed, Heard, Nemesis, News};
+use super::{Deed, Deeds, Heard, Nemesis, News};
 use crate::steering::{OrderRefused, WaitingOrder};
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
@@ -116,8 +116,8 @@ impl<'a> Disturbance<'a> {
 
     /// The clients are done, or could not begin: what is broken still is repaired. Returns when it is.
     pub fn end(&mut self) -> Disturbed {
-        let faults = self.nemesis.take().map(|(nemesis, start)| nemesis.stop(start));
-        let (faults, by_hand) = faults.unwrap_or_default();
+        let deeds = self.nemesis.take().map(|(nemesis, _)| nemesis.stop());
+        let Deeds { done: faults, by_hand } = deeds.unwrap_or_default();
         let asked = self.asked.take().zip(self.keeper);
         let unasked = asked.map(|((asked, start), keeper)| {
             let nodes = lock(keeper).nodes().unwrap_or_default();

@@ -138,7 +138,6 @@ const FOLLOWED: &[(&str, &str, &str)] = &[
         "--set PHASE.KEY=VALUE",
         "quick --store map: --set load.clients=2",
     ),
-    ("quick --store map: --part 5", "such as 2/3", "quick --store map: --part 2/3"),
     (
         "quick --store map: --prices prices.toml",
         "--servers KIND=N",

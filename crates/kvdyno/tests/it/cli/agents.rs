@@ -509,7 +509,6 @@ fn what_cannot_be_had_of_agents_is_refused_in_one_line() {
     let url = server.url();
     refused(&format!("--store {url} --linearizability"), &["linearizability", "one process"]);
     refused(&format!("--store {url} --clients 1"), &["too few connections for 2 agents"]);
-    refused(&format!("--store {url} --part 1/2"), &["--part"]);
     refused("--store map:", &["lives in the process that loads it", "--testbed engine:NAME"]);
     // Nobody is waited for.
     let without = "run --records 500 --agents 2 --listen 127.0.0.1:0 --store null:";

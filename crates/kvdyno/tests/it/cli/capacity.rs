@@ -117,7 +117,6 @@ fn mistakes_are_told_in_one_line() {
     let one_line: &[(String, &[&str])] = &[
         (format!("{capacity} --slo p99(gte)<5ms"), &["--slo p99(gte)<5ms", "`get`"]),
         (format!("{capacity} --slo p99<+5%"), &["no condition on one phase"]),
-        (format!("{capacity} --part 1/2"), &["part of a load"]),
         ("run quick --slo p99<5ms".to_owned(), &["no phase of this suite is a search"]),
         (format!("{run} --servers n1-standard-9=1"), &["did you mean `n1-standard-8`?"]),
         (format!("{run} --servers box"), &["KIND=NUMBER"]),

@@ -74,7 +74,6 @@ fn trials_refuse_what_does_not_go_with_them() {
     let scratch = Scratch::new();
     let line = format!("{SMALL} --store map: --trials 2");
     scratch.kvdyno(&format!("{line} --data reuse")).expect_line(64, &["--trials", "--data reuse"]);
-    scratch.kvdyno(&format!("{line} --part 1/2")).expect_line(64, &["--trials", "--part"]);
     scratch.kvdyno(&format!("{SMALL} --store map: --trials 0")).expect_line(64, &["--trials"]);
     assert!(!scratch.path("kvdyno-results").exists());
 }

@@ -17,8 +17,6 @@ fn wrong_arguments_end_in_one_line() {
         ("run --scale abc", 64, &["--scale", "abc"]),
         ("run --scale 0", 64, &["--scale 0", "above 0"]),
         ("run --scale -1", 64, &["-1"]),
-        ("run --part 4/3 --store map:", 64, &["--part 4/3", "2/3"]),
-        ("run --part x --store map:", 64, &["--part x", "2/3"]),
         ("run --records 1k --mix get=50 --store map:", 64, &["--mix get=50", "50 %"]),
         ("run --records 1k --mix gte=100 --store map:", 64, &["--mix gte=100", "`get`"]),
         ("run --records 1k --keys zipfain --store map:", 64, &["--keys zipfain", "zipfian"]),
@@ -32,8 +30,6 @@ fn wrong_arguments_end_in_one_line() {
         ("run --threads 0", 64, &["--threads 0", "at least 1"]),
         ("run --duration soon", 64, &["--duration", "soon", "30s"]),
         ("run --rate fast", 64, &["--rate", "fast", "50k"]),
-        ("run --store map: --start-at 1e300", 64, &["--start-at", "since 1970"]),
-        ("run --store map: --start-at NaN", 64, &["--start-at", "since 1970"]),
         ("run --give-up never", 64, &["--give-up", "never"]),
         ("run quik", 64, &["quik", "`quick`"]),
         ("run nothing-like-it", 64, &["nothing-like-it", "amesar-2011"]),
@@ -41,8 +37,6 @@ fn wrong_arguments_end_in_one_line() {
         ("run quick --records 5", 64, &["--records"]),
         ("report nowhere", 64, &["nowhere"]),
         ("rerun nowhere", 64, &["nowhere"]),
-        ("merge nowhere", 64, &["RESULT"]),
-        ("merge nowhere elsewhere", 64, &["nowhere"]),
         ("check --store redi://h", 64, &["redi", "`redis:`"]),
     ];
     let scratch = Scratch::new();
@@ -98,7 +92,6 @@ fn what_can_be_known_is_said_before_the_run() {
         ("run quick --store map: --trials 2 --data reuse", 64, &["--trials", "--data reuse"]),
         ("run quick --store map: --servers no-such-server=1", 64, &["no-such-server"]),
         ("run failover --store map:", 64, &["--testbed"]),
-        ("run capacity --records 1k --store map: --part 1/2", 64, &["a search"]),
     ];
     for (arguments, code, words) in cases {
         for dry in ["", " --dry-run"] {

@@ -25,7 +25,6 @@ mod lost_agents;
 #[cfg(feature = "server-tests")]
 mod misses;
 mod options;
-mod parts;
 mod reasons;
 #[cfg(feature = "server-tests")]
 mod relay;

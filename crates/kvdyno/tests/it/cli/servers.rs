@@ -160,31 +160,6 @@ fn only_what_is_missing_is_loaded_and_nothing_foreign_is_written_over() {
 }
 
 #[test]
-fn a_part_refuses_and_wipes_its_own_records_as_a_whole_run_does() {
-    let server = redis(RedisSettings::default());
-    let scratch = Scratch::new();
-    let run = |out: &str, more: &str| {
-        let line = format!("run --records 3000 --requests 600 --quiet --out {out} {more}");
-        scratch.kvdyno(&format!("{line} --store {}", server.url()))
-    };
-    let there = |records: u64| assert!(ask(&server, "DBSIZE").contains(&format!(":{records}\r")));
-    run("a", "--part 1/3").expect_done();
-    there(1_000);
-    // The others' records are none of its business.
-    run("b", "--part 2/3").expect_done();
-    there(2_000);
-    run("c", "--part 1/3").expect_line(64, &["--data reuse", "--data wipe"]);
-    run("d", "--part 1/3 --data reuse").expect_done();
-    let load = scratch.result("d")["runs"][0]["phases"][0]["load"].clone();
-    assert_eq!(load, false, "nothing to load");
-    ask(&server, "SET somebody-else 1");
-    run("e", "--part 1/3 --data wipe").expect_done();
-    let phases = scratch.result("e");
-    assert_eq!(phase(&phases, "load")["series"][0]["records"], 1_000);
-    there(2_001);
-}
-
-#[test]
 fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     let server = redis(RedisSettings::default());
     let scratch = Scratch::new();
@@ -200,7 +175,7 @@ fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     let reason = reasons.iter().find(|reason| reason["name"] == "other-run").expect(&told);
     assert_eq!(reason["level"], "invalid", "{told}");
     assert!(told.contains("values of another run, written meanwhile"), "{told}");
-    assert!(told.contains("end it, or use --part"), "{told}");
+    assert!(told.contains("end it, or share one load with --agents"), "{told}");
     ended.expect(2);
     let text = std::fs::read_to_string(scratch.path("r/anomalies.jsonl")).unwrap_or_default();
     assert_eq!(text, "", "nothing is wrong with the store");
@@ -317,58 +292,6 @@ fn a_second_signal_does_not_wait_for_a_paused_server() {
     assert_eq!(result["status"]["state"], "interrupted");
     assert!(sum(phase(&result, "run"), "ok") > 0);
     assert!(scratch.path("r/report.html").exists());
-}
-
-#[test]
-fn three_parts_at_once_merge_into_one_load() {
-    let server = redis(RedisSettings::default());
-    let scratch = Scratch::new();
-    let start = std::time::SystemTime::now() + Duration::from_secs(3);
-    let start = start.duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs_f64();
-    let parts: Vec<Running> = (1..=3)
-        .map(|part| {
-            let line = format!(
-                "run --records 3k --requests 9k --mix get=50,update=50 --store {} \
-                 --part {part}/3 --start-at {start} --out p{part}",
-                server.url()
-            );
-            scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>())
-        })
-        .collect();
-    for part in parts {
-        part.wait().expect_done();
-    }
-    // A build without optimisation is never valid.
-    let code = if cfg!(debug_assertions) { 2 } else { 0 };
-    scratch.kvdyno("merge p1 p2 p3 --out whole").expect(code);
-    let whole = scratch.result("whole");
-    for (name, requests) in [("load", 30), ("run", 9_000)] {
-        let of_parts: u64 =
-            (1..=3).map(|n| sum(phase(&scratch.result(&format!("p{n}")), name), "ok")).sum();
-        assert_eq!(sum(phase(&whole, name), "ok"), of_parts);
-        if name == "run" {
-            assert_eq!(of_parts, requests);
-        }
-    }
-    // Each percentile of the whole lies between those of the parts, and the maximum is one's.
-    let figure = |result: &Value, what: &str| {
-        let series = phase(result, "run")["series"].as_array().expect("series").clone();
-        let of = |kind: &str| {
-            let series = series.iter().find(|series| series["kind"] == kind).expect("the kind");
-            series["service"][what].as_u64().expect("a latency")
-        };
-        of("get")
-    };
-    for what in ["p50_ns", "p99_ns", "max_ns"] {
-        let parts: Vec<u64> =
-            (1..=3).map(|n| figure(&scratch.result(&format!("p{n}")), what)).collect();
-        let bounds = parts.iter().min().copied().zip(parts.iter().max().copied());
-        let (least, most) = bounds.expect("three parts");
-        assert!((least..=most).contains(&figure(&whole, what)), "{what}");
-    }
-    scratch.kvdyno("merge p1 p2 --out two").expect_line(64, &["3"]);
-    scratch.kvdyno("merge p1 p2 p2 --out twice").expect_line(64, &["2"]);
-    assert!(!scratch.path("two").exists() && !scratch.path("twice").exists());
 }
 
 #[test]

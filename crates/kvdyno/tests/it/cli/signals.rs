@@ -75,17 +75,6 @@ fn sigkill_leaves_a_whole_result_and_the_intervals() {
     assert!(ended.out.contains("did not come to its end"), "{}", ended.out);
 }
 
-#[test]
-fn a_run_that_waits_for_its_start_can_be_stopped() {
-    let scratch = Scratch::new();
-    let line = "run --store map: --records 10 --start-at 4000000000 --out r";
-    let running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
-    std::thread::sleep(Duration::from_secs(1));
-    running.signal(libc::SIGINT);
-    let ended = running.wait().expect(130);
-    assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
-}
-
 /// An engine's own folder that a killed run left goes when the next run makes one.
 #[test]
 fn the_folder_of_a_killed_engine_goes_with_the_next_run() {

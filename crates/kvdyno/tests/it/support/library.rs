@@ -1,5 +1,5 @@
-//! Phases driven through the libraries, in this process: where a test needs two ledgers, or parts of
-//! one load, over one and the same store.
+//! Phases driven through the libraries, in this process: where a test needs two ledgers, or the
+//! agents of one load, over one and the same store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Run {
         run
     }
 
-    /// One part of a load.
+    /// What one agent of a load knows.
     pub fn part(store: &Arc<dyn AnyStore>, dataset: Dataset, initial: Initial, part: Part) -> Run {
         let profile = store.ask_profile().unwrap();
         let ledger = Ledger::new(LedgerConfig {
@@ -88,7 +88,6 @@ impl Run {
                 interval: Duration::from_secs(1),
                 part,
                 ownership: Ownership::ALL,
-                start_at: None,
                 give_up: Duration::from_secs(30),
                 pace: Pacing::Both,
                 settle: Duration::ZERO,

@@ -20,7 +20,7 @@ use kvdyno_core::store::{
 };
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Behind, Tally};
 use kvdyno_core::workload::{
-    Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, Part, PhasePlan, SizeModel, ValueModel,
+    Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, PhasePlan, SizeModel, ValueModel,
 };
 
 use kvdyno_report::folder::ResultFolder;
@@ -96,10 +96,8 @@ pub fn two_stores() -> RunResult {
             scorecard: false,
             plan: serde_json::json!({ "name": "quick", "phases": ["load", "mixed", "open"] }),
         },
-        part: Part::WHOLE,
         trial: None,
         compare_unequal: false,
-        merged_from: Vec::new(),
         cost: None,
         runs: vec![run(0), run(1)],
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::wire::recorded;
 
 /// A server's answers as they came, with the number of replies that make up each.
 const RECORDED: &[(&[u8], u32)] = &[
@@ -28,10 +29,6 @@ const RECORDED: &[(&[u8], u32)] = &[
     (b"VA 2\r\nab\r\nEN\r\nVA 1\r\nc\r\n", 3),
     (b"HD\r\nHD\r\nSERVER_ERROR object too large for cache\r\n", 3),
 ];
-
-fn whole(input: &[u8], parts: u32) -> (Token, usize) {
-    scan(&mut Progress::default(), parts, input).unwrap().unwrap()
-}
 
 #[test]
 fn replies_are_what_the_server_meant() {
@@ -62,18 +59,7 @@ fn text_replies_mean_what_meta_replies_do() {
 
 #[test]
 fn an_answer_is_found_wherever_the_reads_cut_it() {
-    for (answer, parts) in RECORDED {
-        let expected = whole(answer, *parts);
-        assert_eq!(expected.1, answer.len());
-        let mut growing = Progress::default();
-        for cut in 0..answer.len() {
-            assert_eq!(scan(&mut growing, *parts, &answer[..cut]).unwrap(), None);
-            let mut progress = Progress::default();
-            assert_eq!(scan(&mut progress, *parts, &answer[..cut]).unwrap(), None);
-            assert_eq!(scan(&mut progress, *parts, answer).unwrap(), Some(expected));
-        }
-        assert_eq!(scan(&mut growing, *parts, answer).unwrap(), Some(expected));
-    }
+    recorded::is_found(scan, RECORDED, b"VA 3\r\nnex");
 }
 
 #[test]
@@ -105,39 +91,15 @@ fn what_is_no_reply_is_refused() {
     assert!(token(&vec![b'A'; LONGEST_LINE + 1]).is_err());
 }
 
-/// xorshift64*: enough to make bytes that no server sends, the same in each run.
-fn random(state: &mut u64) -> u64 {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    state.wrapping_mul(0x2545_F491_4F6C_DD1D)
-}
-
 #[test]
 fn no_bytes_make_it_panic() {
-    let mut state = 0x9E37_79B9_7F4A_7C15;
     let alphabet = b"VAHDENFSXMERO_ \r\n0123456789\0\xff";
-    for round in 0..200_000 {
-        let mut input = Vec::new();
-        if round % 2 == 0 {
-            for _ in 0..random(&mut state) % 40 {
-                input.push(alphabet[random(&mut state) as usize % alphabet.len()]);
-            }
-        } else {
-            let (answer, _) = RECORDED[random(&mut state) as usize % RECORDED.len()];
-            input.extend_from_slice(answer);
-            let at = random(&mut state) as usize % input.len();
-            input[at] = random(&mut state) as u8;
+    recorded::no_bytes_panic(scan, RECORDED, alphabet, |first, answer, parts| {
+        if let Token::Value(span) | Token::Error(span) | Token::Line(span) = first {
+            assert!(span.of(answer).len() <= answer.len());
         }
-        let parts = (random(&mut state) % 3) as u32 + 1;
-        if let Ok(Some((first, length))) = scan(&mut Progress::default(), parts, &input) {
-            assert!(length <= input.len());
-            if let Token::Value(span) | Token::Error(span) | Token::Line(span) = first {
-                assert!(span.of(&input).len() <= length);
-            }
-            assert!(Tokens::new(&input[..length]).count() >= parts as usize);
-        }
-    }
+        assert!(Tokens::new(answer).count() >= parts as usize);
+    });
 }
 
 #[test]

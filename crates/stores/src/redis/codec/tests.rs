@@ -1,6 +1,7 @@
 //! Answers of Redis as recorded, whole and in pieces, and what no server sends.
 
 use super::*;
+use crate::wire::recorded;
 
 /// A server's answers as they came, RESP2 and RESP3, with the number of replies that make up each.
 const RECORDED: &[(&[u8], u32)] = &[
@@ -55,30 +56,7 @@ fn tokens_are_what_the_server_meant() {
 
 #[test]
 fn an_answer_is_found_wherever_the_reads_cut_it() {
-    for (answer, parts) in RECORDED {
-        let expected = whole(answer, *parts);
-        assert_eq!(expected.1, answer.len());
-        for cut in 0..answer.len() {
-            let mut progress = Progress::default();
-            let early = scan(&mut progress, *parts, &answer[..cut]).unwrap();
-            assert_eq!(early, None, "{:?} cut at {cut}", String::from_utf8_lossy(answer));
-            assert_eq!(scan(&mut progress, *parts, answer).unwrap(), Some(expected));
-        }
-        let mut progress = Progress::default();
-        for end in 0..answer.len() {
-            assert_eq!(scan(&mut progress, *parts, &answer[..end]).unwrap(), None);
-        }
-        assert_eq!(scan(&mut progress, *parts, answer).unwrap(), Some(expected));
-    }
-}
-
-#[test]
-fn what_follows_an_answer_is_left_alone() {
-    for (answer, parts) in RECORDED {
-        let mut input = answer.to_vec();
-        input.extend_from_slice(b"$3\r\nnex");
-        assert_eq!(whole(&input, *parts), whole(answer, *parts));
-    }
+    recorded::is_found(scan, RECORDED, b"$3\r\nnex");
 }
 
 #[test]
@@ -132,41 +110,17 @@ fn deep_nesting_costs_no_stack() {
     assert_eq!(whole(&input, 1), (Token::Array(1), input.len()));
 }
 
-/// xorshift64*: enough to make bytes that no server sends, the same in each run.
-fn random(state: &mut u64) -> u64 {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    state.wrapping_mul(0x2545_F491_4F6C_DD1D)
-}
-
 #[test]
 fn no_bytes_make_it_panic() {
-    let mut state = 0x9E37_79B9_7F4A_7C15;
     let alphabet = b"$*%~+-:_!=,(#>\r\n0123456789ax\0\xff";
-    for round in 0..200_000 {
-        let mut input = Vec::new();
-        if round % 2 == 0 {
-            for _ in 0..random(&mut state) % 40 {
-                input.push(alphabet[random(&mut state) as usize % alphabet.len()]);
-            }
-        } else {
-            let (answer, _) = RECORDED[random(&mut state) as usize % RECORDED.len()];
-            input.extend_from_slice(answer);
-            let at = random(&mut state) as usize % input.len();
-            input[at] = random(&mut state) as u8;
+    recorded::no_bytes_panic(scan, RECORDED, alphabet, |first, answer, _| {
+        if let Token::Bulk(span) | Token::Error(span) | Token::Status(span) = first {
+            assert!(span.of(answer).len() <= answer.len());
         }
-        let parts = (random(&mut state) % 3) as u32 + 1;
-        if let Ok(Some((first, length))) = scan(&mut Progress::default(), parts, &input) {
-            assert!(length <= input.len());
-            if let Token::Bulk(span) | Token::Error(span) | Token::Status(span) = first {
-                assert!(span.of(&input).len() <= length);
-            }
-            let mut tokens = Tokens::new(&input[..length]);
-            let (parent, _) = tokens.next().unwrap();
-            tokens.skip_children(parent);
-        }
-    }
+        let mut tokens = Tokens::new(answer);
+        let (parent, _) = tokens.next().unwrap();
+        tokens.skip_children(parent);
+    });
 }
 
 #[test]

@@ -74,8 +74,6 @@ pub const BEFORE: &str = "\
     kvdyno $R --store map: --out map
     kvdyno $R --store lmdb:db --out lmdb
     kvdyno $R --store map: --store lmdb:both --out both
-    kvdyno $R --store map: --part 1/3 --out part1
-    kvdyno $R --store map: --part 2/3 --out part2
     kvdyno run other.toml --store map: --quiet --out other
     echo '{' > broken/result.json
     sed 's/\"schema_version\": 1/\"schema_version\": 99/' map/result.json > old/result.json
@@ -113,13 +111,11 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno run quick --records 5"),
     (64, "kvdyno run failover"),
     (64, "kvdyno run failover --store map:"),
-    (64, "kvdyno run capacity --records 1k --store map: --part 1/2"),
     (64, "kvdyno run quick --store map: --trials 2 --data reuse"),
-    (64, "kvdyno run --records 1k --store map: --part x"),
-    (64, "kvdyno run --records 1 --store map: --part 2/2 --mix update=100"),
     (64, "kvdyno run --records 1k --store map: --value 4B"),
     (64, "kvdyno run --records 1T --store map: --requests 1"),
     (69, "kvdyno run --records 100 --store 'cache(map:,null:)' --mix scan=100"),
+    (64, "kvdyno run --records 1 --store map: --agents local:2 --reads anywhere --mix update=100"),
     (64, "kvdyno run --records 10 --store map: --out map"),
     (64, "kvdyno run --records 10 --store map: --out key.toml/x"),
     (64, "kvdyno run --records 200 --store lmdb:db --requests 10"),
@@ -136,9 +132,6 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno cost --prices syntax.toml"),
     (64, "kvdyno cost map"),
     (64, "kvdyno cost map --prices key.toml"),
-    (64, "kvdyno merge part1 part1"),
-    (64, "kvdyno merge part1 map"),
-    (64, "kvdyno merge part1 part2"),
     (64, "kvdyno compare empty"),
     (64, "kvdyno compare map"),
     (64, "kvdyno compare map lmdb"),
@@ -275,7 +268,6 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
             "keys of {length} bytes",
             "{what} reach to",
             "part {index} of",
-            "merge needs the results",
         ],
     ),
     (
