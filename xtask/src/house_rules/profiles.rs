@@ -14,6 +14,12 @@ const ENGINES: [&str; 3] = ["fjall", "heed", "redb"];
 /// Needs only what builds it.
 const BUILT_BY_OTHERS: &str = "lmdb-master-sys";
 
+/// Crates of the workspace that an operation passes through.
+const LOOP: [&str; 2] = ["kvdyno-core", "kvdyno-stores"];
+
+/// Most packages that `release` may leave without optimisation.
+const MOST_COLD: usize = 15;
+
 /// What engines name and no read or write passes through: declarations and macros, other systems, and what they do once.
 const ASIDE: [&str; 11] = [
     "bitflags",
@@ -63,35 +69,34 @@ pub(super) fn in_manifest(file: &Path, text: &str) -> Vec<Breach> {
     breaches
 }
 
-/// Libraries that the engines in the process consist of and that `release` does not optimise in full: what is measured would
-/// be slower than the engine is. `lock` is the workspace's `Cargo.lock`.
+/// Finds packages that the profile `release` leaves without optimisation and that a load passes through: engines in the
+/// process, their libraries, the load loop. A longer list than [`MOST_COLD`] is a breach, too. `lock` is the workspace's
+/// `Cargo.lock`.
 pub(super) fn of_engines(file: &Path, manifest: &str, lock: &str) -> Vec<Breach> {
     let (Ok(manifest), Ok(lock)) = (manifest.parse::<Table>(), lock.parse::<Table>()) else {
         return vec![breach(file, 0, "no manifest, or no lock file")];
     };
     let profile = manifest.get("profile").and_then(|profiles| profiles.get("release"));
-    let optimised = profile.map(packages).unwrap_or_default();
+    let named = profile.map(packages).unwrap_or_default();
+    let level = |own: &Value| own.get(LEVEL).and_then(Value::as_integer);
+    let cold = named.iter().filter(|(_, own)| level(own).is_some_and(|level| level < 3));
+    let cold: BTreeSet<&str> = cold.map(|(package, _)| package.as_str()).collect();
     let needs = needs(&lock);
     let mut open: Vec<&str> = ENGINES.to_vec();
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeSet::from(LOOP);
     while let Some(package) = open.pop() {
         if ASIDE.contains(&package) || !seen.insert(package) || package == BUILT_BY_OTHERS {
             continue;
         }
         open.extend(needs.get(package).into_iter().flatten());
     }
-    let in_full = |package: &&str| {
-        optimised.get(*package).and_then(|own| own.get(LEVEL)).and_then(Value::as_integer)
-            == Some(3)
-    };
-    let slow = seen.into_iter().filter(|package| !in_full(package));
-    slow.map(|package| {
-        let what = format!(
-            "an engine consists of {package}, too: the profile release says `{LEVEL} = 3` of it"
-        );
-        breach(file, 0, what)
-    })
-    .collect()
+    let passed = cold.intersection(&seen).map(|package| {
+        format!("a load passes through {package}: the profile release says no `{LEVEL}` of it")
+    });
+    let long = (cold.len() > MOST_COLD).then(|| {
+        format!("the profile release names {} packages; {MOST_COLD} are the most", cold.len())
+    });
+    passed.chain(long).map(|what| breach(file, 0, what)).collect()
 }
 
 /// What each package of a lock file needs, all versions of it together.
@@ -153,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_consists_of_is_optimised_in_full_down_to_its_last_library() {
+    fn what_a_load_passes_through_is_optimised_down_to_the_last_library() {
         let lock = "[[package]]\nname = \"redb\"\ndependencies = [\"libc\", \"bytes 1.0.0\"]\n\
                     [[package]]\nname = \"bytes\"\ndependencies = [\"hashes\"]\n";
         let check = |levels: &str| {
@@ -162,12 +167,15 @@ mod tests {
             let found = of_engines(Path::new("Cargo.toml"), &manifest, lock);
             found.into_iter().map(|breach| breach.what).collect::<Vec<_>>()
         };
-        let all = "heed = { opt-level = 3 }\nredb = { opt-level = 3 }\nbytes = { opt-level = 3 }\n";
-        assert_eq!(check(&format!("{all}hashes = {{ opt-level = 3 }}\n")), Vec::<String>::new());
-        let found = check(&format!("{all}hashes = {{ opt-level = 1 }}\n"));
-        assert!(
-            found.len() == 1 && found[0].starts_with("an engine consists of hashes, too"),
-            "{found:?}"
+        assert_eq!(
+            check("clap = { opt-level = 0 }\nlibc = { opt-level = 0 }\n"),
+            Vec::<String>::new()
         );
+        for package in ["hashes", "redb", "kvdyno-core"] {
+            let found = check(&format!("{package} = {{ opt-level = 1 }}\n"));
+            assert!(found.len() == 1 && found[0].contains(package), "{found:?}");
+        }
+        let many: String = (0..16).map(|n| format!("cold{n} = {{ opt-level = 0 }}\n")).collect();
+        assert_eq!(check(&many), ["the profile release names 16 packages; 15 are the most"]);
     }
 }
