@@ -3,6 +3,7 @@
 
 mod circles;
 mod faces;
+mod invariants;
 mod modules;
 mod names;
 mod profiles;
@@ -92,6 +93,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
         }
     }
     breaches.extend(pages.iter().flat_map(|(file, text)| walks::in_page(file, text, &rust)));
+    breaches.extend(invariants::between(&pages, &rust));
     breaches.extend(unreached(&rust));
     breaches.extend(started_twice(&rust));
     breaches.extend(between_files(&rust));

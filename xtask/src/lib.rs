@@ -5,6 +5,7 @@ pub mod alarms;
 pub mod bench;
 pub mod durability;
 pub mod fuzz;
+pub mod mutants;
 pub mod readme;
 pub mod real;
 pub mod testing;

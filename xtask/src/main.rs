@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{StepFailure, alarms, bench, checks, durability, fuzz, readme, real, testing};
+use xtask::{StepFailure, alarms, bench, checks, durability, fuzz, mutants, readme, real, testing};
 
 /// Developer chores.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ enum Chore {
     BenchPeers(bench::peers::Options),
     /// Feed mutated inputs to every parser
     Fuzz(fuzz::Options),
+    /// Change the code that judges, place by place, and print the changes that no test notices
+    Mutants(mutants::Options),
     /// Run the commands that README.md shows
     Readme,
     /// Repeat runs on healthy testbeds and count what is said against them
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Instructions(options) => bench::instructions::instructions(options),
         Chore::BenchPeers(options) => bench::peers::bench_peers(&options),
         Chore::Fuzz(options) => fuzz::fuzz(&options),
+        Chore::Mutants(options) => mutants::mutants(&options),
         Chore::Readme => readme::run(),
         Chore::Alarms(options) => alarms::alarms(&options),
         Chore::Durability(options) => durability::durability(&options),

@@ -44,6 +44,8 @@ fn one(path: &str, text: &str, expected: &str) {
 const GOOD: &str = "crates/a/src/good.rs";
 /// In pieces, so that this file passes itself.
 const PROGRAM: &str = concat!("CARGO_", "BIN_EXE_");
+/// In pieces, as above.
+const ASSERTION: &str = concat!("debug_", "assert");
 
 #[test]
 fn a_good_project_passes() {
@@ -238,4 +240,31 @@ fn a_public_type_has_a_name_of_its_own() {
     assert_eq!(twice.len(), 1, "{twice:?}");
     assert!(twice[0].contains("`Good` is a public type of crates/a/src/good.rs"), "{twice:?}");
     assert!(files("Better").is_empty());
+}
+
+#[test]
+fn invariants_have_a_name_and_a_sentence() {
+    const PAGE: &str = "docs/ARCHITECTURE.md";
+    let page = |name: &str| {
+        format!(
+            "# A\n\n## Invariants\n\n| name | what | where |\n| --- | --- | --- |\n| `{name}` | So. | `src/good.rs` |\n"
+        )
+    };
+    let code = |name: &str| {
+        format!("//! Why.\nfn f() {{\n    {}!(f(1) < (2), \"{name}{{}}\", 3);\n}}\n", ASSERTION)
+    };
+    let among = |in_page: &str, in_code: &str| {
+        found_among(&[(PAGE, &page(in_page)), (GOOD, &code(in_code))])
+    };
+    assert_eq!(among("holds", "holds: "), Vec::<String>::new());
+    let unknown = among("holds", "other: ");
+    assert_eq!(unknown.len(), 2, "{unknown:?}");
+    assert!(unknown[0].contains("good.rs:3: ") && unknown[0].contains("`other`"), "{unknown:?}");
+    assert!(unknown[1].contains("ARCHITECTURE.md:7: `holds` is not asserted"), "{unknown:?}");
+    let unnamed = among("holds", "");
+    assert!(unnamed.iter().any(|breach| breach.contains("names no invariant")), "{unnamed:?}");
+    let elsewhere = ("crates/a/src/utils.rs", &*code("holds: "));
+    let files = [(PAGE, &*page("holds")), (GOOD, &*code("holds: ")), elsewhere];
+    let found = found_among(&files);
+    assert!(found.iter().any(|breach| breach.contains("is asserted here")), "{found:?}");
 }

@@ -51,6 +51,9 @@ pub(super) struct Lane {
 /// on its way into the cache: memory takes 100 ns and more, the quickest operations half of that.
 const AHEAD: usize = 4;
 
+/// Operations of a lane that a debug build draws once more when they are given out.
+const DRAWN_AGAIN: u64 = 64;
+
 /// What is given out next.
 struct Queue {
     dues: Dues,
@@ -104,9 +107,30 @@ impl Lane {
         *drawn = queue.drawer.draw(queue.dues.id_after(AHEAD));
         queue.at += 1;
         queue.dues.advance();
+        self.give_out(id, &operation);
+        Some(IssuedOperation { id, due: self.open.then_some(due), operation })
+    }
+
+    /// Counts an operation that is given out.
+    #[inline(always)]
+    fn give_out(&self, id: u64, operation: &Operation) {
+        debug_assert!(id >= self.issued.get(), "ids-ascend: {id} after {}", self.issued.get());
+        debug_assert!(
+            self.claimed.get() >= DRAWN_AGAIN || self.is_drawn_of(id, operation),
+            "operation-of-its-id: {id} is no {operation:?}"
+        );
         self.issued.set(id + 1);
         self.claimed.set(self.claimed.get() + 1);
-        Some(IssuedOperation { id, due: self.open.then_some(due), operation })
+    }
+
+    /// Returns true if `operation` is the one that the seed gives to `id`.
+    fn is_drawn_of(&self, id: u64, operation: &Operation) -> bool {
+        let mut drawer = self.workload.drawer();
+        let drawn = match &self.owned {
+            Some(owned) => drawer.draw_own(id, owned.ownership()),
+            None => Some(drawer.draw(id)),
+        };
+        drawn.as_ref() == Some(operation)
     }
 
     /// What an operation is called.
@@ -205,6 +229,24 @@ mod tests {
             workload,
             Dues::new(&Arrival::Closed, Arc::default(), 0, 0, 1, 1),
         )
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "ids-ascend")]
+    fn an_id_that_is_given_out_twice() {
+        let lane = lane();
+        let issued = lane.claim(0, Nanos::MAX).unwrap();
+        lane.give_out(issued.id, &issued.operation);
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "operation-of-its-id")]
+    fn an_operation_that_was_drawn_for_another_id() {
+        let lane = lane();
+        lane.queue.borrow_mut().at += 1;
+        lane.claim(0, Nanos::MAX);
     }
 
     #[test]

@@ -168,6 +168,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Returns true if no more words were judged, or found not to be judged, than were read.
+    pub(super) fn is_within_reads(&self) -> bool {
+        self.judged + self.stamp_only + self.unknown <= self.reads
+    }
+
     /// Illegal reads of one kind.
     #[must_use]
     pub fn of(&self, kind: AnomalyKind) -> u64 {

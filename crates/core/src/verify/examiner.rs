@@ -147,6 +147,7 @@ impl Examiner {
     #[must_use]
     pub fn into_findings(self) -> Findings {
         let Examiner { mut tally, anomalies, behind, further_fields, .. } = self;
+        debug_assert!(tally.is_within_reads(), "judged-once: {tally:?}");
         tally.records = tally.reads - further_fields;
         Findings { tally, anomalies, behind }
     }
@@ -244,6 +245,7 @@ impl Examiner {
     /// Notes what a read may return, before it is sent.
     #[inline(always)]
     pub fn begin_read(&mut self, record: u64, reads: &mut ReadTickets) {
+        debug_assert!(reads.are_taken(), "tickets-taken: {reads:?}, and record {record} is read");
         reads.first = None;
         if !self.by.check_reads || !self.is_own(record) {
             return;

@@ -272,8 +272,7 @@ impl Ledger {
     #[inline]
     fn begin_overlapping(&self, slot: u64, kind: WriteKind) -> Option<u32> {
         let cell = self.slots.word(slot);
-        let mut shard = self.table.lock(slot);
-        let word = load(cell);
+        let (mut shard, word) = self.lock(slot);
         let next = word.counted().issued();
         if word.is_overlapped() {
             let entry = shard.get(slot).filter(|_| next > word.issued());
@@ -283,7 +282,7 @@ impl Ledger {
                 !entry.is_overfull()
             });
             if held == Some(true) {
-                cell.store(Word::overlapped(next).0, Ordering::Release);
+                store(cell, Word::overlapped(next));
             } else {
                 self.lose(slot, next, &mut shard);
             }
@@ -340,6 +339,7 @@ impl Ledger {
             let next = if word.is_overlapped() {
                 None
             } else if !word.in_flight() || word.issued() != ticket.version {
+                debug_assert!(false, "ends-once: version {} in {word:?}", ticket.version);
                 return;
             } else {
                 match end {
@@ -365,8 +365,7 @@ impl Ledger {
     #[inline]
     fn end_overlapping(&self, slot: u64, ticket: &WriteTicket, end: WriteEnd, done: Nanos) -> bool {
         let cell = self.slots.word(slot);
-        let mut shard = self.table.lock(slot);
-        let word = load(cell);
+        let (mut shard, word) = self.lock(slot);
         if word.is_unknown() {
             return true;
         }
@@ -410,13 +409,24 @@ impl Ledger {
             return again::state(word, &self.rules);
         }
         if word.is_overlapped() {
-            let mut shard = self.table.lock(slot);
-            let word = load(cell);
+            let (mut shard, word) = self.lock(slot);
             if let Some(entry) = shard.get(slot).filter(|_| word.is_overlapped()) {
                 return entry.state(word.issued(), &self.rules);
             }
         }
         word::state(load(cell), &self.rules)
+    }
+
+    /// Locks the shard of `slot` and reads the slot's word, which then agrees with the side table.
+    #[inline]
+    fn lock(&self, slot: u64) -> (Shard<'_>, Word) {
+        let mut shard = self.table.lock(slot);
+        let word = load(self.slots.word(slot));
+        debug_assert!(
+            word.is_overlapped() == shard.get(slot).is_some(),
+            "table-in-step: slot {slot} is {word:?}"
+        );
+        (shard, word)
     }
 
     /// What `word` says of the last acknowledged write is about to be replaced.
@@ -449,14 +459,14 @@ impl Ledger {
         entry.prune();
         if let Some(word) = entry.resting(issued, self.rules.existing_data) {
             shard.close(slot);
-            cell.store(word.0, Ordering::Release);
+            store(cell, word);
         }
     }
 
     #[inline]
     fn lose(&self, slot: u64, issued: u32, shard: &mut Shard<'_>) {
         shard.close(slot);
-        self.slots.word(slot).store(Word::unknown(issued).0, Ordering::Release);
+        store(self.slots.word(slot), Word::unknown(issued));
         self.count_lost();
     }
 
@@ -475,9 +485,23 @@ fn load(cell: &AtomicU64) -> Word {
     Word(cell.load(Ordering::Acquire))
 }
 
+/// Writes the word of a slot whose shard is locked.
+#[inline]
+fn store(cell: &AtomicU64, new: Word) {
+    debug_assert!(rises(load(cell), new), "counter-rises: {:?} to {new:?}", load(cell));
+    cell.store(new.0, Ordering::Release);
+}
+
 #[inline]
 fn replace(cell: &AtomicU64, old: Word, new: Word) -> bool {
+    debug_assert!(rises(old, new), "counter-rises: {old:?} to {new:?}");
     cell.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
+/// Returns true if `new` counts as many versions as `old`, or one more.
+#[inline]
+fn rises(old: Word, new: Word) -> bool {
+    matches!(new.issued().checked_sub(old.issued()), Some(0 | 1))
 }
 
 #[cfg(test)]

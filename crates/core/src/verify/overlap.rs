@@ -66,6 +66,15 @@ struct Version {
     not_before: Nanos,
 }
 
+impl Version {
+    /// Returns true if it ended after it had begun, and was superseded, if it was, after it had ended.
+    #[inline]
+    fn is_in_order(&self) -> bool {
+        let superseded = self.superseded_at != NEVER;
+        self.begin <= self.end && (!superseded || self.end < self.superseded_at)
+    }
+}
+
 /// A read in flight on a slot in the table, as its ticket remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Registered {
@@ -182,9 +191,11 @@ impl Entry {
         self.clock += 1;
         let clock = self.clock;
         let Some(place) = self.versions.iter().position(|v| v.number == number) else {
+            debug_assert!(false, "ends-once: version {number} is not kept");
             return Ok(());
         };
         let version = &mut self.versions[place];
+        debug_assert!(version.state == State::Flight, "ends-once: {version:?}");
         let observed = version.end != NEVER;
         match end {
             WriteEnd::Failed if observed => return Err(Contradiction),
@@ -357,6 +368,11 @@ impl Entry {
     /// Drops what no read can need.
     #[inline]
     pub(super) fn prune(&mut self) {
+        debug_assert!(
+            self.versions.iter().all(Version::is_in_order),
+            "superseded-after-end: {:?}",
+            self.versions
+        );
         let reads = &self.reads;
         let dropped_delete = &mut self.dropped_delete;
         self.versions.retain(|version| {

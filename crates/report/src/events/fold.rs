@@ -64,6 +64,16 @@ impl Fold {
     /// # Errors
     /// [`FoldError`] if it does not follow from those before.
     pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
+        self.take(event)?;
+        debug_assert!(
+            self.loads_since.is_none()
+                || self.result().is_some_and(|result| !result.runs.is_empty()),
+            "loads-in-a-store: no store has begun"
+        );
+        Ok(())
+    }
+
+    fn take(&mut self, event: &Event) -> Result<(), FoldError> {
         match event {
             Event::RunBegan(began) if began.format != FORMAT => {
                 return Err(FoldError::OtherFormat { found: began.format });
@@ -97,7 +107,10 @@ impl Fold {
                 result.status = status.clone();
                 result.ended = Some(at.clone());
             }
-            Event::PhaseBegan(began) => self.loads_since = Some(began.offset_ns),
+            Event::PhaseBegan(began) => {
+                self.store("a phase")?;
+                self.loads_since = Some(began.offset_ns);
+            }
             Event::LoadEnded(_) => self.loads_since = None,
             Event::Progress(_)
             | Event::ReadingAgain(_)
@@ -144,7 +157,18 @@ mod tests {
         fold.apply(&Event::run_began(result)).unwrap();
         let nothing = Event::Judged { claims: Vec::new() };
         assert!(fold.apply(&nothing).is_err(), "no store began");
+        let began = sample::events().into_iter().find(|e| matches!(e, Event::PhaseBegan(_)));
+        assert!(fold.apply(&began.unwrap()).is_err(), "a phase of no store");
+        assert!(!fold.is_loading());
         fold.apply(&ended).unwrap();
         assert_eq!(fold.result().unwrap().status, Status::Complete);
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "loads-in-a-store")]
+    fn a_load_of_no_store() {
+        let mut fold = Fold { loads_since: Some(1), ..Fold::default() };
+        let _ = fold.apply(&Event::StoreFailed { message: String::new() });
     }
 }

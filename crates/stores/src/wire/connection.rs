@@ -153,6 +153,10 @@ impl<P: Protocol> Connection<P> {
         let begins = self.written_before + self.output.len() as u64;
         encode(&mut self.output);
         let place = &mut self.slots[slot];
+        debug_assert!(
+            matches!(place.state, State::Idle),
+            "one-request-a-client: client {slot} has one already"
+        );
         place.ticket = place.ticket.wrapping_add(1);
         place.state = State::Waiting;
         let (slot, ticket) = (slot as u32, place.ticket);
@@ -163,6 +167,12 @@ impl<P: Protocol> Connection<P> {
     #[cold]
     #[inline(never)]
     fn begin_opening(&mut self) {
+        let bytes = (self.output.len(), self.written, self.written_before);
+        debug_assert!(
+            self.flights.is_empty() && bytes == (0, 0, 0) && self.input.unread().is_empty(),
+            "closed-is-empty: {} requests in flight, bytes {bytes:?}",
+            self.flights.len()
+        );
         self.line = Line::Opening(Box::pin(self.protocol.open()));
     }
 
@@ -203,8 +213,28 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
+    /// Clients that wait for an answer.
+    fn waiting(&self) -> usize {
+        self.slots.iter().filter(|slot| matches!(slot.state, State::Waiting)).count()
+    }
+
+    /// Requests in flight for whose answer a client waits.
+    fn awaited(&self) -> usize {
+        let awaited = |flight: &&Flight| {
+            let slot = &self.slots[flight.slot as usize];
+            slot.ticket == flight.ticket && matches!(slot.state, State::Waiting)
+        };
+        self.flights.iter().filter(awaited).count()
+    }
+
     /// Writes what is to be written and reads what has come. `true` if a client has an answer.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        debug_assert!(
+            self.awaited() == self.waiting(),
+            "waits-in-flight: {} clients wait for {} requests",
+            self.waiting(),
+            self.awaited()
+        );
         self.batch = None;
         if let Line::Opening(attempt) = &mut self.line {
             match attempt.as_mut().poll(context) {
@@ -404,3 +434,6 @@ impl End {
         End { class: ErrorClass::Protocol, message }
     }
 }
+
+#[cfg(all(test, debug_assertions))]
+mod tests;

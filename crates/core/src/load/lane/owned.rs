@@ -94,8 +94,7 @@ impl Lane {
         let operation = queue.drawn[at];
         owned.draw_next(queue, at);
         queue.at += 1;
-        self.issued.set(id + 1);
-        self.claimed.set(self.claimed.get() + 1);
+        self.give_out(id, &operation);
         if self.open {
             owned.offered.borrow_mut().give_out(due);
         }
@@ -104,6 +103,11 @@ impl Lane {
 }
 
 impl Owned {
+    /// Whose records the lane is about.
+    pub(super) fn ownership(&self) -> Ownership {
+        self.ownership
+    }
+
     /// Fills the queue.
     #[cold]
     #[inline]

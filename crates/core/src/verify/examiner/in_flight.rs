@@ -77,6 +77,11 @@ impl ReadTickets {
         if self.first.is_some() { 1 + self.others.len() } else { 0 }
     }
 
+    /// Returns true if no ticket is left.
+    pub(super) fn are_taken(&self) -> bool {
+        self.first.is_none() && self.others.iter().all(Option::is_none)
+    }
+
     /// The word of a field, and its ticket: each is taken once.
     #[inline(always)]
     pub(super) fn take(&mut self, field: usize) -> Option<(u64, ReadTicket)> {
@@ -85,5 +90,59 @@ impl ReadTickets {
             _ => self.others.get_mut(field - 1).and_then(Option::take),
         };
         Some((self.slot + field as u64, ticket?))
+    }
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::verify::ledger::{Initial, Ledger, LedgerConfig};
+    use crate::verify::{Examination, Examiner};
+    use crate::workload::{Dataset, KeyForm, KeyModel, Ownership, Part};
+
+    fn examiner() -> Examiner {
+        let config = LedgerConfig {
+            slots: 4,
+            linearizable: false,
+            staleness: Duration::ZERO,
+            may_forget: false,
+            overlap_capacity: 4,
+            initial: Initial::Never,
+            expiry: None,
+            may_apply_again: false,
+        };
+        let key = KeyModel { form: KeyForm::Decimal, length: 16 };
+        Examiner::new(Examination {
+            dataset: Dataset { id: 1, session: 1, key, fields: 1, capacity: 4 },
+            ledger: Some(Arc::new(Ledger::new(config).unwrap())),
+            fields_apart: false,
+            check_reads: true,
+            part: Part::WHOLE,
+            ownership: Ownership::ALL,
+            fabricated: false,
+            time_misses: false,
+            sample: None,
+            suspects: None,
+            answered: None,
+            sightings: None,
+        })
+    }
+
+    #[test]
+    #[should_panic(expected = "tickets-taken")]
+    fn a_read_that_begins_before_the_former_has_ended() {
+        let mut reads = ReadTickets::default();
+        (0..2).for_each(|_| examiner().begin_read(1, &mut reads));
+    }
+
+    #[test]
+    #[should_panic(expected = "judged-once")]
+    fn a_read_that_is_judged_twice() {
+        let mut examiner = examiner();
+        examiner.tally.judged = 1;
+        examiner.into_findings();
     }
 }

@@ -44,8 +44,7 @@ impl Ledger {
     #[cold]
     #[inline]
     fn begin_registered(&self, slot: u64) -> ReadTicket {
-        let mut shard = self.table.lock(slot);
-        let word = load(self.slots.word(slot));
+        let (mut shard, word) = self.lock(slot);
         let registered = match shard.get(slot) {
             Some(entry) if word.is_overlapped() => entry.register(word.issued()).at,
             _ => 0,
@@ -209,8 +208,7 @@ impl Ledger {
     /// The slot came to the side table after the read was sent; `None`: it has left, try again.
     #[inline]
     fn end_in_entry(&self, slot: u64, then: Word, read: Read, times: Times) -> Option<Judgement> {
-        let mut shard = self.table.lock(slot);
-        let last = load(self.slots.word(slot));
+        let (mut shard, last) = self.lock(slot);
         let entry = shard.get(slot).filter(|_| last.is_overlapped())?;
         let found = Found::of(read, self.rules.existing_data, last.issued());
         let snapshot = self.snapshot(then, last, Now::Entry(entry));
@@ -240,8 +238,8 @@ impl Ledger {
         read: Read,
         times: Times,
     ) -> Judgement {
-        let mut shard = self.table.lock(slot);
-        let last = load(self.slots.word(slot));
+        let (mut shard, last) = self.lock(slot);
+        debug_assert!(!last.is_plain(), "read-keeps-entry: slot {slot} is {last:?}");
         let issued = last.issued();
         let Some(entry) = shard.get(slot).filter(|_| last.is_overlapped()) else {
             return self.judge_unknown(read, last);
@@ -300,8 +298,9 @@ impl Ledger {
     #[cold]
     #[inline]
     fn abandon_registered(&self, slot: u64, ticket: &ReadTicket) {
-        let mut shard = self.table.lock(slot);
-        if !load(self.slots.word(slot)).is_overlapped() {
+        let (mut shard, last) = self.lock(slot);
+        debug_assert!(!last.is_plain(), "read-keeps-entry: slot {slot} is {last:?}");
+        if !last.is_overlapped() {
             return;
         }
         if let Some(entry) = shard.get(slot) {
@@ -325,8 +324,7 @@ impl Ledger {
         } else if last.is_unknown() {
             return self.judge_unknown(read, last);
         } else if last.is_overlapped() {
-            let mut shard = self.table.lock(slot);
-            let last = load(cell);
+            let (mut shard, last) = self.lock(slot);
             let Some(entry) = shard.get(slot).filter(|_| last.is_overlapped()) else {
                 return Judgement::StampOnly;
             };

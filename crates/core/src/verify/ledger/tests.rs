@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+mod invariants;
 mod staleness;
 
 use super::word::{Base, MOST_VERSIONS, Word};

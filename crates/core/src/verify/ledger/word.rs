@@ -53,7 +53,10 @@ impl Word {
 
     #[inline]
     pub(in crate::verify) fn new(issued: u32, gap: u32, tick: Tick, base: Base) -> Word {
-        debug_assert!(issued <= MOST_VERSIONS && gap <= MOST_GAP);
+        debug_assert!(
+            issued <= MOST_VERSIONS && gap <= MOST_GAP,
+            "word-fits: {issued} versions, a gap of {gap}"
+        );
         let counts = u64::from(issued) << ISSUED_AT | u64::from(gap) << GAP_AT;
         Word(counts | u64::from(tick.0) << TICK_AT | base as u64)
     }
@@ -165,6 +168,10 @@ impl Word {
     /// An idle slot in which a write begins; the caller has seen that versions are left.
     #[inline]
     pub(in crate::verify) fn begun(self, kind: WriteKind) -> Word {
+        debug_assert!(
+            self.is_plain() && !self.in_flight() && self.issued() < MOST_VERSIONS,
+            "begins-at-rest: {self:?}"
+        );
         self.counted().with_flight(match kind {
             WriteKind::Put => Flight::Put,
             WriteKind::Delete => Flight::Delete,

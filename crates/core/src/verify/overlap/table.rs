@@ -92,3 +92,20 @@ impl Shard<'_> {
         }
     }
 }
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+    use crate::verify::judgement::WriteKind;
+
+    #[test]
+    #[should_panic(expected = "superseded-after-end")]
+    fn a_version_that_is_superseded_while_it_is_in_flight() {
+        let table = Table::new(1);
+        let mut shard = table.lock(0);
+        let entry = shard.open(0).unwrap();
+        entry.begin(1, WriteKind::Put);
+        entry.versions[0].superseded_at = 2;
+        entry.prune();
+    }
+}
