@@ -51,6 +51,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
         stopped,
         groups,
         offered,
+        offered_estimated,
         started_operations,
         series,
         unstarted,
@@ -75,6 +76,7 @@ pub(super) fn unite(mine: &mut PhaseResult, mut other: PhaseResult) -> Result<()
         unite_groups(mine, theirs);
     }
     add(&mut mine.offered, offered);
+    mine.offered_estimated |= offered_estimated;
     add(&mut mine.started_operations, started_operations);
     mine.unstarted = sum(&mine.unstarted, &unstarted)?;
     mine.send_lag = sum(&mine.send_lag, &send_lag)?;

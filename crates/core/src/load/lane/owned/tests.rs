@@ -124,9 +124,11 @@ fn owners_together_are_offered_what_one_process_is() {
                         while let Some(issued) = lane.claim(0, until) {
                             dues.push((issued.id, issued.due.unwrap()));
                         }
-                        *offered += lane.offered_before(second * SECOND);
+                        *offered += lane.offered_before(second * SECOND, &mut Walk::of(u64::MAX));
                     }
-                    unstarted += lane.unstarted(4 * SECOND).map_or(0, |bounds| bounds.len());
+                    unstarted += lane
+                        .unstarted(4 * SECOND, &mut Walk::of(u64::MAX))
+                        .map_or(0, |bounds| bounds.len());
                 }
                 (offered, dues, unstarted)
             };
@@ -164,7 +166,7 @@ fn random_arrivals_of_all_owners_are_as_many_as_were_asked_for() {
     };
     let due = |index| {
         let own = lanes(&plan, Ownership { index, count: 4 }, 2);
-        own.iter().map(|lane| lane.offered_before(5 * SECOND)).sum::<u64>()
+        own.iter().map(|lane| lane.offered_before(5 * SECOND, &mut Walk::of(u64::MAX))).sum::<u64>()
     };
     let all: u64 = (0..4).map(due).sum();
     assert!((98_500..101_500).contains(&all), "{all}");
