@@ -33,7 +33,9 @@ pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
 pub use changes::{Segment, segments};
 pub use clock::{Nanos, departure, now, system_time};
 pub use collector::Collector;
-pub use histogram::{LONGEST, add_latencies, five_figures, latency_histogram, no_latencies};
+pub use histogram::{
+    LONGEST, add_latencies, five_figures, latency_histogram, least_for, no_latencies,
+};
 pub(crate) use histogram_text::as_text;
 pub use histogram_text::{
     HistogramError, HistogramReader, WrittenHistogram, histogram_from_text, histogram_to_text,
