@@ -151,6 +151,9 @@ pub struct ExportArguments {
     pub output: Option<PathBuf>,
 }
 
+    /// Export figures of phases whose verdict is INVALID, too, marked in their names.
+    #[arg(long)]
+    pub include_invalid: bool,
 /// Who reads what is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
