@@ -12,6 +12,8 @@ use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Subscriber;
 
+use crate::terminal_style::is_dumb;
+
 /// Shows how far a run has come, phase by phase.
 pub struct ProgressLine {
     quiet: bool,
@@ -54,9 +56,10 @@ pub struct PhaseLine {
 }
 
 impl PhaseLine {
-    /// A line for `phase` against `store`; silent if `quiet` or if standard error is no terminal.
+    /// A line for `phase` against `store`; silent if `quiet` or if standard error is no terminal, or one that
+    /// cannot write a line anew.
     pub fn new(store: &str, phase: &PhasePlan, quiet: bool) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal();
+        let shown = !quiet && std::io::stderr().is_terminal() && !is_dumb();
         let target =
             if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
