@@ -154,16 +154,18 @@ impl Worker {
         self.examiner.borrow_mut()
     }
 
-    /// Notes how late a request that waited for its due time leaves, if its client waited for it.
+    /// Notes how late a request that waited for its due time leaves, if its client waited for it. Returns when it leaves.
     #[inline]
-    pub fn note_lag(&self, due: Nanos, claimed: Nanos) {
-        if claimed < due {
-            let now = crate::measure::now();
-            let lag = now.saturating_sub(due).max(1);
-            self.recorder.borrow_mut().note_late(now, lag);
-            let mut histogram = self.lag.borrow_mut();
-            histogram.get_or_insert_with(latency_histogram).saturating_record(lag);
+    pub fn note_lag(&self, due: Nanos, claimed: Nanos) -> Nanos {
+        if claimed >= due {
+            return claimed;
         }
+        let now = crate::measure::now();
+        let lag = now.saturating_sub(due).max(1);
+        self.recorder.borrow_mut().note_late(now, lag);
+        let mut histogram = self.lag.borrow_mut();
+        histogram.get_or_insert_with(latency_histogram).saturating_record(lag);
+        now
     }
 
     /// Records an operation that has ended.
@@ -219,10 +221,10 @@ impl Worker {
         self.recorder.borrow_mut().stop_at(self.deadline());
     }
 
-    /// Counts an operation that is about to be sent.
+    /// Counts an operation that is about to be sent, at `now`.
     #[inline]
-    pub fn note_start(&self) {
-        self.recorder.borrow_mut().start();
+    pub fn note_start(&self, now: Nanos) {
+        self.recorder.borrow_mut().start(now);
     }
 
     /// A read of `record` was not answered.
@@ -291,9 +293,9 @@ impl Worker {
             unstarted,
             issued,
             late_change,
+            estimated: self.estimated.get(),
         }
     }
-            estimated: self.estimated.get(),
 }
 
 #[cfg(test)]
@@ -351,9 +353,9 @@ mod tests {
             kept: Vec::new(),
             missed_at: [(20_000_000, 2)].into(),
             late_change: true,
+            estimated: true,
         };
         let text = serde_json::to_string(&report).unwrap();
-            estimated: true,
         let read: WorkerReport = serde_json::from_str(&text).unwrap();
         assert!(read.lag == report.lag, "the histogram is another");
         assert_eq!(serde_json::to_string(&read).unwrap(), text);

@@ -260,7 +260,7 @@ mod tests {
         while recorder.is_over(done) {
             recorder.hand_over(0);
         }
-        recorder.start();
+        recorder.start(sent);
         recorder.end(SERIES, ending, 3, Timing { due: None, sent, done });
     }
 
