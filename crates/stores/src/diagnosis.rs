@@ -44,6 +44,25 @@ pub fn of_servers(url: &str) -> String {
     told.iter().map(|told| format!("; {told}")).collect()
 }
 
+/// Returns true if every server that a URL names takes a connection, and it names one.
+#[must_use]
+pub fn take_connections(url: &str) -> bool {
+    let Ok(mut url) = StoreUrl::parse(url) else { return false };
+    let mut urls = url.take_members();
+    urls.push(url);
+    let mut named = urls.iter().flat_map(|url| {
+        let usual = usual_port(url.scheme());
+        let port = move |host: &UrlHost| host.port.or(usual);
+        url.hosts().iter().map(move |host| UrlHost { port: port(host), ..host.clone() })
+    });
+    let mut any = false;
+    let all = named.all(|host| {
+        any = true;
+        reach(&host.to_string()).is_ok()
+    });
+    any && all
+}
+
 fn of_url(url: &StoreUrl) -> Vec<String> {
     let Some(port) = usual_port(url.scheme()) else { return Vec::new() };
     let tls = url.clone().take("tls").is_some_and(|told| told != "false");
