@@ -47,20 +47,37 @@ pub fn of_servers(url: &str) -> String {
 /// Returns true if every server that a URL names takes a connection, and it names one.
 #[must_use]
 pub fn take_connections(url: &str) -> bool {
-    let Ok(mut url) = StoreUrl::parse(url) else { return false };
+    let named = addresses(url, |_| true);
+    !named.is_empty() && named.iter().all(|address| reach(address).is_ok())
+}
+
+/// Systems whose URL names all of their servers: the members of others, which tell of each other, may be more.
+const NAMED_WHOLE: [&str; 8] =
+    ["redis", "rediss", "valkey", "valkeys", "memcached", "memcacheds", "rest+http", "rest+https"];
+
+/// Returns the address of every server that can serve the store of a URL, as `host:port`; nothing where the URL may not
+/// name them all.
+#[must_use]
+pub fn all_servers(url: &str) -> Vec<String> {
+    addresses(url, |scheme| NAMED_WHOLE.contains(&scheme))
+}
+
+/// The addresses of all servers that a URL and those in it name, if `wanted` takes each of their schemes.
+fn addresses(url: &str, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let Ok(mut url) = StoreUrl::parse(url) else { return Vec::new() };
     let mut urls = url.take_members();
     urls.push(url);
-    let mut named = urls.iter().flat_map(|url| {
+    let mut found = Vec::new();
+    for url in urls.iter().filter(|url| !url.hosts().is_empty()) {
+        if !wanted(url.scheme()) {
+            return Vec::new();
+        }
         let usual = usual_port(url.scheme());
-        let port = move |host: &UrlHost| host.port.or(usual);
-        url.hosts().iter().map(move |host| UrlHost { port: port(host), ..host.clone() })
-    });
-    let mut any = false;
-    let all = named.all(|host| {
-        any = true;
-        reach(&host.to_string()).is_ok()
-    });
-    any && all
+        let named = url.hosts().iter();
+        let named = named.map(|host| UrlHost { port: host.port.or(usual), ..host.clone() });
+        found.extend(named.map(|host| host.to_string()));
+    }
+    found
 }
 
 fn of_url(url: &StoreUrl) -> Vec<String> {
@@ -233,6 +250,15 @@ mod tests {
             }
         });
         port
+    }
+
+    #[test]
+    fn servers_are_known_where_the_url_names_them_all() {
+        assert_eq!(all_servers("redis://u:p@a,[::1]:7/0"), ["a:6379", "[::1]:7"]);
+        assert_eq!(all_servers("cache(memcached://m:1, redis://r:2)"), ["m:1", "r:2"]);
+        for url in ["redis+cluster://a", "cache(memcached://m, etcd://e)", "lmdb:/x", "nonsense"] {
+            assert!(all_servers(url).is_empty(), "{url}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod histogram;
 mod histogram_text;
 mod interval;
 mod latencies;
+mod listeners;
 mod machine;
 mod neighbours;
 mod phase;
@@ -42,6 +43,7 @@ pub use histogram_text::{
 };
 pub use interval::{Batch, Interval};
 pub use latencies::{BatchLatencies, Latencies};
+pub use listeners::servers_at;
 pub use machine::{BUILD_PROFILE, Machine, allowed_cpus, pin_current_thread};
 pub use phase::{ErrorSummary, OldRecords, PhaseMeasure, StopReason};
 pub use probes::{
