@@ -359,7 +359,7 @@ mod tests {
         for (text, changes) in [
             ("1k/s", &changes[..]),
             ("ramp 1k/s to 9k/s over 6s", &[]),
-            ("ramp 0/s to 9k/s over 6s", &[]),
+            ("ramp 1/s to 9k/s over 6s", &[]),
             ("steps 2k/s to 8k/s by 2k/s every 2s", &[]),
             ("sine 1k/s to 9k/s every 4s", &[]),
             ("spikes 1k/s to 20k/s for 500ms every 3s", &[]),

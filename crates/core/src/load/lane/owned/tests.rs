@@ -172,6 +172,33 @@ fn random_arrivals_of_all_owners_are_as_many_as_were_asked_for() {
     assert!((98_500..101_500).contains(&all), "{all}");
 }
 
+/// Where there is no time to draw every operation, as many are taken to be its own as of those that were drawn.
+#[test]
+fn what_an_owner_has_no_time_to_draw_is_estimated() {
+    let plan = GroupPlan {
+        arrival: Arrival::Constant { rate: 20_000.0 },
+        requests: None,
+        ..group(&[(Kind::Get, 1_000)], Distribution::Uniform)
+    };
+    let seen = |drawn| {
+        let (mut offered, mut unstarted, mut estimated) = (0, 0, false);
+        for lane in lanes(&plan, Ownership { index: 1, count: 4 }, 2) {
+            let mut walk = Walk::of(drawn);
+            offered += lane.offered_before(5 * SECOND, &mut walk);
+            estimated |= walk.has_estimated();
+            unstarted +=
+                lane.unstarted(5 * SECOND, &mut Walk::of(drawn)).map_or(0, |bounds| bounds.len());
+        }
+        (offered, unstarted, estimated)
+    };
+    let (exact, bounds, estimated) = seen(u64::MAX);
+    assert!(exact == bounds && !estimated, "{exact}, {bounds}");
+    let (about, bounds, estimated) = seen(3_000);
+    assert!(estimated && about.abs_diff(exact) * 20 < exact, "{about} of {exact}");
+    assert!(bounds.abs_diff(exact) * 20 < exact, "{bounds} of {exact}");
+    assert!(seen(0).0.abs_diff(exact) * 20 < exact, "nothing was drawn: an equal share");
+}
+
 #[test]
 fn a_lane_that_owns_nothing_of_an_endless_load_ends() {
     let plan = GroupPlan {
