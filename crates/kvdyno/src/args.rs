@@ -23,6 +23,11 @@ pub struct Arguments {
     pub command: Command,
 }
 
+/// Returns what was typed, as a result stores it. Paths need not be UTF-8: bytes that are not stand there as U+FFFD.
+pub fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// The verbs.
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -144,6 +149,9 @@ pub struct ExportArguments {
     /// Which table, of `csv` and `parquet` [default: kinds].
     #[arg(long, value_enum, value_name = "TABLE")]
     pub table: Option<ExportTable>,
+    /// Export figures of phases whose verdict is INVALID, too, marked in their names.
+    #[arg(long)]
+    pub include_invalid: bool,
     /// Where to [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! `kvdyno board` and `kvdyno export`: results for all to see, and for other tools.
 
 use kvdyno_report::board::Board;
-use kvdyno_report::export::{self, Format, Table};
+use kvdyno_report::export::{self, Format, Invalid, Table};
 use kvdyno_report::result::RunResult;
 
 use crate::args::{BoardArguments, ExportArguments, ExportFormat, ExportTable};
@@ -25,7 +25,7 @@ pub fn board(arguments: &BoardArguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Writes the figures of a result.
+/// Writes the figures of a result. Where nothing of it may be believed there is nothing to write.
 ///
 /// # Errors
 /// [`Failure`] if it cannot be read or written.
@@ -33,10 +33,17 @@ pub fn export(arguments: &ExportArguments) -> Result<Exit, Failure> {
     let path = &arguments.result;
     let result = RunResult::load(path).map_err(Failure::usage)?;
     let format = format(arguments)?;
-    let bytes = export::bytes(&result, path, format).map_err(Failure::usage)?;
+    let invalid = if arguments.include_invalid { Invalid::Mark } else { Invalid::LeaveOut };
+    let told = export::export(&result, path, format, invalid).map_err(Failure::usage)?;
+    for name in &told.left_out {
+        warn_user!("kvdyno: left out {name}; --include-invalid exports it with this mark");
+    }
+    if told.benchmarks == 0 && !told.left_out.is_empty() {
+        return Ok(Exit::Undecided);
+    }
     match &arguments.output {
-        None => say!("{}", String::from_utf8_lossy(&bytes).trim_end()),
-        Some(to) => std::fs::write(to, bytes).map_err(|error| {
+        None => say!("{}", String::from_utf8_lossy(&told.bytes).trim_end()),
+        Some(to) => std::fs::write(to, told.bytes).map_err(|error| {
             Failure::internal(format!("cannot write {}: {error}; name another file", to.display()))
         })?,
     }
@@ -50,6 +57,11 @@ fn format(arguments: &ExportArguments) -> Result<Format, Failure> {
         Some(ExportTable::Intervals) => Table::Intervals,
     };
     match arguments.format {
+        ExportFormat::Csv | ExportFormat::Parquet if arguments.include_invalid => {
+            Err(Failure::usage(
+                "a table has every phase, with its verdict; leave out --include-invalid",
+            ))
+        }
         ExportFormat::Csv => Ok(Format::Csv(table)),
         ExportFormat::Parquet if arguments.output.is_none() => {
             Err(Failure::usage("a Parquet file is no text; name a file for it with -o"))

@@ -4,6 +4,7 @@ use std::fmt;
 
 use kvdyno_core::load::LoadError;
 use kvdyno_core::shown;
+use kvdyno_core::store::{ErrorClass, RequestError};
 use kvdyno_core::suite::SuiteError;
 use kvdyno_core::verdict::ClaimStatus;
 use kvdyno_report::result::ClaimResult;
@@ -63,6 +64,49 @@ impl Exit {
 const TOO_MANY_FILES: &str = "(os error 24)";
 /// Files that a run has open beside its connections, with room for what a driver opens.
 const OTHER_FILES: u64 = 256;
+
+/// Says what to do about a store that could not be opened, by the cause. `up` asks whether the servers that the URL names take
+/// connections.
+fn advice(why: &RequestError, up: impl Fn() -> bool) -> &'static str {
+    let message = why.message.to_ascii_lowercase();
+    let speaks_of = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    match why.class {
+        ErrorClass::Overloaded => {
+            "; the server is up and takes no more connections: raise its limit, or use fewer --clients"
+        }
+        ErrorClass::Rejected if speaks_of(&["auth", "password", "permission", "credential"]) => {
+            "; the server is up: check user and password in the URL, and what this user may do"
+        }
+        ErrorClass::Rejected => "; the server is up and refuses this: do as it says",
+        ErrorClass::Protocol => {
+            "; the server is up and speaks otherwise: check scheme and port of the URL"
+        }
+        ErrorClass::Unavailable | ErrorClass::Full => {
+            "; the server is up and cannot serve: see its log"
+        }
+        // Alerts of TLS (RFC 8446, 6), as libraries name them.
+        _ if speaks_of(&[
+            "certificaterequired",
+            "certificate required",
+            "certificate_required",
+        ]) =>
+        {
+            "; the server wants a client certificate: name it and its key in the URL (`cert`, `key`)"
+        }
+        ErrorClass::Refused if up() => {
+            "; all servers of the URL take connections, and announce this address, which does not: correct what \
+             they announce"
+        }
+        ErrorClass::Timeout if up() => {
+            "; it takes connections and does not answer: is it busy, or another kind of server?"
+        }
+        ErrorClass::Disconnected if up() => {
+            "; it takes connections and closes them: see its log, its limit of connections, and whether it \
+             wants TLS"
+        }
+        _ => "; start the server, or correct the URL",
+    }
+}
 
 /// Why kvdyno ends without having done its work: one line for the user.
 #[derive(Debug)]
@@ -130,7 +174,7 @@ impl Failure {
                 // Too few files are kvdyno's own trouble: `advising_files` says what to do.
                 let says_why = why.message.contains("; ") || why.message.contains(TOO_MANY_FILES);
                 if servers.is_empty() && !says_why {
-                    servers = "; start the server, or correct the URL".to_owned();
+                    servers = advice(why, || diagnosis::take_connections(url)).to_owned();
                 }
                 Failure::unavailable(format!("{url}: {error}{servers}"))
             }
@@ -186,6 +230,30 @@ mod tests {
         assert!(told.1.ends_with("; `--set load.mix=insert` does without"), "{}", told.1);
         let other = Failure::of_load("map:", &error("scan")).to_string();
         assert!(!other.contains("--set"), "{other}");
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_opened_gets_advice_by_its_cause() {
+        let of =
+            |class, message: &'static str, up| advice(&RequestError::failed(class, message), || up);
+        let start = of(ErrorClass::Refused, "cannot connect to h:1: Connection refused", false);
+        assert!(start.contains("start the server"));
+        for (class, message, told) in [
+            (ErrorClass::Overloaded, "ERR max number of clients reached", "fewer --clients"),
+            (
+                ErrorClass::Rejected,
+                "etcdserver: authentication failed, invalid user ID",
+                "password",
+            ),
+            (ErrorClass::Rejected, "ERR unknown command", "as it says"),
+            (ErrorClass::Refused, "received fatal alert: CertificateRequired", "`cert`"),
+            (ErrorClass::Disconnected, "received fatal alert: CertificateRequired", "`cert`"),
+            (ErrorClass::Refused, "cannot connect to 192.0.2.9:7000: no answer", "announce"),
+            (ErrorClass::Timeout, "no answer within 2s", "does not answer"),
+        ] {
+            let advised = of(class, message, true);
+            assert!(advised.contains(told) && !advised.contains("start the server"), "{advised}");
+        }
     }
 
     #[test]

@@ -7,10 +7,12 @@ use hdrhistogram::Histogram;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kvdyno_core::ground::{numbers, units};
 use kvdyno_core::load::Progress;
-use kvdyno_core::measure::{Interval, KindMeasure};
+use kvdyno_core::measure::{Interval, KindMeasure, least_for};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Subscriber;
+
+use crate::terminal_style::is_dumb;
 
 /// Shows how far a run has come, phase by phase.
 pub struct ProgressLine {
@@ -54,9 +56,10 @@ pub struct PhaseLine {
 }
 
 impl PhaseLine {
-    /// A line for `phase` against `store`; silent if `quiet` or if standard error is no terminal.
+    /// A line for `phase` against `store`; silent if `quiet` or if standard error is no terminal, or one that
+    /// cannot write a line anew.
     pub fn new(store: &str, phase: &PhasePlan, quiet: bool) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal();
+        let shown = !quiet && std::io::stderr().is_terminal() && !is_dumb();
         let target =
             if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -149,13 +152,13 @@ impl Drop for PhaseLine {
 }
 
 /// The 99th percentile of the successful operations of an interval, ns: response time where there
-/// is one.
+/// is one. `None` if these are too few to carry it.
 fn p99(interval: &Interval) -> Option<u64> {
     let mut all = KindMeasure::<Histogram<u64>>::default();
     interval.series.iter().for_each(|(_, measure)| all.add(measure));
     let hits = all.response.or(all.service);
     let histogram = hits.or(all.missed_response).or(all.missed_service)?;
-    Some(histogram.value_at_quantile(0.99))
+    (histogram.len() >= least_for(0.99)).then(|| histogram.value_at_quantile(0.99))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use kvdyno_stores::{StoreUrl, registry};
 
 use crate::args::{
     Arguments, Command, ConsoleArgument, ExecutionArguments, MetricsArguments, RerunArguments,
-    RunArguments,
+    RunArguments, command_line,
 };
 use crate::console::Console;
 use crate::dry_run;
@@ -67,7 +67,7 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
             plan.suite
         )));
     }
-    let command = std::env::args().collect::<Vec<_>>();
+    let command = command_line();
     carry_out(&plan, targets, &arguments.execution, command)
 }
 

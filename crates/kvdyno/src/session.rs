@@ -23,6 +23,7 @@ use kvdyno_report::result::{
     ClaimResult, InsertAccount, PhaseOutcome, SkippedPhase, Status, StoreResult, StoreRun,
     TestbedResult, Verdict, WriteAccount, rfc3339,
 };
+use kvdyno_stores::diagnosis;
 
 use crate::account::Accounting;
 use crate::added::Pass;
@@ -109,6 +110,7 @@ impl<'a> Session<'a> {
             }
             Some(fleets) => Some(fleet::take(fleets, options, &full, existing)?),
         };
+        let node_processes = NodeProcesses::serving(&diagnosis::all_servers(&url));
         Ok(Session {
             fleet,
             lost_told: 0,
@@ -119,7 +121,7 @@ impl<'a> Session<'a> {
             url,
             testbed: None,
             keeper: None,
-            node_processes: NodeProcesses::default(),
+            node_processes,
             context,
             existing,
             sightings,

@@ -1,5 +1,6 @@
 //! How much the terminal that tables are printed on can show.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 use kvdyno_report::terminal::Style;
@@ -9,10 +10,34 @@ const WIDEST: usize = 140;
 /// Narrowest text: a table wants so much.
 const NARROWEST: usize = 60;
 
-/// Colour only on a terminal, and not where NO_COLOR (no-color.org) asks for none; as wide as the terminal is.
+/// Colour only on a terminal that knows colours, and not where NO_COLOR (no-color.org) asks for none; as wide as the
+/// terminal is.
 pub fn style_of_terminal(verbose: bool) -> Style {
-    let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let asks_for_none = std::env::var_os("NO_COLOR").is_some();
+    let color = std::io::stdout().is_terminal() && !asks_for_none && !is_dumb();
     let told = terminal_size::terminal_size_of(std::io::stdout());
     let width = told.map_or(Style::PLAIN.width, |(width, _)| usize::from(width.0));
     Style { color, width: width.clamp(NARROWEST, WIDEST), verbose }
+}
+
+/// Returns true if the terminal says of itself that it only prints: it shows escape sequences as text.
+pub fn is_dumb() -> bool {
+    knows_nothing(std::env::var_os("TERM").as_deref())
+}
+
+fn knows_nothing(term: Option<&OsStr>) -> bool {
+    term.is_some_and(|term| term == "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dumb_terminal_gets_no_escape_sequences() {
+        assert!(knows_nothing(Some(OsStr::new("dumb"))));
+        for term in [None, Some(OsStr::new("xterm-256color")), Some(OsStr::new(""))] {
+            assert!(!knows_nothing(term), "{term:?}");
+        }
+    }
 }

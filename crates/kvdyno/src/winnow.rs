@@ -12,7 +12,7 @@ use kvdyno_report::result::RunResult;
 use kvdyno_report::winnow::{self, Column, RequirementStatus};
 use kvdyno_testbed::is_file;
 
-use crate::args::WinnowArguments;
+use crate::args::{WinnowArguments, command_line};
 use crate::exit::{Exit, Failure};
 use crate::open_store::OpenStore;
 use crate::output::{Finished, Manner, Output};
@@ -144,7 +144,7 @@ fn measured(
     };
     let session = Session::open(&options, opened)?;
     let (started, origin) = (SystemTime::now(), measure::now());
-    let command = std::env::args().collect::<Vec<_>>();
+    let command = command_line();
     let result = RunResult::begin(&plan, &command, started);
     let folder = ResultFolder::create(Some(place), &plan.suite, started);
     let folder = folder.map_err(Failure::usage)?;

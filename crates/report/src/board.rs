@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use entries::{Entry, Found};
+use entries::{Entry, Found, Standing};
 pub(crate) use entries::{Figure, is_whole};
 use kvdyno_core::shown::plain_lines;
 
@@ -134,21 +134,37 @@ impl Board {
     }
 }
 
-/// A name, and rate, p50, p99 and p99.9 (ns).
-type Named = (String, [Option<Figure>; 4]);
+/// A measured phase for other tools.
+pub(crate) struct NamedFigures {
+    /// `suite/store/phase`.
+    pub name: String,
+    /// Name of its verdict, where it is not to be believed.
+    pub invalid: Option<&'static str>,
+    /// Latencies are lower bounds.
+    pub is_at_least: bool,
+    /// Rate, p50, p99 and p99.9 (ns), as far as there are operations enough to carry them.
+    pub figures: [Option<Figure>; 4],
+}
 
-/// The measured phases of a result that is at `path`, as `suite/store/phase`, each with its rate, p50, p99 and p99.9 (ns).
+/// The measured phases of a result that is at `path`.
 ///
 /// # Errors
 /// [`HistogramError`] if a histogram cannot be decoded.
-pub(crate) fn figures_of(result: &RunResult, path: &Path) -> Result<Vec<Named>, HistogramError> {
+pub(crate) fn figures_of(
+    result: &RunResult,
+    path: &Path,
+) -> Result<Vec<NamedFigures>, HistogramError> {
     let file = if path.is_dir() { path.join(RESULT_FILE) } else { path.to_owned() };
     let found = Found::new(file, result.clone());
     let labels = store_labels(result);
     let named = found.entries()?.into_iter().map(|entry| {
-        let name = format!("{}/{}/{}", entry.suite, labels[entry.number], entry.phase);
         let plain = |value: Option<f64>| value.map(|value| Figure { value, interval: None });
-        (name, [entry.rate, plain(entry.p50), entry.p99, plain(entry.p99_9)])
+        NamedFigures {
+            name: format!("{}/{}/{}", entry.suite, labels[entry.number], entry.phase),
+            invalid: (entry.verdict >= Standing::Invalid).then(|| entry.verdict.name()),
+            is_at_least: entry.is_at_least,
+            figures: [entry.rate, plain(entry.p50), entry.p99, plain(entry.p99_9)],
+        }
     });
     Ok(named.collect())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::board::{Figure, figures_of};
+use crate::board::{Figure, NamedFigures, figures_of};
 use crate::result::{HistogramError, RESULT_FILE, RunResult};
 use table::{CsvTable, TableWriter};
 
@@ -69,28 +69,74 @@ pub enum ExportError {
     },
 }
 
-/// The figures of a result that is at `path`: text in UTF-8, or a Parquet file.
+/// What is exported.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exported {
+    /// Text in UTF-8, or a Parquet file.
+    pub bytes: Vec<u8>,
+    /// Measured phases that are in it.
+    pub benchmarks: usize,
+    /// Measured phases that are left out because of their verdict, each with it.
+    pub left_out: Vec<String>,
+}
+
+/// Whether a list of benchmarks has what its verdict calls invalid, or what did not come to its end: whoever keeps such
+/// figures takes them for a baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// It is left out.
+    LeaveOut,
+    /// It is in, and its name tells.
+    Mark,
+}
+
+/// Exports the figures of a result that is at `path`. Tables have a column with the verdict, and everything.
 ///
 /// # Errors
 /// [`ExportError`] if a histogram cannot be decoded or there are no intervals.
-pub fn bytes(result: &RunResult, path: &Path, format: Format) -> Result<Vec<u8>, ExportError> {
+pub fn export(
+    result: &RunResult,
+    path: &Path,
+    format: Format,
+    invalid: Invalid,
+) -> Result<Exported, ExportError> {
+    let table = |bytes| Exported { bytes, benchmarks: 0, left_out: Vec::new() };
     match format {
-        Format::Bencher => Ok(bencher(result, path)?.into_bytes()),
-        Format::GithubActionBenchmark => Ok(action(result, path)?.into_bytes()),
-        Format::Csv(table) => {
-            let mut to = CsvTable::new(table.columns());
-            table.write(result, path, &mut to)?;
-            Ok(to.end())
+        Format::Bencher => Ok(benchmarks(figures_of(result, path)?, invalid, bencher)),
+        Format::GithubActionBenchmark => Ok(benchmarks(figures_of(result, path)?, invalid, action)),
+        Format::Csv(kind) => {
+            let mut to = CsvTable::new(kind.columns());
+            kind.write(result, path, &mut to)?;
+            Ok(table(to.end()))
         }
         #[cfg(feature = "parquet")]
-        Format::Parquet(table) => {
-            let mut to = parquet::ParquetTable::new(table.columns())?;
-            table.write(result, path, &mut to)?;
-            Ok(to.end()?)
+        Format::Parquet(kind) => {
+            let mut to = parquet::ParquetTable::new(kind.columns())?;
+            kind.write(result, path, &mut to)?;
+            Ok(table(to.end()?))
         }
         #[cfg(not(feature = "parquet"))]
         Format::Parquet(_) => Err(ExportError::WithoutParquet),
     }
+}
+
+/// Writes those that may be believed, or all with a mark.
+fn benchmarks(
+    all: Vec<NamedFigures>,
+    invalid: Invalid,
+    write: fn(&[NamedFigures]) -> String,
+) -> Exported {
+    let (mut told, mut left_out) = (Vec::new(), Vec::new());
+    for mut named in all {
+        if let Some(verdict) = named.invalid {
+            named.name = format!("{} ({verdict})", named.name);
+        }
+        match (named.invalid, invalid) {
+            (Some(_), Invalid::LeaveOut) => left_out.push(named.name),
+            _ => told.push(named),
+        }
+    }
+    Exported { bytes: write(&told).into_bytes(), benchmarks: told.len(), left_out }
 }
 
 impl Table {
@@ -114,53 +160,59 @@ impl Table {
     }
 }
 
-fn bencher(result: &RunResult, path: &Path) -> Result<String, HistogramError> {
+fn bencher(all: &[NamedFigures]) -> String {
     let mut benchmarks = Map::new();
-    for (name, [rate, p50, p99, p99_9]) in figures_of(result, path)? {
+    for NamedFigures { name, is_at_least, figures: [rate, p50, p99, p99_9], .. } in all {
         let measures = [
-            ("throughput", rate),
-            ("latency", p50),
-            ("latency-p99", p99),
-            ("latency-p99-9", p99_9),
+            ("throughput", rate, false),
+            ("latency", p50, *is_at_least),
+            ("latency-p99", p99, *is_at_least),
+            ("latency-p99-9", p99_9, *is_at_least),
         ];
-        let told = measures.into_iter().filter_map(|(measure, figure)| {
-            let Figure { value, interval } = figure?;
+        let told = measures.into_iter().filter_map(|(measure, figure, is_at_least)| {
+            let Figure { value, interval } = (*figure)?;
             let mut metric = json!({ "value": value });
             if let Some((low, high)) = interval {
                 metric["lower_value"] = json!(low);
                 metric["upper_value"] = json!(high);
             }
+            // A lower bound has no upper value.
+            if is_at_least {
+                metric = json!({ "value": value, "lower_value": value });
+            }
             Some((measure.to_owned(), metric))
         });
-        benchmarks.insert(name, Value::Object(told.collect()));
+        benchmarks.insert(name.clone(), Value::Object(told.collect()));
     }
-    Ok(pretty(&Value::Object(benchmarks)))
+    pretty(&Value::Object(benchmarks))
 }
 
-fn action(result: &RunResult, path: &Path) -> Result<String, HistogramError> {
+fn action(all: &[NamedFigures]) -> String {
     let mut list = Vec::new();
-    for (name, [rate, p50, p99, p99_9]) in figures_of(result, path)? {
+    for NamedFigures { name, is_at_least, figures: [rate, p50, p99, p99_9], .. } in all {
         let inverse = |figure: Figure| Figure {
             value: 1e9 / figure.value,
             interval: figure.interval.map(|(low, high)| (1e9 / high, 1e9 / low)),
         };
         let all = [
-            ("time of an operation of all", rate.map(inverse)),
-            ("p50", p50),
-            ("p99", p99),
-            ("p99.9", p99_9),
+            ("time of an operation of all", rate.map(inverse), false),
+            ("p50", *p50, *is_at_least),
+            ("p99", *p99, *is_at_least),
+            ("p99.9", *p99_9, *is_at_least),
         ];
-        for (what, figure) in all {
+        for (what, figure, is_at_least) in all {
             let Some(Figure { value, interval }) = figure else { continue };
             let mut entry =
                 json!({ "name": format!("{name} {what}"), "unit": "ns", "value": value });
-            if let Some((low, high)) = interval {
+            if is_at_least {
+                entry["range"] = json!(format!("≥ {value:.0}"));
+            } else if let Some((low, high)) = interval {
                 entry["range"] = json!(format!("{low:.0} to {high:.0}"));
             }
             list.push(entry);
         }
     }
-    Ok(pretty(&Value::Array(list)))
+    pretty(&Value::Array(list))
 }
 
 fn pretty(value: &Value) -> String {
@@ -171,13 +223,99 @@ fn pretty(value: &Value) -> String {
 mod tests {
     use super::*;
     use crate::ranking::store_labels;
+    use crate::result::{Latency, Level, Status};
     use crate::sample;
 
     fn told(format: Format) -> (RunResult, String) {
         let folder = tempfile::tempdir().unwrap();
         let result = sample::written(folder.path());
-        let bytes = bytes(&result, &folder.path().join("result.json"), format).unwrap();
-        (result, String::from_utf8(bytes).unwrap())
+        let told =
+            export(&result, &folder.path().join("result.json"), format, Invalid::Mark).unwrap();
+        (result, String::from_utf8(told.bytes).unwrap())
+    }
+
+    /// A list of benchmarks of the sample with verdicts and numbers of operations as `change` makes them.
+    fn listed(
+        format: Format,
+        invalid: Invalid,
+        change: impl Fn(&mut RunResult),
+    ) -> (Exported, Value) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut result = sample::written(folder.path());
+        change(&mut result);
+        let told = export(&result, &folder.path().join("result.json"), format, invalid).unwrap();
+        let list = serde_json::from_slice(&told.bytes).unwrap();
+        (told, list)
+    }
+
+    fn judge(result: &mut RunResult, level: Level) {
+        for run in &mut result.runs {
+            run.status = Status::Complete;
+            run.verdict.as_mut().unwrap().level = level;
+        }
+    }
+
+    #[test]
+    fn what_is_not_valid_is_no_baseline() {
+        for format in [Format::Bencher, Format::GithubActionBenchmark] {
+            let of = |level, invalid| listed(format, invalid, |result| judge(result, level));
+            let (valid, _) = of(Level::Valid, Invalid::LeaveOut);
+            assert!(valid.benchmarks > 0 && valid.left_out.is_empty());
+            assert_eq!(of(Level::Suspect, Invalid::LeaveOut).0, valid);
+            let (none, list) = of(Level::Invalid, Invalid::LeaveOut);
+            assert_eq!((none.benchmarks, none.left_out.len()), (0, valid.benchmarks));
+            assert!(
+                list.as_array().is_none_or(Vec::is_empty)
+                    && list.as_object().is_none_or(Map::is_empty)
+            );
+            let (marked, list) = of(Level::Invalid, Invalid::Mark);
+            assert_eq!(marked.benchmarks, valid.benchmarks);
+            assert!(list.to_string().contains("(INVALID)"), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_lower_bound_is_told_as_one_and_a_percentile_of_few_not_at_all() {
+        let backlog = |result: &mut RunResult| {
+            judge(result, Level::Valid);
+            for phase in result.runs.iter_mut().flat_map(|run| &mut run.phases) {
+                phase.groups.iter_mut().for_each(|group| group.open = true);
+                for series in &mut phase.series {
+                    series.response.clone_from(&series.service);
+                    phase.unstarted.clone_from(&series.service);
+                }
+            }
+        };
+        let (_, list) = listed(Format::Bencher, Invalid::LeaveOut, backlog);
+        for metrics in list.as_object().unwrap().values().map(|m| m["latency-p99"].clone()) {
+            assert_eq!(metrics["lower_value"], metrics["value"], "{list}");
+            assert!(metrics["upper_value"].is_null(), "{list}");
+        }
+        let (_, list) = listed(Format::GithubActionBenchmark, Invalid::LeaveOut, backlog);
+        let latencies = list.as_array().unwrap().iter();
+        let mut latencies =
+            latencies.filter(|entry| entry["name"].as_str().unwrap().ends_with(" p99"));
+        assert!(latencies.all(|entry| entry["range"].as_str().unwrap().starts_with('≥')), "{list}");
+
+        let few = |result: &mut RunResult| {
+            judge(result, Level::Valid);
+            for phase in result.runs.iter_mut().flat_map(|run| &mut run.phases) {
+                let mut twenty = kvdyno_core::measure::no_latencies();
+                twenty.record_n(1_000, 20).unwrap();
+                phase.series.truncate(1);
+                phase.series.iter_mut().for_each(|series| {
+                    series.service = Latency::of(&twenty);
+                    series.response = None;
+                });
+            }
+        };
+        let (_, list) = listed(Format::Bencher, Invalid::LeaveOut, few);
+        for metrics in list.as_object().unwrap().values().filter(|m| !m["latency"].is_null()) {
+            assert!(
+                metrics["latency-p99"].is_null() && metrics["latency-p99-9"].is_null(),
+                "{list}"
+            );
+        }
     }
 
     #[test]

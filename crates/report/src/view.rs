@@ -3,6 +3,7 @@
 
 use hdrhistogram::Histogram;
 use kvdyno_core::ground::numbers::approximate_count;
+use kvdyno_core::measure::least_for;
 use kvdyno_core::workload::Kind;
 
 use crate::result::{HistogramError, Latency, PhaseResult, Published, SeriesResult, rate};
@@ -95,6 +96,22 @@ pub struct PhaseView {
 }
 
 impl LatencyFigures {
+    /// Returns the same without percentiles that so few operations do not carry.
+    #[must_use]
+    pub fn carried(&self) -> LatencyFigures {
+        let of = |value: Option<f64>, quantile| {
+            value.filter(|_| self.samples.is_none_or(|samples| samples >= least_for(quantile)))
+        };
+        LatencyFigures {
+            p50: of(self.p50, 0.5),
+            p90: of(self.p90, 0.9),
+            p99: of(self.p99, 0.99),
+            p99_5: of(self.p99_5, 0.995),
+            p99_9: of(self.p99_9, 0.999),
+            ..*self
+        }
+    }
+
     fn of(latency: Option<&Latency>) -> LatencyFigures {
         let Some(latency) = latency else { return LatencyFigures::default() };
         LatencyFigures {

@@ -44,6 +44,42 @@ pub fn of_servers(url: &str) -> String {
     told.iter().map(|told| format!("; {told}")).collect()
 }
 
+/// Returns true if every server that a URL names takes a connection, and it names one.
+#[must_use]
+pub fn take_connections(url: &str) -> bool {
+    let named = addresses(url, |_| true);
+    !named.is_empty() && named.iter().all(|address| reach(address).is_ok())
+}
+
+/// Systems whose URL names all of their servers: the members of others, which tell of each other, may be more.
+const NAMED_WHOLE: [&str; 8] =
+    ["redis", "rediss", "valkey", "valkeys", "memcached", "memcacheds", "rest+http", "rest+https"];
+
+/// Returns the address of every server that can serve the store of a URL, as `host:port`; nothing where the URL may not
+/// name them all.
+#[must_use]
+pub fn all_servers(url: &str) -> Vec<String> {
+    addresses(url, |scheme| NAMED_WHOLE.contains(&scheme))
+}
+
+/// The addresses of all servers that a URL and those in it name, if `wanted` takes each of their schemes.
+fn addresses(url: &str, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let Ok(mut url) = StoreUrl::parse(url) else { return Vec::new() };
+    let mut urls = url.take_members();
+    urls.push(url);
+    let mut found = Vec::new();
+    for url in urls.iter().filter(|url| !url.hosts().is_empty()) {
+        if !wanted(url.scheme()) {
+            return Vec::new();
+        }
+        let usual = usual_port(url.scheme());
+        let named = url.hosts().iter();
+        let named = named.map(|host| UrlHost { port: host.port.or(usual), ..host.clone() });
+        found.extend(named.map(|host| host.to_string()));
+    }
+    found
+}
+
 fn of_url(url: &StoreUrl) -> Vec<String> {
     let Some(port) = usual_port(url.scheme()) else { return Vec::new() };
     let tls = url.clone().take("tls").is_some_and(|told| told != "false");
@@ -214,6 +250,15 @@ mod tests {
             }
         });
         port
+    }
+
+    #[test]
+    fn servers_are_known_where_the_url_names_them_all() {
+        assert_eq!(all_servers("redis://u:p@a,[::1]:7/0"), ["a:6379", "[::1]:7"]);
+        assert_eq!(all_servers("cache(memcached://m:1, redis://r:2)"), ["m:1", "r:2"]);
+        for url in ["redis+cluster://a", "cache(memcached://m, etcd://e)", "lmdb:/x", "nonsense"] {
+            assert!(all_servers(url).is_empty(), "{url}");
+        }
     }
 
     #[test]

@@ -342,7 +342,8 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
         let digits = text[..text.len() - unit.len()].trim().replace('_', "");
         let number: f64 = digits.parse().map_err(|_| UnitFault::NoNumber)?;
         let share = match unit {
-            "%" => number / 100.0,
+            // The number nearest to 0.999 is not that of 99.9, divided.
+            "%" => format!("{digits}e-2").parse().unwrap_or(number / 100.0),
             "" => number,
             _ => return Err(UnitFault::UnknownUnit(unit.to_owned())),
         };

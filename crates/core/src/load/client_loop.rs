@@ -35,9 +35,9 @@ pub(super) fn run_client<C: Client, P: Pace>(
                 if due > now && !pace.until(due).await {
                     break;
                 }
-                worker.note_lag(due, now);
+                now = worker.note_lag(due, now);
             }
-            worker.note_start();
+            worker.note_start(now);
             client.begin(runner.id(&issued));
             let mut request = runner.open(&issued.operation);
             let (mut first_sent, mut missed) = (None, 0);

@@ -228,6 +228,30 @@ mod tests {
         (composer, bytes)
     }
 
+    /// docs/SUITES.md says so: values of the next records fill a block, as in stores that compress blocks.
+    #[test]
+    fn a_block_of_values_shrinks_by_their_stamps() {
+        const BLOCK: usize = 4_096;
+        for (size, least, most) in
+            [(100, 0.15, 0.22), (200, 0.07, 0.12), (400, 0.03, 0.06), (1_000, 0.0, 0.03)]
+        {
+            let (mut composer, _) = composed(size);
+            let mut all = Vec::new();
+            for record in 0..2_000 {
+                let operation =
+                    Operation { kind: Kind::Update, record, field: None, size, count: 1 };
+                composer.clear();
+                composer.compose(&operation, record, &WriteSlots::default(), 0);
+                all.extend_from_slice(composer.put(0, b"key", &operation, None).value.whole());
+            }
+            let blocks = all.chunks_exact(BLOCK);
+            let whole = blocks.len() * BLOCK;
+            let left: usize = blocks.map(|block| lz4_flex::block::compress(block).len()).sum();
+            let saved = 1.0 - left as f64 / whole as f64;
+            assert!((least..most).contains(&saved), "{size} B: {saved}");
+        }
+    }
+
     #[test]
     fn a_value_made_and_summed_in_one_go_is_the_one_that_is_filled_and_then_sealed() {
         for size in 8..300 {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 
-use super::schedule::Dues;
+use super::schedule::{Dues, Walk};
 use crate::measure::{Nanos, latency_histogram};
 use crate::store::OperationId;
 use crate::workload::{Drawer, GroupPlan, Operation, Workload};
@@ -155,25 +155,16 @@ impl Lane {
     }
 
     /// Operations that fell due before `end` (closed arrivals: were started) and have not been
-    /// counted before.
+    /// counted before. Those at random are an estimate where `walk` does not allow to count them.
     #[inline]
-    pub fn offered_before(&self, end: Nanos) -> u64 {
+    pub fn offered_before(&self, end: Nanos, walk: &mut Walk) -> u64 {
         if !self.open {
             return self.claimed.get() - self.claimed_and_offered.replace(self.claimed.get());
         }
         if let Some(owned) = &self.owned {
-            return owned.offered_before(end, &self.queue.borrow());
+            return owned.offered_before(end, &self.queue.borrow(), walk);
         }
-        let mut offered = self.offered.borrow_mut();
-        let mut count = 0;
-        while let (id, due) = offered.peek()
-            && due < end
-            && id < self.limit
-        {
-            count += 1;
-            offered.advance();
-        }
-        count
+        self.offered.borrow_mut().pass(end, self.limit, walk)
     }
 
     /// One more than the highest id given out; where there are others between them, passed over.
@@ -187,24 +178,55 @@ impl Lane {
 
     /// Lower bounds of the response times of operations due before `stop` and never started, ns.
     #[inline]
-    pub fn unstarted(&self, stop: Nanos) -> Option<Histogram<u64>> {
+    pub fn unstarted(&self, stop: Nanos, walk: &mut Walk) -> Option<Histogram<u64>> {
         if !self.open {
             return None;
         }
+        let mut ages = Ages { stop, bounds: None };
         if let Some(owned) = &self.owned {
-            return owned.unstarted(stop, &self.queue.borrow());
+            owned.unstarted(&mut ages, &self.queue.borrow(), walk);
+            return ages.bounds;
         }
-        let mut bounds = None;
         let mut dues = self.queue.borrow().dues.clone();
         while let (id, due) = dues.peek()
             && due < stop
             && id < self.limit
         {
-            let bounds = bounds.get_or_insert_with(latency_histogram::<u64>);
-            bounds.saturating_record((stop - due).max(1));
-            dues.advance();
+            let count = dues.pass(ages.same_until(due), self.limit, walk);
+            ages.note(due, count);
         }
-        bounds
+        ages.bounds
+    }
+}
+
+/// The ages that operations have when a phase stops, as a histogram.
+struct Ages {
+    stop: Nanos,
+    bounds: Option<Histogram<u64>>,
+}
+
+impl Ages {
+    /// So many are due at `due`, or so soon afterwards that it is the same to the histogram.
+    #[inline]
+    fn note(&mut self, due: Nanos, count: u64) {
+        if count > 0 {
+            let age = self.age(due);
+            let bounds = self.bounds.get_or_insert_with(latency_histogram::<u64>);
+            bounds.saturating_record_n(age, count);
+        }
+    }
+
+    /// What is due before this has the same age to the histogram as what is due at `due`.
+    #[inline]
+    fn same_until(&mut self, due: Nanos) -> Nanos {
+        let age = self.age(due);
+        let bounds = self.bounds.get_or_insert_with(latency_histogram::<u64>);
+        self.stop - bounds.lowest_equivalent(age) + 1
+    }
+
+    #[inline]
+    fn age(&self, due: Nanos) -> Nanos {
+        (self.stop - due).max(1)
     }
 }
 

@@ -337,15 +337,21 @@ impl Watch {
 
     pub fn into_measure(self, job: &Job, stalls: Stalls) -> PhaseMeasure {
         let by_plan = if self.in_time { StopReason::Duration } else { StopReason::Requests };
-        let Watch { started, collector, mut timeline, mut ended, stopped, end, .. } = self;
+        let Watch { started, collector, mut timeline, mut ended, lost, stopped, end, .. } = self;
         ended.sort_by_key(|ended| ended.worker);
         let (offered, begun) = collector.offered_and_started();
         // A thread that was left behind kept its part of the histories.
         let complete = ended.len() == started.workers;
         let mut sum = Sum::new(job);
-        for worker in ended {
-            timeline.ended(&worker.silences);
-            sum.add(worker, &collector);
+        let mut ended = ended.into_iter().peekable();
+        for number in 0..started.workers {
+            if let Some(worker) = ended.next_if(|ended| ended.worker == number) {
+                timeline.ended(&worker.silences);
+                sum.add(worker, &collector);
+            } else if !lost.contains(&number) {
+                // What an agent's were told is brought together by whoever knows the agent.
+                sum.left_behind(collector.read_by(number), end.saturating_sub(started.start));
+            }
         }
         sum.tell_timeouts_of_the_client(&stalls, job.context.profile.timeout);
         PhaseMeasure {
@@ -359,6 +365,7 @@ impl Watch {
             timeline: timeline.finish(),
             offered,
             started: begun,
+            offered_estimated: sum.estimated,
             unstarted: sum.unstarted,
             stalls: stalls.within(started.start, end),
             send_lag: sum.lag,
@@ -416,6 +423,7 @@ struct Sum {
     behind: Behind,
     kept: Vec<Vec<Kept>>,
     missed_at: BTreeMap<Nanos, u64>,
+    estimated: bool,
 }
 
 impl Sum {
@@ -432,7 +440,19 @@ impl Sum {
             behind: Behind::default(),
             kept: Vec::new(),
             missed_at: BTreeMap::new(),
+            estimated: false,
         }
+    }
+
+    /// A worker was not waited for any longer. What it found nobody knows: of the reads that it handed over, none
+    /// was judged. It is the client's: its thread was busy all the time.
+    fn left_behind(&mut self, read: u64, wall: Nanos) {
+        let tally = &mut self.tally;
+        (tally.reads, tally.records) = (tally.reads + read, tally.records + read);
+        tally.unknown += read;
+        let wall = Duration::from_nanos(wall);
+        self.workers.push(WorkerUse { wall, cpu: wall, ..WorkerUse::default() });
+        self.estimated = true;
     }
 
     fn add(&mut self, ended: WorkerReport, collector: &Collector) {
@@ -440,6 +460,7 @@ impl Sum {
         self.workers.push(WorkerUse { in_store, ..ended.used });
         merge(&mut self.unstarted, ended.unstarted);
         merge(&mut self.lag, ended.lag);
+        self.estimated |= ended.estimated;
         self.timeouts.add(&ended.timeouts);
         for error in ended.errors {
             self.add_error(error);

@@ -55,6 +55,38 @@ enum Way {
     Even,
     /// With gaps at random; where the process is, in operations since the rate began.
     Random(Random, f64),
+    /// Where those of a random process are in the mean: nobody draws the gaps any more.
+    Expected(f64),
+}
+
+/// The arrivals that may still be counted one by one. A worker that counts sends nothing meanwhile, and hands over
+/// nothing: at a rate far above what it can send, counting would take it longer than the load.
+#[derive(Debug)]
+pub(super) struct Walk {
+    left: u64,
+    estimated: bool,
+}
+
+impl Walk {
+    /// Allows so many. A million takes 10 to 50 ms.
+    #[inline]
+    pub fn of(arrivals: u64) -> Walk {
+        Walk { left: arrivals, estimated: false }
+    }
+
+    /// Takes one of them; `false` if none is left: what follows is estimated.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        self.estimated |= self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        !self.estimated
+    }
+
+    /// Returns true if something was estimated.
+    #[inline]
+    pub fn has_estimated(&self) -> bool {
+        self.estimated
+    }
 }
 
 /// The due times of one lane in order: an endless, cloneable cursor.
@@ -129,6 +161,65 @@ impl Dues {
         self.settle();
     }
 
+    /// Goes on behind all ids below `limit` that are due before `before`, and returns how many these are. Where
+    /// due times follow from the ids, or are no longer drawn, that is arithmetic; gaps at random are drawn
+    /// as long as `walk` allows.
+    pub fn pass(&mut self, before: Nanos, limit: u64, walk: &mut Walk) -> u64 {
+        let mut passed = 0;
+        while self.due < before && self.next_id < limit {
+            let leap = match &self.way {
+                Way::Closed => return passed,
+                Way::Random(..) if walk.step() => 1,
+                Way::Random(_, position) => {
+                    self.way = Way::Expected(*position);
+                    continue;
+                }
+                Way::Even | Way::Expected(_) => self.due_in_a_row(before, limit),
+            };
+            let more = (leap - 1).saturating_mul(self.stride);
+            self.next_id = self.next_id.saturating_add(more);
+            if let Way::Expected(position) = &mut self.way {
+                *position += more as f64;
+            }
+            self.advance();
+            passed += leap;
+        }
+        passed
+    }
+
+    /// Counts the ids from the next one on, which is due before `before`, that are and that follow the same rate.
+    fn due_in_a_row(&self, before: Nanos, limit: u64) -> u64 {
+        if self.orders.count() > self.known {
+            return 1;
+        }
+        let end = limit.min(self.change_from);
+        let most = end.saturating_sub(self.next_id).div_ceil(self.stride).max(1);
+        // The first `due` are due in time; with `late` of them, the last is not.
+        let (mut due, mut late) = (1, 2);
+        while late < most && self.due_of(late - 1) < before {
+            (due, late) = (late, late * 2);
+        }
+        late = late.min(most + 1);
+        while late - due > 1 {
+            let middle = due + (late - due) / 2;
+            if self.due_of(middle - 1) < before { due = middle } else { late = middle }
+        }
+        due
+    }
+
+    /// When the id after `n` more than the next one is due, at the present rate.
+    #[inline]
+    fn due_of(&self, n: u64) -> Nanos {
+        let more = n.saturating_mul(self.stride);
+        let seconds = match &self.way {
+            Way::Random(_, position) | Way::Expected(position) => {
+                self.rated.at + self.rated.course.due_at(position + more as f64)
+            }
+            _ => self.rated.due(self.next_id.saturating_add(more)),
+        };
+        self.start.saturating_add(nanos(seconds))
+    }
+
     /// Finds out when the next id is due.
     #[inline]
     fn settle(&mut self) {
@@ -143,6 +234,10 @@ impl Dues {
                 // 1 − u lies in (0, 1], so the logarithm is finite.
                 let gap = -(1.0 - random.next_f64()).ln();
                 *position += gap * self.stride as f64;
+                self.rated.at + self.rated.course.due_at(*position)
+            }
+            Way::Expected(position) => {
+                *position += self.stride as f64;
                 self.rated.at + self.rated.course.due_at(*position)
             }
             _ => self.rated.due(self.next_id),
@@ -164,7 +259,7 @@ impl Dues {
             }
             let former = self.rated.clone();
             self.rated = former.then(change);
-            if let Way::Random(_, position) = &mut self.way {
+            if let Way::Random(_, position) | Way::Expected(position) = &mut self.way {
                 // From when the last operation before it was due.
                 self.rated.at = former.at + former.course.due_at(*position);
                 *position = 0.0;
@@ -249,6 +344,65 @@ mod tests {
         assert!((mean / 1e4 - 1.0).abs() < 0.02, "mean gap {mean} ns");
         let longer = gaps.iter().filter(|&&g| g > 1e4).count() as f64 / gaps.len() as f64;
         assert!((longer - (-1f64).exp()).abs() < 0.01, "share of gaps above the mean: {longer}");
+    }
+
+    /// Counting by arithmetic says what counting one by one does, and where gaps are at random, what they are in the
+    /// mean; both at once however many there are.
+    #[test]
+    fn what_falls_due_is_counted_without_looking_at_each() {
+        let curve = |text: &str| {
+            let text: crate::workload::CurveText = text.parse().unwrap();
+            text.read(std::path::Path::new("")).unwrap()
+        };
+        let changes =
+            [RateChange { from: 3_001, rate: 500.0 }, RateChange { from: 3_700, rate: 2_000.0 }];
+        for (text, changes) in [
+            ("1k/s", &changes[..]),
+            ("ramp 1k/s to 9k/s over 6s", &[]),
+            ("ramp 1/s to 9k/s over 6s", &[]),
+            ("steps 2k/s to 8k/s by 2k/s every 2s", &[]),
+            ("sine 1k/s to 9k/s every 4s", &[]),
+            ("spikes 1k/s to 20k/s for 500ms every 3s", &[]),
+        ] {
+            let curve = curve(text);
+            for (first, stride) in [(0, 1), (2, 3)] {
+                let dues = |poisson| {
+                    let orders = Arc::new(RateOrders::of(changes));
+                    let arrival = Arrival::at(curve.clone(), poisson);
+                    Dues::new(&arrival, orders, 1_000, first, stride, 7)
+                };
+                let (mut walked, mut leapt) = (dues(false), dues(false));
+                let mut expected = dues(true);
+                let (mut all, mut mean) = (0, 0);
+                for before in
+                    [0, 999, 1_001, 400_000_000, 400_000_001, 5_000_000_000, 9_999_999_999]
+                {
+                    let mut each = 0;
+                    while walked.peek().1 < before && walked.peek().0 < 20_000 {
+                        each += 1;
+                        walked.advance();
+                    }
+                    let told = leapt.pass(before, 20_000, &mut Walk::of(0));
+                    assert_eq!(told, each, "{text}, {first}: {before}");
+                    assert_eq!(leapt.peek(), walked.peek(), "{text}, {first}: {before}");
+                    all += each;
+                    let mut walk = Walk::of(3);
+                    mean += expected.pass(before, 20_000, &mut walk);
+                    assert!(
+                        mean <= 3 * 7
+                            || walk.has_estimated()
+                            || matches!(expected.way, Way::Expected(_))
+                    );
+                }
+                let off = mean.abs_diff(all);
+                assert!(off <= 12, "{text}, {first}: {mean} of {all} in the mean");
+            }
+        }
+        let endless = Arrival::Constant { rate: 1e8 };
+        let mut dues = Dues::new(&endless, Arc::default(), 0, 0, 1, 0);
+        let begun = std::time::Instant::now();
+        assert_eq!(dues.pass(30_000_000_000, u64::MAX, &mut Walk::of(0)), 3_000_000_000);
+        assert!(begun.elapsed() < Duration::from_secs(1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the clients of one worker thread share: the lanes, the recorder, the examiner. All of it
 //! belongs to that thread alone.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::Job;
 use super::lane::Lane;
+use super::schedule::Walk;
 use super::timeouts::Timeouts;
 use crate::measure::{
     Ending, ErrorSummary, Nanos, Recorder, Series, Silences, Timing, WorkerUse, as_text,
@@ -17,6 +18,11 @@ use crate::measure::{
 };
 use crate::store::{Certainty, ErrorClass, RequestError};
 use crate::verify::{Examiner, Findings, Kept, MissedAt};
+
+/// Of what falls due at random in a second of an interval, so many a worker counts one by one: more than it can send.
+const COUNTED_A_SECOND: u64 = 1 << 21;
+/// As many of what was never started.
+const COUNTED_AT_THE_END: u64 = 1 << 22;
 
 /// Shared by the clients of one thread.
 pub(super) struct Worker {
@@ -27,6 +33,8 @@ pub(super) struct Worker {
     errors: RefCell<BTreeMap<(ErrorClass, bool), ErrorSummary>>,
     timeouts: RefCell<Timeouts>,
     lag: RefCell<Option<Histogram<u64>>>,
+    /// What fell due is an estimate.
+    estimated: Cell<bool>,
 }
 
 /// What a worker has to say when its clients have ended: plain data, which may go to another process.
@@ -52,6 +60,8 @@ pub struct WorkerReport {
     pub(super) missed_at: MissedAt,
     /// A lane of its process heard of a change of the rate only behind its operation.
     pub(super) late_change: bool,
+    /// More fell due than it had time to count: what it says of that is an estimate.
+    pub(super) estimated: bool,
 }
 
 impl WorkerReport {
@@ -73,6 +83,7 @@ impl WorkerReport {
             kept: Vec::new(),
             missed_at: MissedAt::new(),
             late_change: false,
+            estimated: false,
         }
     }
 
@@ -120,6 +131,7 @@ impl Worker {
             errors: RefCell::default(),
             timeouts: RefCell::default(),
             lag: RefCell::new(None),
+            estimated: Cell::new(false),
         }
     }
 
@@ -142,16 +154,18 @@ impl Worker {
         self.examiner.borrow_mut()
     }
 
-    /// Notes how late a request that waited for its due time leaves, if its client waited for it.
+    /// Notes how late a request that waited for its due time leaves, if its client waited for it. Returns when it leaves.
     #[inline]
-    pub fn note_lag(&self, due: Nanos, claimed: Nanos) {
-        if claimed < due {
-            let now = crate::measure::now();
-            let lag = now.saturating_sub(due).max(1);
-            self.recorder.borrow_mut().note_late(now, lag);
-            let mut histogram = self.lag.borrow_mut();
-            histogram.get_or_insert_with(latency_histogram).saturating_record(lag);
+    pub fn note_lag(&self, due: Nanos, claimed: Nanos) -> Nanos {
+        if claimed >= due {
+            return claimed;
         }
+        let now = crate::measure::now();
+        let lag = now.saturating_sub(due).max(1);
+        self.recorder.borrow_mut().note_late(now, lag);
+        let mut histogram = self.lag.borrow_mut();
+        histogram.get_or_insert_with(latency_histogram).saturating_record(lag);
+        now
     }
 
     /// Records an operation that has ended.
@@ -186,7 +200,16 @@ impl Worker {
     fn offered_before(&self, end: Nanos) -> u64 {
         // What falls due after the stop is asked of nobody.
         let end = end.min(self.deadline());
-        self.lanes.iter().map(|lane| lane.offered_before(end)).sum()
+        let seconds = self.job.interval().div_ceil(1_000_000_000);
+        let mut walk = Walk::of(COUNTED_A_SECOND.saturating_mul(seconds));
+        let offered = self.lanes.iter().map(|lane| lane.offered_before(end, &mut walk)).sum();
+        self.note_estimate(&walk);
+        offered
+    }
+
+    #[inline]
+    fn note_estimate(&self, walk: &Walk) {
+        self.estimated.set(self.estimated.get() || walk.has_estimated());
     }
 
     /// A client has come to its end: if because the phase has, what others still do is the drain. Of a
@@ -198,10 +221,10 @@ impl Worker {
         self.recorder.borrow_mut().stop_at(self.deadline());
     }
 
-    /// Counts an operation that is about to be sent.
+    /// Counts an operation that is about to be sent, at `now`.
     #[inline]
-    pub fn note_start(&self) {
-        self.recorder.borrow_mut().start();
+    pub fn note_start(&self, now: Nanos) {
+        self.recorder.borrow_mut().start(now);
     }
 
     /// A read of `record` was not answered.
@@ -237,11 +260,13 @@ impl Worker {
     pub fn finish(self, now: Nanos, worker: usize, used: WorkerUse) -> WorkerReport {
         let deadline = self.deadline();
         let stop = deadline.min(now);
-        let unstarted =
-            self.lanes.iter().filter_map(|lane| lane.unstarted(stop)).reduce(|mut all, lane| {
-                all.add(&lane).expect("same bounds");
-                all
-            });
+        let mut walk = Walk::of(COUNTED_AT_THE_END);
+        let unstarted = self.lanes.iter().filter_map(|lane| lane.unstarted(stop, &mut walk));
+        let unstarted = unstarted.reduce(|mut all, lane| {
+            all.add(&lane).expect("same bounds");
+            all
+        });
+        self.note_estimate(&walk);
         {
             let mut recorder = self.recorder.borrow_mut();
             recorder.stop_at(deadline);
@@ -268,6 +293,7 @@ impl Worker {
             unstarted,
             issued,
             late_change,
+            estimated: self.estimated.get(),
         }
     }
 }
@@ -327,6 +353,7 @@ mod tests {
             kept: Vec::new(),
             missed_at: [(20_000_000, 2)].into(),
             late_change: true,
+            estimated: true,
         };
         let text = serde_json::to_string(&report).unwrap();
         let read: WorkerReport = serde_json::from_str(&text).unwrap();

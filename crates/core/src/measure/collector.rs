@@ -32,6 +32,8 @@ pub struct Collector {
     completed: u64,
     unsuccessful: u64,
     in_store: Vec<Nanos>,
+    /// Records that each worker's reads were answered with.
+    read: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -61,6 +63,7 @@ impl Collector {
             completed: 0,
             unsuccessful: 0,
             in_store: vec![0; workers],
+            read: vec![0; workers],
         }
     }
 
@@ -80,6 +83,9 @@ impl Collector {
             }
             self.completed += measure.completed();
             self.unsuccessful += measure.failed + measure.indeterminate;
+            if series.kind.gets() || series.kind.read_only() {
+                self.read[batch.worker] += measure.records;
+            }
             enter(open, series, measure);
         }
     }
@@ -210,6 +216,12 @@ impl Collector {
         self.in_store[worker]
     }
 
+    /// Records that a worker's reads were answered with, as far as it has handed over.
+    #[must_use]
+    pub fn read_by(&self, worker: usize) -> u64 {
+        self.read[worker]
+    }
+
     /// Totals of each series, of the intervals closed so far.
     #[must_use]
     pub fn totals(&self) -> Vec<(Series, KindTotal)> {
@@ -248,7 +260,7 @@ mod tests {
         while recorder.is_over(done) {
             recorder.hand_over(0);
         }
-        recorder.start();
+        recorder.start(sent);
         recorder.end(SERIES, ending, 3, Timing { due: None, sent, done });
     }
 

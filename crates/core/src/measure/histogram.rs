@@ -41,6 +41,15 @@ pub fn no_latencies() -> Histogram<u64> {
     latency_histogram()
 }
 
+/// Operations beyond a percentile that make it more than chance.
+const BEYOND: f64 = 10.0;
+
+/// Returns how many operations carry the latency at `quantile` (0 to 1): 20 a median, 1,000 a 99th percentile.
+#[must_use]
+pub fn least_for(quantile: f64) -> u64 {
+    (BEYOND / (1.0 - quantile)).round() as u64
+}
+
 /// Adds a histogram to another.
 ///
 /// # Panics

@@ -11,6 +11,7 @@ mod histogram;
 mod histogram_text;
 mod interval;
 mod latencies;
+mod listeners;
 mod machine;
 mod neighbours;
 mod phase;
@@ -33,13 +34,16 @@ pub use bottleneck::{LEAST_TICKS, LEAST_TIME, Limit};
 pub use changes::{Segment, segments};
 pub use clock::{Nanos, departure, now, system_time};
 pub use collector::Collector;
-pub use histogram::{LONGEST, add_latencies, five_figures, latency_histogram, no_latencies};
+pub use histogram::{
+    LONGEST, add_latencies, five_figures, latency_histogram, least_for, no_latencies,
+};
 pub(crate) use histogram_text::as_text;
 pub use histogram_text::{
     HistogramError, HistogramReader, WrittenHistogram, histogram_from_text, histogram_to_text,
 };
 pub use interval::{Batch, Interval};
 pub use latencies::{BatchLatencies, Latencies};
+pub use listeners::servers_at;
 pub use machine::{BUILD_PROFILE, Machine, allowed_cpus, pin_current_thread};
 pub use phase::{ErrorSummary, OldRecords, PhaseMeasure, StopReason};
 pub use probes::{

@@ -89,6 +89,8 @@ pub struct PhaseMeasure {
     pub offered: u64,
     /// Operations started.
     pub started: u64,
+    /// More fell due than there was time to count: `offered` and `unstarted` are estimates.
+    pub offered_estimated: bool,
     /// Operations due by the stop and never started: lower bounds (stop − due) of their response
     /// times, ns; open arrivals only.
     pub unstarted: Option<Histogram<u64>>,

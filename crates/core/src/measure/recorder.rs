@@ -47,6 +47,8 @@ pub struct Recorder {
     troubles: Troubles,
     /// Late sends of intervals that are still to come: when, and how late.
     ahead: Vec<(Nanos, Nanos)>,
+    /// When operations of intervals that are still to come were started.
+    started_ahead: Vec<Nanos>,
     start: Nanos,
     sink: Sender<Batch>,
 }
@@ -114,6 +116,7 @@ impl Recorder {
             slots: None,
             troubles: Troubles::default(),
             ahead: Vec::new(),
+            started_ahead: Vec::new(),
             start,
             sink,
         }
@@ -156,10 +159,15 @@ impl Recorder {
         self.interval_end
     }
 
-    /// Counts an operation that was started.
+    /// Counts an operation that was started at `now`. A worker goes on with the next interval only with an answer, so that it
+    /// may belong to one that is still to come.
     #[inline]
-    pub fn start(&mut self) {
-        self.started += 1;
+    pub fn start(&mut self, now: Nanos) {
+        if now < self.interval_end {
+            self.started += 1;
+        } else {
+            self.started_ahead.push(now);
+        }
     }
 
     /// Counts an operation that has ended, in the current interval.
@@ -218,12 +226,15 @@ impl Recorder {
         };
         let ahead = std::mem::take(&mut self.ahead);
         ahead.into_iter().for_each(|(sent, late)| self.note_late(sent, late));
+        let started = std::mem::take(&mut self.started_ahead);
+        started.into_iter().for_each(|now| self.start(now));
     }
 
     /// Hands over what there is of the current interval, in which the worker has come to its end.
     pub fn hand_over_rest(&mut self, offered: u64) {
         let latest = self.ahead.drain(..).map(|(_, late)| late).max().unwrap_or(0);
         self.troubles.latest_send = self.troubles.latest_send.max(latest);
+        self.started += self.started_ahead.drain(..).len() as u64;
         self.send(offered, false);
     }
 
@@ -282,6 +293,18 @@ mod tests {
         assert!(told[0].errors.is_empty() && told[0].wrong.is_empty());
         assert_eq!(told[2].errors, [(ErrorClass::Timeout, 1)]);
         assert_eq!(told[2].wrong, [(AnomalyKind::Stale, 2)]);
+    }
+
+    #[test]
+    fn an_operation_is_started_in_the_interval_in_which_it_was_sent() {
+        let (sink, batches) = channel();
+        let mut recorder = Recorder::new(0, 1, 0, 1_000, sink);
+        // No answer comes before the fourth interval.
+        [100, 999, 1_000, 2_500, 9_000].into_iter().for_each(|now| recorder.start(now));
+        (0..3).for_each(|_| recorder.hand_over(0));
+        recorder.hand_over_rest(0);
+        let started: Vec<u64> = batches.try_iter().map(|batch| batch.started).collect();
+        assert_eq!(started, [2, 1, 1, 1]);
     }
 
     #[test]

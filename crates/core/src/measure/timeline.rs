@@ -5,7 +5,7 @@
 use hdrhistogram::Histogram;
 
 use super::clock::Nanos;
-use super::histogram::latency_histogram;
+use super::histogram::{add_latencies, latency_histogram, least_for};
 use super::interval::{Batch, Interval};
 use super::latencies::Latencies;
 use super::series::KindMeasure;
@@ -20,9 +20,10 @@ const MOST_SLOTS: usize = 1 << 18;
 pub struct TimelinePoint {
     /// The interval; its histograms were handed over.
     pub interval: Interval,
-    /// Median of what succeeded, ns; of gets the hits. `None` where nothing did.
+    /// Median of what succeeded since the last interval that has one, ns; of gets the hits. `None` while that is too
+    /// little to carry it.
     pub p50: Option<u64>,
-    /// 99th percentile of the same, ns.
+    /// 99th percentile in the same way, ns.
     pub p99: Option<u64>,
     /// 99th percentiles of reads and of writes, ns. What did not succeed took for ever; `None` where
     /// nothing ended.
@@ -75,6 +76,35 @@ pub struct TimelineBuilder {
     backlog: u64,
     factor: u32,
     former: [Sums; 2],
+    /// Of medians and of 99th percentiles.
+    pools: [Pool; 2],
+}
+
+/// Latencies of neighbouring intervals, gathered until they carry a percentile: that of a single sample is the sample.
+#[derive(Debug)]
+struct Pool {
+    quantile: f64,
+    waiting: Option<Histogram<u64>>,
+}
+
+impl Pool {
+    fn new(quantile: f64) -> Pool {
+        Pool { quantile, waiting: None }
+    }
+
+    /// Takes an interval's latencies; returns the percentile of all that waited once they carry it.
+    fn add(&mut self, latencies: Option<&Histogram<u64>>) -> Option<u64> {
+        let (latencies, least) = (latencies?, least_for(self.quantile));
+        match &mut self.waiting {
+            None if latencies.len() >= least => {
+                return Some(latencies.value_at_quantile(self.quantile));
+            }
+            None => self.waiting = Some(latencies.clone()),
+            Some(waiting) => add_latencies(waiting, latencies),
+        }
+        let carried = self.waiting.take_if(|waiting| waiting.len() >= least)?;
+        Some(carried.value_at_quantile(self.quantile))
+    }
 }
 
 /// Latencies of one side with the number of operations that took for ever.
@@ -139,7 +169,8 @@ impl TimelineBuilder {
     pub fn new(start: Nanos, open: bool) -> Self {
         let level_from = (!open).then_some(start);
         let timeline = Timeline { start, slot: SLOT, level_from, ..Timeline::default() };
-        TimelineBuilder { timeline, backlog: 0, factor: 1, former: Default::default() }
+        let pools = [0.5, 0.99].map(Pool::new);
+        TimelineBuilder { timeline, backlog: 0, factor: 1, former: Default::default(), pools }
     }
 
     /// A worker's interval.
@@ -190,8 +221,7 @@ impl TimelineBuilder {
         }
         let sides_p99 = sums.each_ref().map(Sums::p99);
         let succeeded = Sums::latencies_of_both(sums);
-        let at = |quantile| succeeded.as_ref().map(|all| all.value_at_quantile(quantile));
-        let (p50, p99) = (at(0.5), at(0.99));
+        let [p50, p99] = self.pools.each_mut().map(|pool| pool.add(succeeded.as_ref()));
         // Nothing of its histograms stays, however long the phase lasts.
         interval.series = Vec::new();
         self.timeline.points.push(TimelinePoint { interval, p50, p99, sides_p99 });

@@ -138,14 +138,15 @@ impl<'a> Properties<'a> {
     }
 
     fn needed(&self, key: &'static str) -> Result<u64, SuiteError> {
-        match self.count(key)? {
-            Some(0) | None => {
+        match (self.count(key)?, self.get(key)) {
+            (Some(0), Some(property)) => Err(self.wrong(property, "a whole number from 1", "")),
+            (Some(0), None) | (None, _) => {
                 let table = format!("the workload file {}", self.file);
                 let problem = Problem::Missing { key, table };
                 let hint = format!("for example {key}=1000");
                 Err(SuiteError::new(Place::Suite(self.file.to_owned()), problem, hint))
             }
-            Some(count) => Ok(count),
+            (Some(count), _) => Ok(count),
         }
     }
 

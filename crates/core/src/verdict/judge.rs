@@ -206,11 +206,11 @@ fn harness_share(evidence: &Evidence<'_>) -> Option<Reason> {
 }
 
 fn missed_schedule(evidence: &Evidence<'_>) -> Option<Reason> {
-    let PhaseMeasure { offered, started, .. } = *evidence.measure;
+    let PhaseMeasure { offered, offered_estimated: estimated, started, .. } = *evidence.measure;
     let span = evidence.span();
     let told = evidence.open() && !evidence.is_disturbed();
     let own = if told { own_delays(evidence) } else { OwnDelays::default() };
-    told.then_some(Reason::MissedSchedule { offered, started, span, own })
+    told.then_some(Reason::MissedSchedule { offered, estimated, started, span, own })
 }
 
 /// Where kvdyno's own time went, before the store is said to have taken it.

@@ -43,6 +43,9 @@ pub enum Reason {
     MissedSchedule {
         /// Requests due.
         offered: u64,
+        /// More were due than there was time to count.
+        #[serde(default)]
+        estimated: bool,
         /// Requests sent.
         started: u64,
         /// How long the phase took.
@@ -359,8 +362,8 @@ impl Reason {
                 let outside = self.percent();
                 format!("{outside} of the clients' time went by in kvdyno, outside the store")
             }
-            Reason::MissedSchedule { offered, started, span, own } => {
-                own.text(offered, started, span.as_secs_f64())
+            Reason::MissedSchedule { offered, estimated, started, span, own } => {
+                own.text((offered, estimated), started, span.as_secs_f64())
             }
             Reason::ClientStalled { still, span, due, timed_out } => {
                 delays::stalled_text(still, span, due, timed_out)

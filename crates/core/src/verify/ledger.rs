@@ -118,6 +118,20 @@ pub enum LedgerError {
         /// Bytes of memory and swap.
         machine: u64,
     },
+    /// The machine has room for it, and the system gives it to this process not.
+    #[error(
+        "to verify {slots} records and fields takes {bytes} bytes of memory, which the system refuses this process{}: \
+         use fewer records, turn verification off, or raise the limit",
+        limit.map_or_else(String::new, |limit| format!(", whose memory is limited to {limit} bytes (`ulimit -v`)"))
+    )]
+    Refused {
+        /// Slots asked for.
+        slots: u64,
+        /// Bytes that they need.
+        bytes: u128,
+        /// Bytes of addresses that the process may have, where that is limited.
+        limit: Option<u64>,
+    },
 }
 
 /// A write in flight. Give it to [`Ledger::end_write`], whatever becomes of the write.

@@ -17,10 +17,22 @@ enum Law {
     Sequential,
     Uniform,
     Zipfian(Zipf),
-    Scrambled { zipf: Zipf, shuffle: Permutation, seed: u64 },
+    Scrambled {
+        zipf: Zipf,
+        shuffle: Permutation,
+        seed: u64,
+    },
     Latest(Zipf),
-    Hotspot { records: f64, operations: f64 },
-    Exponential { rate: f64, reach: f64 },
+    Hotspot {
+        records: f64,
+        operations: f64,
+    },
+    /// With the rate above 0; from the last record on if `reversed`.
+    Exponential {
+        rate: f64,
+        reach: f64,
+        reversed: bool,
+    },
     Ycsb(ycsb::Law),
 }
 
@@ -48,8 +60,14 @@ impl Chooser {
                 operations: invalid::share("the hot share of the operations", operations)?,
             },
             Distribution::Exponential { percentile, share } => {
-                let rate = invalid::exponential(percentile, share)?;
-                Law::Exponential { rate, reach: (-rate).exp_m1() }
+                match invalid::exponential(percentile, share)? {
+                    0.0 => Law::Uniform,
+                    rate => Law::Exponential {
+                        rate: rate.abs(),
+                        reach: (-rate.abs()).exp_m1(),
+                        reversed: rate < 0.0,
+                    },
+                }
             }
             Distribution::Ycsb { ref law, records } => Law::Ycsb(ycsb::Law::new(law, records)?),
         };
@@ -91,10 +109,10 @@ impl Chooser {
                 }
             }
             Law::Ycsb(law) => law.choose(random, records),
-            Law::Exponential { rate, reach } => {
-                // The distribution function of an exponential cut at `records`, inverted: the law
-                // that redrawing whatever lies beyond the last record gives.
+            Law::Exponential { rate, reach, reversed } => {
+                // The distribution function of an exponential cut at `records`, inverted.
                 let place = -(random.next_f64() * *reach).ln_1p() / *rate;
+                let place = if *reversed { 1.0 - place } else { place };
                 ((place * records as f64) as u64).min(records - 1)
             }
         }
@@ -254,7 +272,7 @@ mod tests {
             }
         }
         for percentile in [f64::MIN_POSITIVE, 0.5, 1.0 - f64::EPSILON] {
-            for share in [f64::MIN_POSITIVE, 0.5, 1.0] {
+            for share in [f64::MIN_POSITIVE, 0.5, 1.0 - f64::EPSILON] {
                 plans.push(Distribution::Exponential { percentile, share });
             }
         }
@@ -277,6 +295,30 @@ mod tests {
                     assert!(chooser.choose(&mut Random::new(3, id), id, records) < records);
                 }
             }
+        }
+    }
+
+    /// docs/SUITES.md: `percentile` of the operations go to the first `share` of the records.
+    #[test]
+    fn an_exponential_gives_the_first_records_the_share_that_was_asked_for() {
+        for (percentile, share) in [
+            (0.6, 0.5),
+            (0.95, 0.857_142_857_1),
+            (0.99, 0.01),
+            (0.5, 0.5),
+            (0.3, 0.5),
+            (0.501, 0.5),
+        ] {
+            let mut chooser = chooser(Distribution::Exponential { percentile, share });
+            let (draws, records) = (200_000_u64, 10_000_u64);
+            let first = (0..draws)
+                .filter(|&id| {
+                    let record = chooser.choose(&mut Random::new(7, id), id, records);
+                    record < (share * records as f64) as u64
+                })
+                .count();
+            let measured = first as f64 / draws as f64;
+            assert!((measured - percentile).abs() < 0.005, "{measured} of {percentile} to {share}");
         }
     }
 
@@ -313,7 +355,7 @@ mod tests {
         assert_eq!(said, "the hot share of the records is 1.2; it must be 0 to 1");
         let said = message(Distribution::Hotspot { records: 0.2, operations: -0.5 });
         assert_eq!(said, "the hot share of the operations is -0.5; it must be 0 to 1");
-        for (percentile, share) in [(0.0, 0.5), (1.0, 0.5), (f64::NAN, 0.5), (0.5, 0.0), (0.5, 1.1)]
+        for (percentile, share) in [(0.0, 0.5), (1.0, 0.5), (f64::NAN, 0.5), (0.5, 0.0), (0.5, 1.0)]
         {
             let plan = Distribution::Exponential { percentile, share };
             assert!(message(plan).contains("exponential distribution"));

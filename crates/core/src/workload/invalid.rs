@@ -107,23 +107,56 @@ pub(super) fn share(what: &'static str, value: f64) -> Result<f64, PlanError> {
     number(what, value, (0.0..=1.0).contains(&value), "0 to 1")
 }
 
-/// The rate of an exponential law, a share of the records being the unit: `percentile` of an endless one
-/// lies below `share`. Whatever lies beyond the last record is drawn again, which makes the share of
-/// operations there somewhat greater than `percentile`, with YCSB too.
+/// The rate of an endless exponential law, a share of the records being the unit: `percentile` of it lies below `share`.
+/// YCSB draws again whatever lies beyond the last record, which makes the share of operations there somewhat greater than
+/// `percentile`.
+pub(super) fn endless_exponential(percentile: f64, share: f64) -> Result<f64, PlanError> {
+    check_exponential(percentile, share, share <= 1.0, "above 0 and at most 1")?;
+    Ok(-(-percentile).ln_1p() / share)
+}
+
+/// The rate of an exponential law that ends with the last record, of whose operations `percentile` go to the first `share`
+/// of the records. It is negative where that is less than their share, and 0 where it is the same.
 pub(super) fn exponential(percentile: f64, share: f64) -> Result<f64, PlanError> {
+    check_exponential(percentile, share, share < 1.0, "above 0 and below 1")?;
+    Ok(if percentile >= share {
+        falling(percentile, share)
+    } else {
+        -falling(1.0 - percentile, 1.0 - share)
+    })
+}
+
+fn check_exponential(
+    percentile: f64,
+    share: f64,
+    within: bool,
+    allowed: &'static str,
+) -> Result<(), PlanError> {
     number(
         "the percentile of the exponential distribution",
         percentile,
         percentile > 0.0 && percentile < 1.0,
         "above 0 and below 1",
     )?;
-    number(
-        "the share of the exponential distribution",
-        share,
-        share > 0.0 && share <= 1.0,
-        "above 0 and at most 1",
-    )?;
-    Ok(-(-percentile).ln_1p() / share)
+    number("the share of the exponential distribution", share, share > 0.0 && within, allowed)?;
+    Ok(())
+}
+
+/// Solves (1 − e^(−rate·share)) / (1 − e^(−rate)) = percentile, which is not below `share`.
+fn falling(percentile: f64, share: f64) -> f64 {
+    let below = |rate: f64| match rate {
+        0.0 => share,
+        rate => (-rate * share).exp_m1() / (-rate).exp_m1(),
+    };
+    // Of the endless law at least so many are within.
+    let (mut low, mut high) = (0.0, -(-percentile).ln_1p() / share);
+    loop {
+        let middle = low + (high - low) / 2.0;
+        if middle <= low || middle >= high {
+            return low;
+        }
+        if below(middle) <= percentile { low = middle } else { high = middle }
+    }
 }
 
 /// `value` must be as `allowed` says, which `holds` tells.

@@ -54,7 +54,7 @@ impl Law {
                 Law::Hotspot { hot: (share * records as f64) as u64, all: records, operations }
             }
             YcsbLaw::Exponential { percentile, share } => {
-                let rate = invalid::exponential(percentile, share)?;
+                let rate = invalid::endless_exponential(percentile, share)?;
                 Law::Exponential { rate: rate / records.max(1) as f64 }
             }
         })

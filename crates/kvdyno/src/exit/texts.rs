@@ -121,6 +121,8 @@ fn errors_of_loads_stores_and_testbeds_say_what_to_do() {
     told.extend(texts!(LedgerError {
         LedgerError::TooLarge { .. } =>
             Some(LedgerError::TooLarge { slots: 9, bytes: 72, machine: 1 }),
+        LedgerError::Refused { .. } =>
+            Some(LedgerError::Refused { slots: 9, bytes: 72, limit: Some(1) }),
     }));
     let (url, advice) = ("map:x".to_owned(), "write `map:`".to_owned());
     let problem = text.clone();

@@ -1,9 +1,10 @@
 //! Which process each node of a testbed is now. Nodes are started again and added while a phase runs,
 //! and are sampled all the same.
 
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kvdyno_core::measure::{Follow, SampleSink, Sampler};
+use kvdyno_core::measure::{Follow, SampleSink, Sampler, servers_at};
 use kvdyno_report::result::TestbedNode;
 use kvdyno_testbed::NodeDescription;
 
@@ -21,9 +22,18 @@ struct State {
     /// Processes that came after the testbed was up.
     later: Vec<TestbedNode>,
     follow: Option<Follow>,
+    /// Where servers that kvdyno did not start serve; who does is looked up before each phase.
+    addresses: Vec<SocketAddr>,
 }
 
 impl NodeProcesses {
+    /// Those that serve at `addresses` on this machine, as far as that can be told.
+    pub fn serving(addresses: &[String]) -> NodeProcesses {
+        let addresses = addresses.iter().filter_map(|address| address.to_socket_addrs().ok());
+        let addresses = addresses.flatten().collect();
+        NodeProcesses(Arc::new(Mutex::new(State { addresses, ..State::default() })))
+    }
+
     /// The nodes as they are disclosed.
     pub fn of(nodes: &[TestbedNode]) -> NodeProcesses {
         let nodes = nodes.iter().filter_map(|node| Some((node.name.clone(), node.pid?))).collect();
@@ -38,6 +48,10 @@ impl NodeProcesses {
             self.look(keeper);
         }
         self.with(|state| {
+            if !state.addresses.is_empty() {
+                let found = servers_at(&state.addresses).unwrap_or_default();
+                state.nodes = found.into_iter().map(|(pid, name)| (name, pid)).collect();
+            }
             let sampler = Sampler::start_telling(&state.pids(), sink).ok()?;
             state.follow = Some(sampler.follow());
             Some(sampler)
@@ -106,6 +120,17 @@ mod tests {
     fn node(name: &str, pid: Option<u32>) -> NodeDescription {
         let (name, address) = (name.to_owned(), "127.0.0.1:1".to_owned());
         NodeDescription { name, address, role: None, pid, running: pid.is_some() }
+    }
+
+    #[test]
+    fn a_server_that_somebody_else_started_is_known_by_its_address() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let processes = NodeProcesses::serving(&[address]);
+        let sampler = processes.sample(None, Box::new(|_, _| {})).unwrap();
+        let pids: Vec<u32> = processes.processes().iter().map(|(pid, _)| *pid).collect();
+        assert_eq!(pids, [std::process::id()]);
+        assert_eq!(sampler.stop().summary.servers.len(), 1);
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub(super) struct Entry {
     /// Names of the reasons.
     pub reasons: String,
     pub rate: Option<Figure>,
+    /// Latencies are lower bounds: some operations were due and never started.
+    pub is_at_least: bool,
     pub p50: Option<f64>,
     pub p99: Option<Figure>,
     pub p99_9: Option<f64>,
@@ -250,14 +252,15 @@ impl Found {
             });
             Some(Figure { value, interval })
         };
-        let steers = phase.open();
+        let (steers, latency) = (phase.open(), row.latency.carried());
         Ok(Entry {
             phase: phase.name.clone(),
             is_open: steers,
             rate: figure(row.rate, of_rate),
-            p50: row.latency.p50,
-            p99: figure(row.latency.p99, of_p99),
-            p99_9: row.latency.p99_9,
+            is_at_least: row.lower_bound,
+            p50: latency.p50,
+            p99: figure(latency.p99, of_p99),
+            p99_9: latency.p99_9,
             cost: cost(&self.result, row.rate.filter(|_| !steers)),
             ..self.blank(run)
         })
@@ -296,6 +299,7 @@ impl Found {
             verdict: Standing::of(run),
             reasons: names.join(", "),
             rate: None,
+            is_at_least: false,
             p50: None,
             p99: None,
             p99_9: None,

@@ -239,9 +239,14 @@ fn table(phase: &str, entries: &[&Entry]) -> Table {
 }
 
 fn row(entry: &Entry, place: Option<usize>, results: usize) -> Row {
-    let latency = |value: Option<f64>| {
-        cell(value.map(|value| Figure { value, interval: None }), duration_text)
+    let bounded = |figure: Option<Figure>| {
+        let mut cell = cell(figure, duration_text);
+        if entry.is_at_least && figure.is_some() {
+            cell.text.insert_str(0, "≥ ");
+        }
+        cell
     };
+    let latency = |value: Option<f64>| bounded(value.map(|value| Figure { value, interval: None }));
     let cost = entry.cost.as_ref().map(|(currency, cost)| Cell {
         text: format!("{} {currency}", significant(*cost)),
         value: cost.to_string(),
@@ -256,7 +261,7 @@ fn row(entry: &Entry, place: Option<usize>, results: usize) -> Row {
         cells: [
             cell(entry.rate, grouped),
             latency(entry.p50),
-            cell(entry.p99, duration_text),
+            bounded(entry.p99),
             latency(entry.p99_9),
             cost.unwrap_or_else(|| cell(None, grouped)),
         ],

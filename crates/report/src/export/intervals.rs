@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kvdyno_core::measure::least_for;
+
 use super::ExportError;
 use super::table::{Cell, Column, ColumnType, TableWriter};
 use crate::board::is_whole;
@@ -12,7 +14,8 @@ use crate::files::timeline_csv::TimelineRow;
 use crate::ranking::store_labels;
 use crate::result::{PhaseResult, RESULT_FILE, RunResult};
 
-/// Times are seconds since the run began, latencies ns, rates operations a second.
+/// Times are seconds since the run began, latencies ns, rates operations a second. A percentile that too few
+/// operations carry is empty.
 pub(super) const COLUMNS: [Column; 45] = [
     ("run", ColumnType::Text),
     ("suite", ColumnType::Text),
@@ -98,6 +101,11 @@ fn row_of(result: &RunResult, labels: &[String], row: &TimelineRow, to: &mut imp
     let Some(phase) = run.phases.iter().find(|phase| phase.index == row.phase) else { return };
     let group = row.group.and_then(|group| phase.groups.get(usize::from(group)));
     let count = |count: u64| Cell::Count(Some(count));
+    let carried = |latency: Option<u64>, operations: u64, quantile| {
+        Cell::Count(latency.filter(|_| operations >= least_for(quantile)))
+    };
+    let hits = |latency, quantile| carried(latency, row.found(), quantile);
+    let misses = |latency, quantile| carried(latency, row.ok - row.found(), quantile);
     let cells: [Cell<'_>; COLUMNS.len()] = [
         Cell::Text(Some(&result.started)),
         Cell::Text(Some(&result.suite.name)),
@@ -125,21 +133,21 @@ fn row_of(result: &RunResult, labels: &[String], row: &TimelineRow, to: &mut imp
         count(row.kind_drained),
         count(row.kind_drained_nothing),
         count(row.missed),
-        Cell::Count(row.service_p50_ns),
-        Cell::Count(row.service_p90_ns),
-        Cell::Count(row.service_p99_ns),
-        Cell::Count(row.service_p99_9_ns),
+        hits(row.service_p50_ns, 0.5),
+        hits(row.service_p90_ns, 0.9),
+        hits(row.service_p99_ns, 0.99),
+        hits(row.service_p99_9_ns, 0.999),
         Cell::Count(row.service_max_ns),
-        Cell::Count(row.response_p50_ns),
-        Cell::Count(row.response_p90_ns),
-        Cell::Count(row.response_p99_ns),
-        Cell::Count(row.response_p99_9_ns),
+        hits(row.response_p50_ns, 0.5),
+        hits(row.response_p90_ns, 0.9),
+        hits(row.response_p99_ns, 0.99),
+        hits(row.response_p99_9_ns, 0.999),
         Cell::Count(row.response_max_ns),
-        Cell::Count(row.missed_service_p50_ns),
-        Cell::Count(row.missed_service_p99_ns),
+        misses(row.missed_service_p50_ns, 0.5),
+        misses(row.missed_service_p99_ns, 0.99),
         Cell::Count(row.missed_service_max_ns),
-        Cell::Count(row.missed_response_p50_ns),
-        Cell::Count(row.missed_response_p99_ns),
+        misses(row.missed_response_p50_ns, 0.5),
+        misses(row.missed_response_p99_ns, 0.99),
         Cell::Count(row.missed_response_max_ns),
         count(row.latest_send_ns),
         Cell::Text(Some(row.errors.as_str()).filter(|errors| !errors.is_empty())),

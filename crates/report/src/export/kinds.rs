@@ -5,8 +5,8 @@ use crate::ranking::store_labels;
 use crate::result::{HistogramError, RunResult};
 use crate::view::{Scope, rows};
 
-/// Latencies are ns, rates operations a second.
-pub(super) const COLUMNS: [Column; 18] = [
+/// Latencies are ns, rates operations a second. A percentile that too few operations carry is empty.
+pub(super) const COLUMNS: [Column; 19] = [
     ("run", ColumnType::Text),
     ("suite", ColumnType::Text),
     ("store", ColumnType::Text),
@@ -25,6 +25,7 @@ pub(super) const COLUMNS: [Column; 18] = [
     ("p99_9_ns", ColumnType::Real),
     ("max_ns", ColumnType::Real),
     ("mean_ns", ColumnType::Real),
+    ("lower_bound", ColumnType::Truth),
 ];
 
 /// Writes the rows of every phase.
@@ -40,7 +41,7 @@ pub(super) fn write(result: &RunResult, to: &mut impl TableWriter) -> Result<(),
                     Scope::Phase => "all",
                     Scope::Series | Scope::Missed | Scope::Published => row.test.trim(),
                 };
-                let latency = &row.latency;
+                let latency = row.latency.carried();
                 let cells: [Cell<'_>; COLUMNS.len()] = [
                     Cell::Text(Some(&result.started)),
                     Cell::Text(Some(&result.suite.name)),
@@ -60,6 +61,7 @@ pub(super) fn write(result: &RunResult, to: &mut impl TableWriter) -> Result<(),
                     Cell::Real(latency.p99_9),
                     Cell::Real(latency.max),
                     Cell::Real(latency.mean),
+                    Cell::Truth(row.lower_bound),
                 ];
                 to.row(&cells);
             }

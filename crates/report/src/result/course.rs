@@ -123,17 +123,23 @@ impl CourseResult {
         }
         let rates: Vec<f64> = points.iter().map(|point| point.interval.rate()).collect();
         let mut course = CourseResult::default();
+        let spans: Vec<Span> = points.iter().map(|point| Span::of(point)).collect();
         // With open arrivals the schedule gives the rate: whether the store has settled its latency tells.
-        let judged = if open { filled(&points, |point| point.p50) } else { rates.clone() };
+        let (judged, of_judged) = match open {
+            true => carried(timeline, |point| point.p50),
+            false => (rates.clone(), spans.clone()),
+        };
         if let Some(settling) = Settling::of(&judged) {
-            let since = |index: usize| points[index].interval.start.saturating_sub(start);
+            let since = |index: usize| of_judged[index].from.saturating_sub(start);
             course.never_settled = settling.from.is_none();
             course.settled_ns = settling.from.map(|from| if from == 0 { 0 } else { since(from) });
             course.trend = settling.trend;
         }
-        let p99s: Vec<f64> = filled(&points, |point| point.p99).iter().map(|p| p.ln()).collect();
-        course.excursions.extend(dips(&points, &rates, start));
-        course.excursions.extend(excursions(&points, &p99s, start));
+        course.excursions.extend(dips(&spans, &rates, start));
+        let (p99s, of_p99s) = carried(timeline, |point| point.p99);
+        if p99s.len() >= FEWEST {
+            course.excursions.extend(excursions(&of_p99s, &p99s, start));
+        }
         course.excursions.sort_by_key(|excursion| excursion.from_ns);
         course.excursions_in_all = course.excursions.len() as u64;
         course.excursions.truncate(MOST);
@@ -166,34 +172,56 @@ fn whole(timeline: &Timeline) -> Vec<&TimelinePoint> {
     timeline.points.iter().filter(whole).collect()
 }
 
-/// A latency of each interval; where nothing ended, that of the one before.
-fn filled(points: &[&TimelinePoint], figure: fn(&TimelinePoint) -> Option<u64>) -> Vec<f64> {
-    let mut last = points.iter().find_map(|point| figure(point)).unwrap_or(1);
-    let mut value = |point: &&TimelinePoint| {
-        last = figure(point).unwrap_or(last);
-        last.max(1) as f64
-    };
-    points.iter().map(&mut value).collect()
+/// From when to when something is told of.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    from: Nanos,
+    to: Nanos,
 }
 
-fn dips(points: &[&TimelinePoint], rates: &[f64], start: Nanos) -> Vec<ExcursionResult> {
+impl Span {
+    fn of(point: &TimelinePoint) -> Span {
+        Span { from: point.interval.start, to: point.interval.end }
+    }
+}
+
+/// A latency over the phase's time, as often as there were enough operations to carry it, and of which time each is.
+fn carried(
+    timeline: &Timeline,
+    figure: fn(&TimelinePoint) -> Option<u64>,
+) -> (Vec<f64>, Vec<Span>) {
+    let (mut values, mut spans, mut from) = (Vec::new(), Vec::new(), None);
+    for point in &timeline.points {
+        let Span { from: begin, to } = Span::of(point);
+        let since = *from.get_or_insert(begin);
+        if let Some(value) = figure(point) {
+            values.push(value.max(1) as f64);
+            spans.push(Span { from: since, to });
+            from = None;
+        }
+    }
+    (values, spans)
+}
+
+fn dips(spans: &[Span], rates: &[f64], start: Nanos) -> Vec<ExcursionResult> {
     let usual = median(rates);
     if usual <= 0.0 {
         return Vec::new();
     }
     let relative: Vec<f64> = rates.iter().map(|rate| rate / usual).collect();
-    stretches(points, &relative, "throughput", start, |level| level < DIP, |level| level)
+    stretches(spans, &relative, "throughput", start, |level| level < DIP, |level| level)
 }
 
-fn excursions(points: &[&TimelinePoint], logs: &[f64], start: Nanos) -> Vec<ExcursionResult> {
-    let usual = median(logs);
+fn excursions(spans: &[Span], p99s: &[f64], start: Nanos) -> Vec<ExcursionResult> {
+    let logs: Vec<f64> = p99s.iter().map(|p99| p99.ln()).collect();
+    let usual = median(&logs);
     let relative: Vec<f64> = logs.iter().map(|log| log - usual).collect();
-    stretches(points, &relative, "p99", start, |level| level > EXCURSION.ln(), f64::exp)
+    stretches(spans, &relative, "p99", start, |level| level > EXCURSION.ln(), f64::exp)
 }
 
 /// Stretches whose level is `out`; neighbours are one.
 fn stretches(
-    points: &[&TimelinePoint],
+    spans: &[Span],
     series: &[f64],
     what: &str,
     start: Nanos,
@@ -211,8 +239,8 @@ fn stretches(
         let level = series[from..to].iter().sum::<f64>() / (to - from) as f64;
         ExcursionResult {
             what: what.to_owned(),
-            from_ns: points[from].interval.start.saturating_sub(start),
-            to_ns: points[to - 1].interval.end.saturating_sub(start),
+            from_ns: spans[from].from.saturating_sub(start),
+            to_ns: spans[to - 1].to.saturating_sub(start),
             level: told(level),
             beside: Vec::new(),
             start_up: false,

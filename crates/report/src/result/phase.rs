@@ -65,6 +65,9 @@ pub struct PhaseResult {
     pub groups: Vec<GroupResult>,
     /// Operations that fell due (open arrivals) or were started (closed).
     pub offered: u64,
+    /// More fell due than there was time to count: `offered` and `unstarted` are estimates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub offered_estimated: bool,
     /// Operations started.
     pub started_operations: u64,
     /// Totals of each series, by group and kind.
@@ -308,6 +311,7 @@ impl PhaseResult {
             stopped: measure.stopped,
             groups: plan.groups.iter().map(GroupResult::new).collect(),
             offered: measure.offered,
+            offered_estimated: measure.offered_estimated,
             started_operations: measure.started,
             series: measure.series.iter().map(|s| SeriesResult::new(s, wall_ns)).collect(),
             unstarted: measure.unstarted.as_ref().and_then(Latency::of),

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use etcd_client::{Error, GetOptions, PutOptions, Txn, TxnOp, TxnOpResponse};
+use etcd_client::{Error, GetOptions, PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse};
 use kvdyno_core::store::{Answer, Client, Put, Reading, Rows};
 
 use super::EtcdRead;
@@ -22,30 +22,49 @@ impl EtcdClient {
         EtcdClient { line, link: None }
     }
 
-    /// Sends one request and waits for its answer, no longer than the time allowed.
+    /// Sends one request and waits for its answer, no longer than the time allowed. Members check who asks before they
+    /// do anything: where they refuse the token that the link was given, as it ended while nothing was asked, the link logs
+    /// in again and the request is sent once more.
     async fn call<T>(
         &mut self,
         effect: Effect,
-        request: impl AsyncFnOnce(&mut Link) -> Result<T, Error>,
+        mut request: impl AsyncFnMut(&mut Link) -> Result<T, Error>,
     ) -> Answer<T> {
-        if !self.link.as_ref().is_some_and(|link| self.line.holds(link)) {
-            self.link = None;
+        let (timeout, mut may_log_in) = (self.line.options().timeout, self.line.options().logs_in);
+        loop {
+            if !self.link.as_ref().is_some_and(|link| self.line.holds(link)) {
+                self.link = None;
+            }
+            let link = match &mut self.link {
+                Some(link) => link,
+                none => none.insert(self.line.link().await?),
+            };
+            let error = match tokio::time::timeout(timeout, request(link)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) if may_log_in && errors::is_of_token(&error) => {
+                    may_log_in = false;
+                    self.line.log_in_again(link);
+                    continue;
+                }
+                Ok(Err(error)) => errors::request_error(&error, effect),
+                Err(_) => errors::timed_out(timeout, effect),
+            };
+            if error.connection_lost {
+                self.line.lose(link);
+                self.link = None;
+            }
+            return Err(error);
         }
-        let link = match &mut self.link {
-            Some(link) => link,
-            none => none.insert(self.line.link().await?),
+    }
+
+    /// Sends a transaction, of which a copy is kept only where it may have to be sent again.
+    async fn transact(&mut self, effect: Effect, txn: Txn) -> Answer<TxnResponse> {
+        let (keep, mut txn) = (self.line.options().logs_in, Some(txn));
+        let send = async |link: &mut Link| {
+            let txn = if keep { txn.clone() } else { txn.take() };
+            link.kv.txn(txn.unwrap_or_default()).await
         };
-        let timeout = self.line.options().timeout;
-        let error = match tokio::time::timeout(timeout, request(link)).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => errors::request_error(&error, effect),
-            Err(_) => errors::timed_out(timeout, effect),
-        };
-        if error.connection_lost {
-            self.line.lose(link);
-            self.link = None;
-        }
-        Err(error)
+        self.call(effect, send).await
     }
 
     /// The lease for a record's time to live. Without it nothing of the record is written, so
@@ -68,8 +87,8 @@ impl EtcdClient {
 impl Client for EtcdClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
         let options = self.range();
-        let found =
-            self.call(Effect::Read, async |link| link.kv.get(key, Some(options)).await).await?;
+        let get = async |link: &mut Link| link.kv.get(key, Some(options.clone())).await;
+        let found = self.call(Effect::Read, get).await?;
         let Some(record) = found.kvs().first() else { return Ok(false) };
         into.set_whole(record.value());
         Ok(true)
@@ -79,12 +98,14 @@ impl Client for EtcdClient {
         let lease = self.lease(put.ttl).await?;
         let options = (lease != 0).then(|| PutOptions::new().with_lease(lease));
         let (key, value) = (put.key, put.value.whole());
-        self.call(Effect::Write, async |link| link.kv.put(key, value, options).await).await?;
+        let put = async |link: &mut Link| link.kv.put(key, value, options.clone()).await;
+        self.call(Effect::Write, put).await?;
         Ok(())
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
-        let answer = self.call(Effect::Write, async |link| link.kv.delete(key, None).await).await?;
+        let delete = async |link: &mut Link| link.kv.delete(key, None).await;
+        let answer = self.call(Effect::Write, delete).await?;
         Ok(answer.deleted() > 0)
     }
 
@@ -94,8 +115,8 @@ impl Client for EtcdClient {
             return Ok(());
         }
         let options = self.range().with_from_key().with_limit(count as i64);
-        let found =
-            self.call(Effect::Read, async |link| link.kv.get(from, Some(options)).await).await?;
+        let get = async |link: &mut Link| link.kv.get(from, Some(options.clone())).await;
+        let found = self.call(Effect::Read, get).await?;
         for record in found.kvs() {
             into.push(record.key(), Some(record.value()));
         }
@@ -106,7 +127,7 @@ impl Client for EtcdClient {
         let options = self.range();
         let ranges = keys.iter().map(|key| TxnOp::get(*key, Some(options.clone())));
         let txn = Txn::new().and_then(ranges.collect::<Vec<_>>());
-        let answer = self.call(Effect::Read, async |link| link.kv.txn(txn).await).await?;
+        let answer = self.transact(Effect::Read, txn).await?;
         let answers = answer.op_responses();
         if answers.len() != keys.len() {
             return Err(errors::wrong_answer(Effect::Read));
@@ -143,7 +164,7 @@ impl Client for EtcdClient {
             writes.push(TxnOp::put(put.key, put.value.whole(), options));
         }
         let txn = Txn::new().and_then(writes);
-        self.call(Effect::Write, async |link| link.kv.txn(txn).await).await?;
+        self.transact(Effect::Write, txn).await?;
         Ok(())
     }
 }

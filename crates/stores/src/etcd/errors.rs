@@ -129,6 +129,24 @@ pub(super) fn while_opening(error: RequestError, endpoint: &str) -> RequestError
     RequestError::failed(class, message).losing_connection()
 }
 
+/// The server refuses the token of a request, before it does anything: it has ended, or users were changed since. These
+/// are the refusals upon which the official client asks for a new one.
+pub(super) fn is_of_token(error: &Error) -> bool {
+    matches!(error, Error::GRpcStatus(status)
+        if status.source().is_none() && of_token(status.code() as i32, status.message()))
+}
+
+fn of_token(code: i32, message: &str) -> bool {
+    match code {
+        UNAUTHENTICATED => message.contains("invalid auth token"),
+        INVALID_ARGUMENT => {
+            message.contains("revision of auth store is old")
+                || message.contains("user name is empty")
+        }
+        _ => false,
+    }
+}
+
 /// The server is up and does not tell this user.
 pub(super) fn is_denied(error: &Error) -> bool {
     matches!(error, Error::GRpcStatus(status)
@@ -171,6 +189,20 @@ fn described(error: &(dyn StdError + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_that_ended_is_told_from_a_wrong_password() {
+        assert!(of_token(16, "etcdserver: invalid auth token"));
+        assert!(of_token(3, "etcdserver: revision of auth store is old"));
+        assert!(of_token(3, "etcdserver: user name is empty"));
+        for (code, message) in [
+            (3, "etcdserver: authentication failed, invalid user ID or password"),
+            (7, "etcdserver: permission denied"),
+            (14, "etcdserver: invalid auth token"),
+        ] {
+            assert!(!of_token(code, message), "{message}");
+        }
+    }
 
     #[test]
     fn each_answer_has_its_class_and_certainty() {

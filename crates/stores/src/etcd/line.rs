@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use etcd_client::{Client, KvClient, LeaseClient, MaintenanceClient};
 use kvdyno_core::store::{Answer, RequestError};
@@ -94,6 +95,14 @@ impl Line {
         if self.holds(link) {
             self.state.borrow_mut().link = None;
             self.leases.forget();
+        }
+    }
+
+    /// The member refuses the token that `link` was given: the next attempt asks for a new one.
+    pub fn log_in_again(&self, link: &Link) {
+        if self.holds(link) {
+            self.options.logins.fetch_add(1, Ordering::Relaxed);
+            self.lose(link);
         }
     }
 

@@ -14,13 +14,13 @@ mod words;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use etcd_client::ConnectOptions;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Client, Connection, Copies, Figure, Joined, NoTransport, NodeCopy, Profile,
-    Reading, Store, Threading, ThreadingOf,
+    Answer, BoxedStore, Client, Connection, Copies, Figure, FigureUnit, Joined, NoTransport,
+    NodeCopy, Profile, Reading, Store, Threading, ThreadingOf,
 };
 
 use crate::entry::{Entry, boxed};
@@ -93,6 +93,10 @@ pub struct EtcdOptions {
     pub endpoints: Vec<String>,
     /// User and password.
     pub connect: ConnectOptions,
+    /// There is a user: requests carry a token, which may end.
+    pub logs_in: bool,
+    /// Tokens that members refused, so that connections logged in again.
+    pub logins: Arc<AtomicU64>,
     /// How TLS is spoken; `None`: not at all.
     pub tls: Option<EtcdTls>,
     /// Longest time that a request, or an attempt to connect, may take.
@@ -140,6 +144,7 @@ impl EtcdStore {
             };
             connect = connect.with_user(user, password);
         }
+        let logs_in = url.user().is_some();
         let tls = reach.tls().map(EtcdTls::of).transpose();
         let tls = tls
             .map_err(|problem| url.wrong(problem, "name PEM files with `ca`, `cert` and `key`"))?;
@@ -147,7 +152,16 @@ impl EtcdStore {
         let members = reach.endpoints(url, DEFAULT_PORT)?;
         let endpoints = members.iter().map(|member| format!("{scheme}://{}", member.name()));
         let endpoints = endpoints.collect();
-        let options = EtcdOptions { endpoints, connect, tls, timeout, read, lease };
+        let options = EtcdOptions {
+            endpoints,
+            connect,
+            logs_in,
+            logins: Arc::default(),
+            tls,
+            timeout,
+            read,
+            lease,
+        };
         Ok(EtcdStore { members, ..EtcdStore::new(options) })
     }
 
@@ -170,6 +184,19 @@ impl EtcdStore {
         }
         Err(refusal.unwrap_or_else(|| errors::refused("no server is named")))
     }
+}
+
+/// Tells how many tokens members refused, if they did.
+fn renewed(logins: u64) -> Option<Figure> {
+    (logins > 0).then(|| Figure {
+        name: "logins anew".to_owned(),
+        value: logins as f64,
+        unit: FigureUnit::Count,
+        detail:
+            "members refused tokens, which end when they are not used; no request failed by that"
+                .to_owned(),
+        warning: None,
+    })
 }
 
 impl EtcdStore {
@@ -203,10 +230,12 @@ impl Store for EtcdStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    /// Whether members that the URL names were started anew.
+    /// Members that the URL names were started anew, or refused a token.
     async fn figures(&self) -> Vec<Figure> {
         let told = lives::told(&self.members).await;
-        self.lives.look(Instant::now(), told).into_iter().collect()
+        let restarted = self.lives.look(Instant::now(), told);
+        let renewed = renewed(self.options.logins.swap(0, Ordering::Relaxed));
+        restarted.into_iter().chain(renewed).collect()
     }
 
     fn stronger(&self) -> Vec<(BoxedStore, String)> {

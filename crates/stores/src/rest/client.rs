@@ -29,6 +29,7 @@ impl Client for RestClient {
         check_key(key)?;
         let RestClient { link, template } = self;
         let read = |reply: Reply, answer: &[u8]| match reply.status {
+            200 | 203 if reply.encoded => Err(errors::encoded(answer)),
             200 | 203 | 204 => {
                 read_body(&reply, answer, into);
                 Ok(true)

@@ -25,6 +25,8 @@ pub struct Reply {
     pub body: Body,
     /// The server closes the connection after it.
     pub closes: bool,
+    /// Its body stands for another one: it is compressed, or the like.
+    pub encoded: bool,
 }
 
 /// Where a body lies; positions count from the answer's first byte.
@@ -63,6 +65,7 @@ struct Framing {
     length: Option<u64>,
     chunked: bool,
     closes: bool,
+    encoded: bool,
 }
 
 /// Looks for the end of the answer at the start of `input`, from where `progress` left off; gives
@@ -149,7 +152,7 @@ fn status(head: &[u8]) -> Result<u16, MalformedAnswer> {
 
 /// `head` is a whole header, of the answer's bytes up to `end`.
 fn reply(status: u16, head: &[u8], end: usize) -> Result<Reply, MalformedAnswer> {
-    let Framing { length, chunked, closes } = framing(head)?;
+    let Framing { length, chunked, closes, encoded } = framing(head)?;
     let whole = |length| Body::Whole { start: end, end: end + length };
     let body = match (length, chunked) {
         // These have no body, whatever the header says (RFC 9112, 6.3).
@@ -168,7 +171,7 @@ fn reply(status: u16, head: &[u8], end: usize) -> Result<Reply, MalformedAnswer>
             ));
         }
     };
-    Ok(Reply { status, body, closes })
+    Ok(Reply { status, body, closes, encoded })
 }
 
 /// Each line of a header as (name, value without blanks around it).
@@ -182,7 +185,7 @@ fn lines(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 
 fn framing(head: &[u8]) -> Result<Framing, MalformedAnswer> {
     let old = head.starts_with(b"HTTP/1.0");
-    let mut framing = Framing { length: None, chunked: false, closes: old };
+    let mut framing = Framing { length: None, chunked: false, closes: old, encoded: false };
     for (name, value) in lines(head) {
         // The lengths of the names tell most others apart without a look at them.
         match name.len() {
@@ -199,6 +202,9 @@ fn framing(head: &[u8]) -> Result<Framing, MalformedAnswer> {
                     return Err(MalformedAnswer("a transfer coding other than chunks"));
                 }
                 framing.chunked = true;
+            }
+            16 if name.eq_ignore_ascii_case(b"content-encoding") => {
+                framing.encoded |= !value.is_empty() && !value.eq_ignore_ascii_case(b"identity");
             }
             10 if name.eq_ignore_ascii_case(b"connection") => {
                 let has = |word: &[u8]| {

@@ -15,13 +15,23 @@ pub(super) fn request_error(effect: Effect, reply: &Reply, answer: &[u8]) -> Req
         "{} {}{}{}",
         reply.status,
         codec::reason(answer),
-        explanation(&codec::body(answer, reply)),
+        if reply.encoded { String::new() } else { explanation(&codec::body(answer, reply)) },
         advice(reply.status)
     );
     match effect {
         Effect::Write if !surely_not => RequestError::indeterminate(class, message),
         Effect::Read | Effect::Write => RequestError::failed(class, message),
     }
+}
+
+/// The value came in an encoding that kvdyno did not ask for: what the store holds cannot be told from it.
+pub(super) fn encoded(answer: &[u8]) -> RequestError {
+    let encoding = codec::header(answer, "content-encoding").unwrap_or_default();
+    let message = format!(
+        "the body has the Content-Encoding `{encoding}`, which was not asked for: turn compression off in the \
+         server, or in the proxy before it"
+    );
+    RequestError::failed(ErrorClass::Protocol, message)
 }
 
 /// Class of a status code, and whether a write that gets it was surely not applied.

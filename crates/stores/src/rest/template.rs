@@ -58,6 +58,10 @@ impl Template {
             let word = STANDARD.encode(format!("{user}:{password}"));
             common.push_str(&format!("Authorization: Basic {word}\r\n"));
         }
+        // A body is to be the value: without this line a server may choose its encoding (RFC 9110, 12.5.3).
+        if !parts.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding")) {
+            common.push_str("Accept-Encoding: identity\r\n");
+        }
         for (name, value) in parts.headers {
             common.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -190,16 +194,16 @@ mod tests {
         let template = Template::new(&parts());
         assert_eq!(
             text(|out| template.push_get(out, b"k")),
-            "GET /a%20b/k/x?w=2 HTTP/1.1\r\nHost: h:80\r\n\r\n"
+            "GET /a%20b/k/x?w=2 HTTP/1.1\r\nHost: h:80\r\nAccept-Encoding: identity\r\n\r\n"
         );
         assert_eq!(
             text(|out| template.push_delete(out, b"k/\xff~")),
-            "DELETE /a%20b/k%2F%FF~/x?w=2 HTTP/1.1\r\nHost: h:80\r\n\r\n"
+            "DELETE /a%20b/k%2F%FF~/x?w=2 HTTP/1.1\r\nHost: h:80\r\nAccept-Encoding: identity\r\n\r\n"
         );
         assert_eq!(
             text(|out| template.push_put(out, b"k", b"v\r\n", None)),
-            "PUT /a%20b/k/x?w=2 HTTP/1.1\r\nHost: h:80\r\nContent-Type: text/plain\r\n\
-             Content-Length: 3\r\n\r\nv\r\n"
+            "PUT /a%20b/k/x?w=2 HTTP/1.1\r\nHost: h:80\r\nAccept-Encoding: identity\r\n\
+             Content-Type: text/plain\r\nContent-Length: 3\r\n\r\nv\r\n"
         );
         let ttl = Some(Duration::from_millis(1_001));
         assert!(
@@ -218,8 +222,8 @@ mod tests {
             put: "POST",
             ..parts()
         });
-        let common =
-            "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nX-A: b\r\nhost: other\r\n";
+        let common = "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\
+                      Accept-Encoding: identity\r\nX-A: b\r\nhost: other\r\n";
         assert_eq!(
             text(|out| template.push_get(out, b"k")),
             format!("GET /a%20b/k/x HTTP/1.1\r\n{common}\r\n")
@@ -231,6 +235,15 @@ mod tests {
             template.question("/v"),
             format!("GET /v HTTP/1.1\r\n{common}\r\n").into_bytes()
         );
+    }
+
+    #[test]
+    fn whoever_asks_for_an_encoding_gets_what_was_asked_for() {
+        let headers = [("accept-encoding".to_owned(), "br".to_owned())];
+        let template = Template::new(&Parts { headers: &headers, ..parts() });
+        let asked = text(|out| template.push_get(out, b"k"));
+        assert!(asked.ends_with("\r\naccept-encoding: br\r\n\r\n"), "{asked}");
+        assert!(!asked.contains("identity"), "{asked}");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Pieces of a URL: hosts with ports, and percent-encoding. Everything here says what is wrong in words that
 //! hold nothing of the URL, for it could be a piece of a password.
 
+use std::net::Ipv6Addr;
+
 use kvdyno_core::shown;
 
 use super::UrlHost;
@@ -30,6 +32,9 @@ fn parse_host(text: &str) -> Result<UrlHost, Problem> {
             None => return Err(("text after `]`", BRACKETS)),
         }
     } else {
+        if is_bare_ipv6(text) {
+            return Err(("an IPv6 address without brackets", BRACKETS));
+        }
         match text.split_once(':') {
             Some((name, port)) => (name, Some(port)),
             None => (text, None),
@@ -47,6 +52,12 @@ fn parse_host(text: &str) -> Result<UrlHost, Problem> {
         Some(None) => return Err(("bad port: it is a number from 1 to 65535", ESCAPES)),
     };
     Ok(UrlHost { name: name.to_owned(), port })
+}
+
+/// Returns true if it is an IPv6 address, perhaps with a port behind it: its last colon may be of either.
+fn is_bare_ipv6(text: &str) -> bool {
+    let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
+    is_address(text) || text.rsplit_once(':').is_some_and(|(address, _)| is_address(address))
 }
 
 /// Whether a text that is no URL can be shown: nothing in it may be a password, wherever it was cut.

@@ -238,6 +238,11 @@ fn refuses_what_is_no_url() {
     {
         assert!(StoreUrl::parse(text).is_err(), "{text}");
     }
+    for bare in ["redis://::1:6379", "redis://::1", "redis://h,fe80::1:2:6379/0"] {
+        let told = error(bare);
+        assert!(told.contains("`[::1]`") && told.contains("without brackets"), "{told}");
+    }
+    assert!(!error("redis://a:b:c").contains("brackets"));
     assert!(error("redis").contains("redis://host:6379"));
     assert!(error("map:?a=1&a=2").contains("an option twice"));
 }

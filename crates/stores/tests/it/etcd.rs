@@ -304,6 +304,7 @@ fn start_with_tls(files: &Certificates, folder: &std::path::Path) -> Server {
         .arguments(["--data-dir".as_ref(), folder.join("data").as_os_str()])
         .arguments(["--cert-file".as_ref(), files.certificate.as_os_str()])
         .arguments(["--key-file".as_ref(), files.key.as_os_str()])
+        .arguments(["--auth-token-ttl", "1"])
         .ready(|probe| probe.log.contains("ready to serve client requests"));
     let mut server = Server::spawn("etcd", launch, folder).unwrap();
     server.wait_until_ready().unwrap_or_else(|error| panic!("{error}"));
@@ -348,6 +349,21 @@ async fn certificates_as_told(address: &str, files: &Certificates) {
     assert!(told.contains("not the one of the `pin`"), "{told}");
 }
 
+/// Tokens end after a second without a request here: whoever comes later is refused, and fails no request by that.
+async fn log_in_again_when_a_token_has_ended(url: &str) {
+    let idle = store(url);
+    let mut client = Single::new(idle.connect(1).await.unwrap());
+    client.set("k", b"v").await.unwrap();
+    for _ in 0..2 {
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        assert_eq!(client.get("k").await, Ok(Some(b"v".to_vec())));
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        client.set("k", b"v").await.unwrap();
+    }
+    let figures = idle.figures().await;
+    assert!(figures.iter().any(|figure| figure.name == "logins anew"), "{figures:?}");
+}
+
 #[test]
 fn tls_and_passwords() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,6 +392,7 @@ fn tls_and_passwords() {
             assert_eq!(outcome(answer), (ErrorClass::Rejected, Certainty::Failed), "{user}");
         }
         assert_eq!(root.get("k").await, Ok(Some(b"v".to_vec())));
+        log_in_again_when_a_token_has_ended(&url("root:s3cret@")).await;
         let seen = store(&url("root:s3cret@"));
         assert!(seen.profile().await.is_ok());
         outlive_the_slack(begin).await;

@@ -14,8 +14,8 @@ use kvdyno_stores::rest::{RestClient, RestStore, RestTransport};
 /// What the server does once a client is connected.
 type Script = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
-const GET_K: &str = "GET /b/k HTTP/1.1\r\nHost: HOST\r\n\r\n";
-const PUT_K: &str = "PUT /b/k HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/octet-stream\r\n\
+const GET_K: &str = "GET /b/k HTTP/1.1\r\nHost: HOST\r\nAccept-Encoding: identity\r\n\r\n";
+const PUT_K: &str = "PUT /b/k HTTP/1.1\r\nHost: HOST\r\nAccept-Encoding: identity\r\nContent-Type: application/octet-stream\r\n\
                      Content-Length: 1\r\n\r\nv";
 
 /// A server that plays one script for each connection, in order.
@@ -62,6 +62,23 @@ async fn connect(url: &str) -> Single<RestClient, RestTransport> {
 
 fn kind(error: &RequestError) -> (ErrorClass, Certainty, bool) {
     (error.class, error.certainty, error.connection_lost)
+}
+
+#[test]
+fn a_value_in_an_encoding_that_nobody_asked_for_is_no_corrupt_value() {
+    let url = serve(vec![answers(vec![
+        (GET_K, b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b"),
+        (GET_K, b"HTTP/1.1 404 Not Found\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b"),
+        (GET_K, b"HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nContent-Length: 1\r\n\r\nv"),
+    ])]);
+    run(async {
+        let mut client = connect(&url).await;
+        let error = client.get("k").await.unwrap_err();
+        assert_eq!(kind(&error), (ErrorClass::Protocol, Certainty::Failed, false));
+        assert!(error.message.contains("`gzip`"), "{error}");
+        assert_eq!(client.get("k").await, Ok(None));
+        assert_eq!(client.get("k").await, Ok(Some(b"v".to_vec())));
+    });
 }
 
 #[test]
@@ -170,7 +187,7 @@ fn what_is_not_http_ends_the_connection() {
 #[test]
 fn a_store_that_lets_nobody_in_says_so_when_it_is_asked_what_it_is() {
     let url = serve(vec![Box::new(|stream| {
-        expect(stream, "GET /b/kvdyno HTTP/1.1\r\nHost: HOST\r\n\r\n");
+        expect(stream, "GET /b/kvdyno HTTP/1.1\r\nHost: HOST\r\nAccept-Encoding: identity\r\n\r\n");
         let answer = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
         stream.write_all(answer).unwrap();
         until_closed(stream);

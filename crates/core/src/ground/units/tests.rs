@@ -74,6 +74,11 @@ fn rates_and_shares_read_and_print_alike() {
         assert_eq!(parse_share(text), Ok(share));
         assert_eq!(format_share(share), text);
     }
+    for thousandths in 0..=1_000_u32 {
+        let share = f64::from(thousandths) / 1e3;
+        let text = format_share(share);
+        assert!(text.ends_with('%') && parse_share(&text) == Ok(share), "{share}: {text}");
+    }
     assert_eq!(parse_share("0.2"), Ok(0.2));
     let odd = 0.857_142_857_1;
     assert_eq!(parse_share(&format_share(odd)), Ok(odd));

@@ -4,11 +4,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use hdrhistogram::Histogram;
-
-use super::{AHEAD, IssuedOperation, Lane, Queue};
-use crate::load::schedule::Dues;
-use crate::measure::{Nanos, latency_histogram, now};
+use super::{AHEAD, Ages, IssuedOperation, Lane, Queue};
+use crate::load::schedule::{Dues, Walk};
+use crate::measure::{Nanos, now};
 use crate::workload::{Drawer, Operation, Ownership};
 
 /// Ids passed over between two looks at the clock.
@@ -38,8 +36,6 @@ struct Offered {
     /// Looks beyond what the queue has drawn, where clients are behind.
     dues: Dues,
     drawer: Drawer,
-    /// What was drawn last.
-    drawn: Operation,
 }
 
 impl Lane {
@@ -60,7 +56,6 @@ impl Lane {
             given_out: VecDeque::new(),
             dues: self.queue.borrow().dues.clone(),
             drawer: self.workload.drawer(),
-            drawn: self.queue.borrow().drawn[0],
         };
         self.owned = Some(Box::new(Owned {
             ownership,
@@ -119,24 +114,22 @@ impl Owned {
     #[inline(always)]
     fn draw_next(&self, queue: &mut Queue, at: usize) {
         let Queue { dues, drawer, drawn, .. } = queue;
-        self.found[at].set(self.next_own(dues, drawer, &mut drawn[at], Nanos::MAX));
+        self.found[at].set(self.next_own(dues, drawer, &mut drawn[at]));
     }
 
-    /// Goes on behind the next own operation that is due before `before`, which becomes `drawn`; if there is none, to where
-    /// that is clear. When the phase ends is asked for rarely: an operation beyond its end is given out by nobody.
+    /// Goes on behind the next own operation, which becomes `drawn`; if there is none, to where that is clear. When the phase ends is asked for rarely: an operation beyond its end is given out by nobody.
     #[inline(always)]
     fn next_own(
         &self,
         dues: &mut Dues,
         drawer: &mut Drawer,
         drawn: &mut Operation,
-        before: Nanos,
     ) -> Option<(u64, Nanos)> {
         let requests = self.requests.unwrap_or(u64::MAX);
         let mut passed = 0;
         loop {
             let (id, due) = dues.peek();
-            if id >= requests || due >= before {
+            if id >= requests {
                 return None;
             }
             let own = drawer.draw_own(id, self.ownership);
@@ -161,9 +154,47 @@ impl Owned {
         (0..AHEAD).map_while(move |n| self.found[(queue.at + n) % AHEAD].get())
     }
 
+    /// Passes all ids that are due before `before`, counts the own ones, and notes their ages where these are wanted.
+    /// Beyond what `walk` allows to draw, as large a share is taken to be own as before.
+    fn pass_own(
+        &self,
+        (dues, drawer): (&mut Dues, &mut Drawer),
+        before: Nanos,
+        walk: &mut Walk,
+        mut ages: Option<&mut Ages>,
+    ) -> u64 {
+        let requests = self.requests.unwrap_or(u64::MAX);
+        let next =
+            |dues: &Dues| Some(dues.peek()).filter(|&(id, due)| id < requests && due < before);
+        let (mut own, mut all) = (0_u64, 0_u64);
+        while let Some((id, due)) = next(dues)
+            && walk.step()
+        {
+            all += 1;
+            if drawer.draw_own(id, self.ownership).is_some() {
+                own += 1;
+                ages.iter_mut().for_each(|ages| ages.note(due, 1));
+            }
+            dues.advance();
+        }
+        let share = match all {
+            0 => 1.0 / f64::from(self.ownership.count),
+            all => own as f64 / all as f64,
+        };
+        let mut owed = 0.0;
+        while let Some((_, due)) = next(dues) {
+            let same = ages.as_mut().map_or(before, |ages| ages.same_until(due).min(before));
+            owed += share * dues.pass(same, requests, walk) as f64;
+            ages.iter_mut().for_each(|ages| ages.note(due, owed as u64));
+            own += owed as u64;
+            owed -= owed.floor();
+        }
+        own
+    }
+
     /// As [`Lane::offered_before`], of open arrivals.
     #[inline]
-    pub fn offered_before(&self, end: Nanos, queue: &Queue) -> u64 {
+    pub fn offered_before(&self, end: Nanos, queue: &Queue, walk: &mut Walk) -> u64 {
         let offered = &mut *self.offered.borrow_mut();
         let mut count = 0;
         while offered.given_out.front().is_some_and(|due| *due < end) {
@@ -176,31 +207,21 @@ impl Owned {
         if offered.dues.peek().0 < queue.dues.peek().0 {
             offered.dues = queue.dues.clone();
         }
-        let Offered { dues, drawer, drawn, .. } = offered;
-        while self.next_own(dues, drawer, drawn, in_phase).is_some() {
-            count += 1;
-        }
+        let place = (&mut offered.dues, &mut offered.drawer);
+        count += self.pass_own(place, in_phase, walk, None);
         offered.before = offered.before.max(end);
         count
     }
 
     /// As [`Lane::unstarted`].
     #[inline]
-    pub fn unstarted(&self, stop: Nanos, queue: &Queue) -> Option<Histogram<u64>> {
-        let mut bounds = None;
-        let mut note = |due: Nanos| {
-            let bounds = bounds.get_or_insert_with(latency_histogram::<u64>);
-            bounds.saturating_record((stop - due).max(1));
-        };
-        let in_phase = stop.min((self.deadline)());
+    pub fn unstarted(&self, ages: &mut Ages, queue: &Queue, walk: &mut Walk) {
+        let in_phase = ages.stop.min((self.deadline)());
         let ahead = self.waiting(queue).map(|(_, due)| due);
-        ahead.filter(|due| *due < in_phase).for_each(&mut note);
-        let Offered { drawer, drawn, .. } = &mut *self.offered.borrow_mut();
+        ahead.filter(|due| *due < in_phase).for_each(|due| ages.note(due, 1));
+        let drawer = &mut self.offered.borrow_mut().drawer;
         let mut dues = queue.dues.clone();
-        while let Some((_, due)) = self.next_own(&mut dues, drawer, drawn, in_phase) {
-            note(due);
-        }
-        bounds
+        self.pass_own((&mut dues, drawer), in_phase, walk, Some(ages));
     }
 
     /// All ids, if none is left; `None` while that is not clear.

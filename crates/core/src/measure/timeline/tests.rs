@@ -124,6 +124,22 @@ fn inserts(index: u32, latency: Nanos, backlog: u64) -> Interval {
     }
 }
 
+/// 100 inserts carry a median, and only ten such intervals together a 99th percentile: of one alone it would be that of
+/// its slowest operation.
+#[test]
+fn percentiles_are_told_of_as_many_operations_as_carry_them() {
+    let mut builder = TimelineBuilder::new(0, false);
+    for index in 0..25 {
+        builder.interval(inserts(index, if index == 3 { 5_000 } else { 10 }, 0), None);
+    }
+    let points = builder.finish().points;
+    assert!(points.iter().all(|point| point.p50.is_some()));
+    let told: Vec<_> = points.iter().map(|point| point.p99).collect();
+    let carried: Vec<usize> = (0..25).filter(|at| told[*at].is_some()).collect();
+    assert_eq!(carried, [9, 19]);
+    assert!(told[9] > Some(4_990) && told[19] == Some(10), "{told:?}");
+}
+
 #[test]
 fn former_percentiles_are_those_of_the_intervals_before_the_first_fault() {
     let mut builder = TimelineBuilder::new(0, false);

@@ -140,6 +140,10 @@ fn wrong_values_name_their_line() {
     }
     assert!(mistake("operationcount=5").contains("lacks `recordcount`"));
     assert!(mistake("recordcount=5").contains("lacks `operationcount`"));
+    let zero = mistake("recordcount=5\noperationcount=0");
+    assert!(zero.contains("`operationcount` must be a whole number from 1, not 0"), "{zero}");
+    let zero = mistake("recordcount=0\noperationcount=5");
+    assert!(zero.contains("`recordcount` must be a whole number from 1, not 0"), "{zero}");
 }
 
 #[test]

@@ -87,6 +87,7 @@ fn measure() -> PhaseMeasure {
         series: vec![],
         timeline: (0..SECONDS as u32).map(|n| interval(n, 10_000)).collect(),
         offered: 100_000,
+        offered_estimated: false,
         started: 100_000,
         unstarted: None,
         stalls: Stalls::default(),

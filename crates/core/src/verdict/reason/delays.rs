@@ -69,11 +69,18 @@ impl OwnDelays {
         self.causes(started, missed).first().map_or(0.0, |(_, explained)| *explained)
     }
 
-    /// How many requests a second of how many due were sent, and who kept the others.
-    pub(super) fn text(&self, offered: u64, started: u64, seconds: f64) -> String {
+    /// How many requests a second of how many due, which may be an estimate, were sent, and who kept the others.
+    pub(super) fn text(
+        &self,
+        (offered, estimated): (u64, bool),
+        started: u64,
+        seconds: f64,
+    ) -> String {
         let missed = offered.saturating_sub(started);
         let a_second = |n: u64| grouped(n as f64 / seconds.max(1e-9));
-        let (sent, due, backlog) = (a_second(started), a_second(offered), grouped(missed as f64));
+        let about = if estimated { "≈\u{a0}" } else { "" };
+        let (sent, due) = (a_second(started), format!("{about}{}", a_second(offered)));
+        let backlog = format!("{about}{}", grouped(missed as f64));
         let causes = self.causes(started, missed);
         let Some((_, most)) = causes.first() else {
             return format!(
@@ -190,7 +197,7 @@ mod tests {
 
     /// The phase of the issue: 2,000/s for 8 s, of which the store was said to have kept up with 1,787.
     fn text(own: OwnDelays) -> String {
-        own.text(16_000, 14_296, 8.0)
+        own.text((16_000, false), 14_296, 8.0)
     }
 
     #[test]
@@ -198,6 +205,16 @@ mod tests {
         let told = text(OwnDelays { waited: 0.002, busy: 0.5, ..OwnDelays::default() });
         assert!(
             told.starts_with("the store kept up with 1,787 of 2,000 ops/s; backlog 1,704"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn what_was_not_counted_is_told_as_about() {
+        let own = OwnDelays { busy: 0.5, ..OwnDelays::default() };
+        let told = own.text((2_000_000_000, true), 80_000, 10.0);
+        assert!(
+            told.contains("8,000 of ≈\u{a0}200,000,000 ops/s; backlog ≈\u{a0}1,999,920,000"),
             "{told}"
         );
     }

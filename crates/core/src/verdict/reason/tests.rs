@@ -16,7 +16,13 @@ fn each() -> Vec<Reason> {
             agent: None,
         },
         Reason::HarnessShare { outside: 0.4 },
-        Reason::MissedSchedule { offered: 10_000, started: 9_000, span, own: OwnDelays::default() },
+        Reason::MissedSchedule {
+            offered: 10_000,
+            estimated: false,
+            started: 9_000,
+            span,
+            own: OwnDelays::default(),
+        },
         Reason::LateSends { lag_p99: 300_000, response_p99: 1_000_000 },
         Reason::UnexpectedMisses {
             missed: 9_000,

@@ -4,6 +4,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use rustix::process::{Resource, getrlimit};
+
 use super::LedgerError;
 use crate::cache;
 
@@ -59,7 +61,11 @@ impl Slots {
         // SAFETY: the layout has a size above zero. `alloc_zeroed` and not a `Vec`, because a size
         // that the system refuses must come back as an error and not end the process.
         let memory = unsafe { alloc_zeroed(layout) };
-        let memory = NonNull::new(memory).ok_or_else(too_large)?;
+        let memory = NonNull::new(memory).ok_or_else(|| LedgerError::Refused {
+            slots: count,
+            bytes: u128::from(count) * 8,
+            limit: getrlimit(Resource::As).current,
+        })?;
         let skipped = if large { memory.as_ptr().align_offset(LARGE_PAGE) } else { 0 };
         // SAFETY: less than `spare` bytes are skipped, and `room` bytes follow.
         let words = unsafe { memory.add(skipped) };

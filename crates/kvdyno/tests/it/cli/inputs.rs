@@ -1,7 +1,9 @@
 //! Wrong input: one line that says what, where and what to do, and the documented exit code.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStringExt;
 
 use crate::support::Scratch;
 
@@ -204,4 +206,21 @@ fn more_records_than_memory_are_refused() {
     let words = ["memory", "--no-verify"];
     scratch.kvdyno("run --store map: --records 900G --out r").expect_line(64, &words);
     assert!(!scratch.path("r").exists());
+}
+
+/// A folder's name is bytes; what of them is text goes into the result.
+#[test]
+fn a_folder_need_not_be_named_in_utf_8() {
+    let scratch = Scratch::new();
+    let folder = OsString::from_vec(b"r\xe9sultat".to_vec());
+    let words =
+        "run --store null: --records 100 --mix get=100 --requests 100 --set warmup=false --out";
+    let mut arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+    arguments.push(folder.clone());
+    let ended = scratch.run(&arguments);
+    assert!(!ended.err.contains("panicked"), "{}", ended.err);
+    let path = scratch.path("").join(folder).join("result.json");
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let typed = result["command"].as_array().unwrap().last().unwrap().as_str().unwrap();
+    assert_eq!(typed, "r\u{fffd}sultat");
 }

@@ -57,6 +57,27 @@ fn a_quiet_phase_has_no_excursion() {
     assert_eq!((course.settled_ns, course.never_settled, course.trend), (Some(0), false, 0.0));
 }
 
+/// One request in each second interval: the slowest is no 99th percentile of anything.
+#[test]
+fn a_few_slow_requests_are_no_excursion() {
+    let mut rare = timeline(&[1; 60], |_| 0);
+    for (index, point) in rare.points.iter_mut().enumerate() {
+        point.p99 = None;
+        point.p50 = (index % 20 == 19).then_some(50_000);
+    }
+    let course = CourseResult::of(&rare, true, NOTHING).unwrap();
+    assert_eq!((course.excursions, course.trend, course.never_settled), (vec![], 0.0, false));
+    // What is told of several intervals together is told of all of them.
+    let mut pooled = timeline(&[100; 200], |_| 0);
+    for (index, point) in pooled.points.iter_mut().enumerate() {
+        let p99 = if (100..120).contains(&index) { 900_000 } else { 100_000 + jitter(index) };
+        point.p99 = (index % 10 == 9).then_some(p99);
+    }
+    let course = CourseResult::of(&pooled, true, NOTHING).unwrap();
+    let told: Vec<_> = course.excursions.iter().map(|e| (e.from_ns, e.to_ns)).collect();
+    assert_eq!(told, [(100 * SECOND, 120 * SECOND)]);
+}
+
 #[test]
 fn a_rewrite_in_the_middle_is_named() {
     let mut rates = rates();

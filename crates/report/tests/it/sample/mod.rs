@@ -408,6 +408,7 @@ impl Shape {
             series,
             timeline: kvdyno_core::measure::Timeline::default(),
             offered: started + self.backlog,
+            offered_estimated: false,
             started,
             unstarted: (self.backlog > 0).then_some(unstarted),
             stalls: kvdyno_core::measure::Stalls::default(),

@@ -47,6 +47,22 @@ fn the_end_of_the_connection_is_announced() {
 }
 
 #[test]
+fn a_body_in_another_encoding_is_told_from_a_plain_one() {
+    let encoded = |lines: &str| {
+        let answer = format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 0\r\n\r\n");
+        whole(answer.as_bytes()).0.encoded
+    };
+    for lines in ["", "Content-Encoding: identity\r\n", "Content-Language: gzip\r\n"] {
+        assert!(!encoded(lines), "{lines}");
+    }
+    for lines in
+        ["content-encoding:gzip\r\n", "Content-Encoding: identity\r\nContent-Encoding: br\r\n"]
+    {
+        assert!(encoded(lines), "{lines}");
+    }
+}
+
+#[test]
 fn an_answer_is_found_wherever_the_reads_cut_it() {
     for answer in RECORDED {
         let expected = whole(answer);

@@ -124,9 +124,11 @@ fn owners_together_are_offered_what_one_process_is() {
                         while let Some(issued) = lane.claim(0, until) {
                             dues.push((issued.id, issued.due.unwrap()));
                         }
-                        *offered += lane.offered_before(second * SECOND);
+                        *offered += lane.offered_before(second * SECOND, &mut Walk::of(u64::MAX));
                     }
-                    unstarted += lane.unstarted(4 * SECOND).map_or(0, |bounds| bounds.len());
+                    unstarted += lane
+                        .unstarted(4 * SECOND, &mut Walk::of(u64::MAX))
+                        .map_or(0, |bounds| bounds.len());
                 }
                 (offered, dues, unstarted)
             };
@@ -164,10 +166,37 @@ fn random_arrivals_of_all_owners_are_as_many_as_were_asked_for() {
     };
     let due = |index| {
         let own = lanes(&plan, Ownership { index, count: 4 }, 2);
-        own.iter().map(|lane| lane.offered_before(5 * SECOND)).sum::<u64>()
+        own.iter().map(|lane| lane.offered_before(5 * SECOND, &mut Walk::of(u64::MAX))).sum::<u64>()
     };
     let all: u64 = (0..4).map(due).sum();
     assert!((98_500..101_500).contains(&all), "{all}");
+}
+
+/// Where there is no time to draw every operation, as many are taken to be its own as of those that were drawn.
+#[test]
+fn what_an_owner_has_no_time_to_draw_is_estimated() {
+    let plan = GroupPlan {
+        arrival: Arrival::Constant { rate: 20_000.0 },
+        requests: None,
+        ..group(&[(Kind::Get, 1_000)], Distribution::Uniform)
+    };
+    let seen = |drawn| {
+        let (mut offered, mut unstarted, mut estimated) = (0, 0, false);
+        for lane in lanes(&plan, Ownership { index: 1, count: 4 }, 2) {
+            let mut walk = Walk::of(drawn);
+            offered += lane.offered_before(5 * SECOND, &mut walk);
+            estimated |= walk.has_estimated();
+            unstarted +=
+                lane.unstarted(5 * SECOND, &mut Walk::of(drawn)).map_or(0, |bounds| bounds.len());
+        }
+        (offered, unstarted, estimated)
+    };
+    let (exact, bounds, estimated) = seen(u64::MAX);
+    assert!(exact == bounds && !estimated, "{exact}, {bounds}");
+    let (about, bounds, estimated) = seen(3_000);
+    assert!(estimated && about.abs_diff(exact) * 20 < exact, "{about} of {exact}");
+    assert!(bounds.abs_diff(exact) * 20 < exact, "{bounds} of {exact}");
+    assert!(seen(0).0.abs_diff(exact) * 20 < exact, "nothing was drawn: an equal share");
 }
 
 #[test]
