@@ -406,12 +406,6 @@ impl RunResult {
             runs: Vec::new(),
         }
     }
-
-    /// Moment when the run began.
-    #[must_use]
-    pub fn started_at(&self) -> Option<SystemTime> {
-        humantime::parse_rfc3339(&self.started).ok()
-    }
 }
 
 /// A moment as RFC 3339, UTC, to the microsecond. What no calendar of four-digit years holds

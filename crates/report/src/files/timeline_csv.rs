@@ -4,9 +4,7 @@
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use kvdyno_core::measure::{Interval, KindMeasure, Series, Troubles};
-use kvdyno_core::store::ErrorClass;
-use kvdyno_core::verify::AnomalyKind;
+use kvdyno_core::measure::{Interval, KindMeasure, Series};
 use serde::{Deserialize, Serialize};
 
 use super::rows::{Cells, ColumnReader};
@@ -137,7 +135,7 @@ fn drawn<'a>(cells: &Cells<'a, 17>) -> Option<DrawnRow<'a>> {
     })
 }
 
-/// Gets that found nothing. Files from before there was a column of missed records have them among the latencies, too.
+/// Gets that found nothing. Of deletes, which miss no records, none.
 fn found_nothing(missing: u64, missed: u64) -> u64 {
     if missed > 0 { missing } else { 0 }
 }
@@ -146,16 +144,6 @@ impl TimelineRow {
     /// Operations that succeeded, without gets that found nothing.
     pub(crate) fn found(&self) -> u64 {
         self.ok.saturating_sub(found_nothing(self.missing, self.missed))
-    }
-
-    /// What went wrong in its interval. Words that are not known are passed over.
-    pub(crate) fn troubles(&self) -> Troubles {
-        let (classes, kinds) = (ErrorClass::ALL.into_iter(), AnomalyKind::ALL.into_iter());
-        let counted = |text, name: &str| counts(text).find(|(known, _)| *known == name);
-        let errors = classes.filter_map(|c| Some((c, counted(&self.errors, c.name())?.1)));
-        let wrong = kinds.filter_map(|k| Some((k, counted(&self.wrong, k.name())?.1)));
-        let (errors, wrong) = (errors.collect(), wrong.collect());
-        Troubles { errors, wrong, latest_send: self.latest_send_ns }
     }
 
     /// Of these, what ended after the phase.

@@ -3,8 +3,6 @@
 mod group;
 mod hits;
 
-use std::time::SystemTime;
-
 use kvdyno_core::measure::{
     ErrorSummary, KindTotal, Limit, Nanos, PhaseMeasure, ResourceSummary, Series, StopReason,
     WorkerUse,
@@ -383,11 +381,6 @@ impl PhaseResult {
     pub fn rate(&self) -> Option<f64> {
         let in_time = self.series.iter().fold(0, |sum: u64, s| sum.saturating_add(s.in_time()));
         rate(in_time, self.wall_ns)
-    }
-
-    /// Moment when the phase began.
-    pub(crate) fn started_at(&self) -> Option<SystemTime> {
-        humantime::parse_rfc3339(&self.started).ok()
     }
 }
 

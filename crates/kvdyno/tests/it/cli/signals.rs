@@ -1,7 +1,5 @@
 //! Stopped by the user, by the system or by SIGKILL: what was measured is kept.
 
-use std::time::Duration;
-
 use crate::support::{Running, Scratch, kvdyno};
 
 /// A long run under way: a first phase has ended, a second one is measured.

@@ -27,12 +27,6 @@ impl DrainedGets {
             false => DrainedGets::default(),
         }
     }
-
-    pub(in crate::result) fn add(&mut self, other: DrainedGets) {
-        self.found_nothing = self.found_nothing.saturating_add(other.found_nothing);
-        self.hits = self.hits.saturating_add(other.hits);
-        self.misses = self.misses.saturating_add(other.misses);
-    }
 }
 
 impl SeriesResult {
@@ -77,7 +71,7 @@ impl SeriesResult {
     }
 
     /// Sets the rates, all of them, from the counts.
-    pub(in crate::result) fn set_rates(&mut self, wall_ns: u64) {
+    pub(super) fn set_rates(&mut self, wall_ns: u64) {
         let (hits, misses) = self.hits_and_misses();
         let DrainedGets { hits: late_hits, misses: late_misses, .. } = self.drained_gets;
         let of_gets = |count| rate(count, wall_ns).filter(|_| self.kind.gets());
