@@ -228,7 +228,8 @@ mod tests {
 
     fn told(format: Format) -> (RunResult, String) {
         let folder = tempfile::tempdir().unwrap();
-        let result = sample::written(folder.path());
+        let mut result = sample::written(folder.path());
+        judge(&mut result, Level::Valid);
         let told =
             export(&result, &folder.path().join("result.json"), format, Invalid::Mark).unwrap();
         (result, String::from_utf8(told.bytes).unwrap())
@@ -270,7 +271,7 @@ mod tests {
             );
             let (marked, list) = of(Level::Invalid, Invalid::Mark);
             assert_eq!(marked.benchmarks, valid.benchmarks);
-            assert!(list.to_string().contains("(INVALID)"), "{list}");
+            assert!(list.to_string().contains("(invalid)"), "{list}");
         }
     }
 

@@ -225,7 +225,9 @@ fn phase_row(phase: &PhaseResult, test: String, clock: Clock) -> Result<PhaseVie
         scope: Scope::Phase,
         clock,
         prepares: phase.prepares(),
-        lower_bound: clock == Clock::Response && phase.unstarted.is_some(),
+        // What was never started may be an estimate, or known to nobody.
+        lower_bound: clock == Clock::Response
+            && (phase.unstarted.is_some() || phase.offered_estimated),
         rate: phase.found_rate(),
         record_rate: record_rate(phase),
         wall_ms: Some(phase.wall_ns as f64 / 1e6),

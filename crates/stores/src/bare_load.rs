@@ -140,6 +140,8 @@ impl Observer for Unobserved {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::workload::Arrival;
+
     use super::*;
 
     #[test]
@@ -160,5 +162,40 @@ mod tests {
         let owned: Vec<u64> = owned.collect();
         assert_eq!(owned.iter().sum::<u64>(), operations, "together all of them: {owned:?}");
         assert!(BareLoad { url: "nil:", ..load }.run(&mut Unobserved).is_err());
+    }
+    /// To look at each of 100 million requests that fell due would take longer than anybody waits for a worker.
+    #[test]
+    fn a_rate_far_beyond_its_client_loses_nothing_that_a_worker_found() {
+        const RATE: f64 = 2e8;
+        let (operations, interval) = (0, Duration::from_millis(100));
+        let load =
+            BareLoad { url: "map:", clients: 1, updates: 0, verify: true, operations, interval };
+        for at_random in [false, true] {
+            let store: Arc<dyn AnyStore> = registry::open(load.url).unwrap().0;
+            let context = load.context(store.as_ref(), Ownership::ALL).unwrap();
+            let carry = |index, group, duration| {
+                let plain = PhasePlan::plain(index, "phase", vec![group], NEVER);
+                let phase = PhasePlan { verify: true, duration, ..plain };
+                let job = Job::new(phase, context.clone()).unwrap();
+                store.run(&Arc::new(job), &mut Unobserved).unwrap()
+            };
+            let inserts = GroupPlan::plain("inserts", &[(Kind::Insert, 1_000)], 0);
+            carry(0, GroupPlan { requests: Some(RECORDS), ..inserts }, None);
+            let arrival = match at_random {
+                false => Arrival::Constant { rate: RATE },
+                true => Arrival::Poisson { rate: RATE },
+            };
+            let gets = GroupPlan::plain("gets", &[(Kind::Get, 1_000)], RECORDS);
+            let gets = GroupPlan { arrival, requests: None, ..gets };
+            let measure = carry(1, gets, Some(Duration::from_millis(500)));
+            let read: u64 = measure.series.iter().map(|(_, series)| series.ok).sum();
+            assert!(read > 0 && measure.tally.judged == read, "{read}: {:?}", measure.tally);
+            assert_eq!((measure.workers.len(), measure.offered_estimated), (1, at_random));
+            let waiting = measure.unstarted.as_ref().map_or(0, |ages| ages.len());
+            let off = measure.offered.abs_diff(100_000_000);
+            assert!(off < 1_000_000, "{} fell due", measure.offered);
+            let off = measure.offered.abs_diff(measure.started + waiting);
+            assert!(off <= if at_random { 1_000_000 } else { 0 }, "{waiting} were not started");
+        }
     }
 }

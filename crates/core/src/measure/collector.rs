@@ -306,6 +306,16 @@ mod tests {
     }
 
     #[test]
+    fn reads_are_known_by_the_worker_that_made_them() {
+        let (mut collector, mut recorders, batches) = phase(0, 2);
+        [100, 1_200].into_iter().for_each(|done| end(&mut recorders[0], 10, done, FOUND));
+        end(&mut recorders[1], 10, 100, Ending::Failed);
+        recorders.iter_mut().for_each(|recorder| recorder.hand_over_rest(0));
+        take(&mut collector, &batches);
+        assert_eq!((collector.read_by(0), collector.read_by(1)), (6, 0));
+    }
+
+    #[test]
     fn no_interval_begins_at_the_end_and_what_ends_later_is_told_in_the_last_one() {
         // At the end of an interval, and within one.
         for (stop, last) in [(4_000, (3_000, 4_000)), (3_400, (3_000, 3_400))] {

@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "POST /buckets/b/keys/k?w=2 HTTP/1.1\r\nHost: h:8098\r\nAuthorization: Basic dTpw\r\n\
-             X-Riak-Meta: 1\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nv"
+             Accept-Encoding: identity\r\nX-Riak-Meta: 1\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nv"
         );
     }
 
