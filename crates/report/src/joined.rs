@@ -83,6 +83,7 @@ fn add(to: &mut Interval, other: Interval) {
     to.failed += failed;
     to.backlog += other.backlog;
     to.drained += other.drained;
+    to.drained_failed += other.drained_failed;
     to.troubles.add(&other.troubles);
     for (series, measure) in other.series {
         match to.series.iter_mut().find(|(mine, _)| *mine == series) {
@@ -126,6 +127,8 @@ impl<'a> PartTimeline<'a> {
                 rows.push(row);
             }
             interval.series = rows.iter().filter_map(series_of).collect();
+            let succeeded: u64 = rows.iter().map(|row| row.kind_drained).sum();
+            interval.drained_failed = interval.drained.saturating_sub(succeeded);
             self.add_latencies(&first, phase, &mut interval);
             let (part, whole) = (&self.part.runs[first.run], &self.whole.runs[first.run]);
             let index = index_of(&first, &part.phases[phase], &whole.phases[phase]);
