@@ -126,7 +126,10 @@ mod tests {
         let closed = costs(std::slice::from_ref(&fault), 120);
         assert!(!closed[0].contains("Asked/s") && !closed[0].contains("Drained"), "{closed:#?}");
         assert!(closed[1].starts_with("start again redis-1 "), "{closed:#?}");
-        fault.backlog = Some(BacklogAccount { most: 9, drained_ns: None });
+        let window_ns = 2_000_000_000;
+        let watched_ns = 20_000_000_000;
+        fault.backlog =
+            Some(BacklogAccount { most: 9, window_ns, watched_ns, ..BacklogAccount::default() });
         let narrow = costs(&[fault], 60);
         assert_eq!((narrow.len(), narrow[1].as_str()), (4, "start again redis-1"));
         assert!(narrow[0].contains("Drained") && narrow[2].contains("> 20.0 s"), "{narrow:#?}");
