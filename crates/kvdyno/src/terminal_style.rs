@@ -11,8 +11,9 @@ const NARROWEST: usize = 60;
 
 /// Colour only on a terminal, and not where NO_COLOR (no-color.org) asks for none; as wide as the terminal is.
 pub fn style_of_terminal(verbose: bool) -> Style {
-    let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let shown = std::io::stdout().is_terminal();
+    let color = shown && std::env::var_os("NO_COLOR").is_none();
     let told = terminal_size::terminal_size_of(std::io::stdout());
     let width = told.map_or(Style::PLAIN.width, |(width, _)| usize::from(width.0));
-    Style { color, width: width.clamp(NARROWEST, WIDEST), verbose }
+    Style { color, width: width.clamp(NARROWEST, WIDEST), whole: !shown, verbose }
 }

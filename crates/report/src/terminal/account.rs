@@ -6,19 +6,19 @@ use crate::account::lines::{ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_t
 use crate::result::{ClaimResult, ConditionResult, FaultAccount, PhaseResult, StoreRun};
 
 use super::Style;
-use super::layout::{columns, printable, wrapped};
+use super::layout::{columns, harmless, printable, wrapped};
 
 /// The claims, each with how it stands; nothing if there are none.
 pub(super) fn claims(run: &StoreRun, style: Style) -> String {
     let mut text = String::new();
     for claim in &run.claims {
         let word = standing_text(claim.standing, style);
-        text.push_str(&wrapped(&printable(&claim.says), &format!("{word}: "), "  ", style.width));
+        text.push_str(&wrapped(&harmless(&claim.says), &format!("{word}: "), "  ", style.width));
         for condition in &claim.conditions {
             let line = condition_text(condition);
-            text.push_str(&wrapped(&printable(&line), "  - ", "    ", style.width));
+            text.push_str(&wrapped(&harmless(&line), "  - ", "    ", style.width));
         }
-        text.push_str(&wrapped(&printable(&reach_text(claim)), "    ", "    ", style.width));
+        text.push_str(&wrapped(&harmless(&reach_text(claim)), "    ", "    ", style.width));
     }
     text
 }
@@ -81,7 +81,7 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
     let name = printable(&phase.name);
     if !phase.account.is_empty() {
         text.push_str(&format!("{}\n", style.bold(&format!("What the faults of {name} cost"))));
-        for line in costs(&phase.account, style.width) {
+        for line in costs(&phase.account, style.table_width()) {
             text.push_str(&format!("{line}\n"));
         }
     }
